@@ -1,0 +1,22 @@
+# A thin face over CMake's presets. `make help` lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench build setup format clean
+
+JOBS ?= $(shell nproc)
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+setup:  ## install what is missing (Debian packages by name), telling what
+	@scripts/setup.sh build test demo
+
+build: ## Release build in build/release
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+format: ## clang-format every source in place
+	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i
+
+clean: ## remove every build
+	rm -rf build

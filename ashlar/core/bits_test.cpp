@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/line_writer.hpp>
+
+namespace {
+
+TEST(Bits, AlignmentAgreesWithDivisionForEverySmallNumber) {
+  for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    for (std::size_t n = 0; n < 10'000; ++n) {
+      ASSERT_EQ(ashlar::align_down(n, alignment), n / alignment * alignment);
+      ASSERT_EQ(ashlar::align_up(n, alignment), ashlar::divide_up(n, alignment) * alignment);
+    }
+  }
+}
+
+TEST(Bits, CheckedAlignmentRefusesToWrap) {
+  std::size_t result = 7;
+  EXPECT_FALSE(ashlar::align_up_checked(SIZE_MAX, 16, result));
+  EXPECT_EQ(result, 7u);
+  EXPECT_TRUE(ashlar::align_up_checked(SIZE_MAX - 15, 16, result));
+  EXPECT_EQ(result, SIZE_MAX - 15);
+}
+
+TEST(LineWriter, DropsWhatDoesNotFit) {
+  ashlar::line_writer<8> line;
+  line << "abc" << 1234567u;
+  EXPECT_EQ(std::string(line.data(), line.size()), "abc12345");
+}
+
+TEST(LineWriter, WritesAddressesAndTheLargestNumber) {
+  ashlar::line_writer<64> line;
+  line << reinterpret_cast<const void*>(0xbeef0) << " " << SIZE_MAX << " " << 0u;
+  EXPECT_EQ(std::string(line.data(), line.size()), "0xbeef0 18446744073709551615 0");
+}
+
+}  // namespace

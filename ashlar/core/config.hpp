@@ -1,0 +1,39 @@
+// core/config.hpp: every macro of ashlar is touched here, once, and is a constant from here on.
+// Layer: core (freestanding).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define ASHLAR_VERSION_MAJOR 0
+#define ASHLAR_VERSION_MINOR 1
+#define ASHLAR_VERSION_PATCH 0
+
+// The hit path is inlined into its caller, the miss path is kept out of it: both are a matter of
+// instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
+#define ASHLAR_HOT [[gnu::always_inline]] inline
+#define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
+
+namespace ashlar {
+
+#if defined(NDEBUG)
+inline constexpr bool debug_build = false;
+#else
+inline constexpr bool debug_build = true;
+#endif
+
+/// True where exceptions exist; without them a policy that would throw ends in ashlar_fault.
+#if defined(__cpp_exceptions)
+inline constexpr bool has_exceptions = true;
+#else
+inline constexpr bool has_exceptions = false;
+#endif
+
+/// True where the standard library is hosted (an operating system, malloc, threads).
+#if __STDC_HOSTED__
+inline constexpr bool hosted = true;
+#else
+inline constexpr bool hosted = false;
+#endif
+
+}  // namespace ashlar

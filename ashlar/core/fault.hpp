@@ -1,0 +1,70 @@
+// core/fault.hpp: what a misuse looks like when ashlar sees it.
+// Layer: core (freestanding). Nothing here prints: who prints is decided by who defines
+// ashlar_fault.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/config.hpp>
+
+namespace ashlar {
+
+/// What went wrong. The names are those of the messages.
+enum class fault_kind : std::uint8_t {
+  foreign_pointer,   ///< the address never came from this allocator
+  interior_pointer,  ///< inside a block, but not its start (or misaligned)
+  double_free,       ///< the block is free already
+  not_in_use,        ///< in our memory, but no block is there
+  wrong_size,        ///< a sized delete or a pool was told another size than the block has
+  overflow,          ///< bytes behind the block were changed
+  use_after_free,    ///< bytes of a free block were changed
+  exhausted,         ///< no memory, and the policy is to stop
+  bad_argument,      ///< a precondition of the call does not hold
+  corrupted,         ///< an invariant of ashlar itself is broken
+};
+
+/// One misuse, as far as it is known where it was seen. Strings are static; null or 0 means
+/// unknown.
+struct fault {
+  fault_kind kind;
+  const char* call;               ///< the call that was misused, such as "free"
+  const void* address = nullptr;  ///< the pointer that was passed
+  std::size_t block_size = 0;     ///< of the class or pool the address belongs to, bytes
+  const char* pool = nullptr;     ///< name of the pool, if it has one
+};
+
+/// Effects: the sentence that a message gives for `kind`, without address or call. Never null.
+[[nodiscard]] constexpr const char* describe(fault_kind kind) noexcept {
+  switch (kind) {
+    case fault_kind::foreign_pointer:
+      return "the address was not allocated here";
+    case fault_kind::interior_pointer:
+      return "the address is inside a block, not its start";
+    case fault_kind::double_free:
+      return "the block is free already (double free)";
+    case fault_kind::not_in_use:
+      return "no block is in use at the address";
+    case fault_kind::wrong_size:
+      return "the size or alignment is not that of the block";
+    case fault_kind::overflow:
+      return "bytes behind the block were overwritten";
+    case fault_kind::use_after_free:
+      return "the block was written to after it was freed";
+    case fault_kind::exhausted:
+      return "out of memory";
+    case fault_kind::bad_argument:
+      return "an argument is outside what the call allows";
+    case fault_kind::corrupted:
+      return "an internal invariant does not hold";
+  }
+  return "unknown fault";
+}
+
+}  // namespace ashlar
+
+/// Called with every misuse that ashlar detects; must not return (an allocator that goes on after a
+/// double free hands one block to two owners). Hosted programs get the definition in os/, which
+/// writes one line to standard error and aborts. Firmware defines its own: a missing definition is
+/// a link error on purpose, so that the decision is taken by someone.
+extern "C" [[noreturn]] void ashlar_fault(const ashlar::fault& what) noexcept;

@@ -1,0 +1,53 @@
+// core/line_writer.hpp: text into a fixed buffer, for code that may not allocate.
+// Layer: core (freestanding).
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar {
+
+/// Collects text in a buffer of `Capacity` bytes; what does not fit is dropped at the end, never
+/// written past it. Not thread-safe: one writer per call.
+template <std::size_t Capacity>
+class line_writer {
+ public:
+  line_writer& operator<<(const char* text) noexcept {
+    for (; *text != '\0'; ++text) put(*text);
+    return *this;
+  }
+  /// An address, as 0x and hexadecimal digits.
+  line_writer& operator<<(const void* address) noexcept {
+    *this << "0x";
+    return number(reinterpret_cast<std::uintptr_t>(address), 16);
+  }
+  /// A number, decimal.
+  template <std::unsigned_integral N>
+  line_writer& operator<<(N n) noexcept {
+    return number(n, 10);
+  }
+
+  [[nodiscard]] const char* data() const noexcept { return text_; }
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
+
+ private:
+  void put(char c) noexcept {
+    if (used_ < Capacity) text_[used_++] = c;
+  }
+  line_writer& number(std::uint64_t n, unsigned base) noexcept {
+    char digits[20];
+    unsigned count = 0;
+    do {
+      digits[count++] = "0123456789abcdef"[n % base];
+      n /= base;
+    } while (n != 0);
+    while (count != 0) put(digits[--count]);
+    return *this;
+  }
+
+  char text_[Capacity];
+  std::size_t used_ = 0;
+};
+
+}  // namespace ashlar

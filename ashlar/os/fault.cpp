@@ -1,0 +1,19 @@
+// os/fault.cpp: what a hosted program does with a detected misuse: one line on standard error,
+// abort. Layer: os. Uses no memory from the heap: the heap may be what is broken.
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/line_writer.hpp>
+
+extern "C" void ashlar_fault(const ashlar::fault& what) noexcept {
+  ashlar::line_writer<256> line;
+  line << "ashlar: " << what.call << "(" << what.address << "): " << ashlar::describe(what.kind);
+  if (what.pool != nullptr) line << ", pool '" << what.pool << "'";
+  if (what.block_size != 0) line << ", block size " << what.block_size;
+  line << "\n";
+  // The result is of no use: there is no second place to complain to.
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  std::abort();
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing for the given purposes, and tells which.
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo bench
+set -euo pipefail
+
+declare -A packages=(
+  [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev"
+  [test]="libgtest-dev libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools"
+  [demo]="python3 sqlite3"
+  [bench]="libbenchmark-dev valgrind libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2"
+)
+
+missing=()
+for purpose in "$@"; do
+  [ -n "${packages[$purpose]:-}" ] || {
+    echo "setup: unknown purpose '$purpose' (one of: ${!packages[*]})" >&2
+    exit 2
+  }
+  for package in ${packages[$purpose]}; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+echo "setup: installing ${missing[*]}"
+sudo=""
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "setup: need root to install them; run: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
+  sudo=sudo
+fi
+log=$(mktemp)
+if ! { $sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "setup: installation failed (whole log: $log)" >&2
+  exit 1
+fi
+rm -f "$log"
