@@ -1,5 +1,5 @@
-// os/fault.cpp: what a hosted program does with a detected misuse: one line on standard error,
-// abort. Layer: os. Uses no memory from the heap: the heap may be what is broken.
+// os/fault_posix.cpp: what a hosted program does with a detected misuse: one line on standard
+// error, abort. Layer: os. Uses no memory from the heap: the heap may be what is broken.
 #include <cstdlib>
 
 #include <unistd.h>

@@ -1,0 +1,63 @@
+// adapt/c_rules.hpp: what the C standard and POSIX add to a block: errno, zero sizes, overflow,
+// null. Layer: adapt. Both C faces (xmalloc's and malloc's) are these functions under two sets of
+// names.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace ashlar::c_rules {
+
+/// Returns: block; when it is null, sets errno to ENOMEM first.
+inline void* or_enomem(void* block) noexcept {
+  if (block == nullptr) [[unlikely]]
+    errno = ENOMEM;
+  return block;
+}
+
+/// Kept apart so that malloc's hit path has no frame: the miss is a tail call.
+ASHLAR_COLD inline void* allocate_missed(std::size_t size, class_index missed) noexcept {
+  return or_enomem(runtime::allocate_slow(size, missed));
+}
+
+[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
+  class_index missed = 0;
+  void* const block = runtime::process_heap::try_allocate(*runtime::tops, size, missed);
+  return block != nullptr ? block : allocate_missed(size, missed);
+}
+
+[[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return or_enomem(runtime::allocate_zeroed(bytes));
+}
+
+[[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (block == nullptr) return allocate(size);
+  if (size == 0) {
+    runtime::deallocate(block, call);
+    return nullptr;
+  }
+  return or_enomem(runtime::reallocate(block, size, call));
+}
+
+[[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size) noexcept {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return or_enomem(runtime::allocate_aligned(size, alignment));
+}
+
+[[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {
+  return block == nullptr ? 0 : runtime::usable_size(block, call);
+}
+
+}  // namespace ashlar::c_rules

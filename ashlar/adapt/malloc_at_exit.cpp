@@ -1,0 +1,52 @@
+// adapt/malloc_at_exit.cpp: the drop-in library's report when its process ends.
+// Layer: adapt. docs/statistics.md: ASHLAR_STATS_FILE.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <ashlar/adapt/c_api.h>
+#include <ashlar/core/line_writer.hpp>
+
+namespace {
+
+/// Returns: whether `pattern`, with each %p made the process id, fits `path`.
+bool expand(const char* pattern, char* path, std::size_t capacity) {
+  std::size_t used = 0;
+  for (const char* p = pattern; *p != '\0'; ++p) {
+    if (p[0] == '%' && p[1] == 'p') {
+      const int n =
+          std::snprintf(path + used, capacity - used, "%ld", static_cast<long>(::getpid()));
+      if (n < 0 || static_cast<std::size_t>(n) >= capacity - used) return false;
+      used += static_cast<std::size_t>(n);
+      ++p;
+    } else {
+      if (used + 1 >= capacity) return false;
+      path[used++] = *p;
+    }
+  }
+  path[used] = '\0';
+  return true;
+}
+
+void complain(const char* path, const char* why) {
+  ashlar::line_writer<512> line;
+  line << "ashlar: cannot write statistics to " << path << " (ASHLAR_STATS_FILE): " << why << "\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+[[gnu::destructor]] void write_report() {
+  const char* pattern = std::getenv("ASHLAR_STATS_FILE");
+  if (pattern == nullptr || *pattern == '\0') return;
+  char path[4096];
+  if (!expand(pattern, path, sizeof path)) return complain(pattern, "the name is too long");
+  std::FILE* file = std::fopen(path, "we");
+  if (file == nullptr) return complain(path, std::strerror(errno));
+  const bool written = ashlar_stats_write(file, ASHLAR_STATS_JSON) == 0;
+  const int error = errno;
+  if (std::fclose(file) != 0 || !written) complain(path, std::strerror(error));
+}
+
+}  // namespace

@@ -1,0 +1,185 @@
+// adapt/stats_text.cpp: the statistics as text, JSON and Prometheus exposition.
+// Layer: adapt. Each form walks the same table of fields, so a field is named once.
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <ashlar/adapt/c_api.h>
+#include <ashlar/core/config.hpp>
+
+namespace {
+
+template <class Stats>
+struct field {
+  const char* name;
+  std::uint64_t Stats::* value;
+  const char* kind;  // of a Prometheus metric
+};
+
+constexpr field<ashlar_class_stats> class_fields[] = {
+    {"block_size", &ashlar_class_stats::block_size, nullptr},
+    {"blocks_made", &ashlar_class_stats::blocks_made, "gauge"},
+    {"blocks_in_use", &ashlar_class_stats::blocks_in_use, "gauge"},
+    {"peak_in_use", &ashlar_class_stats::peak_in_use, "gauge"},
+    {"allocations", &ashlar_class_stats::allocations, "counter"},
+    {"frees", &ashlar_class_stats::frees, "counter"},
+    {"slack_bytes", &ashlar_class_stats::slack_bytes, "gauge"},
+    {"slabs", &ashlar_class_stats::slabs, "gauge"},
+    {"committed_bytes", &ashlar_class_stats::committed_bytes, "gauge"},
+};
+
+constexpr field<ashlar_total_stats> total_fields[] = {
+    {"bytes_in_use", &ashlar_total_stats::bytes_in_use, "gauge"},
+    {"peak_bytes_in_use", &ashlar_total_stats::peak_bytes_in_use, "gauge"},
+    {"allocations", &ashlar_total_stats::allocations, "counter"},
+    {"frees", &ashlar_total_stats::frees, "counter"},
+    {"slack_bytes", &ashlar_total_stats::slack_bytes, "gauge"},
+    {"reserved_bytes", &ashlar_total_stats::reserved_bytes, "gauge"},
+    {"committed_bytes", &ashlar_total_stats::committed_bytes, "gauge"},
+    {"peak_committed_bytes", &ashlar_total_stats::peak_committed_bytes, "gauge"},
+    {"resident_bytes", &ashlar_total_stats::resident_bytes, "gauge"},
+    {"given_back_bytes", &ashlar_total_stats::given_back_bytes, "counter"},
+    {"metadata_bytes", &ashlar_total_stats::metadata_bytes, "gauge"},
+    {"threads", &ashlar_total_stats::threads, "gauge"},
+};
+
+const char* accuracy_name(const ashlar_stats& stats) noexcept {
+  return stats.total.accuracy == ASHLAR_ACCURACY_EXACT ? "exact" : "batch";
+}
+
+/// Effects: calls visit(class) for each class that was ever used, and for large blocks likewise.
+template <class Visitor>
+void for_each_used(const ashlar_stats& stats, Visitor visit) {
+  for (std::uint32_t i = 0; i < stats.class_count; ++i)
+    if (stats.classes[i].allocations != 0) visit(stats.classes[i]);
+  if (stats.large.allocations != 0) visit(stats.large);
+}
+
+// ---- text ---------------------------------------------------------------------------------------
+
+void write_text(std::FILE* out, const ashlar_stats& stats) {
+  for_each_used(stats, [out](const ashlar_class_stats& c) {
+    // The first three columns are the classic report's, word for word, for scripts that read it.
+    std::fprintf(out, "xallocator Block Size: ");
+    if (c.block_size != 0)
+      std::fprintf(out, "%" PRIu64, c.block_size);
+    else
+      std::fprintf(out, "large");
+    std::fprintf(out,
+                 " Block Count: %" PRIu64 " Blocks In Use: %" PRIu64 " Peak: %" PRIu64
+                 " Allocations: %" PRIu64 " Frees: %" PRIu64 " Slack: %" PRIu64 " Slabs: %" PRIu64
+                 " Committed: %" PRIu64 "\n",
+                 c.blocks_made, c.blocks_in_use, c.peak_in_use, c.allocations, c.frees,
+                 c.slack_bytes, c.slabs, c.committed_bytes);
+  });
+  std::fprintf(out, "xallocator Total (%s accuracy)", accuracy_name(stats));
+  for (const auto& f : total_fields)
+    std::fprintf(out, " %s: %" PRIu64, f.name, stats.total.*f.value);
+  std::fprintf(out, "\n");
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+/// Writes `text` as the inside of a JSON string: any byte a process name may hold.
+void write_escaped(std::FILE* out, const char* text) {
+  for (; *text != '\0'; ++text) {
+    const auto c = static_cast<unsigned char>(*text);
+    if (c == '"' || c == '\\')
+      std::fprintf(out, "\\%c", c);
+    else if (c < 0x20 || c >= 0x7f)
+      std::fprintf(out, "\\u%04x", c);
+    else
+      std::fputc(c, out);
+  }
+}
+
+template <class Stats, std::size_t N>
+void write_object(std::FILE* out, const Stats& stats, const field<Stats> (&fields)[N]) {
+  const char* separator = "{";
+  for (const auto& f : fields) {
+    std::fprintf(out, "%s\"%s\": %" PRIu64, separator, f.name, stats.*f.value);
+    separator = ", ";
+  }
+  std::fprintf(out, "}");
+}
+
+/// Effects: stores the process's short name; "unknown" where the system does not tell.
+void read_command(char (&name)[64]) {
+  std::strcpy(name, "unknown");
+  std::FILE* file = std::fopen("/proc/self/comm", "re");
+  if (file == nullptr) return;
+  if (std::fgets(name, sizeof name, file) != nullptr) name[std::strcspn(name, "\n")] = '\0';
+  std::fclose(file);
+}
+
+void write_json(std::FILE* out, const ashlar_stats& stats) {
+  char command[64];
+  read_command(command);
+  std::fprintf(out, "{\"ashlar\": \"%d.%d.%d\", \"schema\": 1, \"accuracy\": \"%s\", \"pid\": %ld,",
+               ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH,
+               accuracy_name(stats), static_cast<long>(::getpid()));
+  std::fprintf(out, " \"command\": \"");
+  write_escaped(out, command);
+  std::fprintf(out, "\",\n \"total\": ");
+  write_object(out, stats.total, total_fields);
+  std::fprintf(out, ",\n \"large\": ");
+  write_object(out, stats.large, class_fields);
+  std::fprintf(out, ",\n \"classes\": [");
+  const char* separator = "\n  ";
+  for (std::uint32_t i = 0; i < stats.class_count; ++i) {
+    if (stats.classes[i].allocations == 0) continue;
+    std::fprintf(out, "%s", separator);
+    write_object(out, stats.classes[i], class_fields);
+    separator = ",\n  ";
+  }
+  std::fprintf(out, "]}\n");
+}
+
+// ---- Prometheus ---------------------------------------------------------------------------------
+
+void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
+  for (const auto& f : class_fields) {
+    if (f.kind == nullptr) continue;  // the block size is the label
+    const char* const suffix = std::strcmp(f.kind, "counter") == 0 ? "_total" : "";
+    std::fprintf(out, "# TYPE ashlar_class_%s%s %s\n", f.name, suffix, f.kind);
+    for_each_used(stats, [&](const ashlar_class_stats& c) {
+      std::fprintf(out, "ashlar_class_%s%s{block_size=\"", f.name, suffix);
+      if (c.block_size != 0)
+        std::fprintf(out, "%" PRIu64, c.block_size);
+      else
+        std::fprintf(out, "large");
+      std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
+    });
+  }
+  for (const auto& f : total_fields) {
+    const char* const suffix = std::strcmp(f.kind, "counter") == 0 ? "_total" : "";
+    std::fprintf(out, "# TYPE ashlar_%s%s %s\n", f.name, suffix, f.kind);
+    std::fprintf(out, "ashlar_%s%s %" PRIu64 "\n", f.name, suffix, stats.total.*f.value);
+  }
+}
+
+}  // namespace
+
+extern "C" int ashlar_stats_write(std::FILE* stream, ashlar_stats_format format) noexcept {
+  // Taken first, at one moment: writing allocates a buffer for the stream.
+  ashlar_stats stats;
+  ashlar_stats_get(&stats);
+  switch (format) {
+    case ASHLAR_STATS_JSON:
+      write_json(stream, stats);
+      break;
+    case ASHLAR_STATS_PROMETHEUS:
+      write_prometheus(stream, stats);
+      break;
+    case ASHLAR_STATS_TEXT:
+      write_text(stream, stats);
+      break;
+  }
+  return std::fflush(stream) == 0 && std::ferror(stream) == 0 ? 0 : -1;
+}
+
+extern "C" void xalloc_stats() noexcept {
+  ashlar_stats_write(stdout, ASHLAR_STATS_TEXT);
+}

@@ -1,0 +1,39 @@
+// heap/address_space.hpp: what the heap asks of whoever provides its memory.
+// Layer: heap. Includes: nothing of ashlar. os/ has the implementation for each system; tests
+// inject theirs.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar {
+
+/// Address space that is reserved first and backed by memory later. All sizes are multiples of the
+/// system's page size; nothing throws; every function may be called from any thread.
+///   reserve(n)         n bytes of addresses, page-aligned, that may not be touched; null if
+///   refused reserve_zeros(n)   the same, but reading gives zeros; writing needs commit commit(p,
+///   n)       [p, p+n) may be read and written from now on, contents zero if never used purge(p, n)
+///   the memory goes back to the system, the addresses stay usable and read as zero renew(p, n) as
+///   purge, by a fresh mapping: heals what `move` has split move(from, to, n)  the pages of `from`
+///   appear at `to` (committed, its contents lost); `from`
+///                      stays committed and reads as zero. False: nothing happened, copy instead
+///   release(p, n)      gives a reservation back, whole
+///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
+///   physical()         bytes of memory in the machine, 0 if unknown
+///   now_ms()           a clock that never goes back; coarse is fine
+template <class S>
+concept address_space = requires(S& s, void* p, std::size_t n) {
+  { s.reserve(n) } noexcept -> std::same_as<void*>;
+  { s.reserve_zeros(n) } noexcept -> std::same_as<void*>;
+  { s.commit(p, n) } noexcept -> std::same_as<bool>;
+  { s.purge(p, n) } noexcept -> std::same_as<bool>;
+  { s.renew(p, n) } noexcept -> std::same_as<bool>;
+  { s.move(p, p, n) } noexcept -> std::same_as<bool>;
+  { s.release(p, n) } noexcept;
+  { s.limit() } noexcept -> std::same_as<std::size_t>;
+  { s.physical() } noexcept -> std::same_as<std::size_t>;
+  { s.now_ms() } noexcept -> std::same_as<std::uint64_t>;
+};
+
+}  // namespace ashlar

@@ -1,0 +1,55 @@
+// heap/exact_counts.hpp: what every single call did, counted when somebody asked for it.
+// Layer: heap. Includes: core.
+//
+// Invariant: in use == allocations - frees; slack is the sum over blocks in use of block size minus
+// requested size. The requested size itself is kept outside of the block (page_range's slack
+// table).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ashlar::detail {
+
+/// The counters of one class. Thread-safe; each figure is exact, a set of them is not one moment's.
+class exact_counts {
+ public:
+  void allocated(std::uint64_t slack) noexcept {
+    const std::uint64_t made = allocations_.fetch_add(1, std::memory_order_relaxed) + 1;
+    slack_.fetch_add(slack, std::memory_order_relaxed);
+    const std::uint64_t now = made - frees_.load(std::memory_order_relaxed);
+    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+  void freed(std::uint64_t slack) noexcept {
+    frees_.fetch_add(1, std::memory_order_relaxed);
+    slack_.fetch_sub(slack, std::memory_order_relaxed);
+  }
+  void resized(std::uint64_t slack_before, std::uint64_t slack_after) noexcept {
+    slack_.fetch_add(slack_after - slack_before, std::memory_order_relaxed);
+  }
+  /// Effects: counts blocks that were in use before counting began.
+  void begin_with(std::uint64_t in_use) noexcept {
+    allocations_.store(in_use, std::memory_order_relaxed);
+    peak_.store(in_use, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::uint64_t allocations() const noexcept {
+    return allocations_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t frees() const noexcept {
+    return frees_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t peak() const noexcept {
+    return peak_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t slack() const noexcept {
+    return slack_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> allocations_{0}, frees_{0}, peak_{0}, slack_{0};
+};
+
+}  // namespace ashlar::detail

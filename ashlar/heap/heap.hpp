@@ -1,0 +1,562 @@
+// heap/heap.hpp: a general allocator made of fixed-block classes. The address is the header.
+// Layer: heap. Includes: core.
+//
+//   allocate(n):   size -> class (table) -> pop the thread's stack
+//   deallocate(p): address -> page -> class (table) -> push on the thread's stack
+//   miss:          whole batches to and from the class's central; from there slabs, pages, the
+//   system
+//
+// No block has a header, in use or free, so nothing that a caller writes past its block reaches the
+// allocator's own data. No thread_local, no system call and no global is in this layer: the caller
+// brings a cache, `Config` brings the system.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/core/stats.h>
+#include <ashlar/heap/central.hpp>
+#include <ashlar/heap/exact_counts.hpp>
+#include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/thread_cache.hpp>
+
+namespace ashlar {
+
+/// A heap. `Config` names two types: `space` (address_space.hpp) and `mutex` (a Lockable that is
+/// constant-initialised). A zero-initialised heap is valid and starts itself at its first miss.
+///
+/// Every function that takes a `cache` must be called by the cache's one owner; all others by
+/// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
+/// null.
+template <class Config>
+class heap {
+ public:
+  using space_type = typename Config::space;
+  using mutex_type = typename Config::mutex;
+  using cache = detail::thread_cache;
+
+  constexpr heap() noexcept : pages_(space_) {}
+  heap(const heap&) = delete;
+  heap& operator=(const heap&) = delete;
+
+  // ---- blocks: the hit paths ------------------------------------------------------------------
+
+  /// Returns: a block of at least `size` bytes, aligned to 16, or null if a miss has to be handled:
+  /// then `missed` is the class, 0 for a large size. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate(detail::cache_tops& tops, std::size_t size,
+                                                     class_index& missed) noexcept {
+    if (size > small_size_max) [[unlikely]] {
+      missed = 0;
+      return nullptr;
+    }
+    const class_index c = class_of_size(size);
+    void** const top = tops.top[c];
+    void* const block = top[-1];
+    if (block != nullptr) [[likely]]
+      tops.top[c] = top - 1;
+    missed = c;
+    return block;
+  }
+
+  /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
+  /// stack is full, or the block is large, null or not ours. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT bool try_deallocate(detail::cache_tops& tops,
+                                               void* block) const noexcept {
+    const class_index c = pages_.class_of(block);
+    void** const top = tops.top[c];
+    if (top == tops.limit[c]) [[unlikely]]
+      return false;
+    *top = block;
+    tops.top[c] = top + 1;
+    return true;
+  }
+
+  // ---- blocks: the misses ---------------------------------------------------------------------
+
+  /// Effects: fills stack `c` and pops one. Requires: c != 0.
+  [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
+    own.grow(c);
+    const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
+    void** const first = own.bottom(c) + 1;
+    // Counted from the stack's real top: it need not be empty when counting or misuse led here.
+    void** const top = own.top[c];
+    const std::size_t room = std::min(wanted, static_cast<std::size_t>(own.limit[c] - top));
+    if (room == 0 || top != first) return pop(own, c);
+    const std::size_t got = centrals_[c].take(pages_, first + room, room);
+    if (got == 0) return nullptr;
+    if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
+    own.top[c] = first + got;
+    publish(own, c);
+    note_held(static_cast<std::int64_t>(got * block_size_of(c)));
+    return pop(own, c);
+  }
+
+  /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
+  /// Ends in a fault naming `call` when it is nothing of this heap.
+  ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
+    if (block == nullptr) return;
+    class_index c = pages_.class_of(block);
+    if (c == 0) {
+      const detail::run* slab = pages_.slab_of(block);  // in a later range, perhaps
+      if (slab == nullptr) return deallocate_large(block, call);
+      c = slab->size_class;
+    }
+    if (own.top[c] == own.limit[c] && !own.grow(c)) {
+      // The older half leaves; the newer half is likelier to be in a CPU cache.
+      void** const first = own.bottom(c) + 1;
+      const std::size_t half = (own.capacity[c] + 1u) / 2;
+      centrals_[c].give(pages_, first, half, call);
+      note_held(-static_cast<std::int64_t>(half * block_size_of(c)));
+      std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
+      own.top[c] -= half;
+    }
+    *own.top[c]++ = block;
+    publish(own, c);
+  }
+
+  /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
+  /// whether it is known to be zero.
+  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment,
+                                     bool& zeroed) noexcept {
+    zeroed = false;
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
+    const std::size_t pages = std::max<std::size_t>(divide_up(size, detail::page_size), 1);
+    const std::size_t align_pages = std::max<std::size_t>(alignment / detail::page_size, 1);
+    detail::run* r = new_large(pages, align_pages);
+    if (r == nullptr) return nullptr;
+    zeroed = r->zero;
+    return pages_.address_of(*r);
+  }
+
+  /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
+  /// when that is for `allocate_large`. A slab starts at a page, so a class can promise no more
+  /// than that.
+  [[nodiscard]] static class_index class_for(std::size_t size, std::size_t alignment) noexcept {
+    if (size > small_size_max || alignment > detail::page_size) return 0;
+    return class_of_aligned_size(size, alignment);
+  }
+
+  /// Returns: a block of class `c`, not 0, by the cache.
+  [[nodiscard]] void* allocate_class(cache& own, class_index c) noexcept {
+    void* const block = pop(own, c);
+    return block != nullptr ? block : refill(own, c);
+  }
+
+  /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
+  [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
+    if (const class_index c = class_anywhere(block); c != 0) return block_size_of(c);
+    const detail::run* r = pages_.large_at(block);
+    if (r == nullptr) fail(block, call);
+    return std::size_t{r->pages} << detail::page_shift;
+  }
+
+  /// Effects: makes `block` hold `size` bytes without moving it, if that can be done and is not a
+  /// waste (a block is kept while more than half of it is used). Ends in a fault when not ours.
+  /// Returns: the block's usable bytes now if it stays, 0 if it has to move.
+  [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
+                                            const char* call) noexcept {
+    if (const class_index c = class_anywhere(block); c != 0) {
+      const std::size_t have = block_size_of(c);
+      return size <= have && (size > have / 2 || class_of_size(size) == c) ? have : 0;
+    }
+    detail::run* r = pages_.large_at(block);
+    if (r == nullptr) fail(block, call);
+    if (size <= small_size_max || size > PTRDIFF_MAX) return 0;
+    const std::size_t before = r->pages;
+    if (!pages_.resize_large(r, divide_up(size, detail::page_size))) return 0;
+    note_large(before, r->pages);
+    return std::size_t{r->pages} << detail::page_shift;
+  }
+
+  /// Effects: moves a large block to a longer run by remapping its pages. Requires: `block` is a
+  /// live large block, size larger than it. Returns: the new block, null if this could not be done
+  /// so.
+  [[nodiscard]] void* move_large(void* block, std::size_t size) noexcept {
+    detail::run* from = pages_.large_at(block);
+    if (from == nullptr || from->pages < remap_pages_min || size > PTRDIFF_MAX) return nullptr;
+    const std::size_t pages = divide_up(size, detail::page_size);
+    if (pages < from->pages) return nullptr;
+    detail::run* to = new_large(pages, 1);
+    if (to == nullptr) return nullptr;
+    void* const moved = pages_.address_of(*to);
+    const bool done = pages_.move_pages(from, to);
+    deallocate_large(done ? block : moved, "realloc");
+    return done ? moved : nullptr;
+  }
+
+  // ---- without a cache: threads that are ending, or that can get none -------------------------
+
+  /// As allocation from class `c`, straight from the central. Requires: c != 0.
+  [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
+    if (!start()) return nullptr;
+    void* block = nullptr;
+    if (centrals_[c].take(pages_, &block + 1, 1) == 0) return nullptr;
+    note_held(static_cast<std::int64_t>(block_size_of(c)));
+    return block;
+  }
+
+  /// As `deallocate_slow`.
+  ASHLAR_COLD void deallocate_uncached(void* block, const char* call) noexcept {
+    if (block == nullptr) return;
+    const class_index c = class_anywhere(block);
+    if (c == 0) return deallocate_large(block, call);
+    centrals_[c].give(pages_, &block, 1, call);
+    note_held(-static_cast<std::int64_t>(block_size_of(c)));
+  }
+
+  // ---- caches ---------------------------------------------------------------------------------
+
+  /// Returns: an empty cache for a new owner, or null. O(classes).
+  [[nodiscard]] cache* attach() noexcept {
+    if (!start()) return nullptr;
+    const std::lock_guard guard(caches_mutex_);
+    cache* c = spare_caches_;
+    if (c != nullptr) {
+      spare_caches_ = c->next;
+    } else {
+      c = static_cast<cache*>(map(sizeof(cache)));
+      if (c == nullptr) return nullptr;
+      c->start();
+    }
+    c->previous = nullptr;
+    c->next = caches_;
+    if (caches_ != nullptr) caches_->previous = c;
+    caches_ = c;
+    ++cache_count_;
+    return c;
+  }
+
+  /// Effects: forgets every cache but `own` (may be null). For the child of a fork: the other
+  /// owners do not exist there. What they held cannot be told from what they were just handing out,
+  /// so it stays counted as in use.
+  void keep_only(cache* own) noexcept {
+    const std::lock_guard guard(caches_mutex_);
+    caches_ = own;
+    cache_count_ = own != nullptr ? 1 : 0;
+    if (own != nullptr) own->next = own->previous = nullptr;
+  }
+
+  /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
+  void detach(cache* own) noexcept {
+    flush(*own);
+    own->start();
+    const std::lock_guard guard(caches_mutex_);
+    if (own->previous != nullptr)
+      own->previous->next = own->next;
+    else
+      caches_ = own->next;
+    if (own->next != nullptr) own->next->previous = own->previous;
+    own->next = spare_caches_;
+    spare_caches_ = own;
+    --cache_count_;
+  }
+
+  /// Effects: gives all blocks of the cache to their centrals. O(blocks).
+  void flush(cache& own) noexcept {
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t count = own.count(c);
+      if (count == 0) continue;
+      centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
+      note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
+      own.top[c] = own.bottom(c) + 1;
+      publish(own, c);
+    }
+  }
+
+  // ---- the whole ------------------------------------------------------------------------------
+
+  /// Effects: every free block that no cache holds goes back to its slab, every free page to the
+  /// system. Returns: bytes given to the system. O(slabs + stashed blocks).
+  std::size_t trim() noexcept {
+    if (!started_.load(std::memory_order_acquire)) return 0;
+    const std::uint64_t before = pages_.stats().given_back_bytes;
+    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
+    pages_.purge_all();
+    return static_cast<std::size_t>(pages_.stats().given_back_bytes - before);
+  }
+
+  void set_purge_policy(const detail::purge_policy& policy) noexcept { pages_.set_policy(policy); }
+
+  /// Effects: fills `out`; the resident figure and accuracy are left to the caller. `own` (may be
+  /// null) is the caller's cache, whose content is then exact.
+  void collect(ashlar_stats& out, cache* own) noexcept {
+    out = {};
+    out.class_count = static_cast<std::uint32_t>(class_count - 1);
+    if (!started_.load(std::memory_order_acquire)) {
+      for (std::size_t c = 1; c < class_count; ++c)
+        out.classes[c - 1].block_size = block_size_of(static_cast<class_index>(c));
+      return;
+    }
+    if (own != nullptr) {
+      for (std::size_t c = 1; c < class_count; ++c) publish(*own, static_cast<class_index>(c));
+    }
+    collect_classes(out);
+    const detail::page_heap_stats p = pages_.stats();
+    out.large = {.block_size = 0,
+                 .blocks_made = p.large_runs_peak,
+                 .blocks_in_use = p.large_runs,
+                 .peak_in_use = p.large_runs_peak,
+                 .allocations = p.large_made,
+                 .frees = p.large_freed,
+                 .slack_bytes = p.large_runs * (detail::page_size - 1),
+                 .slabs = p.large_runs,
+                 .committed_bytes = p.large_pages << detail::page_shift};
+    if (exact_on_) overwrite(out.large, exact_[0]);
+    ashlar_total_stats& t = out.total;
+    t.bytes_in_use += out.large.committed_bytes;
+    t.peak_bytes_in_use =
+        std::max(t.bytes_in_use, static_cast<std::uint64_t>(held_bytes_peak_.load()));
+    t.allocations += out.large.allocations;
+    t.frees += out.large.frees;
+    t.slack_bytes += out.large.slack_bytes;
+    t.reserved_bytes = p.reserved_bytes;
+    t.committed_bytes = p.committed_bytes;
+    t.peak_committed_bytes = p.peak_committed_bytes;
+    t.given_back_bytes = p.given_back_bytes;
+    t.metadata_bytes = p.table_bytes + mapped_bytes_.load(std::memory_order_relaxed);
+  }
+
+  // ---- exact counting: the caller brings every call here, because the hit paths do not
+  // -----------
+
+  /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
+  /// inside the heap. Returns: false, and nothing has changed, when memory was refused.
+  [[nodiscard]] bool count_exactly() noexcept {
+    if (!start() || !pages_.keep_slack()) return false;
+    ashlar_stats before;
+    collect(before, nullptr);
+    for (std::size_t c = 1; c < class_count; ++c)
+      exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
+    exact_[0].begin_with(before.large.blocks_in_use);
+    exact_on_ = true;
+    return true;
+  }
+
+  /// Effects: counts the live block that a request for `size` bytes got.
+  void note_allocation(const void* block, std::size_t size) noexcept {
+    const sized s = size_and_class(block);
+    pages_.exchange_slack(block, s.bytes - size);
+    exact_[s.size_class].allocated(s.bytes - size);
+  }
+  /// Effects: counts the end of `block`; nothing if it is not ours, which freeing it will report.
+  void note_deallocation(const void* block) noexcept {
+    const sized s = size_and_class(block);
+    if (s.bytes != 0) exact_[s.size_class].freed(pages_.exchange_slack(block, 0));
+  }
+  /// Effects: counts that `block` stayed and now serves `size` bytes.
+  void note_resize(const void* block, std::size_t size) noexcept {
+    const sized s = size_and_class(block);
+    const std::uint64_t before = pages_.exchange_slack(block, s.bytes - size);
+    exact_[s.size_class].resized(before, s.bytes - size);
+  }
+
+  /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
+  void lock_all() noexcept {
+    start_mutex_.lock();
+    caches_mutex_.lock();
+    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].mutex().lock();
+    pages_.mutex().lock();
+  }
+  void unlock_all() noexcept {
+    pages_.mutex().unlock();
+    for (std::size_t c = class_count - 1; c != 0; --c) centrals_[c].mutex().unlock();
+    caches_mutex_.unlock();
+    start_mutex_.unlock();
+  }
+
+  /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
+  /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
+  void audit() noexcept {
+    if (!started_.load(std::memory_order_acquire)) return;
+    pages_.audit();
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::uint64_t free = centrals_[c].audit(pages_);
+      const detail::class_counts counts = centrals_[c].counts();
+      if (counts.made != free + (counts.taken - counts.given))
+        ashlar_fault(
+            {.kind = fault_kind::corrupted, .call = "audit", .block_size = block_size_of(c)});
+    }
+  }
+
+  [[nodiscard]] space_type& space() noexcept { return space_; }
+
+ private:
+  using pages_type = detail::page_heap<space_type, mutex_type>;
+  using central_type = detail::central<space_type, mutex_type>;
+
+  /// From this length on, a block that has to move is remapped: two system calls (some 2 us) beat
+  /// copying and faulting in 128 pages (some 200 us).
+  static constexpr std::size_t remap_pages_min = 128;
+
+  /// A stash holds up to 1 MiB of blocks a class, 16,384 of them at most: less, and batches of ten
+  /// thousand go through the bitmaps; more, and memory that a phase has freed stays away from
+  /// others.
+  static constexpr std::size_t stash_bytes_max = 1024 * 1024;
+  static constexpr std::size_t stash_blocks_max = 16384;
+  static constexpr std::size_t stash_capacity(class_index c) noexcept {
+    return std::min(stash_blocks_max, stash_bytes_max / block_size_of(c));
+  }
+
+  [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
+    void* const block = own.top[c][-1];
+    if (block != nullptr) --own.top[c];
+    return block;
+  }
+
+  static void publish(cache& own, class_index c) noexcept {
+    own.published[c].store(static_cast<std::uint32_t>(own.count(c)), std::memory_order_relaxed);
+  }
+
+  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) const noexcept {
+    ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
+                  .call = call,
+                  .address = block});
+  }
+
+  [[nodiscard]] class_index class_anywhere(const void* block) const noexcept {
+    if (const class_index c = pages_.class_of(block); c != 0) return c;
+    const detail::run* slab = pages_.slab_of(block);
+    return slab == nullptr ? class_index{0} : slab->size_class;
+  }
+
+  [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages) noexcept {
+    if (!start()) return nullptr;
+    detail::run* r = pages_.new_large(pages, align_pages);
+    if (r != nullptr) note_large(0, r->pages);
+    return r;
+  }
+
+  void deallocate_large(void* block, const char* call) noexcept {
+    const std::size_t bytes = pages_.delete_large(block);
+    if (bytes == 0) fail(block, call);
+    note_large(bytes >> detail::page_shift, 0);
+  }
+
+  void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
+    note_held((static_cast<std::int64_t>(pages_after) - static_cast<std::int64_t>(pages_before)) *
+              static_cast<std::int64_t>(detail::page_size));
+  }
+
+  void note_held(std::int64_t bytes) noexcept {
+    const std::int64_t now = held_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (bytes <= 0) return;
+    std::int64_t peak = held_bytes_peak_.load(std::memory_order_relaxed);
+    while (now > peak &&
+           !held_bytes_peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+
+  void collect_classes(ashlar_stats& out) noexcept {
+    std::uint64_t cached[class_count] = {};
+    {
+      const std::lock_guard guard(caches_mutex_);
+      out.total.threads = cache_count_;
+      for (const cache* k = caches_; k != nullptr; k = k->next)
+        for (std::size_t c = 1; c < class_count; ++c)
+          cached[c] += k->published[c].load(std::memory_order_relaxed);
+    }
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const detail::class_counts n = centrals_[c].counts();
+      const std::uint64_t held = n.taken - n.given;
+      // A cache may have changed since it was published: never let the difference wrap.
+      const std::uint64_t in_caches = std::min(held, cached[c]);
+      const std::uint64_t smallest_request = i == 1 ? 0 : detail::block_sizes[i - 1] + 1;
+      ashlar_class_stats& s = out.classes[i - 1];
+      s = {.block_size = block_size_of(c),
+           .blocks_made = n.made_peak,
+           .blocks_in_use = held - in_caches,
+           .peak_in_use = n.held_peak,
+           .allocations = n.taken,
+           .frees = n.given + in_caches,
+           .slack_bytes = (held - in_caches) * (block_size_of(c) - smallest_request),
+           .slabs = n.slabs,
+           .committed_bytes =
+               n.slabs * (std::uint64_t{detail::slab_shapes[i].pages} << detail::page_shift)};
+      if (exact_on_) overwrite(s, exact_[i]);
+      out.total.bytes_in_use += s.blocks_in_use * s.block_size;
+      out.total.allocations += s.allocations;
+      out.total.frees += s.frees;
+      out.total.slack_bytes += s.slack_bytes;
+    }
+  }
+
+  struct sized {
+    std::size_t bytes;  // 0: not a live block of ours
+    class_index size_class;
+  };
+  [[nodiscard]] sized size_and_class(const void* block) noexcept {
+    if (const class_index c = class_anywhere(block); c != 0) return {block_size_of(c), c};
+    const detail::run* r = pages_.large_at(block);
+    return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
+  }
+
+  void overwrite(ashlar_class_stats& s, const detail::exact_counts& n) const noexcept {
+    s.allocations = n.allocations();
+    s.frees = n.frees();
+    s.blocks_in_use = s.allocations - s.frees;
+    s.peak_in_use = n.peak();
+    s.slack_bytes = n.slack();
+  }
+
+  /// Returns: `bytes` of zeroed memory for the heap's own use, never given back; null if refused.
+  [[nodiscard]] void* map(std::size_t bytes) noexcept {
+    bytes = align_up(bytes, detail::page_size);
+    void* const memory = space_.reserve_zeros(bytes);
+    if (memory == nullptr) return nullptr;
+    if (!space_.commit(memory, bytes)) {
+      space_.release(memory, bytes);
+      return nullptr;
+    }
+    mapped_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    return memory;
+  }
+
+  /// Effects: makes the heap usable. Returns: false when memory for that was refused; a later call
+  /// tries again.
+  [[nodiscard]] bool start() noexcept {
+    if (started_.load(std::memory_order_acquire)) [[likely]]
+      return true;
+    const std::lock_guard guard(start_mutex_);
+    if (started_.load(std::memory_order_relaxed)) return true;
+    std::size_t slots = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      slots += stash_capacity(static_cast<class_index>(c));
+    auto** stash = static_cast<void**>(map(slots * sizeof(void*)));
+    if (stash == nullptr) return false;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      centrals_[c].place(c, stash, stash_capacity(c));
+      stash += stash_capacity(c);
+    }
+    started_.store(true, std::memory_order_release);
+    return true;
+  }
+
+  space_type space_;
+  pages_type pages_;
+  central_type centrals_[class_count];
+  std::atomic<bool> started_{false};
+  mutex_type start_mutex_;
+  mutex_type caches_mutex_;
+  cache* caches_ = nullptr;        // in use, one for each owner
+  cache* spare_caches_ = nullptr;  // empty, waiting for an owner
+  std::uint64_t cache_count_ = 0;
+  std::atomic<std::uint64_t> mapped_bytes_{0};
+  bool exact_on_ = false;
+  detail::exact_counts exact_[class_count];  // 0: large
+  std::atomic<std::int64_t> held_bytes_{0};
+  std::atomic<std::int64_t> held_bytes_peak_{0};
+};
+
+}  // namespace ashlar

@@ -1,0 +1,46 @@
+// os/mutex.hpp: a lock of four bytes that sleeps in the kernel when it has to wait.
+// Layer: os.
+//
+// state: 0 free, 1 held, 2 held and somebody may sleep. Only a holder sets 0; only who waits
+// sets 2.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <ashlar/core/config.hpp>
+
+namespace ashlar::os {
+
+/// A Lockable that needs no initialisation, never allocates and never throws; not recursive. In a
+/// child of fork the thread that forked may unlock what it had locked before.
+class mutex {
+ public:
+  constexpr mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+
+  void lock() noexcept {
+    std::uint32_t free = 0;
+    if (!state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) [[unlikely]]
+      lock_slow();
+  }
+  [[nodiscard]] bool try_lock() noexcept {
+    std::uint32_t free = 0;
+    return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void unlock() noexcept {
+    if (state_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
+      wake_one();
+  }
+
+ private:
+  ASHLAR_COLD void lock_slow() noexcept;
+  ASHLAR_COLD void wake_one() noexcept;
+
+  std::atomic<std::uint32_t> state_{0};
+};
+
+}  // namespace ashlar::os

@@ -1,0 +1,28 @@
+// os/system_space.hpp: address space, memory and time from the operating system.
+// Layer: os. One file per system implements it; this header names no system.
+// Models heap's address_space concept, where each function is described. Thread-safe; keeps errno.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar::os {
+
+class system_space {
+ public:
+  [[nodiscard]] static void* reserve(std::size_t bytes) noexcept;
+  [[nodiscard]] static void* reserve_zeros(std::size_t bytes) noexcept;
+  [[nodiscard]] static bool commit(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static bool purge(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;
+  static void release(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static std::size_t limit() noexcept;
+  [[nodiscard]] static std::size_t physical() noexcept;
+  [[nodiscard]] static std::uint64_t now_ms() noexcept;
+};
+
+/// Returns: bytes of this process that are in memory now (RSS); 0 where the system does not tell.
+[[nodiscard]] std::size_t resident_bytes() noexcept;
+
+}  // namespace ashlar::os

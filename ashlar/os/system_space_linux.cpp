@@ -1,0 +1,115 @@
+// os/system_space_linux.cpp: os/system_space.hpp by mmap, mprotect, madvise and mremap.
+// Layer: os.
+#include <cerrno>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ashlar/os/system_space.hpp>
+
+namespace ashlar::os {
+namespace {
+
+// An allocator's callers look at errno: what the heap tries and survives must not show there.
+class errno_keeper {
+ public:
+  errno_keeper() noexcept : saved_(errno) {}
+  ~errno_keeper() { errno = saved_; }
+  errno_keeper(const errno_keeper&) = delete;
+  errno_keeper& operator=(const errno_keeper&) = delete;
+
+ private:
+  int saved_;
+};
+
+void* map(std::size_t bytes, int protection) noexcept {
+  const errno_keeper keeper;
+  void* p = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+}  // namespace
+
+// Not writable, so that the system charges nothing for it, whatever its overcommit policy is.
+void* system_space::reserve(std::size_t bytes) noexcept {
+  return map(bytes, PROT_NONE);
+}
+void* system_space::reserve_zeros(std::size_t bytes) noexcept {
+  return map(bytes, PROT_READ);
+}
+
+bool system_space::commit(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  return ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+bool system_space::purge(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
+  return ::madvise(p, bytes, MADV_DONTNEED) == 0;
+}
+
+bool system_space::renew(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  return ::mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+         MAP_FAILED;
+}
+
+bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  // DONTUNMAP: the old addresses stay ours at every moment, so no other thread's mapping can land
+  // in them. Systems that do not know the flag refuse, and the caller copies.
+  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) !=
+         MAP_FAILED;
+}
+
+void system_space::release(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  ::munmap(p, bytes);
+}
+
+std::size_t system_space::limit() noexcept {
+  const errno_keeper keeper;
+  rlimit addresses{};
+  if (::getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
+    return SIZE_MAX;
+  return addresses.rlim_cur;
+}
+
+std::size_t system_space::physical() noexcept {
+  const errno_keeper keeper;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page)
+                               : 0;
+}
+
+std::uint64_t system_space::now_ms() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+std::size_t resident_bytes() noexcept {
+  const errno_keeper keeper;
+  // Read by hand: stdio would allocate from the heap that is being described.
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[128];
+  const ssize_t got = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  const char* p = text;
+  while (*p != '\0' && *p != ' ') ++p;  // the first field is the virtual size
+  std::size_t pages = 0;
+  for (++p; *p >= '0' && *p <= '9'; ++p) pages = pages * 10 + static_cast<std::size_t>(*p - '0');
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace ashlar::os

@@ -1,0 +1,74 @@
+// runtime/process_heap.hpp: the heap that all of a process shares, and each thread's cache of it.
+// Layer: runtime. Includes: core, heap, os. The allocator's only mutable globals live in this
+// layer.
+//
+// A thread's tops start as constant, empty and full at once: so the first allocation and the first
+// free of a thread miss, and the miss path attaches a cache. There is no "initialised?" branch.
+// The same trick counts exactly on request: then the tops stay empty, every call misses, and the
+// miss path counts.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/stats.h>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/system_space.hpp>
+
+namespace ashlar::runtime {
+
+struct process_config {
+  using space = os::system_space;
+  using mutex = os::mutex;
+};
+using process_heap = heap<process_config>;
+
+/// The heap. Usable before static constructors and after static destructors.
+extern process_heap the_heap;
+
+/// What this thread's hit paths use: its cache, or the constant empty one. Initial-exec: one load,
+/// and eight bytes of static TLS, which fit a library that is loaded late, too.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops* tops;
+
+// Each function below may be called by any thread at any time. None throws. `call` is the name that
+// a fault's message gives. Requires for all alignments: a power of two.
+
+/// Miss paths: `missed` is what `process_heap::try_allocate` said.
+[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, class_index missed) noexcept;
+ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
+
+/// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
+/// amortised.
+[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
+  class_index missed = 0;
+  void* const block = process_heap::try_allocate(*tops, size, missed);
+  return block != nullptr ? block : allocate_slow(size, missed);
+}
+
+/// Effects: gives a block back; null does nothing.
+ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
+  if (!the_heap.try_deallocate(*tops, block)) [[unlikely]]
+    deallocate_slow(block, call);
+}
+
+/// Returns: a zeroed block.
+[[nodiscard]] void* allocate_zeroed(std::size_t size) noexcept;
+
+[[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept;
+
+/// Returns: a block with the first min(old, new) bytes of `block`, which is gone then; null when
+/// out of memory, and `block` stays. Requires: block not null, size > 0.
+[[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
+
+/// Requires: block not null.
+[[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
+
+/// Effects: gives this thread's cached blocks and all free pages back. Returns: bytes to the
+/// system.
+std::size_t trim() noexcept;
+
+/// Effects: fills every field of `out`.
+void collect(ashlar_stats& out) noexcept;
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,52 @@
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/runtime/settings.hpp>
+
+namespace ashlar::runtime {
+namespace {
+
+void complain(const char* name, const char* value, const char* expected) noexcept {
+  line_writer<256> line;
+  line << "ashlar: " << name << "=" << value << " is ignored: expected " << expected << "\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+/// Effects: stores the variable's value if it is a whole number of at least `least`.
+void read_number(const char* name, std::int64_t least, const char* expected,
+                 std::int64_t& value) noexcept {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  char* end = nullptr;
+  const int saved = errno;
+  errno = 0;
+  const long long number = std::strtoll(text, &end, 10);
+  if (errno == 0 && *end == '\0' && number >= least)
+    value = number;
+  else
+    complain(name, text, expected);
+  errno = saved;
+}
+
+}  // namespace
+
+settings read_settings() noexcept {
+  settings s;
+  read_number("ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
+  std::int64_t keep = 0;
+  read_number("ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
+  s.purge.keep_bytes = static_cast<std::size_t>(keep);
+  if (const char* text = std::getenv("ASHLAR_STATS"); text != nullptr && *text != '\0') {
+    if (std::strcmp(text, "exact") == 0)
+      s.exact = true;
+    else if (std::strcmp(text, "batch") != 0)
+      complain("ASHLAR_STATS", text, "batch or exact");
+  }
+  return s;
+}
+
+}  // namespace ashlar::runtime

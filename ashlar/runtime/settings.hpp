@@ -1,0 +1,18 @@
+// runtime/settings.hpp: what the environment says to the process heap.
+// Layer: runtime. docs/statistics.md lists the variables.
+#pragma once
+
+#include <ashlar/heap/page_heap.hpp>
+
+namespace ashlar::runtime {
+
+struct settings {
+  detail::purge_policy purge;
+  bool exact = false;  ///< count every call
+};
+
+/// Returns: the settings of the environment, defaults where it says nothing. A value that cannot be
+/// read is reported in one line on standard error, and the default stands.
+[[nodiscard]] settings read_settings() noexcept;
+
+}  // namespace ashlar::runtime
