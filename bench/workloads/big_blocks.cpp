@@ -137,6 +137,7 @@ void realloc_growth(const arguments& given) {
       }
     });
     report("realloc_growth", "strings", "ns/op", result, count);
+    give_all(texts);
     return;
   }
   if (given[0] != nullptr && !is(given[0], "vector")) fail("realloc_growth: vector or strings");

@@ -101,6 +101,12 @@ class page_array {
   std::size_t count_;
 };
 
+// Frees what is left, so that the programs end clean under a leak checker.
+template <class T>
+void give_all(page_array<T*>& blocks) {
+  for (T* block : blocks) give(block);
+}
+
 // A random order of 0 .. count-1.
 page_array<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed);
 

@@ -102,6 +102,7 @@ void churn(const arguments& given) {
   char label[64];
   std::snprintf(label, sizeof label, "%zu/%zu%s", size_bytes, live, touch ? "/touch" : "");
   report("churn", label, "ns/pair", result, count);
+  give_all(blocks);
 }
 
 void bulk(const arguments& given) {
@@ -170,6 +171,7 @@ void latency(const arguments&) {
   percentile("free/p99", freeing, 0.99);
   percentile("free/p99.9", freeing, 0.999);
   percentile("free/p99.99", freeing, 0.9999);
+  give_all(blocks);
 }
 
 }  // namespace bench

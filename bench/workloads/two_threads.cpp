@@ -98,16 +98,21 @@ void larson(const arguments& given) {
   char label[48];
   std::snprintf(label, sizeof label, "%zu-%zu", low, high);
   report("larson", label, "Mops/s", rate, operations);
+  for (auto& array : arrays) give_all(array);
 }
 
 void batches_2t(const arguments& given) {
   const std::size_t size_bytes = number(given[0], 64, 8, 60'000);
+  const bool touch = is(given[1], "touch");
   constexpr std::size_t batch = 1000, rounds = 200;
   std::array<page_array<void*>, 2> arrays{page_array<void*>(batch), page_array<void*>(batch)};
   const auto order = shuffled_order(batch, 37);
   auto elapsed = sample_two_threads(repetitions(15), [&](unsigned self, meeting_point& inside) {
     for (std::size_t round = 0; round < rounds; ++round) {
-      for (auto& block : arrays[self]) touch_first(block = take(size_bytes));
+      for (auto& block : arrays[self]) {
+        block = take(size_bytes);
+        if (touch) touch_first(block);
+      }
       inside.wait();
       auto& others = arrays[1 - self];
       for (std::size_t i = 0; i < batch; ++i) give(others[order[i]]);
@@ -116,7 +121,7 @@ void batches_2t(const arguments& given) {
   });
   auto each = to_ns_per(elapsed, batch * rounds);
   char label[32];
-  std::snprintf(label, sizeof label, "%zu", size_bytes);
+  std::snprintf(label, sizeof label, "%zu%s", size_bytes, touch ? "/touch" : "");
   report("batches_2t", label, "ns/pair/thread", each, 2 * batch * rounds);
 }
 
@@ -136,6 +141,7 @@ void random_sizes(const arguments&) {
   });
   auto rate = to_mops(elapsed, 2 * count);
   report("random_sizes", "16-16000", "Mops/s", rate, 2 * count);
+  for (auto& array : arrays) give_all(array);
 }
 
 void threads_short(const arguments&) {
