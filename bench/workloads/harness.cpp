@@ -20,7 +20,7 @@ std::size_t harness_bytes = 0;
 
 void fail(const char* message) {
   std::fprintf(stderr, "alloc_bench: %s\n", message);
-  std::exit(1);
+  std::_Exit(1);  // another thread may be running: no destructors
 }
 
 std::size_t random_source::log_uniform(std::size_t low, std::size_t high) {
@@ -78,7 +78,7 @@ series to_ns_per(series& nanoseconds_each, std::size_t operations) {
                    [&](double ns) { return ns / static_cast<double>(operations); });
 }
 
-std::size_t status_kib(std::string_view field) {
+std::size_t status_kib(const char* field) {
   std::array<char, 4096> text;
   const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -86,8 +86,8 @@ std::size_t status_kib(std::string_view field) {
   close(file);
   if (length <= 0) return 0;
   text[static_cast<std::size_t>(length)] = '\0';
-  const char* line = std::strstr(text.data(), field.data());
-  return line == nullptr ? 0 : std::strtoul(line + field.size() + 1, nullptr, 10);
+  const char* line = std::strstr(text.data(), field);
+  return line == nullptr ? 0 : std::strtoul(line + std::strlen(field) + 1, nullptr, 10);
 }
 
 void report(const char* workload, const char* variant, const char* unit, series& values,
@@ -112,7 +112,7 @@ std::size_t number(const char* argument, std::size_t otherwise, std::size_t low,
   if (end == argument || *end != '\0' || value < low || value > high) {
     std::fprintf(stderr, "alloc_bench: '%s' is not a number from %zu to %zu\n", argument, low,
                  high);
-    std::exit(2);
+    std::_Exit(2);
   }
   return static_cast<std::size_t>(value);
 }

@@ -26,6 +26,7 @@ inline void* opaque(void* block) {
   return block;
 }
 inline void* take(std::size_t size_bytes) {
+  // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyser loses the address in the asm
   void* block = opaque(std::malloc(size_bytes));
   if (block == nullptr) [[unlikely]]
     fail("malloc returned null");
@@ -230,7 +231,7 @@ series to_mops(series& nanoseconds_each, std::size_t operations);
 series to_ns_per(series& nanoseconds_each, std::size_t operations);
 
 // A line of /proc/self/status in KiB ("VmHWM", "VmRSS", "VmPTE"), 0 where there is none.
-std::size_t status_kib(std::string_view field);
+std::size_t status_kib(const char* field);
 
 // Prints one line of key=value pairs. A unit that ends in "/s" is better when higher, any other
 // when lower. Memory is read here: VmHWM (this address space's own peak; ru_maxrss would also know

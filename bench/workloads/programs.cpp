@@ -13,8 +13,6 @@
 
 #include "harness.hpp"
 
-extern char** environ;
-
 namespace bench {
 namespace {
 
