@@ -15,6 +15,13 @@ build: ## Release build in build/release
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
+BENCH_ARGS ?= --quick
+bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
+	@scripts/setup.sh build bench
+	cmake --preset release -DASHLAR_BUILD_BENCH=ON
+	cmake --build --preset release --target bench_programs -j $(JOBS)
+	@python3 bench/run_bench.py --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+
 format: ## clang-format every source in place
 	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i
 

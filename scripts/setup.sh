@@ -7,7 +7,7 @@ declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev"
   [test]="libgtest-dev libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools"
   [demo]="python3 sqlite3"
-  [bench]="libbenchmark-dev valgrind libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2"
+  [bench]="libbenchmark-dev python3 valgrind libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2"
 )
 
 missing=()

@@ -1,0 +1,160 @@
+// bench/workloads/big_blocks.cpp: blocks beyond the small classes, realloc and calloc. What is
+// timed here is mostly the kernel (page faults, unmapping) and memory moved: read the peak RSS
+// beside it.
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "harness.hpp"
+
+namespace bench {
+namespace {
+
+struct step {
+  std::uint32_t slot;
+  std::size_t size_bytes;
+};
+
+page_array<step> steps(std::size_t count, std::size_t slots, std::size_t low, std::size_t high,
+                       std::uint64_t seed) {
+  page_array<step> result(count);
+  random_source random(seed);
+  for (auto& each : result)
+    each = {static_cast<std::uint32_t>(random.below(slots)), random.log_uniform(low, high)};
+  return result;
+}
+
+// Blocks in slots, with a limit on the sum of their sizes: what must leave to make room is freed
+// first, from the slot after the one that is replaced.
+class live_set {
+ public:
+  live_set(std::size_t slots, std::size_t limit_bytes)
+      : blocks_(slots), sizes_(slots), limit_bytes_(limit_bytes) {}
+  template <class Take>
+  void replace(const step& now, Take take_block) {
+    drop(now.slot);
+    for (std::size_t next = now.slot; live_bytes_ + now.size_bytes > limit_bytes_;)
+      drop(next = (next + 1) % blocks_.size());
+    blocks_[now.slot] = take_block(now.size_bytes);
+    sizes_[now.slot] = now.size_bytes;
+    live_bytes_ += now.size_bytes;
+  }
+  void clear() {
+    for (std::size_t slot = 0; slot < blocks_.size(); ++slot) drop(slot);
+  }
+
+ private:
+  void drop(std::size_t slot) {
+    if (blocks_[slot] == nullptr) return;
+    give(blocks_[slot]);
+    blocks_[slot] = nullptr;
+    live_bytes_ -= sizes_[slot];
+    sizes_[slot] = 0;
+  }
+  page_array<void*> blocks_;
+  page_array<std::size_t> sizes_;
+  std::size_t live_bytes_ = 0;
+  std::size_t limit_bytes_;
+};
+
+void churn_of_sizes(const char* name, bool touch, std::size_t slots, std::size_t low,
+                    std::size_t high, std::size_t limit_bytes, std::size_t count,
+                    std::size_t repeat) {
+  const auto plan = steps(count, slots, low, high, 53);
+  live_set live(slots, limit_bytes);
+  auto result = sample(repeat, count, [&] {
+    for (std::size_t i = 0; i < count; ++i)
+      live.replace(plan[i], [&](std::size_t size_bytes) {
+        void* block = take(size_bytes);
+        if (touch) touch_pages(block, 0, size_bytes);
+        return block;
+      });
+  });
+  char label[64];
+  std::snprintf(label, sizeof label, "%zuK-%zuK%s", low >> 10, high >> 10, touch ? "/touch" : "");
+  report(name, label, "ns/op", result, count);
+  live.clear();
+}
+
+}  // namespace
+
+void medium(const arguments& given) {
+  const bool touch = is(given[0], "touch");
+  churn_of_sizes("medium", touch, 1000, 1 << 10, 128 << 10, std::size_t{1} << 30, 100'000,
+                 repetitions(touch ? 5 : 9));
+}
+
+void large(const arguments& given) {
+  const bool touch = is(given[0], "touch");
+  churn_of_sizes("large", touch, 16, 32 << 10, 64 << 20, 256 << 20, touch ? 150 : 3'000,
+                 repetitions(touch ? 3 : 9));
+}
+
+// Every page is read (it must be zero) and then written, so that reuse has something to clear.
+void calloc_large(const arguments&) {
+  constexpr std::size_t slots = 8, count = 300;
+  const auto plan = steps(count, slots, 64 << 10, 4 << 20, 59);
+  live_set live(slots, 64 << 20);
+  auto result = sample(repetitions(5), count, [&] {
+    for (std::size_t i = 0; i < count; ++i)
+      live.replace(plan[i], [](std::size_t size_bytes) {
+        void* block = take_zeroed(size_bytes);
+        auto* bytes = static_cast<volatile unsigned char*>(block);
+        for (std::size_t at = 0; at < size_bytes; at += page_bytes) {
+          if (bytes[at] != 0) fail("calloc's block is not zero");
+          bytes[at] = 1;
+        }
+        return block;
+      });
+  });
+  report("calloc_large", "64K-4096K", "ns/op", result, count);
+  live.clear();
+}
+
+void realloc_growth(const arguments& given) {
+  if (is(given[0], "strings")) {
+    // 10,000 strings, each step picks one and makes it half as long again; at 1,000 bytes it is
+    // freed and begins anew.
+    constexpr std::size_t strings = 10'000, count = 500'000;
+    page_array<char*> texts(strings);
+    page_array<std::size_t> lengths(strings);
+    random_source random(61);
+    auto result = sample(repetitions(7), count, [&] {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t which = random.below(strings);
+        const std::size_t old = lengths[which];
+        if (old > 1000) {
+          give(texts[which]);
+          texts[which] = nullptr;
+          lengths[which] = 0;
+          continue;
+        }
+        const std::size_t grown = old == 0 ? 16 : old + old / 2;
+        char* text = static_cast<char*>(resize(texts[which], grown));
+        std::memset(text + old, 'a', grown - old);
+        texts[which] = text;
+        lengths[which] = grown;
+      }
+    });
+    report("realloc_growth", "strings", "ns/op", result, count);
+    give_all(texts);
+    return;
+  }
+  if (given[0] != nullptr && !is(given[0], "vector")) fail("realloc_growth: vector or strings");
+  // One vector from 64 bytes to 64 MiB, its new part written page by page.
+  constexpr std::size_t limit = 64 << 20;
+  auto result = sample(repetitions(7), 1, [&] {
+    void* data = nullptr;
+    std::size_t held = 0;
+    for (std::size_t size_bytes = 64; held < limit; size_bytes += size_bytes / 2) {
+      const std::size_t wanted = size_bytes < limit ? size_bytes : limit;
+      data = resize(data, wanted);
+      touch_pages(data, held, wanted);
+      held = wanted;
+    }
+    give(data);
+  });
+  report("realloc_growth", "vector", "ns/vector", result, 1);
+}
+
+}  // namespace bench
