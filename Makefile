@@ -15,6 +15,10 @@ build: ## Release build in build/release
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
+test: ## build and pass the tests: release, debug, clang, sanitizers, lint
+	@scripts/setup.sh build test
+	@scripts/test.sh
+
 BENCH_ARGS ?= --quick
 bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
 	@scripts/setup.sh build bench
