@@ -107,7 +107,7 @@ void write_object(std::FILE* out, const Stats& stats, const field<Stats> (&field
 
 /// Effects: stores the process's short name; "unknown" where the system does not tell.
 void read_command(char (&name)[64]) {
-  std::strcpy(name, "unknown");
+  std::snprintf(name, sizeof name, "unknown");
   std::FILE* file = std::fopen("/proc/self/comm", "re");
   if (file == nullptr) return;
   if (std::fgets(name, sizeof name, file) != nullptr) name[std::strcspn(name, "\n")] = '\0';

@@ -106,11 +106,9 @@ class central {
         std::uint32_t bits = 0;
         for (std::uint32_t w = 0; w < slab_shapes[class_].words; ++w)
           bits += static_cast<std::uint32_t>(std::popcount(r->free_bits[w]));
-        if (bits != r->free_blocks || bits == 0 || r->fullness != f || fullness_of(*r) != f)
-          ashlar_fault({.kind = fault_kind::corrupted,
-                        .call = "audit",
-                        .address = page_heap.address_of(*r),
-                        .block_size = block_sizes[class_]});
+        if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
+            fullness_of(*r, slab_shapes[class_]) != f)
+          fail(fault_kind::corrupted, "audit", page_heap.address_of(*r));
         free += bits;
       }
     }
@@ -122,14 +120,15 @@ class central {
   static constexpr std::uint8_t fullness_lists = 4;
   static constexpr std::uint8_t full = fullness_lists;
 
-  [[nodiscard]] std::uint8_t fullness_of(const run& r) const noexcept {
+  [[nodiscard]] static std::uint8_t fullness_of(const run& r, const slab_shape& shape) noexcept {
     if (r.free_blocks == 0) return full;
-    return static_cast<std::uint8_t>((r.free_blocks * fullness_lists - 1) /
-                                     slab_shapes[class_].blocks);
+    const std::uint32_t quarter = shape.blocks / fullness_lists;
+    return static_cast<std::uint8_t>((r.free_blocks > quarter) + (r.free_blocks > 2 * quarter) +
+                                     (r.free_blocks > 3 * quarter));
   }
 
   void link(run* r) noexcept {
-    r->fullness = fullness_of(*r);
+    r->fullness = fullness_of(*r, slab_shapes[class_]);
     if (r->fullness == full) return;
     run*& head = lists_[r->fullness];
     r->previous = nullptr;
@@ -146,8 +145,9 @@ class central {
     if (r->next != nullptr) r->next->previous = r->previous;
   }
 
-  void relink(run* r) noexcept {
-    if (fullness_of(*r) == r->fullness) return;
+  void relink(run* r, const slab_shape& shape) noexcept {
+    if (fullness_of(*r, shape) == r->fullness) [[likely]]
+      return;
     unlink(r);
     link(r);
   }
@@ -174,33 +174,75 @@ class central {
     while (got != count) {
       run* r = fullest_slab();
       // A short batch is better than a new slab: memory grows only when nothing else is left.
-      if (r == nullptr && (got != 0 || (r = add_slab(page_heap)) == nullptr)) break;
+      if (r == nullptr && got == 0) r = add_slab(page_heap);
+      if (r == nullptr) break;
       got += take_blocks(*r, page_heap.address_of(*r), out - got, count - got);
-      relink(r);
+      relink(r, slab_shapes[class_]);
     }
     return got;
   }
 
   void put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                       const char* call) noexcept {
+    // Copies: the stores to bitmaps would make the compiler load the originals again and again.
+    const slab_shape shape = slab_shapes[class_];
+    const class_index c = class_;
     for (std::size_t i = 0; i < count;) {
-      run* r = page_heap.slab_of(blocks[i]);
-      if (r == nullptr || r->size_class != class_) [[unlikely]]
-        ashlar_fault({.kind = fault_kind::not_in_use, .call = call, .address = blocks[i]});
-      {
-        block_returner back(*r, page_heap.address_of(*r));
-        do back.put(blocks[i], call);
-        while (++i < count && back.covers(blocks[i]));
-      }
-      if (r->free_blocks == slab_shapes[class_].blocks) {
-        unlink(r);
-        --counts_.slabs;
-        counts_.made -= slab_shapes[class_].blocks;
-        page_heap.delete_slab(r);
-      } else {
-        relink(r);
-      }
+      char* base = nullptr;
+      run* r = page_heap.slab_of(blocks[i], c, base);
+      if (r == nullptr) [[unlikely]]
+        fail(fault_kind::not_in_use, call, blocks[i]);
+      do i += put_stretch(*r, shape, base, blocks + i, count - i, call);
+      while (i < count &&
+             static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
+      if (r->free_blocks == shape.blocks) [[unlikely]]
+        remove_slab(page_heap, r);
+      else
+        relink(r, shape);
     }
+  }
+
+  void remove_slab(pages& page_heap, run* r) noexcept {
+    unlink(r);
+    --counts_.slabs;
+    counts_.made -= slab_shapes[class_].blocks;
+    page_heap.delete_slab(r);
+  }
+
+  /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards:
+  /// programs free in the order of allocation, or in reverse, more often than not, and then a whole
+  /// stretch costs a few words of the bitmap. Returns: how many. Requires: blocks[0] is inside the
+  /// slab.
+  [[nodiscard]] std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
+                                        void* const* blocks, std::size_t count,
+                                        const char* call) noexcept {
+    const std::size_t size = shape.block_size;
+    char* const first = static_cast<char*>(blocks[0]);
+    const auto offset = static_cast<std::size_t>(first - base);
+    const std::uint32_t index = shape.index_of(offset);
+    if (index * size != offset || index >= shape.blocks) [[unlikely]]
+      fail(fault_kind::interior_pointer, call, first);
+    const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
+    const auto up = static_cast<std::ptrdiff_t>(size);
+    if (step != up && step != -up) {
+      if (!put_block(slab, index)) [[unlikely]]
+        fail(fault_kind::double_free, call, first);
+      return 1;
+    }
+    std::uint32_t length = 2;
+    const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
+    const std::size_t most = std::min(count, in_slab);
+    while (length < most && blocks[length] == first + length * step) ++length;
+    if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
+    const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
+    const std::uint32_t end = put_blocks(slab, lowest, length);
+    if (end != lowest + length) [[unlikely]]
+      fail(fault_kind::double_free, call, base + end * size);
+    return length;
+  }
+
+  [[noreturn]] ASHLAR_COLD void fail(fault_kind kind, const char* call, void* block) noexcept {
+    ashlar_fault({.kind = kind, .call = call, .address = block, .block_size = block_sizes[class_]});
   }
 
   Mutex mutex_;

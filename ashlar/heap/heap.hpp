@@ -103,12 +103,8 @@ class heap {
   /// Ends in a fault naming `call` when it is nothing of this heap.
   ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
-    class_index c = pages_.class_of(block);
-    if (c == 0) {
-      const detail::run* slab = pages_.slab_of(block);  // in a later range, perhaps
-      if (slab == nullptr) return deallocate_large(block, call);
-      c = slab->size_class;
-    }
+    const class_index c = pages_.class_anywhere(block);
+    if (c == 0) return deallocate_large(block, call);
     if (own.top[c] == own.limit[c] && !own.grow(c)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.bottom(c) + 1;
@@ -152,7 +148,7 @@ class heap {
 
   /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
-    if (const class_index c = class_anywhere(block); c != 0) return block_size_of(c);
+    if (const class_index c = pages_.class_anywhere(block); c != 0) return block_size_of(c);
     const detail::run* r = pages_.large_at(block);
     if (r == nullptr) fail(block, call);
     return std::size_t{r->pages} << detail::page_shift;
@@ -163,7 +159,7 @@ class heap {
   /// Returns: the block's usable bytes now if it stays, 0 if it has to move.
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
-    if (const class_index c = class_anywhere(block); c != 0) {
+    if (const class_index c = pages_.class_anywhere(block); c != 0) {
       const std::size_t have = block_size_of(c);
       return size <= have && (size > have / 2 || class_of_size(size) == c) ? have : 0;
     }
@@ -206,7 +202,7 @@ class heap {
   /// As `deallocate_slow`.
   ASHLAR_COLD void deallocate_uncached(void* block, const char* call) noexcept {
     if (block == nullptr) return;
-    const class_index c = class_anywhere(block);
+    const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
     centrals_[c].give(pages_, &block, 1, call);
     note_held(-static_cast<std::int64_t>(block_size_of(c)));
@@ -423,12 +419,6 @@ class heap {
                   .address = block});
   }
 
-  [[nodiscard]] class_index class_anywhere(const void* block) const noexcept {
-    if (const class_index c = pages_.class_of(block); c != 0) return c;
-    const detail::run* slab = pages_.slab_of(block);
-    return slab == nullptr ? class_index{0} : slab->size_class;
-  }
-
   [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages) noexcept {
     if (!start()) return nullptr;
     detail::run* r = pages_.new_large(pages, align_pages);
@@ -496,7 +486,7 @@ class heap {
     class_index size_class;
   };
   [[nodiscard]] sized size_and_class(const void* block) noexcept {
-    if (const class_index c = class_anywhere(block); c != 0) return {block_size_of(c), c};
+    if (const class_index c = pages_.class_anywhere(block); c != 0) return {block_size_of(c), c};
     const detail::run* r = pages_.large_at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
   }

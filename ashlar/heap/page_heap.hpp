@@ -58,7 +58,7 @@ class page_heap {
   // ---- the hot lookup: address -> class -------------------------------------------------------
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
-  /// `slab_of` or `large_at`". Any value may be passed. Reads three words and a byte; takes no
+  /// `class_anywhere`". Any value may be passed. Reads three words and a byte; takes no
   /// lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
     const std::size_t page =
@@ -69,18 +69,30 @@ class page_heap {
     return first_classes_.load(std::memory_order_relaxed)[page];
   }
 
-  /// Returns: the slab that holds `address`, in any range; null if none does. Exact for the address
-  /// of a block that somebody holds (its slab cannot change then), a guess for any other. No lock.
-  [[nodiscard]] run* slab_of(const void* address) const noexcept {
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    const std::uint32_t count = range_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!ranges_[i].contains(a)) continue;
-      const std::size_t page = ranges_[i].page_of(a);
-      if (ranges_[i].class_of.entries()[page] == 0) return nullptr;
-      return ranges_[i].runs.entries() + ranges_[i].run_of.entries()[page];
+  /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
+  [[nodiscard]] class_index class_anywhere(const void* address) const noexcept {
+    if (const class_index c = class_of(address); c != 0) [[likely]]
+      return c;
+    const page_range* range = range_of(address);
+    return range == nullptr ? class_index{0}
+                            : range->class_of.entries()[range->page_of(number_of(address))];
+  }
+
+  /// Returns: the slab of class `c` that holds `address`, and where it begins; null if none does.
+  /// Exact for a block that somebody holds (its slab cannot change then), a guess for others. No
+  /// lock.
+  [[nodiscard]] run* slab_of(const void* address, class_index c, char*& begin) const noexcept {
+    const page_range* range = &ranges_[0];
+    std::size_t page = range->page_of(number_of(address));
+    if (page >= range->pages || range->class_of.entries()[page] != c) [[unlikely]] {
+      range = range_of(address);
+      if (range == nullptr) return nullptr;
+      page = range->page_of(number_of(address));
+      if (range->class_of.entries()[page] != c) return nullptr;
     }
-    return nullptr;
+    run* r = range->runs.entries() + range->run_of.entries()[page];
+    begin = reinterpret_cast<char*>(range->address_of(r->first));
+    return r;
   }
 
   /// Returns: the large block that starts at `address`, null if none does.
@@ -91,10 +103,7 @@ class page_heap {
 
   /// Returns: whether `address` lies in any range, in use or not.
   [[nodiscard]] bool owns(const void* address) const noexcept {
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    const std::uint32_t count = range_count_.load(std::memory_order_acquire);
-    return std::any_of(ranges_, ranges_ + count,
-                       [a](const page_range& r) { return r.contains(a); });
+    return range_of(address) != nullptr;
   }
 
   [[nodiscard]] char* address_of(const run& r) const noexcept {
@@ -209,16 +218,12 @@ class page_heap {
 
   /// Effects: stores the slack of the live block at `block`. Returns: what was stored before.
   std::uint16_t exchange_slack(const void* block, std::size_t slack) noexcept {
-    const auto a = reinterpret_cast<std::uintptr_t>(block);
-    const std::uint32_t count = range_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!ranges_[i].contains(a)) continue;
-      std::uint16_t& entry = ranges_[i].slack_at(a);
-      const std::uint16_t before = entry;
-      entry = static_cast<std::uint16_t>(std::min<std::size_t>(slack, UINT16_MAX));
-      return before;
-    }
-    return 0;
+    const page_range* range = range_of(block);
+    if (range == nullptr) return 0;
+    std::uint16_t& entry = range->slack_at(number_of(block));
+    const std::uint16_t before = entry;
+    entry = static_cast<std::uint16_t>(std::min<std::size_t>(slack, UINT16_MAX));
+    return before;
   }
 
   // ---- giving back ----------------------------------------------------------------------------
@@ -288,16 +293,25 @@ class page_heap {
                   .address = reinterpret_cast<void*>(address)});
   }
 
-  [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!ranges_[i].contains(a)) continue;
-      run* r = ranges_[i].run_at(ranges_[i].page_of(a));
-      const bool starts = r != nullptr && r->kind == run_kind::large && address_of(*r) == address;
-      return starts ? r : nullptr;
-    }
+  [[nodiscard]] static std::uintptr_t number_of(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address);
+  }
+
+  /// Returns: the range that `address` lies in, or null. What a range says of itself never changes
+  /// once range_count_ counts it, so no lock is needed. O(ranges).
+  [[nodiscard]] const page_range* range_of(const void* address) const noexcept {
+    const std::uint32_t count = range_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (ranges_[i].contains(number_of(address))) return &ranges_[i];
     return nullptr;
+  }
+
+  [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
+    const page_range* range = range_of(address);
+    if (range == nullptr) return nullptr;
+    run* r = range->run_at(range->page_of(number_of(address)));
+    const bool starts = r != nullptr && r->kind == run_kind::large && address_of(*r) == address;
+    return starts ? r : nullptr;
   }
 
   /// Returns: a run in use of no kind yet; null when out of memory.

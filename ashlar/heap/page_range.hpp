@@ -147,7 +147,7 @@ class page_range {
     reserved_bytes += bytes;
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
-  [[nodiscard]] std::uint16_t& slack_at(std::uintptr_t address) noexcept {
+  [[nodiscard]] std::uint16_t& slack_at(std::uintptr_t address) const noexcept {
     return slack.entries()[(address - base) / block_granule];
   }
 

@@ -53,10 +53,20 @@ struct run {
 /// How a slab of each class is cut: `pages` is the least number, at least 64 KiB and 4 blocks, of
 /// which less than 1/64 is left over at the end.
 struct slab_shape {
+  std::uint32_t block_size;
   std::uint32_t pages;
   std::uint32_t blocks;
   std::uint32_t words;       ///< of the free bitmap
-  std::uint64_t reciprocal;  ///< ceil(2^40 / block size): offset * reciprocal >> 40 is the index
+  std::uint64_t reciprocal;  ///< ceil(2^40 / block size)
+
+  /// Returns: the index of the block that holds byte `offset` of a slab. Exact for every offset in
+  /// a slab: the reciprocal's error, below 2^-40, times the offset stays below 1 / block size.
+  [[nodiscard]] constexpr std::uint32_t index_of(std::size_t offset) const noexcept {
+    return static_cast<std::uint32_t>((offset * reciprocal) >> 40);
+  }
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept {
+    return std::size_t{pages} << page_shift;
+  }
 };
 
 inline constexpr std::size_t slab_bytes_min = 64 * 1024;
@@ -69,19 +79,15 @@ inline constexpr auto slab_shapes = [] {
     std::size_t bytes = slab_bytes_min;
     while (bytes < slab_blocks_min * size || (bytes % size) * 64 > bytes) bytes += page_size;
     const std::size_t blocks = bytes / size;
-    shapes[c] = {static_cast<std::uint32_t>(bytes / page_size), static_cast<std::uint32_t>(blocks),
-                 static_cast<std::uint32_t>(divide_up(blocks, 64)),
-                 ((std::uint64_t{1} << 40) + size - 1) / size};
+    shapes[c] = {.block_size = static_cast<std::uint32_t>(size),
+                 .pages = static_cast<std::uint32_t>(bytes / page_size),
+                 .blocks = static_cast<std::uint32_t>(blocks),
+                 .words = static_cast<std::uint32_t>(divide_up(blocks, 64)),
+                 .reciprocal = ((std::uint64_t{1} << 40) + size - 1) / size};
   }
   return shapes;
 }();
 
 inline constexpr std::size_t slab_words_max = slab_shapes[1].words;
-
-/// Returns: the index of the block that holds byte `offset` of a slab. Exact for every offset in a
-/// slab: the error of the reciprocal, below 1 a unit of size, times the offset stays below 2^40.
-[[nodiscard]] constexpr std::uint32_t block_index(std::size_t offset, class_index c) noexcept {
-  return static_cast<std::uint32_t>((offset * slab_shapes[c].reciprocal) >> 40);
-}
 
 }  // namespace ashlar::detail

@@ -6,12 +6,11 @@
 // untouched (and cost no memory) until they are needed.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/core/config.hpp>
-#include <ashlar/core/fault.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -28,71 +27,52 @@ inline std::size_t take_blocks(run& slab, char* base, void** out, std::size_t co
     std::uint64_t bits = slab.free_bits[w];
     if (bits == 0) continue;
     char* const first = base + std::size_t{w} * 64 * size;
-    do {
-      *--out = first + static_cast<unsigned>(std::countr_zero(bits)) * size;
-      bits &= bits - 1;
-      --left;
-    } while (bits != 0 && left != 0);
+    if (bits == ~std::uint64_t{0} && left >= 64) {
+      // A whole word, as every word of a fresh slab is: no searching for bits.
+      for (std::size_t i = 0; i < 64; ++i)
+        out[-1 - static_cast<std::ptrdiff_t>(i)] = first + i * size;
+      out -= 64;
+      left -= 64;
+      bits = 0;
+    } else {
+      do {
+        *--out = first + static_cast<unsigned>(std::countr_zero(bits)) * size;
+        bits &= bits - 1;
+        --left;
+      } while (bits != 0 && left != 0);
+    }
     slab.free_bits[w] = bits;
   }
   slab.free_blocks -= static_cast<std::uint32_t>(taken);
   return taken;
 }
 
-/// Puts blocks of one slab back, gathering the bits of one word in a register: blocks that come
-/// back together mostly share it.
-class block_returner {
- public:
-  block_returner(run& slab, char* base) noexcept
-      : slab_(slab), base_(base), bytes_(std::size_t{slab.pages} << page_shift) {}
-  ~block_returner() { write(); }
-  block_returner(const block_returner&) = delete;
-  block_returner& operator=(const block_returner&) = delete;
+/// Effects: marks a block free. Returns: false, with nothing changed, when it is free already.
+[[nodiscard]] inline bool put_block(run& slab, std::uint32_t index) noexcept {
+  std::uint64_t& word = slab.free_bits[index / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  if ((word & bit) != 0) [[unlikely]]
+    return false;
+  word |= bit;
+  ++slab.free_blocks;
+  return true;
+}
 
-  [[nodiscard]] bool covers(const void* block) const noexcept {
-    return static_cast<std::size_t>(static_cast<const char*>(block) - base_) < bytes_;
+/// Effects: marks the blocks [index, index + count) free. Returns: the index of the first of them
+/// that was free already, with the bitmap in part changed, or `index + count` when all is well.
+inline std::uint32_t put_blocks(run& slab, std::uint32_t index, std::uint32_t count) noexcept {
+  const std::uint32_t end = index + count;
+  for (std::uint32_t i = index; i != end;) {
+    const std::uint32_t in_word = std::min(64 - i % 64, end - i);
+    const std::uint64_t mask = (~std::uint64_t{0} >> (64 - in_word)) << (i % 64);
+    std::uint64_t& word = slab.free_bits[i / 64];
+    if (const std::uint64_t already = word & mask; already != 0) [[unlikely]]
+      return i / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(already));
+    word |= mask;
+    i += in_word;
   }
-
-  /// Requires: covers(block). Ends in a fault when no block starts there, or when it is free.
-  void put(void* block, const char* call) noexcept {
-    const class_index c = slab_.size_class;
-    const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - base_);
-    const std::uint32_t index = block_index(offset, c);
-    if (index * std::size_t{block_sizes[c]} != offset || index >= slab_shapes[c].blocks)
-        [[unlikely]]
-      fail(fault_kind::interior_pointer, call, block);
-    const std::uint32_t word = index / 64;
-    const std::uint64_t bit = std::uint64_t{1} << (index % 64);
-    if (word != word_) {
-      write();
-      word_ = word;
-      bits_ = slab_.free_bits[word];
-    }
-    if ((bits_ & bit) != 0) [[unlikely]]
-      fail(fault_kind::double_free, call, block);
-    bits_ |= bit;
-    ++slab_.free_blocks;
-  }
-
- private:
-  static constexpr std::uint32_t no_word = UINT32_MAX;
-
-  void write() noexcept {
-    if (word_ != no_word) slab_.free_bits[word_] = bits_;
-  }
-
-  [[noreturn]] ASHLAR_COLD void fail(fault_kind kind, const char* call, void* block) noexcept {
-    ashlar_fault({.kind = kind,
-                  .call = call,
-                  .address = block,
-                  .block_size = block_sizes[slab_.size_class]});
-  }
-
-  run& slab_;
-  char* base_;
-  std::size_t bytes_;
-  std::uint32_t word_ = no_word;
-  std::uint64_t bits_ = 0;
-};
+  slab.free_blocks += count;
+  return end;
+}
 
 }  // namespace ashlar::detail
