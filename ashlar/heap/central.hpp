@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -55,15 +56,17 @@ class central {
   }
 
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Returns: how
-  /// many; 0 only when out of memory.
-  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count) noexcept {
+  /// many; 0 when out of memory, or when it would take growth and that is refused.
+  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
+                                 growth g) noexcept {
     const std::lock_guard guard(mutex_);
-    std::size_t got = std::min(count, stashed_);
+    const std::size_t stashed = stashed_.load(std::memory_order_relaxed);
+    std::size_t got = std::min(count, stashed);
     if (got != 0) {
-      stashed_ -= got;
-      std::memcpy(out - got, stash_ + stashed_, got * sizeof(void*));
+      std::memcpy(out - got, stash_ + (stashed - got), got * sizeof(void*));
+      stashed_.store(stashed - got, std::memory_order_relaxed);
     } else {
-      got = take_from_slabs(page_heap, out, count);
+      got = take_from_slabs(page_heap, out, count, g);
     }
     counts_.taken += got;
     counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
@@ -75,18 +78,23 @@ class central {
   void give(pages& page_heap, void* const* blocks, std::size_t count, const char* call) noexcept {
     const std::lock_guard guard(mutex_);
     counts_.given += count;
-    const std::size_t fits = std::min(count, stash_capacity_ - stashed_);
-    std::memcpy(stash_ + stashed_, blocks, fits * sizeof(void*));
-    stashed_ += fits;
+    const std::size_t stashed = stashed_.load(std::memory_order_relaxed);
+    const std::size_t fits = std::min(count, stash_capacity_ - stashed);
+    std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
+    stashed_.store(stashed + fits, std::memory_order_relaxed);
     if (fits != count) put_into_slabs(page_heap, blocks + fits, count - fits, call);
   }
 
   /// Effects: sorts the stash back into the slabs, so that empty ones leave.
   void settle(pages& page_heap) noexcept {
     const std::lock_guard guard(mutex_);
-    const std::size_t count = stashed_;
-    stashed_ = 0;
+    const std::size_t count = stashed_.exchange(0, std::memory_order_relaxed);
     put_into_slabs(page_heap, stash_, count, "free");
+  }
+
+  /// Returns: blocks in the stash, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t stashed() const noexcept {
+    return stashed_.load(std::memory_order_relaxed);
   }
 
   [[nodiscard]] class_counts counts() noexcept {
@@ -112,7 +120,7 @@ class central {
         free += bits;
       }
     }
-    return free + stashed_;
+    return free + stashed();
   }
 
  private:
@@ -158,8 +166,8 @@ class central {
     return nullptr;
   }
 
-  [[nodiscard]] run* add_slab(pages& page_heap) noexcept {
-    run* r = page_heap.new_slab(class_);
+  [[nodiscard]] run* add_slab(pages& page_heap, growth g) noexcept {
+    run* r = page_heap.new_slab(class_, g);
     if (r == nullptr) return nullptr;
     ++counts_.slabs;
     counts_.made += slab_shapes[class_].blocks;
@@ -168,13 +176,13 @@ class central {
     return r;
   }
 
-  [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out,
-                                            std::size_t count) noexcept {
+  [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
+                                            growth g) noexcept {
     std::size_t got = 0;
     while (got != count) {
       run* r = fullest_slab();
       // A short batch is better than a new slab: memory grows only when nothing else is left.
-      if (r == nullptr && got == 0) r = add_slab(page_heap);
+      if (r == nullptr && got == 0) r = add_slab(page_heap, g);
       if (r == nullptr) break;
       got += take_blocks(*r, page_heap.address_of(*r), out - got, count - got);
       relink(r, slab_shapes[class_]);
@@ -247,7 +255,7 @@ class central {
 
   Mutex mutex_;
   class_index class_ = 0;
-  std::size_t stashed_ = 0;
+  std::atomic<std::size_t> stashed_{0};  // written under the lock
   std::size_t stash_capacity_ = 0;
   void** stash_ = nullptr;
   run* lists_[fullness_lists] = {};

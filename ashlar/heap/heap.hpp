@@ -90,7 +90,7 @@ class heap {
     void** const top = own.top[c];
     const std::size_t room = std::min(wanted, static_cast<std::size_t>(own.limit[c] - top));
     if (room == 0 || top != first) return pop(own, c);
-    const std::size_t got = centrals_[c].take(pages_, first + room, room);
+    const std::size_t got = take(c, first + room, room);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top[c] = first + got;
@@ -194,7 +194,7 @@ class heap {
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!start()) return nullptr;
     void* block = nullptr;
-    if (centrals_[c].take(pages_, &block + 1, 1) == 0) return nullptr;
+    if (take(c, &block + 1, 1) == 0) return nullptr;
     note_held(static_cast<std::int64_t>(block_size_of(c)));
     return block;
   }
@@ -206,6 +206,28 @@ class heap {
     if (c == 0) return deallocate_large(block, call);
     centrals_[c].give(pages_, &block, 1, call);
     note_held(-static_cast<std::int64_t>(block_size_of(c)));
+  }
+
+  /// Effects: makes the heap usable; nothing if it is. Returns: false when memory for that was
+  /// refused; a later call tries again. Every other function calls it where it has to.
+  [[nodiscard]] bool start() noexcept {
+    if (started_.load(std::memory_order_acquire)) [[likely]]
+      return true;
+    const std::lock_guard guard(start_mutex_);
+    if (started_.load(std::memory_order_relaxed)) return true;
+    if (!pages_.start()) return false;
+    std::size_t slots = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      slots += stash_capacity(static_cast<class_index>(c));
+    auto** stash = static_cast<void**>(map(slots * sizeof(void*)));
+    if (stash == nullptr) return false;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      centrals_[c].place(c, stash, stash_capacity(c));
+      stash += stash_capacity(c);
+    }
+    started_.store(true, std::memory_order_release);
+    return true;
   }
 
   // ---- caches ---------------------------------------------------------------------------------
@@ -394,11 +416,11 @@ class heap {
   /// copying and faulting in 128 pages (some 200 us).
   static constexpr std::size_t remap_pages_min = 128;
 
-  /// A stash holds up to 1 MiB of blocks a class, 16,384 of them at most: less, and batches of ten
-  /// thousand go through the bitmaps; more, and memory that a phase has freed stays away from
-  /// others.
-  static constexpr std::size_t stash_bytes_max = 1024 * 1024;
+  /// A stash holds up to 4 MiB of blocks a class, 16,384 of them at most: with less, batches of ten
+  /// thousand go through the bitmaps. What all stashes hold is sorted back before the heap grows.
+  static constexpr std::size_t stash_bytes_max = 4 * 1024 * 1024;
   static constexpr std::size_t stash_blocks_max = 16384;
+  static constexpr std::size_t settle_bytes_min = 512 * 1024;
   static constexpr std::size_t stash_capacity(class_index c) noexcept {
     return std::min(stash_blocks_max, stash_bytes_max / block_size_of(c));
   }
@@ -421,9 +443,30 @@ class heap {
 
   [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages) noexcept {
     if (!start()) return nullptr;
-    detail::run* r = pages_.new_large(pages, align_pages);
+    detail::run* r = pages_.new_large(pages, align_pages, detail::growth::refused);
+    if (r == nullptr) {
+      settle_before_growth();
+      r = pages_.new_large(pages, align_pages, detail::growth::allowed);
+    }
     if (r != nullptr) note_large(0, r->pages);
     return r;
+  }
+
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count) noexcept {
+    const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
+    if (got != 0) return got;
+    settle_before_growth();
+    return centrals_[c].take(pages_, out, count, detail::growth::allowed);
+  }
+
+  /// Effects: when much is stashed, sorts it back into its slabs, so that those which become empty
+  /// serve whoever would make the heap grow otherwise. O(classes), plus the stashed blocks.
+  void settle_before_growth() noexcept {
+    std::size_t bytes = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      bytes += centrals_[c].stashed() * block_size_of(static_cast<class_index>(c));
+    if (bytes < settle_bytes_min) return;
+    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
   }
 
   void deallocate_large(void* block, const char* call) noexcept {
@@ -510,27 +553,6 @@ class heap {
     }
     mapped_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     return memory;
-  }
-
-  /// Effects: makes the heap usable. Returns: false when memory for that was refused; a later call
-  /// tries again.
-  [[nodiscard]] bool start() noexcept {
-    if (started_.load(std::memory_order_acquire)) [[likely]]
-      return true;
-    const std::lock_guard guard(start_mutex_);
-    if (started_.load(std::memory_order_relaxed)) return true;
-    std::size_t slots = 0;
-    for (std::size_t c = 1; c < class_count; ++c)
-      slots += stash_capacity(static_cast<class_index>(c));
-    auto** stash = static_cast<void**>(map(slots * sizeof(void*)));
-    if (stash == nullptr) return false;
-    for (std::size_t i = 1; i < class_count; ++i) {
-      const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, stash, stash_capacity(c));
-      stash += stash_capacity(c);
-    }
-    started_.store(true, std::memory_order_release);
-    return true;
   }
 
   space_type space_;

@@ -33,6 +33,9 @@ struct purge_policy {
   std::size_t keep_bytes = 0;    ///< so much is kept whatever its age
 };
 
+/// Whether a request may be served from pages that were never used, or only from free ones.
+enum class growth : bool { refused, allowed };
+
 struct page_heap_stats {
   std::uint64_t reserved_bytes = 0;
   std::uint64_t committed_bytes = 0;  ///< in use or dirty: what may be resident, tables excluded
@@ -55,18 +58,23 @@ class page_heap {
     policy_ = policy;
   }
 
+  /// Effects: reserves the first range. Returns: false when the system refuses. Requires: called
+  /// until it succeeds, before any other function but set_policy.
+  [[nodiscard]] bool start() noexcept {
+    const std::lock_guard guard(mutex_);
+    return range_count_.load(std::memory_order_relaxed) != 0 || add_range(1);
+  }
+
   // ---- the hot lookup: address -> class -------------------------------------------------------
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
   /// `class_anywhere`". Any value may be passed. Reads three words and a byte; takes no
   /// lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    const std::size_t page =
-        (reinterpret_cast<std::uintptr_t>(address) - first_base_.load(std::memory_order_relaxed)) >>
-        page_shift;
-    if (page >= first_pages_.load(std::memory_order_relaxed)) [[unlikely]]
+    const std::size_t page = (number_of(address) - first_base_) >> page_shift;
+    if (page >= first_pages_) [[unlikely]]
       return 0;
-    return first_classes_.load(std::memory_order_relaxed)[page];
+    return first_classes_[page];
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
@@ -112,11 +120,12 @@ class page_heap {
 
   // ---- runs -----------------------------------------------------------------------------------
 
-  /// Returns: a run for a slab of class `c`, with its bitmap all ones; null when out of memory.
-  [[nodiscard]] run* new_slab(class_index c) noexcept {
+  /// Returns: a run for a slab of class `c`, with its bitmap all ones; null when out of memory, or
+  /// when it would take growth and that is refused.
+  [[nodiscard]] run* new_slab(class_index c, growth g) noexcept {
     const slab_shape& shape = slab_shapes[c];
     const std::lock_guard guard(mutex_);
-    run* r = take(shape.pages, 1);
+    run* r = take(shape.pages, 1, g);
     if (r == nullptr) return nullptr;
     page_range& range = ranges_[r->range];
     r->free_bits = range.new_bits(space_, shape.words);
@@ -149,9 +158,9 @@ class page_heap {
 
   /// Returns: a run of `pages` whose address is a multiple of `align_pages` pages, or null.
   /// Requires: pages > 0; align_pages is a power of two.
-  [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages) noexcept {
+  [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     const std::lock_guard guard(mutex_);
-    run* r = take(pages, align_pages);
+    run* r = take(pages, align_pages, g);
     if (r == nullptr) return nullptr;
     r->kind = run_kind::large;
     ranges_[r->range].note_ends(*r);
@@ -315,13 +324,13 @@ class page_heap {
   }
 
   /// Returns: a run in use of no kind yet; null when out of memory.
-  [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages) noexcept {
+  [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     if (pages > UINT32_MAX || align_pages > UINT32_MAX) return nullptr;
-    run* r = take_once(pages, align_pages);
-    if (r == nullptr && dirty_.pages() != 0) {
+    run* r = take_once(pages, align_pages, g);
+    if (r == nullptr && g == growth::allowed && dirty_.pages() != 0) {
       // Purged runs merge with clean neighbours, and the system may need the memory to say yes.
       while (run* d = dirty_.find(1)) purge_one(d);
-      r = take_once(pages, align_pages);
+      r = take_once(pages, align_pages, g);
     }
     if (r == nullptr) return nullptr;
     used_pages_ += pages;
@@ -329,7 +338,7 @@ class page_heap {
     return r;
   }
 
-  [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages) noexcept {
+  [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     // An aligned run is a longer one with its ends cut off. The length cannot overflow: both <
     // 2^32.
     const std::size_t length = pages + align_pages - 1;
@@ -340,6 +349,7 @@ class page_heap {
         return carve(r, *bins, pages, align_pages, zero);
       }
     }
+    if (g == growth::refused) return nullptr;
     run* r = take_fresh(length);
     return r == nullptr ? nullptr : carve(r, clean_, pages, align_pages, true);
   }
@@ -399,26 +409,27 @@ class page_heap {
 
   /// Returns: never-used pages from the newest range, or from a new one.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
-    for (;;) {
-      const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
-      if (count != 0) {
-        page_range& range = ranges_[count - 1];
-        if (pages <= range.pages - range.top) {
-          // The table of run numbers must reach the pages before a record can speak of them.
-          const std::size_t first = range.top;
-          if (!range.extend(space_, pages)) return nullptr;
-          run* r = range.new_run(space_);
-          if (r == nullptr) {
-            range.top = first;
-            return nullptr;
-          }
-          r->first = static_cast<std::uint32_t>(first);
-          r->pages = static_cast<std::uint32_t>(pages);
-          return r;
-        }
-      }
+    page_range* range = &ranges_[range_count_.load(std::memory_order_relaxed) - 1];
+    if (pages > range->pages - range->top) {
       if (!add_range(pages)) return nullptr;
+      ++range;
     }
+    return extend(*range, pages);
+  }
+
+  /// Effects: moves the top of `range` up. Returns: the run of the new pages, of no kind yet; null,
+  /// with the top where it was, when memory was refused.
+  [[nodiscard]] run* extend(page_range& range, std::size_t pages) noexcept {
+    const std::size_t first = range.top;
+    if (!range.extend(space_, pages)) return nullptr;
+    run* r = range.new_run(space_);
+    if (r == nullptr) {
+      range.top = first;
+      return nullptr;
+    }
+    r->first = static_cast<std::uint32_t>(first);
+    r->pages = static_cast<std::uint32_t>(pages);
+    return r;
   }
 
   /// Effects: reserves another range that holds `pages`. The first is as large as the machine's
@@ -443,9 +454,9 @@ class page_heap {
     }
     if (keep_slack_ && !ranges_[count].keep_slack(space_)) return false;
     if (count == 0) {
-      first_classes_.store(ranges_[0].class_of.entries(), std::memory_order_relaxed);
-      first_base_.store(ranges_[0].base, std::memory_order_relaxed);
-      first_pages_.store(ranges_[0].pages, std::memory_order_relaxed);
+      first_classes_ = ranges_[0].class_of.entries();
+      first_base_ = ranges_[0].base;
+      first_pages_ = ranges_[0].pages;
     } else {
       retire_rest(ranges_[count - 1]);
     }
@@ -457,16 +468,7 @@ class page_heap {
   void retire_rest(page_range& range) noexcept {
     const std::size_t rest = range.commit_end - range.top;
     if (rest == 0) return;
-    const std::size_t first = range.top;
-    if (!range.extend(space_, rest)) return;
-    run* r = range.new_run(space_);
-    if (r == nullptr) {
-      range.top = first;
-      return;
-    }
-    r->first = static_cast<std::uint32_t>(first);
-    r->pages = static_cast<std::uint32_t>(rest);
-    put_back(r, clean_, run_kind::clean, 0);
+    if (run* r = extend(range, rest); r != nullptr) put_back(r, clean_, run_kind::clean, 0);
   }
 
   /// Effects: a run that was in use becomes dirty, merged with its dirty neighbours.
@@ -617,9 +619,12 @@ class page_heap {
     return bytes_purged;
   }
 
-  std::atomic<std::uintptr_t> first_base_{0};
-  std::atomic<std::size_t> first_pages_{0};
-  std::atomic<const class_index*> first_classes_{nullptr};
+  // Copies of ranges_[0]'s, beside each other and not atomic (an atomic load is never folded into
+  // the instruction that uses it: three more in every free). They are written once, by `start`,
+  // which happens before anybody has a cache, and so before anybody has a block.
+  std::uintptr_t first_base_ = 0;
+  std::size_t first_pages_ = 0;
+  const class_index* first_classes_ = nullptr;
 
   Mutex mutex_;
   Space& space_;

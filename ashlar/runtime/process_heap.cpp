@@ -105,6 +105,8 @@ void after_fork_in_child() noexcept {
 
 /// Runs before any constructor of the program: the environment can be read, no other thread exists.
 [[gnu::constructor(101)]] void start_process() noexcept {
+  // If memory is refused now, the first allocation tries again and reports it.
+  static_cast<void>(the_heap.start());
   const settings s = read_settings();
   the_heap.set_purge_policy(s.purge);
   if (s.exact && the_heap.count_exactly()) {
