@@ -1,5 +1,6 @@
 // adapt/malloc_family.cpp: the drop-in library's C functions, under the system's own names.
 // Layer: adapt. Built into libashlar-malloc.so and ashlar-malloc.o only, never into libashlar.
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 
@@ -71,11 +72,14 @@ ASHLAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
   ashlar_stats stats;
   runtime::collect(stats);
   struct mallinfo2 info = {};
-  info.arena = stats.total.committed_bytes - stats.large.committed_bytes;
+  info.arena = stats.total.committed_bytes -
+               std::min(stats.total.committed_bytes, stats.large.committed_bytes);
   info.hblks = stats.large.blocks_in_use;
   info.hblkhd = stats.large.committed_bytes;
   info.uordblks = stats.total.bytes_in_use;
-  info.fordblks = stats.total.committed_bytes - stats.total.bytes_in_use;
+  // Two moments' figures while other threads run: the difference must not wrap.
+  info.fordblks =
+      stats.total.committed_bytes - std::min(stats.total.committed_bytes, stats.total.bytes_in_use);
   return info;
 }
 

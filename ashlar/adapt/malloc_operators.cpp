@@ -1,7 +1,10 @@
 // adapt/malloc_operators.cpp: every replaceable operator new and delete, for the drop-in library.
 // Layer: adapt.
 //
-// The sized and aligned deletes ignore what they are told: an address tells its class by itself.
+// The standard lets a program replace some forms and keep the others: those must then call the
+// replaced ones. So only the two basic forms, and their aligned twins, touch the heap; all others call
+// them by their public names, through which a program's own definition is found. The sizes that some
+// deletes are told are not used: an address tells its class by itself.
 #include <cstddef>
 #include <new>
 
@@ -13,11 +16,10 @@ using namespace ashlar;
 
 namespace {
 
-/// The new_handler protocol: call the handler as long as there is one and the memory is not there.
-/// No lock is held while it runs, so it may free, allocate or install another handler. Without a
-/// handler `allocate_or_throw` throws and `allocate_or_null` gives null.
+/// The new_handler protocol: call the handler as long as there is one and the memory is not there. No
+/// lock is held while it runs, so it may free, allocate or install another handler.
 template <class Attempt>
-ASHLAR_COLD void* retry_or_throw(Attempt attempt) {
+ASHLAR_COLD void* retry(Attempt attempt) {
   for (;;) {
     std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
@@ -26,48 +28,14 @@ ASHLAR_COLD void* retry_or_throw(Attempt attempt) {
   }
 }
 
-template <class Attempt>
-ASHLAR_COLD void* retry_or_null(Attempt attempt) noexcept {
+/// Returns: what `allocate` returns, or null when it throws: the standard's rule for nothrow forms.
+template <class Allocate>
+void* null_for_throw(Allocate allocate) noexcept {
   try {
-    return retry_or_throw(attempt);
-  } catch (const std::bad_alloc&) {
-    // The standard's rule for the nothrow forms: the handler may end the retries by throwing.
+    return allocate();
+  } catch (...) {
     return nullptr;
   }
-}
-
-void* allocate_or_throw(std::size_t size) {
-  void* const block = runtime::allocate(size);
-  if (block != nullptr) [[likely]]
-    return block;
-  return retry_or_throw([=] { return runtime::allocate(size); });
-}
-void* allocate_or_throw(std::size_t size, std::align_val_t alignment) {
-  const auto attempt = [=] {
-    return runtime::allocate_aligned(size, static_cast<std::size_t>(alignment));
-  };
-  void* const block = attempt();
-  return block != nullptr ? block : retry_or_throw(attempt);
-}
-void* allocate_or_null(std::size_t size) noexcept {
-  void* const block = runtime::allocate(size);
-  if (block != nullptr) [[likely]]
-    return block;
-  return retry_or_null([=] { return runtime::allocate(size); });
-}
-void* allocate_or_null(std::size_t size, std::align_val_t alignment) noexcept {
-  const auto attempt = [=] {
-    return runtime::allocate_aligned(size, static_cast<std::size_t>(alignment));
-  };
-  void* const block = attempt();
-  return block != nullptr ? block : retry_or_null(attempt);
-}
-
-ASHLAR_HOT void give_back(void* block) noexcept {
-  runtime::deallocate(block, "operator delete");
-}
-ASHLAR_HOT void give_back_array(void* block) noexcept {
-  runtime::deallocate(block, "operator delete[]");
 }
 
 }  // namespace
@@ -76,64 +44,74 @@ using size_type = std::size_t;
 using align = std::align_val_t;
 using nothrow = std::nothrow_t;
 
+// ---- the basic forms ------------------------------------------------------------------------------
+
 ASHLAR_EXPORT void* operator new(size_type n) {
-  return allocate_or_throw(n);
-}
-ASHLAR_EXPORT void* operator new[](size_type n) {
-  return allocate_or_throw(n);
-}
-ASHLAR_EXPORT void* operator new(size_type n, const nothrow&) noexcept {
-  return allocate_or_null(n);
-}
-ASHLAR_EXPORT void* operator new[](size_type n, const nothrow&) noexcept {
-  return allocate_or_null(n);
+  void* const block = runtime::allocate(n);
+  if (block != nullptr) [[likely]]
+    return block;
+  return retry([=] { return runtime::allocate(n); });
 }
 ASHLAR_EXPORT void* operator new(size_type n, align a) {
-  return allocate_or_throw(n, a);
+  const auto attempt = [=] { return runtime::allocate_aligned(n, static_cast<size_type>(a)); };
+  void* const block = attempt();
+  return block != nullptr ? block : retry(attempt);
 }
-ASHLAR_EXPORT void* operator new[](size_type n, align a) {
-  return allocate_or_throw(n, a);
-}
-ASHLAR_EXPORT void* operator new(size_type n, align a, const nothrow&) noexcept {
-  return allocate_or_null(n, a);
-}
-ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcept {
-  return allocate_or_null(n, a);
-}
-
 ASHLAR_EXPORT void operator delete(void* p) noexcept {
-  give_back(p);
-}
-ASHLAR_EXPORT void operator delete(void* p, size_type) noexcept {
-  give_back(p);
+  runtime::deallocate(p, "operator delete");
 }
 ASHLAR_EXPORT void operator delete(void* p, align) noexcept {
-  give_back(p);
+  runtime::deallocate(p, "operator delete");
 }
-ASHLAR_EXPORT void operator delete(void* p, size_type, align) noexcept {
-  give_back(p);
+
+// ---- the forms made of them -----------------------------------------------------------------------
+
+ASHLAR_EXPORT void* operator new[](size_type n) {
+  return operator new(n);
 }
-ASHLAR_EXPORT void operator delete(void* p, const nothrow&) noexcept {
-  give_back(p);
+ASHLAR_EXPORT void* operator new[](size_type n, align a) {
+  return operator new(n, a);
 }
-ASHLAR_EXPORT void operator delete(void* p, align, const nothrow&) noexcept {
-  give_back(p);
+ASHLAR_EXPORT void* operator new(size_type n, const nothrow&) noexcept {
+  return null_for_throw([=] { return operator new(n); });
 }
+ASHLAR_EXPORT void* operator new[](size_type n, const nothrow&) noexcept {
+  return null_for_throw([=] { return operator new[](n); });
+}
+ASHLAR_EXPORT void* operator new(size_type n, align a, const nothrow&) noexcept {
+  return null_for_throw([=] { return operator new(n, a); });
+}
+ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcept {
+  return null_for_throw([=] { return operator new[](n, a); });
+}
+
 ASHLAR_EXPORT void operator delete[](void* p) noexcept {
-  give_back_array(p);
+  operator delete(p);
+}
+ASHLAR_EXPORT void operator delete[](void* p, align a) noexcept {
+  operator delete(p, a);
+}
+ASHLAR_EXPORT void operator delete(void* p, size_type) noexcept {
+  operator delete(p);
 }
 ASHLAR_EXPORT void operator delete[](void* p, size_type) noexcept {
-  give_back_array(p);
+  operator delete[](p);
 }
-ASHLAR_EXPORT void operator delete[](void* p, align) noexcept {
-  give_back_array(p);
+ASHLAR_EXPORT void operator delete(void* p, size_type, align a) noexcept {
+  operator delete(p, a);
 }
-ASHLAR_EXPORT void operator delete[](void* p, size_type, align) noexcept {
-  give_back_array(p);
+ASHLAR_EXPORT void operator delete[](void* p, size_type, align a) noexcept {
+  operator delete[](p, a);
+}
+ASHLAR_EXPORT void operator delete(void* p, const nothrow&) noexcept {
+  operator delete(p);
 }
 ASHLAR_EXPORT void operator delete[](void* p, const nothrow&) noexcept {
-  give_back_array(p);
+  operator delete[](p);
 }
-ASHLAR_EXPORT void operator delete[](void* p, align, const nothrow&) noexcept {
-  give_back_array(p);
+ASHLAR_EXPORT void operator delete(void* p, align a, const nothrow&) noexcept {
+  operator delete(p, a);
+}
+ASHLAR_EXPORT void operator delete[](void* p, align a, const nothrow&) noexcept {
+  operator delete[](p, a);
 }

@@ -11,13 +11,15 @@ namespace ashlar {
 
 /// Address space that is reserved first and backed by memory later. All sizes are multiples of the
 /// system's page size; nothing throws; every function may be called from any thread.
-///   reserve(n)         n bytes of addresses, page-aligned, that may not be touched; null if
-///   refused reserve_zeros(n)   the same, but reading gives zeros; writing needs commit commit(p,
-///   n)       [p, p+n) may be read and written from now on, contents zero if never used purge(p, n)
-///   the memory goes back to the system, the addresses stay usable and read as zero renew(p, n) as
-///   purge, by a fresh mapping: heals what `move` has split move(from, to, n)  the pages of `from`
-///   appear at `to` (committed, its contents lost); `from`
-///                      stays committed and reads as zero. False: nothing happened, copy instead
+///
+///   reserve(n)         n bytes of addresses, page-aligned, that may not be touched; null if refused
+///   reserve_zeros(n)   the same, but reading gives zeros; writing needs commit
+///   commit(p, n)       [p, p+n) may be read and written from now on, contents zero if never used
+///   purge(p, n)        the memory goes back to the system; the addresses stay usable, read as zero
+///   renew(p, n)        as purge, by a fresh mapping: heals what `move` has split
+///   move(from, to, n)  the pages of `from` appear at `to` (committed, its contents lost); `from`
+///                      stays committed and reads as zero. False: `from` is as it was, and `to` must be
+///                      renewed before anybody touches it
 ///   release(p, n)      gives a reservation back, whole
 ///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
 ///   physical()         bytes of memory in the machine, 0 if unknown

@@ -60,11 +60,12 @@ class central {
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
                                  growth g) noexcept {
     const std::lock_guard guard(mutex_);
-    const std::size_t stashed = stashed_.load(std::memory_order_relaxed);
+    const std::size_t stashed = this->stashed();
     std::size_t got = std::min(count, stashed);
     if (got != 0) {
       std::memcpy(out - got, stash_ + (stashed - got), got * sizeof(void*));
-      stashed_.store(stashed - got, std::memory_order_relaxed);
+      set_stashed(stashed - got);
+      lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
     } else {
       got = take_from_slabs(page_heap, out, count, g);
     }
@@ -73,24 +74,28 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back. Ends in a fault for an address that is no block in use of this
-  /// class, at once if it has to be sorted into its slab, else when it is.
+  /// Effects: takes blocks back. Ends in a fault naming `call` for an address that is no block in use
+  /// of this class: at once if it has to be sorted into its slab, else when it is.
   void give(pages& page_heap, void* const* blocks, std::size_t count, const char* call) noexcept {
-    const std::lock_guard guard(mutex_);
-    counts_.given += count;
-    const std::size_t stashed = stashed_.load(std::memory_order_relaxed);
-    const std::size_t fits = std::min(count, stash_capacity_ - stashed);
-    std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
-    stashed_.store(stashed + fits, std::memory_order_relaxed);
-    if (fits != count) put_into_slabs(page_heap, blocks + fits, count - fits, call);
+    misuse bad;
+    {
+      const std::lock_guard guard(mutex_);
+      counts_.given += count;
+      const std::size_t stashed = this->stashed();
+      const std::size_t fits = std::min(count, stash_capacity_ - stashed);
+      std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
+      set_stashed(stashed + fits);
+      bad = put_into_slabs(page_heap, blocks + fits, count - fits);
+    }
+    report(bad, call);
   }
 
   /// Effects: sorts the stash back into the slabs, so that empty ones leave.
-  void settle(pages& page_heap) noexcept {
-    const std::lock_guard guard(mutex_);
-    const std::size_t count = stashed_.exchange(0, std::memory_order_relaxed);
-    put_into_slabs(page_heap, stash_, count, "free");
-  }
+  void settle(pages& page_heap) noexcept { settle(page_heap, SIZE_MAX); }
+
+  /// Effects: sorts back what nobody has needed since the last call: the stash's bottom, below the
+  /// lowest it has been since.
+  void settle_unused(pages& page_heap) noexcept { settle(page_heap, 0); }
 
   /// Returns: blocks in the stash, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t stashed() const noexcept {
@@ -110,13 +115,13 @@ class central {
     const std::lock_guard guard(mutex_);
     std::uint64_t free = 0;
     for (std::uint8_t f = 0; f < fullness_lists; ++f) {
-      for (const run* r = lists_[f]; r != nullptr; r = r->next) {
+      for (run* r = lists_[f]; r != nullptr; r = r->next) {
         std::uint32_t bits = 0;
         for (std::uint32_t w = 0; w < slab_shapes[class_].words; ++w)
           bits += static_cast<std::uint32_t>(std::popcount(r->free_bits[w]));
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
             fullness_of(*r, slab_shapes[class_]) != f)
-          fail(fault_kind::corrupted, "audit", page_heap.address_of(*r));
+          report({fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
         free += bits;
       }
     }
@@ -190,24 +195,62 @@ class central {
     return got;
   }
 
-  void put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                      const char* call) noexcept {
+  /// An address that is no block in use; null: none was found. It is reported after the lock is open:
+  /// a handler of the abort may allocate.
+  struct misuse {
+    fault_kind kind = fault_kind::not_in_use;
+    void* address = nullptr;
+  };
+  void report(const misuse& bad, const char* call) const noexcept {
+    if (bad.address != nullptr) [[unlikely]]
+      ashlar_fault({.kind = bad.kind,
+                    .call = call,
+                    .address = bad.address,
+                    .block_size = block_sizes[class_]});
+  }
+
+  void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
+
+  /// Effects: sorts back the lowest `count` of the stash, or what has not been needed if that is more.
+  void settle(pages& page_heap, std::size_t count) noexcept {
+    misuse bad;
+    {
+      const std::lock_guard guard(mutex_);
+      const std::size_t stashed = this->stashed();
+      count = std::min(std::max(count, lowest_stashed_), stashed);
+      bad = put_into_slabs(page_heap, stash_, count);
+      if (count != 0) std::memmove(stash_, stash_ + count, (stashed - count) * sizeof(void*));
+      set_stashed(stashed - count);
+      lowest_stashed_ = stashed - count;
+    }
+    report(bad, "free");
+  }
+
+  /// Returns: the first misuse found; what comes after it is not looked at.
+  [[nodiscard]] misuse put_into_slabs(pages& page_heap, void* const* blocks,
+                                      std::size_t count) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = slab_shapes[class_];
     const class_index c = class_;
+    misuse bad;
     for (std::size_t i = 0; i < count;) {
       char* base = nullptr;
       run* r = page_heap.slab_of(blocks[i], c, base);
       if (r == nullptr) [[unlikely]]
-        fail(fault_kind::not_in_use, call, blocks[i]);
-      do i += put_stretch(*r, shape, base, blocks + i, count - i, call);
-      while (i < count &&
-             static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
+        return {fault_kind::not_in_use, blocks[i]};
+      do {
+        const std::size_t put = put_stretch(*r, shape, base, blocks + i, count - i, bad);
+        if (put == 0) [[unlikely]]
+          return bad;
+        i += put;
+      } while (i < count &&
+               static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
       if (r->free_blocks == shape.blocks) [[unlikely]]
         remove_slab(page_heap, r);
       else
         relink(r, shape);
     }
+    return bad;
   }
 
   void remove_slab(pages& page_heap, run* r) noexcept {
@@ -217,25 +260,28 @@ class central {
     page_heap.delete_slab(r);
   }
 
-  /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards:
-  /// programs free in the order of allocation, or in reverse, more often than not, and then a whole
-  /// stretch costs a few words of the bitmap. Returns: how many. Requires: blocks[0] is inside the
-  /// slab.
-  [[nodiscard]] std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
-                                        void* const* blocks, std::size_t count,
-                                        const char* call) noexcept {
+  /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
+  /// free in the order of allocation, or in reverse, more often than not, and then a whole stretch
+  /// costs a few words of the bitmap. Returns: how many; 0 and `bad` when one is no block in use.
+  /// Requires: blocks[0] is inside the slab.
+  [[nodiscard]] static std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
+                                               void* const* blocks, std::size_t count,
+                                               misuse& bad) noexcept {
     const std::size_t size = shape.block_size;
     char* const first = static_cast<char*>(blocks[0]);
     const auto offset = static_cast<std::size_t>(first - base);
     const std::uint32_t index = shape.index_of(offset);
-    if (index * size != offset || index >= shape.blocks) [[unlikely]]
-      fail(fault_kind::interior_pointer, call, first);
+    if (index * size != offset || index >= shape.blocks) [[unlikely]] {
+      bad = {fault_kind::interior_pointer, first};
+      return 0;
+    }
     const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
     const auto up = static_cast<std::ptrdiff_t>(size);
     if (step != up && step != -up) {
-      if (!put_block(slab, index)) [[unlikely]]
-        fail(fault_kind::double_free, call, first);
-      return 1;
+      if (put_block(slab, index)) [[likely]]
+        return 1;
+      bad = {fault_kind::double_free, first};
+      return 0;
     }
     std::uint32_t length = 2;
     const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
@@ -244,19 +290,17 @@ class central {
     if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
     const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
     const std::uint32_t end = put_blocks(slab, lowest, length);
-    if (end != lowest + length) [[unlikely]]
-      fail(fault_kind::double_free, call, base + end * size);
-    return length;
-  }
-
-  [[noreturn]] ASHLAR_COLD void fail(fault_kind kind, const char* call, void* block) noexcept {
-    ashlar_fault({.kind = kind, .call = call, .address = block, .block_size = block_sizes[class_]});
+    if (end == lowest + length) [[likely]]
+      return length;
+    bad = {fault_kind::double_free, base + end * size};
+    return 0;
   }
 
   Mutex mutex_;
   class_index class_ = 0;
   std::atomic<std::size_t> stashed_{0};  // written under the lock
   std::size_t stash_capacity_ = 0;
+  std::size_t lowest_stashed_ = 0;  // since the last settling
   void** stash_ = nullptr;
   run* lists_[fullness_lists] = {};
   class_counts counts_;

@@ -15,14 +15,16 @@ namespace ashlar::detail {
 class exact_counts {
  public:
   void allocated(std::uint64_t slack) noexcept {
-    const std::uint64_t made = allocations_.fetch_add(1, std::memory_order_relaxed) + 1;
+    allocations_.fetch_add(1, std::memory_order_relaxed);
     slack_.fetch_add(slack, std::memory_order_relaxed);
-    const std::uint64_t now = made - frees_.load(std::memory_order_relaxed);
-    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+    // Signed: a free may be counted before the allocation that another thread is still counting.
+    const std::int64_t now = in_use_.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::int64_t peak = peak_.load(std::memory_order_relaxed);
     while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
   }
   void freed(std::uint64_t slack) noexcept {
+    in_use_.fetch_sub(1, std::memory_order_relaxed);
     frees_.fetch_add(1, std::memory_order_relaxed);
     slack_.fetch_sub(slack, std::memory_order_relaxed);
   }
@@ -32,7 +34,8 @@ class exact_counts {
   /// Effects: counts blocks that were in use before counting began.
   void begin_with(std::uint64_t in_use) noexcept {
     allocations_.store(in_use, std::memory_order_relaxed);
-    peak_.store(in_use, std::memory_order_relaxed);
+    in_use_.store(static_cast<std::int64_t>(in_use), std::memory_order_relaxed);
+    peak_.store(static_cast<std::int64_t>(in_use), std::memory_order_relaxed);
   }
 
   [[nodiscard]] std::uint64_t allocations() const noexcept {
@@ -49,7 +52,8 @@ class exact_counts {
   }
 
  private:
-  std::atomic<std::uint64_t> allocations_{0}, frees_{0}, peak_{0}, slack_{0};
+  std::atomic<std::uint64_t> allocations_{0}, frees_{0}, slack_{0};
+  std::atomic<std::int64_t> in_use_{0}, peak_{0};
 };
 
 }  // namespace ashlar::detail

@@ -31,7 +31,8 @@
 namespace ashlar {
 
 /// A heap. `Config` names two types: `space` (address_space.hpp) and `mutex` (a Lockable that is
-/// constant-initialised). A zero-initialised heap is valid and starts itself at its first miss.
+/// constant-initialised). Its
+/// constructor is constexpr and reserves nothing; the heap starts itself at its first miss.
 ///
 /// Every function that takes a `cache` must be called by the cache's one owner; all others by
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
@@ -83,7 +84,7 @@ class heap {
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
-    own.grow(c);
+    grow(own, c);
     const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
     void** const first = own.bottom(c) + 1;
     // Counted from the stack's real top: it need not be empty when counting or misuse led here.
@@ -94,9 +95,11 @@ class heap {
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top[c] = first + got;
-    publish(own, c);
     note_held(static_cast<std::int64_t>(got * block_size_of(c)));
-    return pop(own, c);
+    void* const block = pop(own, c);
+    publish(own, c);
+    maintain();
+    return block;
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
@@ -105,7 +108,7 @@ class heap {
     if (block == nullptr) return;
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
-    if (own.top[c] == own.limit[c] && !own.grow(c)) {
+    if (own.top[c] == own.limit[c] && !grow(own, c)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.bottom(c) + 1;
       const std::size_t half = (own.capacity[c] + 1u) / 2;
@@ -116,6 +119,7 @@ class heap {
     }
     *own.top[c]++ = block;
     publish(own, c);
+    maintain();
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
@@ -183,9 +187,12 @@ class heap {
     detail::run* to = new_large(pages, 1);
     if (to == nullptr) return nullptr;
     void* const moved = pages_.address_of(*to);
-    const bool done = pages_.move_pages(from, to);
-    deallocate_large(done ? block : moved, "realloc");
-    return done ? moved : nullptr;
+    if (!pages_.move_pages(from, to)) {
+      note_large(pages, 0);
+      return nullptr;
+    }
+    deallocate_large(block, "realloc");
+    return moved;
   }
 
   // ---- without a cache: threads that are ending, or that can get none -------------------------
@@ -239,6 +246,7 @@ class heap {
     cache* c = spare_caches_;
     if (c != nullptr) {
       spare_caches_ = c->next;
+      --spare_count_;
     } else {
       c = static_cast<cache*>(map(sizeof(cache)));
       if (c == nullptr) return nullptr;
@@ -250,6 +258,11 @@ class heap {
     caches_ = c;
     ++cache_count_;
     return c;
+  }
+
+  /// Returns: caches that have an owner.
+  [[nodiscard]] std::uint64_t cache_count() const noexcept {
+    return cache_count_.load(std::memory_order_relaxed);
   }
 
   /// Effects: forgets every cache but `own` (may be null). For the child of a fork: the other
@@ -272,9 +285,14 @@ class heap {
     else
       caches_ = own->next;
     if (own->next != nullptr) own->next->previous = own->previous;
+    --cache_count_;
+    if (spare_count_ == spare_caches_max) {
+      unmap(own, sizeof(cache));
+      return;
+    }
     own->next = spare_caches_;
     spare_caches_ = own;
-    --cache_count_;
+    ++spare_count_;
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
@@ -347,11 +365,11 @@ class heap {
   // -----------
 
   /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
-  /// inside the heap. Returns: false, and nothing has changed, when memory was refused.
-  [[nodiscard]] bool count_exactly() noexcept {
+  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed, when memory was refused.
+  [[nodiscard]] bool count_exactly(cache* own) noexcept {
     if (!start() || !pages_.keep_slack()) return false;
     ashlar_stats before;
-    collect(before, nullptr);
+    collect(before, own);
     for (std::size_t c = 1; c < class_count; ++c)
       exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
     exact_[0].begin_with(before.large.blocks_in_use);
@@ -382,10 +400,10 @@ class heap {
     start_mutex_.lock();
     caches_mutex_.lock();
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].mutex().lock();
-    pages_.mutex().lock();
+    pages_.lock_all();
   }
   void unlock_all() noexcept {
-    pages_.mutex().unlock();
+    pages_.unlock_all();
     for (std::size_t c = class_count - 1; c != 0; --c) centrals_[c].mutex().unlock();
     caches_mutex_.unlock();
     start_mutex_.unlock();
@@ -416,6 +434,11 @@ class heap {
   /// copying and faulting in 128 pages (some 200 us).
   static constexpr std::size_t remap_pages_min = 128;
 
+  /// What all caches together may come to hold, shared out evenly, and what each may in any case.
+  static constexpr std::size_t caches_bytes = 32 * 1024 * 1024;
+  static constexpr std::size_t cache_bytes_min = 512 * 1024;
+  static constexpr std::size_t spare_caches_max = 8;
+
   /// A stash holds up to 4 MiB of blocks a class, 16,384 of them at most: with less, batches of ten
   /// thousand go through the bitmaps. What all stashes hold is sorted back before the heap grows.
   static constexpr std::size_t stash_bytes_max = 4 * 1024 * 1024;
@@ -431,11 +454,17 @@ class heap {
     return block;
   }
 
+  /// Effects: more room for class `c`, if this cache may hold more. Returns: whether it got it.
+  bool grow(cache& own, class_index c) noexcept {
+    const std::size_t share = caches_bytes / cache_count_.load(std::memory_order_relaxed);
+    return own.grow(c, std::max(share, cache_bytes_min));
+  }
+
   static void publish(cache& own, class_index c) noexcept {
     own.published[c].store(static_cast<std::uint32_t>(own.count(c)), std::memory_order_relaxed);
   }
 
-  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) const noexcept {
+  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
     ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
                   .call = call,
                   .address = block});
@@ -473,6 +502,24 @@ class heap {
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) fail(block, call);
     note_large(bytes >> detail::page_shift, 0);
+    maintain();
+  }
+
+  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by every
+  /// miss, with no lock held: a heap that is not used at all does not look.
+  void maintain() noexcept {
+    const std::int64_t delay = pages_.delay_ms();
+    if (delay < 0) return;
+    const std::uint64_t now = space_.now_ms();
+    std::uint64_t next = next_look_ms_.load(std::memory_order_relaxed);
+    if (now < next) [[likely]]
+      return;
+    // Whoever moves the time on does the work; the others go on allocating.
+    const auto wait = static_cast<std::uint64_t>(delay) / 2 + 1;
+    if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed)) return;
+    for (std::size_t c = 1; c < class_count; ++c)
+      if (centrals_[c].stashed() != 0) centrals_[c].settle_unused(pages_);
+    pages_.purge_aged();
   }
 
   void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
@@ -493,7 +540,7 @@ class heap {
     std::uint64_t cached[class_count] = {};
     {
       const std::lock_guard guard(caches_mutex_);
-      out.total.threads = cache_count_;
+      out.total.threads = cache_count();
       for (const cache* k = caches_; k != nullptr; k = k->next)
         for (std::size_t c = 1; c < class_count; ++c)
           cached[c] += k->published[c].load(std::memory_order_relaxed);
@@ -535,8 +582,9 @@ class heap {
   }
 
   void overwrite(ashlar_class_stats& s, const detail::exact_counts& n) const noexcept {
-    s.allocations = n.allocations();
+    // Frees first: while others run, the difference may then be old, but never below zero.
     s.frees = n.frees();
+    s.allocations = n.allocations();
     s.blocks_in_use = s.allocations - s.frees;
     s.peak_in_use = n.peak();
     s.slack_bytes = n.slack();
@@ -555,15 +603,23 @@ class heap {
     return memory;
   }
 
+  void unmap(void* memory, std::size_t bytes) noexcept {
+    bytes = align_up(bytes, detail::page_size);
+    mapped_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    space_.release(memory, bytes);
+  }
+
   space_type space_;
   pages_type pages_;
   central_type centrals_[class_count];
   std::atomic<bool> started_{false};
+  std::atomic<std::uint64_t> next_look_ms_{0};
   mutex_type start_mutex_;
   mutex_type caches_mutex_;
   cache* caches_ = nullptr;        // in use, one for each owner
   cache* spare_caches_ = nullptr;  // empty, waiting for an owner
-  std::uint64_t cache_count_ = 0;
+  std::atomic<std::uint64_t> cache_count_{0};
+  std::size_t spare_count_ = 0;
   std::atomic<std::uint64_t> mapped_bytes_{0};
   bool exact_on_ = false;
   detail::exact_counts exact_[class_count];  // 0: large

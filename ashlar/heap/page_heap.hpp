@@ -7,8 +7,10 @@
 // merged with clean neighbours. Dirty and clean are never merged with each other: that would either
 // lose the knowledge that pages are zero or call memory resident that is not.
 //
-// Invariant (audit): slab + large + dirty + clean + purging pages == sum of the ranges' tops.
-// Locking: one lock; it is not held during purge's system calls. Order: central before page heap.
+// Invariant (audit): slab + large + purging pages == used_pages_; dirty and clean pages are those in
+// the bins; together they are the ranges' tops.
+// Locking: one lock for the structure, open during every system call that gives memory back; purging
+// itself is done by one thread at a time, under a lock of its own. Order: central, purge, structure.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +24,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/page_range.hpp>
+#include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
 
@@ -49,56 +52,53 @@ struct page_heap_stats {
 template <address_space Space, class Mutex>
 class page_heap {
  public:
-  explicit constexpr page_heap(Space& space) noexcept : space_(space) {}
+  explicit constexpr page_heap(Space& space) noexcept : space_(space), ranges_(space) {}
   page_heap(const page_heap&) = delete;
   page_heap& operator=(const page_heap&) = delete;
-
-  void set_policy(const purge_policy& policy) noexcept {
-    const std::lock_guard guard(mutex_);
-    policy_ = policy;
-  }
 
   /// Effects: reserves the first range. Returns: false when the system refuses. Requires: called
   /// until it succeeds, before any other function but set_policy.
   [[nodiscard]] bool start() noexcept {
     const std::lock_guard guard(mutex_);
-    return range_count_.load(std::memory_order_relaxed) != 0 || add_range(1);
+    return ranges_.start();
   }
 
-  // ---- the hot lookup: address -> class -------------------------------------------------------
+  /// Effects: from now on free pages go back as `policy` says.
+  void set_policy(const purge_policy& policy) noexcept {
+    // Ages are kept in 32 bits of milliseconds, so half of that is "never".
+    const bool never = policy.delay_ms < 0 || policy.delay_ms > INT32_MAX;
+    delay_ms_.store(never ? -1 : policy.delay_ms, std::memory_order_relaxed);
+    keep_bytes_.store(policy.keep_bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t delay_ms() const noexcept {
+    return delay_ms_.load(std::memory_order_relaxed);
+  }
+
+  // ---- lookup: address -> class, slab or large block --------------------------------------------
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
-  /// `class_anywhere`". Any value may be passed. Reads three words and a byte; takes no
-  /// lock.
+  /// `class_anywhere`". Any value may be passed; no lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    const std::size_t page = (number_of(address) - first_base_) >> page_shift;
-    if (page >= first_pages_) [[unlikely]]
-      return 0;
-    return first_classes_[page];
+    return ranges_.class_in_first(number_of(address));
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
-  [[nodiscard]] class_index class_anywhere(const void* address) const noexcept {
+  [[nodiscard]] class_index class_anywhere(const void* address) noexcept {
     if (const class_index c = class_of(address); c != 0) [[likely]]
       return c;
     const page_range* range = range_of(address);
-    return range == nullptr ? class_index{0}
-                            : range->class_of.entries()[range->page_of(number_of(address))];
+    return range == nullptr ? class_index{0} : class_in(*range, address);
   }
 
   /// Returns: the slab of class `c` that holds `address`, and where it begins; null if none does.
-  /// Exact for a block that somebody holds (its slab cannot change then), a guess for others. No
-  /// lock.
-  [[nodiscard]] run* slab_of(const void* address, class_index c, char*& begin) const noexcept {
-    const page_range* range = &ranges_[0];
-    std::size_t page = range->page_of(number_of(address));
-    if (page >= range->pages || range->class_of.entries()[page] != c) [[unlikely]] {
+  /// Exact for a block that somebody holds (its slab cannot change then), a guess for others.
+  [[nodiscard]] run* slab_of(const void* address, class_index c, char*& begin) noexcept {
+    const page_range* range = ranges_.first_if_holds(number_of(address));
+    if (range == nullptr) [[unlikely]]
       range = range_of(address);
-      if (range == nullptr) return nullptr;
-      page = range->page_of(number_of(address));
-      if (range->class_of.entries()[page] != c) return nullptr;
-    }
-    run* r = range->runs.entries() + range->run_of.entries()[page];
+    if (range == nullptr || class_in(*range, address) != c) [[unlikely]]
+      return nullptr;
+    run* r = range->runs.entries() + range->run_of.entries()[range->page_of(number_of(address))];
     begin = reinterpret_cast<char*>(range->address_of(r->first));
     return r;
   }
@@ -110,9 +110,7 @@ class page_heap {
   }
 
   /// Returns: whether `address` lies in any range, in use or not.
-  [[nodiscard]] bool owns(const void* address) const noexcept {
-    return range_of(address) != nullptr;
-  }
+  [[nodiscard]] bool owns(const void* address) noexcept { return range_of(address) != nullptr; }
 
   [[nodiscard]] char* address_of(const run& r) const noexcept {
     return reinterpret_cast<char*>(ranges_[r.range].address_of(r.first));
@@ -124,8 +122,8 @@ class page_heap {
   /// when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, growth g) noexcept {
     const slab_shape& shape = slab_shapes[c];
-    const std::lock_guard guard(mutex_);
-    run* r = take(shape.pages, 1, g);
+    std::unique_lock guard(mutex_);
+    run* r = take(guard, shape.pages, 1, g);
     if (r == nullptr) return nullptr;
     page_range& range = ranges_[r->range];
     r->free_bits = range.new_bits(space_, shape.words);
@@ -145,22 +143,19 @@ class page_heap {
 
   /// Requires: every block of the slab is free.
   void delete_slab(run* r) noexcept {
-    {
-      const std::lock_guard guard(mutex_);
-      page_range& range = ranges_[r->range];
-      range.forget_slab(*r);
-      range.delete_bits(r->free_bits, slab_shapes[r->size_class].words);
-      r->size_class = 0;
-      give(r);
-    }
-    purge_aged();
+    const std::lock_guard guard(mutex_);
+    page_range& range = ranges_[r->range];
+    range.forget_slab(*r);
+    range.delete_bits(r->free_bits, slab_shapes[r->size_class].words);
+    r->size_class = 0;
+    give(r);
   }
 
   /// Returns: a run of `pages` whose address is a multiple of `align_pages` pages, or null.
   /// Requires: pages > 0; align_pages is a power of two.
   [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
-    const std::lock_guard guard(mutex_);
-    run* r = take(pages, align_pages, g);
+    std::unique_lock guard(mutex_);
+    run* r = take(guard, pages, align_pages, g);
     if (r == nullptr) return nullptr;
     r->kind = run_kind::large;
     ranges_[r->range].note_ends(*r);
@@ -173,21 +168,17 @@ class page_heap {
   /// Effects: takes back the large block that starts at `address`. Returns: its bytes, or 0 when no
   /// large block starts there, and then changes nothing.
   [[nodiscard]] std::size_t delete_large(void* address) noexcept {
-    std::size_t bytes = 0;
-    {
-      const std::lock_guard guard(mutex_);
-      run* r = large_at_locked(address);
-      if (r == nullptr) return 0;
-      bytes = std::size_t{r->pages} << page_shift;
-      ++stats_.large_freed;
-      --stats_.large_runs;
-      stats_.large_pages -= r->pages;
-      if (r->moved)
-        heal(r);
-      else
-        give(r);
-    }
-    purge_aged();
+    std::unique_lock guard(mutex_);
+    run* r = large_at_locked(address);
+    if (r == nullptr) return 0;
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    ++stats_.large_freed;
+    --stats_.large_runs;
+    stats_.large_pages -= r->pages;
+    if (r->moved)
+      heal(guard, r);
+    else
+      give(r);
     return bytes;
   }
 
@@ -204,13 +195,23 @@ class page_heap {
     return done;
   }
 
-  /// Effects: the pages of `from` become those of `to`, which has at least as many; afterwards
-  /// `from` reads as zero. Returns: false when the system cannot, and nothing has changed.
+  /// Effects: the pages of `from` become those of `to`, which has at least as many; afterwards `from`
+  /// reads as zero. Returns: false when the system cannot; then `to` is gone, or never used again.
+  /// Requires: both are large blocks of the caller's.
   [[nodiscard]] bool move_pages(run* from, run* to) noexcept {
-    const std::size_t bytes = std::size_t{from->pages} << page_shift;
-    if (!space_.move(address_of(*from), address_of(*to), bytes)) return false;
-    from->moved = to->moved = true;
-    return true;
+    // What was moved once lies in mappings of its own, and the system moves only within one.
+    const bool whole = !from->moved;
+    if (whole &&
+        space_.move(address_of(*from), address_of(*to), std::size_t{from->pages} << page_shift)) {
+      const std::lock_guard guard(mutex_);
+      from->moved = to->moved = true;
+      return true;
+    }
+    if (!whole || space_.renew(address_of(*to), std::size_t{to->pages} << page_shift))
+      static_cast<void>(delete_large(address_of(*to)));
+    // Else: some systems unmap the target before they refuse, and this one would not map it again.
+    // Nobody may ever be given these addresses, so the run stays in use for good.
+    return false;
   }
 
   // ---- exact counting -------------------------------------------------------------------------
@@ -218,11 +219,7 @@ class page_heap {
   /// Effects: from now on every block has a slack entry. Returns: false when memory was refused.
   [[nodiscard]] bool keep_slack() noexcept {
     const std::lock_guard guard(mutex_);
-    const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i)
-      if (!ranges_[i].keep_slack(space_)) return false;
-    keep_slack_ = true;
-    return true;
+    return ranges_.keep_slack();
   }
 
   /// Effects: stores the slack of the live block at `block`. Returns: what was stored before.
@@ -237,30 +234,23 @@ class page_heap {
 
   // ---- giving back ----------------------------------------------------------------------------
 
-  /// Effects: gives back every dirty run. Returns: the bytes.
+  /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is held
+  /// by a thread that waits for this one.
   std::size_t purge_all() noexcept { return purge(INT64_MAX, 0); }
 
-  /// Effects: gives back what has been dirty for the delay, if it is time to look.
+  /// Effects: gives back what has been dirty for the delay, but for the bytes to keep.
   void purge_aged() noexcept {
-    if (policy_.delay_ms < 0) return;
-    const std::uint64_t now = space_.now_ms();
-    if (policy_.delay_ms != 0) {
-      std::uint64_t next = next_look_ms_.load(std::memory_order_relaxed);
-      if (now < next) return;
-      // Whoever moves the time on does the work; the others go on allocating.
-      const auto wait = static_cast<std::uint64_t>(policy_.delay_ms) / 4 + 1;
-      if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed))
-        return;
-    }
-    purge(static_cast<std::int64_t>(now) - policy_.delay_ms, policy_.keep_bytes);
+    const std::int64_t delay = delay_ms();
+    if (delay >= 0)
+      purge(static_cast<std::int64_t>(space_.now_ms()) - delay,
+            keep_bytes_.load(std::memory_order_relaxed));
   }
 
   [[nodiscard]] page_heap_stats stats() noexcept {
     const std::lock_guard guard(mutex_);
     page_heap_stats s = stats_;
-    const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      s.reserved_bytes += ranges_[i].reserved_bytes;
+    for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
+      s.reserved_bytes += ranges_[i].reserved_bytes();
       s.table_bytes += ranges_[i].table_bytes();
     }
     s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages()} << page_shift;
@@ -268,15 +258,22 @@ class page_heap {
     return s;
   }
 
-  [[nodiscard]] Mutex& mutex() noexcept { return mutex_; }
+  /// For fork: waits for a purge to end, then for everybody else.
+  void lock_all() noexcept {
+    purge_mutex_.lock();
+    mutex_.lock();
+  }
+  void unlock_all() noexcept {
+    mutex_.unlock();
+    purge_mutex_.unlock();
+  }
 
   /// Effects: checks the invariant of the whole structure; ends in a fault if it does not hold.
   /// O(pages). For tests and debugging.
   void audit() noexcept {
     const std::lock_guard guard(mutex_);
-    const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
     std::size_t used = 0, dirty = 0, clean = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       for (std::size_t page = 0; page < ranges_[i].top;) {
         const run* r = ranges_[i].run_at(page);
         if (r == nullptr || r->first != page || r->pages == 0)
@@ -291,11 +288,6 @@ class page_heap {
   }
 
  private:
-  static constexpr std::uint32_t ranges_max = 64;
-  static constexpr std::size_t first_range_min = std::size_t{16} << 30;
-  static constexpr std::size_t range_min = std::size_t{64} << 20;
-  static constexpr std::size_t range_least = std::size_t{1} << 20;
-
   [[noreturn]] ASHLAR_COLD static void corrupted(std::uintptr_t address) noexcept {
     ashlar_fault({.kind = fault_kind::corrupted,
                   .call = "audit",
@@ -306,42 +298,50 @@ class page_heap {
     return reinterpret_cast<std::uintptr_t>(address);
   }
 
-  /// Returns: the range that `address` lies in, or null. What a range says of itself never changes
-  /// once range_count_ counts it, so no lock is needed. O(ranges).
-  [[nodiscard]] const page_range* range_of(const void* address) const noexcept {
-    const std::uint32_t count = range_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i)
-      if (ranges_[i].contains(number_of(address))) return &ranges_[i];
-    return nullptr;
+  [[nodiscard]] static class_index class_in(const page_range& range, const void* address) noexcept {
+    return range.class_of.entries()[range.page_of(number_of(address))];
+  }
+
+  /// Returns: the range that `address` lies in, or null. Later ranges come and go, so looking for one
+  /// takes the lock; what was found stays as long as a block in it is held. O(ranges).
+  [[nodiscard]] const page_range* range_of(const void* address) noexcept {
+    if (const page_range* first = ranges_.first_if_holds(number_of(address)); first != nullptr)
+      return first;
+    const std::lock_guard guard(mutex_);
+    return ranges_.find(number_of(address));
   }
 
   [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
-    const page_range* range = range_of(address);
+    const page_range* range = ranges_.find(number_of(address));
     if (range == nullptr) return nullptr;
     run* r = range->run_at(range->page_of(number_of(address)));
     const bool starts = r != nullptr && r->kind == run_kind::large && address_of(*r) == address;
     return starts ? r : nullptr;
   }
 
-  /// Returns: a run in use of no kind yet; null when out of memory.
-  [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages, growth g) noexcept {
+  /// Returns: a run in use of no kind yet; null when out of memory. May open the lock meanwhile.
+  [[nodiscard]] run* take(std::unique_lock<Mutex>& guard, std::size_t pages,
+                          std::size_t align_pages, growth g) noexcept {
+    // An aligned run is a longer one with its ends cut off.
     if (pages > UINT32_MAX || align_pages > UINT32_MAX) return nullptr;
-    run* r = take_once(pages, align_pages, g);
-    if (r == nullptr && g == growth::allowed && dirty_.pages() != 0) {
+    const std::size_t length = pages + align_pages - 1;
+    if (length > UINT32_MAX) return nullptr;
+    run* r = take_once(pages, align_pages, length, g);
+    if (r == nullptr && g == growth::allowed) {
       // Purged runs merge with clean neighbours, and the system may need the memory to say yes.
-      while (run* d = dirty_.find(1)) purge_one(d);
-      r = take_once(pages, align_pages, g);
+      guard.unlock();
+      purge_all();
+      guard.lock();
+      r = take_once(pages, align_pages, length, g);
     }
     if (r == nullptr) return nullptr;
-    used_pages_ += pages;
+    used_pages_ += r->pages;
     committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
     return r;
   }
 
-  [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, growth g) noexcept {
-    // An aligned run is a longer one with its ends cut off. The length cannot overflow: both <
-    // 2^32.
-    const std::size_t length = pages + align_pages - 1;
+  [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
+                               growth g) noexcept {
     for (run_bins* bins : {&dirty_, &clean_}) {
       if (run* r = bins->find(length); r != nullptr) {
         const bool zero = bins == &clean_;
@@ -350,12 +350,12 @@ class page_heap {
       }
     }
     if (g == growth::refused) return nullptr;
-    run* r = take_fresh(length);
+    run* r = ranges_.take_fresh(length);
     return r == nullptr ? nullptr : carve(r, clean_, pages, align_pages, true);
   }
 
   /// Effects: cuts `pages` at an aligned address out of `r`; the rest goes to `bins`, of whose kind
-  /// it is. If no record can be had for a rest, the run keeps it: longer than asked, never wrong.
+  /// it is. Returns: null, with everything in `bins`, if no record can be had for a rest.
   [[nodiscard]] run* carve(run* r, run_bins& bins, std::size_t pages, std::size_t align_pages,
                            bool zero) noexcept {
     const run_kind rest_kind = zero ? run_kind::clean : run_kind::dirty;
@@ -407,70 +407,6 @@ class page_heap {
     bins.insert(r);
   }
 
-  /// Returns: never-used pages from the newest range, or from a new one.
-  [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
-    page_range* range = &ranges_[range_count_.load(std::memory_order_relaxed) - 1];
-    if (pages > range->pages - range->top) {
-      if (!add_range(pages)) return nullptr;
-      ++range;
-    }
-    return extend(*range, pages);
-  }
-
-  /// Effects: moves the top of `range` up. Returns: the run of the new pages, of no kind yet; null,
-  /// with the top where it was, when memory was refused.
-  [[nodiscard]] run* extend(page_range& range, std::size_t pages) noexcept {
-    const std::size_t first = range.top;
-    if (!range.extend(space_, pages)) return nullptr;
-    run* r = range.new_run(space_);
-    if (r == nullptr) {
-      range.top = first;
-      return nullptr;
-    }
-    r->first = static_cast<std::uint32_t>(first);
-    r->pages = static_cast<std::uint32_t>(pages);
-    return r;
-  }
-
-  /// Effects: reserves another range that holds `pages`. The first is as large as the machine's
-  /// memory suggests; where addresses are limited, a quarter of what is allowed, and halved until
-  /// the system agrees.
-  [[nodiscard]] bool add_range(std::size_t pages) noexcept {
-    const std::uint32_t count = range_count_.load(std::memory_order_relaxed);
-    if (count == ranges_max) return false;
-    const std::size_t needed = align_up(pages << page_shift, range_least);
-    std::size_t bytes = range_min;
-    if (count == 0) {
-      bytes = std::max(first_range_min, std::bit_ceil(space_.physical()) * 4);
-      const std::size_t limit = space_.limit();
-      if (limit != SIZE_MAX) bytes = std::min(bytes, std::bit_ceil(limit / 4 + 1) / 2);
-    }
-    bytes = std::max(bytes, needed);
-    // Counting needs a table of an eighth of the range on top, so it asks for less to begin with.
-    if (keep_slack_) bytes = std::max(bytes / 8, needed);
-    while (!ranges_[count].reserve(space_, bytes >> page_shift, static_cast<std::uint8_t>(count))) {
-      if (bytes <= needed || bytes <= range_least) return false;
-      bytes = std::max(align_down(bytes / 2, range_least), needed);
-    }
-    if (keep_slack_ && !ranges_[count].keep_slack(space_)) return false;
-    if (count == 0) {
-      first_classes_ = ranges_[0].class_of.entries();
-      first_base_ = ranges_[0].base;
-      first_pages_ = ranges_[0].pages;
-    } else {
-      retire_rest(ranges_[count - 1]);
-    }
-    range_count_.store(count + 1, std::memory_order_release);
-    return true;
-  }
-
-  /// Effects: the committed end of a range that will not grow any more becomes a clean run.
-  void retire_rest(page_range& range) noexcept {
-    const std::size_t rest = range.commit_end - range.top;
-    if (rest == 0) return;
-    if (run* r = extend(range, rest); r != nullptr) put_back(r, clean_, run_kind::clean, 0);
-  }
-
   /// Effects: a run that was in use becomes dirty, merged with its dirty neighbours.
   void give(run* r) noexcept {
     used_pages_ -= r->pages;
@@ -492,9 +428,15 @@ class page_heap {
     put_back(r, dirty_, run_kind::dirty, now);
   }
 
+  /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later range
+  /// that is empty then goes, and `r` with it.
   void make_clean(run* r) noexcept {
     r = merge(r, clean_, run_kind::clean, [](const run*) {});
-    put_back(r, clean_, run_kind::clean, 0);
+    page_range& range = ranges_[r->range];
+    if (r->range != 0 && r->pages == range.top)
+      ranges_.release(range);
+    else
+      put_back(r, clean_, run_kind::clean, 0);
   }
 
   template <class Note>
@@ -521,14 +463,16 @@ class page_heap {
   }
 
   /// Effects: a large block whose pages were remapped gets a fresh mapping, so that mappings do not
-  /// multiply with every realloc.
-  void heal(run* r) noexcept {
-    if (!space_.renew(address_of(*r), std::size_t{r->pages} << page_shift)) {
-      give(r);
-      return;
-    }
-    stats_.given_back_bytes += std::uint64_t{r->pages} << page_shift;
-    r->moved = false;
+  /// multiply with every realloc. The lock is open meanwhile.
+  void heal(std::unique_lock<Mutex>& guard, run* r) noexcept {
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    r->kind = run_kind::purging;
+    guard.unlock();
+    const bool fresh = space_.renew(address_of(*r), bytes);
+    guard.lock();
+    // Refused: the addresses may be mapped or not, so nobody may ever be given them.
+    if (!fresh) return;
+    stats_.given_back_bytes += bytes;
     used_pages_ -= r->pages;
     make_clean(r);
   }
@@ -548,7 +492,6 @@ class page_heap {
     const std::size_t end = std::size_t{r->first} + r->pages;
     if (extra > UINT32_MAX - r->pages) return false;
     if (end == range.top) {
-      if (r->range + 1u != range_count_.load(std::memory_order_relaxed)) return false;
       if (!range.extend(space_, extra)) return false;
     } else {
       run* after = range.run_at(end);
@@ -573,18 +516,11 @@ class page_heap {
     return true;
   }
 
-  /// Effects: one dirty run goes back to the system. Requires: the lock is held.
-  void purge_one(run* r) noexcept {
-    dirty_.remove(r);
-    const std::size_t bytes = std::size_t{r->pages} << page_shift;
-    if (space_.purge(address_of(*r), bytes)) stats_.given_back_bytes += bytes;
-    make_clean(r);
-  }
-
   /// Effects: gives back the dirty runs that became so at or before `until_ms`, as long as more
   /// than `keep_bytes` stay. The lock is open during each system call. Returns: the bytes.
   std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes) noexcept {
     std::size_t bytes_purged = 0;
+    const std::lock_guard one_at_a_time(purge_mutex_);
     std::unique_lock guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
@@ -619,20 +555,12 @@ class page_heap {
     return bytes_purged;
   }
 
-  // Copies of ranges_[0]'s, beside each other and not atomic (an atomic load is never folded into
-  // the instruction that uses it: three more in every free). They are written once, by `start`,
-  // which happens before anybody has a cache, and so before anybody has a block.
-  std::uintptr_t first_base_ = 0;
-  std::size_t first_pages_ = 0;
-  const class_index* first_classes_ = nullptr;
-
-  Mutex mutex_;
   Space& space_;
-  purge_policy policy_;
-  bool keep_slack_ = false;
-  std::atomic<std::uint64_t> next_look_ms_{0};
-  std::atomic<std::uint32_t> range_count_{0};
-  page_range ranges_[ranges_max];
+  range_set<Space> ranges_;
+  Mutex mutex_;
+  Mutex purge_mutex_;
+  std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
+  std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
   run_bins dirty_, clean_;
   std::size_t used_pages_ = 0;
   std::size_t committed_pages_peak_ = 0;

@@ -72,13 +72,22 @@ class page_range {
     }
     base = reinterpret_cast<std::uintptr_t>(addresses);
     pages = page_count;
-    reserved_bytes = page_count * page_size + table_bytes;
+    table_reservation = table_bytes;
     number = index;
     class_of.place(tables);
     run_of.place(tables + class_bytes);
     runs.place(tables + class_bytes + run_of_bytes);
     bits.place(tables + class_bytes + run_of_bytes + runs_bytes);
     return true;
+  }
+
+  /// Effects: gives everything back; the object is as new. Requires: nothing of the range is in use.
+  template <address_space Space>
+  void release(Space& space) noexcept {
+    space.release(reinterpret_cast<void*>(base), pages * page_size);
+    space.release(class_of.entries(), table_reservation);
+    if (slack.entries() != nullptr) space.release(slack.entries(), slack_reservation());
+    *this = page_range{};
   }
 
   [[nodiscard]] bool contains(std::uintptr_t address) const noexcept {
@@ -140,11 +149,9 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool keep_slack(Space& space) noexcept {
     if (slack.entries() != nullptr) return true;
-    const std::size_t bytes = align_up(slots_of(pages) * sizeof(std::uint16_t), page_size);
-    void* memory = space.reserve_zeros(bytes);
+    void* memory = space.reserve_zeros(slack_reservation());
     if (memory == nullptr) return false;
     slack.place(memory);
-    reserved_bytes += bytes;
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
   [[nodiscard]] std::uint16_t& slack_at(std::uintptr_t address) const noexcept {
@@ -192,6 +199,13 @@ class page_range {
     free_bits_[words] = map;
   }
 
+  [[nodiscard]] std::size_t reserved_bytes() const noexcept {
+    return pages * page_size + table_reservation +
+           (slack.entries() != nullptr ? slack_reservation() : 0);
+  }
+  [[nodiscard]] std::size_t slack_reservation() const noexcept {
+    return align_up(slots_of(pages) * sizeof(std::uint16_t), page_size);
+  }
   [[nodiscard]] std::size_t table_bytes() const noexcept {
     return class_of.committed_bytes() + run_of.committed_bytes() + runs.committed_bytes() +
            bits.committed_bytes() + slack.committed_bytes();
@@ -201,7 +215,7 @@ class page_range {
   std::size_t pages = 0;
   std::size_t top = 0;
   std::size_t commit_end = 0;
-  std::size_t reserved_bytes = 0;
+  std::size_t table_reservation = 0;  ///< bytes of addresses that the tables but slack have
   std::uint8_t number = 0;
   grown_table<class_index> class_of;
   grown_table<std::uint32_t> run_of;

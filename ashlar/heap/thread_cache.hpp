@@ -25,7 +25,7 @@ namespace ashlar::detail {
 inline constexpr std::size_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;
-inline constexpr std::size_t cached_blocks_min = 4;
+inline constexpr std::size_t cached_blocks_min = 2;
 
 constexpr std::uint16_t cache_capacity(class_index c, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
@@ -59,6 +59,7 @@ struct thread_cache : cache_tops {
           std::min(cache_capacity(c, cached_bytes_first), cache_capacity(c, cached_bytes_max));
       limit[c] = top[c] + capacity[c];
     }
+    capacity_bytes = 0;
   }
 
   [[nodiscard]] void** bottom(class_index c) noexcept { return slots + slot_offsets[c]; }
@@ -66,11 +67,15 @@ struct thread_cache : cache_tops {
     return static_cast<std::size_t>(top[c] - bottom(c)) - 1;
   }
 
-  /// Effects: doubles the room of class `c`, up to its maximum. Returns: whether it grew.
-  bool grow(class_index c) noexcept {
+  /// Effects: doubles the room of class `c`, up to its maximum, if all stacks together may then hold
+  /// no more than `budget` bytes. Returns: whether it grew.
+  bool grow(class_index c, std::size_t budget) noexcept {
     const std::uint16_t most = cache_capacity(c, cached_bytes_max);
-    if (capacity[c] == most) return false;
-    capacity[c] = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
+    const auto wanted = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
+    const std::size_t more = std::size_t{block_sizes[c]} * (wanted - capacity[c]);
+    if (more == 0 || capacity_bytes + more > budget) return false;
+    capacity_bytes += more;
+    capacity[c] = wanted;
     limit[c] = bottom(c) + 1 + capacity[c];
     return true;
   }
@@ -79,7 +84,8 @@ struct thread_cache : cache_tops {
   /// elsewhere.
   std::atomic<std::uint32_t> published[class_count];
   std::uint16_t capacity[class_count];
-  thread_cache* next;  ///< in the heap's list of caches, or of spare ones
+  std::size_t capacity_bytes;  ///< that `grow` has added since the start
+  thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   void* slots[slots_total];
 };

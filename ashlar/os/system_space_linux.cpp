@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +34,14 @@ void* map(std::size_t bytes, int protection) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
+ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
+  const int file = ::open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  const ssize_t got = ::read(file, text, capacity);
+  ::close(file);
+  return got;
+}
+
 }  // namespace
 
 // Not writable, so that the system charges nothing for it, whatever its overcommit policy is.
@@ -50,7 +60,9 @@ bool system_space::commit(void* p, std::size_t bytes) noexcept {
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
-  return ::madvise(p, bytes, MADV_DONTNEED) == 0;
+  if (::madvise(p, bytes, MADV_DONTNEED) == 0) return true;
+  // Pages that their last owner locked in memory stay until they are unlocked.
+  return errno == EINVAL && ::munlock(p, bytes) == 0 && ::madvise(p, bytes, MADV_DONTNEED) == 0;
 }
 
 bool system_space::renew(void* p, std::size_t bytes) noexcept {
@@ -82,10 +94,8 @@ std::size_t system_space::limit() noexcept {
 
 std::size_t system_space::physical() noexcept {
   const errno_keeper keeper;
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page)
-                               : 0;
+  struct sysinfo info{};
+  return ::sysinfo(&info) == 0 ? std::size_t{info.totalram} * info.mem_unit : 0;
 }
 
 std::uint64_t system_space::now_ms() noexcept {
@@ -97,12 +107,13 @@ std::uint64_t system_space::now_ms() noexcept {
 
 std::size_t resident_bytes() noexcept {
   const errno_keeper keeper;
-  // Read by hand: stdio would allocate from the heap that is being described.
-  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
+  // Read by hand: stdio would allocate from the heap that is being described. Opening and reading
+  // are points where a thread may be cancelled, which would leave the file open.
+  int cancel = 0;
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   char text[128];
-  const ssize_t got = ::read(file, text, sizeof text - 1);
-  ::close(file);
+  const ssize_t got = read_file("/proc/self/statm", text, sizeof text - 1);
+  ::pthread_setcancelstate(cancel, nullptr);
   if (got <= 0) return 0;
   text[got] = '\0';
   const char* p = text;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -52,22 +53,59 @@ void end_thread(void* own) noexcept {
   the_heap.detach(static_cast<cache*>(own));
 }
 
-/// The key whose destructor tells us that a thread ends. Created with the first cache.
-struct exit_key {
+/// The key whose destructor tells us that a thread ends; made with the first cache.
+struct {
+  os::mutex mutex;
   pthread_key_t key{};
   bool valid = false;
-};
-constinit exit_key at_thread_exit;
-constinit os::mutex at_thread_exit_mutex;
+} constinit exit_key;
 
+/// Returns: whether the system will call `end_thread` when this thread ends.
 bool watch_thread_exit(cache* own) noexcept {
   {
-    const std::lock_guard guard(at_thread_exit_mutex);
-    if (!at_thread_exit.valid)
-      at_thread_exit.valid = ::pthread_key_create(&at_thread_exit.key, end_thread) == 0;
-    if (!at_thread_exit.valid) return false;
+    const std::lock_guard guard(exit_key.mutex);
+    if (!exit_key.valid) exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
+    if (!exit_key.valid) return false;
   }
-  return ::pthread_setspecific(at_thread_exit.key, own) == 0;
+  return ::pthread_setspecific(exit_key.key, own) == 0;
+}
+
+// ---- fork -----------------------------------------------------------------------------------------
+
+void before_fork() noexcept {
+  the_heap.lock_all();
+}
+void after_fork_in_parent() noexcept {
+  the_heap.unlock_all();
+}
+void after_fork_in_child() noexcept {
+  the_heap.unlock_all();
+  the_heap.keep_only(self.own);
+}
+
+// ---- start ----------------------------------------------------------------------------------------
+
+/// Effects: makes fork safe and applies the environment's settings, each once. Called with the first
+/// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
+/// fork in the reverse order of their registration, and another library's may allocate, so ours, which
+/// lock the heap, have to be registered before it.
+/// Requires: no other thread yet, which holds until constructors have run. `environment` may be null,
+/// as it is before the C library is set up: then a later call reads the settings.
+void start_process(char** environment) noexcept {
+  static constinit bool fork_is_safe = false;
+  static constinit bool configured = false;
+  if (!fork_is_safe) {
+    fork_is_safe = true;
+    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
+  if (configured || environment == nullptr) return;
+  configured = true;
+  const settings s = read_settings(environment);
+  the_heap.set_purge_policy(s.purge);
+  if (s.exact && the_heap.count_exactly(self.own)) {
+    counting_exactly.store(true, std::memory_order_relaxed);
+    tops = no_tops();
+  }
 }
 
 /// Returns: this thread's cache, attached now if it has none; null when it has to do without.
@@ -80,40 +118,17 @@ cache* own_cache() noexcept {
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
   if (!counting_exactly.load(std::memory_order_relaxed)) tops = own;
+  if (the_heap.cache_count() == 1) start_process(environ);
   if (!watch_thread_exit(own)) end_thread(own);
   return self.own;
 }
 
-// ---- fork
-// -----------------------------------------------------------------------------------------
-
-void before_fork() noexcept {
-  at_thread_exit_mutex.lock();
-  the_heap.lock_all();
-}
-void after_fork_in_parent() noexcept {
-  the_heap.unlock_all();
-  at_thread_exit_mutex.unlock();
-}
-void after_fork_in_child() noexcept {
-  after_fork_in_parent();
-  the_heap.keep_only(self.own);
-}
-
-// ---- start
-// ----------------------------------------------------------------------------------------
-
-/// Runs before any constructor of the program: the environment can be read, no other thread exists.
-[[gnu::constructor(101)]] void start_process() noexcept {
+/// So that the heap starts while there is one thread. The drop-in library's comes before all others'
+/// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
+[[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   // If memory is refused now, the first allocation tries again and reports it.
-  static_cast<void>(the_heap.start());
-  const settings s = read_settings();
-  the_heap.set_purge_policy(s.purge);
-  if (s.exact && the_heap.count_exactly()) {
-    counting_exactly.store(true, std::memory_order_relaxed);
-    tops = no_tops();
-  }
-  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static_cast<void>(own_cache());
+  start_process(environ != nullptr ? environ : environment);
 }
 
 // ---- miss paths
@@ -184,7 +199,8 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     if (void* const moved = the_heap.move_large(block, size); moved != nullptr) return moved;
   }
   void* const fresh = allocate(size);
-  if (fresh == nullptr) return nullptr;
+  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
+  if (fresh == nullptr) return size <= have ? block : nullptr;
   std::memcpy(fresh, block, std::min(have, size));
   deallocate(block, call);
   return fresh;

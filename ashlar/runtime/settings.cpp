@@ -1,3 +1,5 @@
+// runtime/settings.cpp: reading the environment without allocating.
+// Layer: runtime.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,11 +18,22 @@ void complain(const char* name, const char* value, const char* expected) noexcep
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+/// Returns: the value of `name`, or null when it is unset or empty. Not getenv, which may not work yet.
+const char* find(char** environment, const char* name) noexcept {
+  const std::size_t length = std::strlen(name);
+  for (; *environment != nullptr; ++environment) {
+    const char* entry = *environment;
+    if (std::strncmp(entry, name, length) == 0 && entry[length] == '=')
+      return entry[length + 1] != '\0' ? entry + length + 1 : nullptr;
+  }
+  return nullptr;
+}
+
 /// Effects: stores the variable's value if it is a whole number of at least `least`.
-void read_number(const char* name, std::int64_t least, const char* expected,
+void read_number(char** environment, const char* name, std::int64_t least, const char* expected,
                  std::int64_t& value) noexcept {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return;
+  const char* text = find(environment, name);
+  if (text == nullptr) return;
   char* end = nullptr;
   const int saved = errno;
   errno = 0;
@@ -34,13 +47,13 @@ void read_number(const char* name, std::int64_t least, const char* expected,
 
 }  // namespace
 
-settings read_settings() noexcept {
+settings read_settings(char** environment) noexcept {
   settings s;
-  read_number("ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
+  read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   std::int64_t keep = 0;
-  read_number("ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
+  read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
   s.purge.keep_bytes = static_cast<std::size_t>(keep);
-  if (const char* text = std::getenv("ASHLAR_STATS"); text != nullptr && *text != '\0') {
+  if (const char* text = find(environment, "ASHLAR_STATS"); text != nullptr) {
     if (std::strcmp(text, "exact") == 0)
       s.exact = true;
     else if (std::strcmp(text, "batch") != 0)

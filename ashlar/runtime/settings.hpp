@@ -11,8 +11,8 @@ struct settings {
   bool exact = false;  ///< count every call
 };
 
-/// Returns: the settings of the environment, defaults where it says nothing. A value that cannot be
-/// read is reported in one line on standard error, and the default stands.
-[[nodiscard]] settings read_settings() noexcept;
+/// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A
+/// value that cannot be read is reported in one line on standard error, and the default stands.
+[[nodiscard]] settings read_settings(char** environment) noexcept;
 
 }  // namespace ashlar::runtime

@@ -1,0 +1,156 @@
+// heap/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when needed.
+// Layer: heap. Includes: core.
+//
+// The first range is made for the machine: large enough that it is nearly always the only one. It is
+// what free's hit path looks into, and it lives as long as the heap. Later ranges serve what does not
+// fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
+// there for the next block.
+// Thread-safety: none but for the first range, whose place never changes; the page heap locks.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/page_range.hpp>
+#include <ashlar/heap/run.hpp>
+
+namespace ashlar::detail {
+
+template <address_space Space>
+class range_set {
+ public:
+  explicit constexpr range_set(Space& space) noexcept : space_(space) {}
+  range_set(const range_set&) = delete;
+  range_set& operator=(const range_set&) = delete;
+
+  /// Effects: reserves the first range, once. Returns: false when the system refuses.
+  [[nodiscard]] bool start() noexcept { return count_ != 0 || add(1) != nullptr; }
+
+  /// Returns: the class of the slab that holds `address`, if the first range does; else 0. Any value
+  /// may be passed. Reads three words and a byte.
+  [[nodiscard]] ASHLAR_HOT class_index class_in_first(std::uintptr_t address) const noexcept {
+    const std::size_t page = (address - first_base_) >> page_shift;
+    if (page >= first_pages_) [[unlikely]]
+      return 0;
+    return first_classes_[page];
+  }
+
+  [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
+    return ((address - first_base_) >> page_shift) < first_pages_ ? &ranges_[0] : nullptr;
+  }
+
+  /// Returns: the range that holds `address`, or null. O(ranges).
+  [[nodiscard]] const page_range* find(std::uintptr_t address) const noexcept {
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (ranges_[i].contains(address)) return &ranges_[i];
+    return nullptr;
+  }
+
+  [[nodiscard]] page_range& operator[](std::uint32_t i) noexcept { return ranges_[i]; }
+  [[nodiscard]] const page_range& operator[](std::uint32_t i) const noexcept { return ranges_[i]; }
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+  /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
+  [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
+    for (std::uint32_t i = count_; i-- != 0;) {
+      if (pages > ranges_[i].pages - ranges_[i].top) continue;
+      if (run* r = extend(ranges_[i], pages); r != nullptr) return r;
+    }
+    page_range* added = add(pages);
+    if (added == nullptr) return nullptr;
+    run* r = extend(*added, pages);
+    if (r == nullptr) release(*added);
+    return r;
+  }
+
+  /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere.
+  void release(page_range& range) noexcept {
+    range.release(space_);
+    while (count_ != 0 && ranges_[count_ - 1].pages == 0) --count_;
+  }
+
+  /// Effects: from now on every block has a slack entry (page_range). Returns: false if refused.
+  [[nodiscard]] bool keep_slack() noexcept {
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (ranges_[i].pages != 0 && !ranges_[i].keep_slack(space_)) return false;
+    keep_slack_ = true;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t ranges_max = 64;
+  static constexpr std::size_t first_bytes_min = std::size_t{16} << 30;
+  static constexpr std::size_t later_bytes_min = std::size_t{64} << 20;
+  static constexpr std::size_t later_bytes_max = std::size_t{64} << 30;
+  static constexpr std::size_t least_bytes = std::size_t{1} << 20;
+  /// Page numbers and run lengths are 32 bits.
+  static constexpr std::size_t most_bytes = std::size_t{UINT32_MAX / 2} << page_shift;
+
+  [[nodiscard]] run* extend(page_range& range, std::size_t pages) noexcept {
+    const std::size_t first = range.top;
+    if (!range.extend(space_, pages)) return nullptr;
+    run* r = range.new_run(space_);
+    if (r == nullptr) {
+      range.top = first;
+      return nullptr;
+    }
+    r->first = static_cast<std::uint32_t>(first);
+    r->pages = static_cast<std::uint32_t>(pages);
+    return r;
+  }
+
+  /// Returns: how many bytes of addresses the next range should have, if the system agrees.
+  [[nodiscard]] std::size_t wanted_bytes(bool first) const noexcept {
+    std::size_t bytes = first ? std::max(first_bytes_min, std::bit_ceil(space_.physical()) * 4)
+                              : std::min(later_bytes_min << std::min(count_, 10u), later_bytes_max);
+    // Where addresses are limited, the rest of the program needs some too.
+    const std::size_t limit = space_.limit();
+    if (limit != SIZE_MAX) bytes = std::min(bytes, std::bit_floor(limit / (first ? 4 : 8) | 1));
+    // Counting needs a table of an eighth of the range beside it, so it asks for less.
+    return keep_slack_ ? bytes / 8 : bytes;
+  }
+
+  /// Returns: a new range that holds `pages`, null when the system refuses even just those.
+  [[nodiscard]] page_range* add(std::size_t pages) noexcept {
+    std::uint32_t i = 0;
+    while (i < count_ && ranges_[i].pages != 0) ++i;
+    if (i == ranges_max || pages > most_bytes >> page_shift) return nullptr;
+    const std::size_t needed = align_up(pages << page_shift, least_bytes);
+    std::size_t bytes = std::min(align_up(std::max(wanted_bytes(i == 0), needed), least_bytes),
+                                 std::max(needed, most_bytes / 2));
+    while (!ranges_[i].reserve(space_, bytes >> page_shift, static_cast<std::uint8_t>(i))) {
+      if (bytes == needed) return nullptr;
+      bytes = std::max(align_down(bytes / 2, least_bytes), needed);
+    }
+    if (keep_slack_ && !ranges_[i].keep_slack(space_)) {
+      ranges_[i].release(space_);
+      return nullptr;
+    }
+    if (i == 0) {
+      first_classes_ = ranges_[0].class_of.entries();
+      first_base_ = ranges_[0].base;
+      first_pages_ = ranges_[0].pages;
+    }
+    count_ = std::max(count_, i + 1);
+    return &ranges_[i];
+  }
+
+  // Copies of ranges_[0]'s, beside each other and not atomic (an atomic load is never folded into the
+  // instruction that uses it: two more in every free). They are written once, by `start`, which
+  // happens before anybody has a cache, and so before anybody has a block.
+  std::uintptr_t first_base_ = 0;
+  std::size_t first_pages_ = 0;
+  const class_index* first_classes_ = nullptr;
+
+  Space& space_;
+  std::uint32_t count_ = 0;  ///< slots that may be taken; a slot with 0 pages is not
+  bool keep_slack_ = false;
+  page_range ranges_[ranges_max];
+};
+
+}  // namespace ashlar::detail
