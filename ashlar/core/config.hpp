@@ -14,7 +14,27 @@
 #define ASHLAR_HOT [[gnu::always_inline]] inline
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 
+// `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
+// Where it vanishes, the line after it must end in ashlar_fault.
+#if defined(__cpp_exceptions)
+#define ASHLAR_THROW(exception) throw exception
+#else
+#define ASHLAR_THROW(exception) static_cast<void>(0)
+#endif
+
 namespace ashlar {
+
+namespace detail {
+/// Effects: tells the processor that this is a spin loop (saves power, and a mis-speculation at the
+/// loop's end); nothing where the processor has no such hint.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
+  asm volatile("yield");
+#endif
+}
+}  // namespace detail
 
 #if defined(NDEBUG)
 inline constexpr bool debug_build = false;
