@@ -79,6 +79,13 @@ struct slot_shape {
   return shape;
 }
 
+/// Returns: what the base of a run must be aligned to: for its blocks, and for the links behind
+/// them.
+[[nodiscard]] constexpr std::size_t base_alignment(const slot_shape& shape,
+                                                   block_upkeep upkeep) noexcept {
+  return shape.alignment > upkeep.link_bytes ? shape.alignment : upkeep.link_bytes;
+}
+
 /// Returns: bytes of a run of `count` blocks whose base is aligned already; SIZE_MAX where no
 /// memory is large enough.
 [[nodiscard]] constexpr std::size_t run_bytes(const slot_shape& shape, block_upkeep upkeep,

@@ -222,8 +222,8 @@ class block_run {
     }
   }
   block_run(block_layout block, std::span<std::byte> storage) noexcept : block_run(block) {
-    const std::size_t skip =
-        -reinterpret_cast<std::uintptr_t>(storage.data()) & (shape_.alignment - 1);
+    const std::size_t skip = -reinterpret_cast<std::uintptr_t>(storage.data()) &
+                             (base_alignment(shape_, Traits::upkeep) - 1);
     if (storage.size() > skip) {
       set_run(storage.data() + skip, blocks_in(shape_, Traits::upkeep, storage.size() - skip));
     }
@@ -363,7 +363,8 @@ class grown_run : public block_run<Traits> {
   }
   /// Effects: one slab of exactly `count` blocks, or none. Returns: whether it is there.
   bool add_slab(std::size_t count) noexcept {
-    const std::size_t head = align_up(sizeof(slab_head), this->shape_.alignment);
+    const std::size_t head =
+        align_up(sizeof(slab_head), base_alignment(this->shape_, Traits::upkeep));
     std::size_t bytes = run_bytes(this->shape_, Traits::upkeep, count);
     if (count == 0 || bytes == SIZE_MAX || __builtin_add_overflow(bytes, head, &bytes)) {
       return false;

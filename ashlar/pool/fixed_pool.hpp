@@ -112,7 +112,8 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
     const detail::slot_shape shape = detail::shape_of(block, traits::upkeep);
     std::size_t bytes = detail::run_bytes(shape, traits::upkeep, count);
     if (count > traits::max_blocks) return SIZE_MAX;
-    if (count != 0 && __builtin_add_overflow(bytes, shape.alignment - 1, &bytes)) return SIZE_MAX;
+    const std::size_t lost = detail::base_alignment(shape, traits::upkeep) - 1;
+    if (count != 0 && __builtin_add_overflow(bytes, lost, &bytes)) return SIZE_MAX;
     return bytes;
   }
 };
