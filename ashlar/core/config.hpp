@@ -49,6 +49,19 @@ inline constexpr bool has_exceptions = true;
 inline constexpr bool has_exceptions = false;
 #endif
 
+/// True where AddressSanitizer watches. Blocks that are free are then poisoned.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool address_sanitizer = true;
+#else
+inline constexpr bool address_sanitizer = false;
+#endif
+#else
+inline constexpr bool address_sanitizer = false;
+#endif
+
 /// True where the standard library is hosted (an operating system, malloc, threads).
 #if __STDC_HOSTED__
 inline constexpr bool hosted = true;

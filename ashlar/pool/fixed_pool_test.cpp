@@ -581,6 +581,38 @@ TEST(AtDeathDeathTest, StopReportsBlocksInUse) {
   EXPECT_DEATH((leak_one_block<fixed_pool<at_death::stop, counting::none>>()), "blocks in use");
 }
 
+// Pools used to hide a use after free from AddressSanitizer, so that projects switched them off.
+TEST(SanitizedPoolDeathTest, AUseAfterFreeIsSeenByAddressSanitizer) {
+  if (!address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
+  const auto touch = [](void* p, std::size_t at) { static_cast<volatile char*>(p)[at] = 1; };
+  std::byte bytes[512];
+  fixed_pool pool(block_layout{20, 8}, std::span(bytes));
+  fixed_pool<lock_free<>, check::none> shared_pool({20, 8}, std::span(bytes).subspan(256));
+  const auto sees = [&](auto& any) {
+    void* const p = any.allocate();
+    touch(p, 0);
+    touch(p, 19);
+    EXPECT_DEATH(touch(p, 20), "AddressSanitizer") << "the slack behind the block";
+    any.deallocate(p);
+    for (std::size_t at : {0u, 8u, 19u}) EXPECT_DEATH(touch(p, at), "use-after-poison");
+    EXPECT_EQ(any.allocate(), p);
+    touch(p, 0);
+    any.deallocate(p);
+    EXPECT_TRUE(any.audit());
+  };
+  sees(pool);
+  sees(shared_pool);
+}
+
+TEST(SanitizedPool, StorageIsUsableAgainAfterThePool) {
+  std::byte bytes[256];
+  {
+    fixed_pool pool(block_layout{20, 8}, std::span(bytes));
+    pool.deallocate(pool.allocate());
+  }
+  std::memset(bytes, 0, sizeof(bytes));
+}
+
 // A corrupted list is found by the audit, not followed.
 TEST(Audit, FindsABrokenLinkAndACircle) {
   alignas(8) std::byte bytes[256];
@@ -590,7 +622,10 @@ TEST(Audit, FindsABrokenLinkAndACircle) {
   pool.deallocate(a);
   pool.deallocate(b);
   EXPECT_TRUE(pool.audit());
-  const auto set_link = [](void* p, void* to) { std::memcpy(p, &to, sizeof(to)); };
+  const auto set_link = [](void* p, void* to) {
+    detail::unpoison(p, sizeof(to));
+    std::memcpy(p, &to, sizeof(to));
+  };
   set_link(b, opaque(bytes) + 4000);
   EXPECT_FALSE(pool.audit());
   set_link(b, b);

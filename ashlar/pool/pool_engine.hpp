@@ -22,6 +22,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/free_list.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/poison.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>
 #include <ashlar/pool/block_run.hpp>
@@ -95,6 +96,7 @@ class pool_engine {
       void* const p = free_.pop();
       if (p == nullptr) [[unlikely]]
         return take_uncarved_slow();
+      open_to_owner(p);
       if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
       counters_.allocated();
       return p;
@@ -142,6 +144,7 @@ class pool_engine {
         *state = block_state::free;
       }
       free_.push(p);
+      close_to_all(p);
       counters_.freed();
     }
   }
@@ -209,14 +212,22 @@ class pool_engine {
         exhaustion_(std::move(other.exhaustion_)),
         run_(std::move(other.run_)) {}
 
-  // Trivial where nothing is reported: a static pool then serves until the last static destructor.
+  static constexpr bool may_poison = address_sanitizer && !check_type::guards_bytes;
+
+  // Trivial where nothing is to be done: a static pool then serves until the last static
+  // destructor has run.
   ~pool_engine()
-    requires(!death_type::reports)
+    requires(!death_type::reports && !may_poison)
   = default;
   ~pool_engine()
-    requires(death_type::reports)
+    requires(death_type::reports || may_poison)
   {
-    if (blocks_in_use() != 0) report_slow(fault_kind::leak, "~pool", nullptr);
+    if constexpr (death_type::reports) {
+      if (blocks_in_use() != 0) report_slow(fault_kind::leak, "~pool", nullptr);
+    }
+    if constexpr (may_poison) {
+      run_.each_run([](const run_view& run) { unpoison(run.base, run.capacity * run.stride); });
+    }
   }
 
   /// Effects: ashlar_fault unless `p` is a block in use, where states are tracked: for a caller
@@ -250,6 +261,26 @@ class pool_engine {
   using counters_type =
       counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
   static constexpr bool counts = counting_type::counts;
+
+  // ---- AddressSanitizer: free blocks and the slack of used ones are poisoned ----
+  // Not with check::full, which reads and writes freed bytes itself, and not where two blocks may
+  // share one of the sanitizer's granules.
+
+  [[nodiscard]] bool poisons() const noexcept {
+    return ((run_.alignment() | run_.stride()) & (poison_granule - 1)) == 0;
+  }
+  ASHLAR_HOT void open_to_owner([[maybe_unused]] void* p) const noexcept {
+    if constexpr (may_poison) {
+      if (!poisons()) return;
+      poison(p, run_.stride());
+      unpoison(p, run_.block_size());
+    }
+  }
+  ASHLAR_HOT void close_to_all([[maybe_unused]] void* p) const noexcept {
+    if constexpr (may_poison) {
+      if (poisons()) poison(p, run_.stride());
+    }
+  }
 
   // ---- one caller at a time ----
 
@@ -296,6 +327,7 @@ class pool_engine {
   [[nodiscard]] ASHLAR_COLD void* take_uncarved_slow() noexcept {
     std::byte* const p = carve(true);
     if (p == nullptr) return nullptr;
+    open_to_owner(p);
     if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
     counters_.allocated();
     return p;
@@ -390,6 +422,7 @@ class pool_engine {
       std::atomic_ref(run_.states()[i]).store(block_state::live, std::memory_order_relaxed);
     }
     counters_.allocated();
+    open_to_owner(run_.at(i));
     return run_.at(i);
   }
 
@@ -404,6 +437,7 @@ class pool_engine {
       }
     }
     counters_.freed();
+    close_to_all(p);
     free_.push(run_.links(), static_cast<typename Run::traits::index_type>(i));
   }
 
@@ -448,7 +482,7 @@ class pool_engine {
         return true;
       });
     } else {
-      for (const free_block* f = free_.head(); f != nullptr; f = f->next) {
+      for (const free_block* f = free_.head(); f != nullptr; f = next_of(f)) {
         const auto* const p = reinterpret_cast<const std::byte*>(
             reinterpret_cast<std::uintptr_t>(f) - run_.link_offset());
         bool sound = false;
