@@ -135,8 +135,14 @@ class pool_engine {
         // Not state_of(p): its null would be a second compare on the hit path.
         const std::size_t i = run_.index_of(p);
         block_state* state = run_.states() + i;
-        if (i >= run_.carved()) [[unlikely]]
-          state = elsewhere_slow(p);
+        if (i >= run_.carved()) [[unlikely]] {
+          if constexpr (Run::grows) {
+            state = older_or_fault_slow(p);
+          } else {
+            lock_.unlock();
+            bad_free_slow(p);
+          }
+        }
         if (*state != block_state::live) [[unlikely]] {
           lock_.unlock();
           bad_free_slow(p);
@@ -307,12 +313,13 @@ class pool_engine {
 
   /// Returns: the state of a block that is not in the newest slab. Ends in ashlar_fault, with the
   /// lock released, if there is none.
-  [[nodiscard]] ASHLAR_COLD block_state* elsewhere_slow(const void* p) const noexcept {
-    if constexpr (Run::grows) {
-      if (block_state* const state = run_.older_state_slow(p)) return state;
+  [[nodiscard]] ASHLAR_COLD block_state* older_or_fault_slow(const void* p) const noexcept {
+    block_state* const state = run_.older_state_slow(p);
+    if (state == nullptr) {
+      lock_.unlock();
+      bad_free_slow(p);
     }
-    lock_.unlock();
-    bad_free_slow(p);
+    return state;
   }
 
   /// Returns: a block that was never in use, or null; its state is not set yet.
