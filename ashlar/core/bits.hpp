@@ -2,7 +2,6 @@
 // Layer: core (freestanding). All functions are constexpr, O(1), thread-safe, and never throw.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,7 +9,8 @@ namespace ashlar {
 
 /// Returns: whether `n` is a power of two (0 is not).
 [[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept {
-  return std::has_single_bit(n);
+  // Not std::has_single_bit: it counts bits, which is a library call on processors that cannot.
+  return n != 0 && (n & (n - 1)) == 0;
 }
 
 /// Requires: `alignment` is a power of two. Returns: the largest multiple of it that is <= n.

@@ -14,7 +14,27 @@
 #define ASHLAR_HOT [[gnu::always_inline]] inline
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 
+// `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
+// Where it vanishes, the line after it must end in ashlar_fault.
+#if defined(__cpp_exceptions)
+#define ASHLAR_THROW(exception) throw exception
+#else
+#define ASHLAR_THROW(exception) static_cast<void>(0)
+#endif
+
 namespace ashlar {
+
+namespace detail {
+/// Effects: tells the processor that this is a spin loop (saves power, and a mis-speculation at the
+/// loop's end); nothing where the processor has no such hint.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
+  asm volatile("yield");
+#endif
+}
+}  // namespace detail
 
 #if defined(NDEBUG)
 inline constexpr bool debug_build = false;
@@ -27,6 +47,19 @@ inline constexpr bool debug_build = true;
 inline constexpr bool has_exceptions = true;
 #else
 inline constexpr bool has_exceptions = false;
+#endif
+
+/// True where AddressSanitizer watches. Blocks that are free are then poisoned.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool address_sanitizer = true;
+#else
+inline constexpr bool address_sanitizer = false;
+#endif
+#else
+inline constexpr bool address_sanitizer = false;
 #endif
 
 /// True where the standard library is hosted (an operating system, malloc, threads).

@@ -22,6 +22,7 @@ enum class fault_kind : std::uint8_t {
   exhausted,         ///< no memory, and the policy is to stop
   bad_argument,      ///< a precondition of the call does not hold
   corrupted,         ///< an invariant of ashlar itself is broken
+  leak,              ///< an allocator ended while blocks of it were in use
 };
 
 /// One misuse, as far as it is known where it was seen. Strings are static; null or 0 means
@@ -57,6 +58,8 @@ struct fault {
       return "an argument is outside what the call allows";
     case fault_kind::corrupted:
       return "an internal invariant does not hold";
+    case fault_kind::leak:
+      return "the allocator ended with blocks in use";
   }
   return "unknown fault";
 }

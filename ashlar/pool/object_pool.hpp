@@ -1,0 +1,60 @@
+// pool/object_pool.hpp: a fixed_pool of one type's objects.
+// Layer: pool (freestanding). Includes: core.
+// Law: every block is aligned for T, over-aligned types included.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/pool/fixed_pool.hpp>
+#include <ashlar/pool/object_face.hpp>
+
+namespace ashlar {
+
+/// Objects of type T in the caller's bytes or from a page source: the modes, policies and defaults
+/// of fixed_pool. The pool's end runs no destructor of objects that are still there (at_death::stop
+/// reports them).
+template <class T, class... Policies>
+class object_pool
+    : public detail::object_face<object_pool<T, Policies...>, fixed_pool<Policies...>, T> {
+  using face = detail::object_face<object_pool<T, Policies...>, fixed_pool<Policies...>, T>;
+  using blocks = fixed_pool<Policies...>;
+  static constexpr bool has_source =
+      !std::is_same_v<typename blocks::source_type, detail::no_source>;
+
+ public:
+  using typename blocks::exhaustion_type;
+  using typename blocks::source_type;
+
+  /// Static pool: as fixed_pool.
+  explicit object_pool(std::span<std::byte> storage, exhaustion_type exhaustion = {}) noexcept
+    requires(!has_source)
+      : face(block_layout::of<T>(), storage, std::move(exhaustion)) {}
+
+  /// Heap pool: as fixed_pool.
+  explicit object_pool(heap_pool mode, source_type source = {},
+                       exhaustion_type exhaustion = {}) noexcept
+    requires has_source
+      : face(block_layout::of<T>(), mode, std::move(source), std::move(exhaustion)) {}
+
+  /// Heap blocks: as fixed_pool.
+  explicit object_pool(heap_blocks mode, source_type source = {},
+                       exhaustion_type exhaustion = {}) noexcept
+    requires(has_source && !blocks::is_lock_free)
+      : face(block_layout::of<T>(), mode, std::move(source), std::move(exhaustion)) {}
+
+  /// As fixed_pool. Handles of make() keep pointing to the old pool: there must be none.
+  object_pool(object_pool&& other) noexcept
+    requires blocks::is_movable
+  = default;
+
+  /// Returns: the bytes of storage that hold `count` objects wherever the storage begins; SIZE_MAX
+  /// when no storage can.
+  [[nodiscard]] static constexpr std::size_t storage_bytes(std::size_t count) noexcept {
+    return blocks::storage_bytes(block_layout::of<T>(), count);
+  }
+};
+
+}  // namespace ashlar

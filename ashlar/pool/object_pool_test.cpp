@@ -1,0 +1,241 @@
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/pool/object_pool.hpp>
+#include <ashlar/pool/placement_new.hpp>
+#include <ashlar/pool/static_pool.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+struct point {
+  int x, y;
+};
+struct alignas(64) line_of_cache {
+  char bytes[100];
+};
+struct counted {
+  static inline int alive = 0;
+  explicit counted(int v) : value(v) {
+    if (v < 0) throw std::invalid_argument("negative");
+    ++alive;
+  }
+  ~counted() { --alive; }
+  int value;
+};
+
+// ---- bytes: the classic static pools were arrays of pointers, and so of 8 times the blocks ----
+
+constexpr std::size_t word = sizeof(void*);
+template <class T, std::size_t N>
+using bare = static_pool<T, N, check::none, counting::none>;
+static_assert(sizeof(bare<point, 100>) == 100 * sizeof(point) + 2 * word);
+static_assert(sizeof(bare<char[396], 10>) == 10 * 400 + 2 * word);
+static_assert(bare<char, 100>::slot_bytes == word);
+static_assert(bare<line_of_cache, 5>::slot_bytes == sizeof(line_of_cache));
+static_assert(sizeof(bare<line_of_cache, 5>) == 5 * sizeof(line_of_cache) + 2 * 64);
+static_assert(alignof(bare<line_of_cache, 5>) == 64);
+static_assert(sizeof(static_pool<point, 96, check::none>) == 96 * sizeof(point) + 4 * word);
+static_assert(sizeof(static_pool<point, 96>) == 96 * (sizeof(point) + 1) + 4 * word);
+static_assert(sizeof(static_pool<point, 96, check::none, counting::none,
+                                 exhaustion::throw_bad_alloc, named<"points">>) ==
+              96 * sizeof(point) + 2 * word);
+
+static_assert(address_sanitizer || std::is_trivially_destructible_v<static_pool<counted, 4>>);
+static_assert(!std::is_trivially_destructible_v<static_pool<counted, 4, at_death::stop>>);
+static_assert(!std::is_move_constructible_v<static_pool<counted, 4>>);
+static_assert(std::is_nothrow_move_constructible_v<object_pool<counted>>);
+
+constinit static_pool<point, 3> points;
+constinit static_pool<line_of_cache, 3, std::mutex> lines;
+constinit static_pool<point, 3, lock_free<>> shared_points;
+constinit static_pool<point, 3, check::full<2>, spin_lock> guarded_points;
+
+template <class Pool>
+void fill_and_empty(Pool& pool) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> blocks;
+    while (void* p = pool.try_allocate()) {
+      EXPECT_TRUE(is_aligned(p, alignof(typename Pool::value_type)));
+      EXPECT_TRUE(pool.owns(p));
+      blocks.push_back(p);
+    }
+    EXPECT_EQ(blocks.size(), pool.capacity());
+    for (void* p : blocks) pool.deallocate(p);
+    EXPECT_TRUE(pool.audit());
+    EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+  }
+}
+
+TEST(StaticPool, IsConstantInitialisedWithEveryLockAndCheck) {
+  fill_and_empty(points);
+  fill_and_empty(lines);
+  fill_and_empty(shared_points);
+  fill_and_empty(guarded_points);
+}
+
+// Static blocks of 396 bytes put every second classic block at 4 modulo 8.
+TEST(StaticPool, EveryBlockIsAlignedWhateverItsSize) {
+  static static_pool<char[396], 7> odd;
+  fill_and_empty(odd);
+  static static_pool<std::max_align_t, 7> strict;
+  fill_and_empty(strict);
+  static_pool<line_of_cache, 7> automatic;
+  fill_and_empty(automatic);
+  auto dynamic = std::make_unique<static_pool<line_of_cache, 7>>();
+  fill_and_empty(*dynamic);
+}
+
+TEST(StaticPool, OfNoBlocksIsAlwaysEmpty) {
+  static_pool<point, 0> none;
+  EXPECT_EQ(none.try_allocate(), nullptr);
+  EXPECT_EQ(none.capacity(), 0u);
+  EXPECT_TRUE(none.audit());
+  static_pool<point, 0, lock_free<>> shared_none;
+  EXPECT_EQ(shared_none.try_allocate(), nullptr);
+}
+
+// Used by a constructor that runs before main, in this file and in another one.
+struct early {
+  point* p = points.create(1, 2);
+  early() { points.destroy(p); }
+};
+const early before_main;
+
+TEST(StaticPool, WasUsableBeforeMain) {
+  EXPECT_GE(points.stats().allocations, 1u);
+}
+
+TEST(StaticPool, BorrowsFromALargerOne) {
+  static_pool<char[64], 4> large;
+  using next = exhaustion::next_larger<static_pool<char[64], 4>>;
+  static_pool<point, 2, next> small{next(large)};
+  std::vector<point*> all;
+  while (point* p = small.create(1, 2)) all.push_back(p);
+  EXPECT_EQ(all.size(), 6u);
+  for (point* p : all) small.destroy(p);
+  EXPECT_EQ(large.stats().blocks_in_use, 0u);
+}
+
+// ---- objects ----
+
+template <class Pool>
+class Objects : public testing::Test {};
+
+TEST(ObjectPool, CreatesAndDestroys) {
+  std::byte bytes[object_pool<counted>::storage_bytes(3)];
+  object_pool<counted> pool(bytes);
+  EXPECT_EQ(pool.capacity(), 3u);
+  counted* a = pool.create(1);
+  counted* b = pool.try_create(2);
+  EXPECT_EQ(a->value + b->value, 3);
+  EXPECT_EQ(counted::alive, 2);
+  pool.destroy(a);
+  pool.destroy(b);
+  pool.destroy(nullptr);
+  EXPECT_EQ(counted::alive, 0);
+}
+
+TEST(ObjectPool, AThrowingConstructorGivesTheBlockBack) {
+  static_pool<counted, 1> pool;
+  for (int i = 0; i < 3; ++i) EXPECT_THROW((void)pool.create(-1), std::invalid_argument);
+  EXPECT_THROW((void)pool.make(-1), std::invalid_argument);
+  EXPECT_THROW((void)(new (pool) counted(-1)), std::invalid_argument);
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+  EXPECT_NE(pool.create(1), nullptr);
+  EXPECT_EQ(pool.create(1), nullptr);
+  counted::alive = 0;
+}
+
+TEST(ObjectPool, HandlesDestroyThemselves) {
+  static_pool<counted, 2> pool;
+  {
+    auto a = pool.make(1);
+    auto b = pool.make(2);
+    EXPECT_EQ(pool.make(3), nullptr) << "empty: null";
+    EXPECT_EQ(counted::alive, 2);
+    pool_ptr<static_pool<counted, 2>> moved = std::move(a);
+    EXPECT_EQ(moved->value, 1);
+  }
+  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+}
+
+TEST(ObjectPoolDeathTest, DestroyingTwiceIsSeenBeforeTheDestructorRuns) {
+  static_pool<std::string, 2> pool;
+  std::string* const s = pool.create("a string that is longer than the short form");
+  pool.destroy(s);
+  EXPECT_DEATH(pool.destroy(s), "double free");
+}
+
+TEST(ObjectPool, GrowsFromASource) {
+  struct source {
+    void* allocate(std::size_t n, std::size_t a) noexcept {
+      return ::operator new(n, std::align_val_t{a}, std::nothrow);
+    }
+    void deallocate(void* p, std::size_t, std::size_t a) noexcept {
+      ::operator delete(p, std::align_val_t{a});
+    }
+  };
+  object_pool<line_of_cache, source> pool(heap_blocks{.first_slab_blocks = 2});
+  std::vector<line_of_cache*> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(pool.create());
+    ASSERT_TRUE(is_aligned(all.back(), 64));
+  }
+  object_pool<line_of_cache, source> moved(std::move(pool));
+  for (line_of_cache* p : all) moved.destroy(p);
+  EXPECT_TRUE(moved.audit());
+}
+
+// ---- new (pool) T ----
+
+TEST(PlacementNew, TakesABlockAndRespectsAlignment) {
+  static_pool<line_of_cache, 2> pool;
+  auto* const a = new (pool) line_of_cache;
+  EXPECT_TRUE(is_aligned(a, 64));
+  EXPECT_TRUE(pool.owns(a));
+  auto* const b = new (pool) point{1, 2};  // smaller: fits
+  EXPECT_EQ(b->y, 2);
+  EXPECT_EQ(new (pool) point, nullptr) << "empty: null, and no constructor";
+  destroy_in(pool, a);
+  destroy_in(pool, b);
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+}
+
+TEST(PlacementNew, AnEmptyPoolMayThrow) {
+  static_pool<point, 0, exhaustion::throw_bad_alloc> pool;
+  EXPECT_THROW((void)new (pool) point, std::bad_alloc);
+  static_pool<point, 0, exhaustion::handler_and_retry<>> no_handler;
+  EXPECT_THROW((void)new (no_handler) point, std::bad_alloc);
+}
+
+// The classic arena gave a derived class too small a block.
+TEST(PlacementNewDeathTest, AnObjectThatDoesNotFitIsRefused) {
+  static_pool<point, 2> pool;
+  struct derived : point {
+    long more;
+  };
+  EXPECT_DEATH((void)new (pool) derived, "size or alignment");
+  struct alignas(64) aligned {
+    char c;
+  };
+  static_pool<char[64], 2> loose;
+  EXPECT_DEATH((void)new (loose) aligned, "size or alignment");
+}
+
+}  // namespace
+
+// For static_pool_early_test.cpp: a pool that another file's static constructor uses.
+constinit ashlar::static_pool<long, 4> pool_for_another_file;

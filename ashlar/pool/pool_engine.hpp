@@ -1,0 +1,567 @@
+// pool/pool_engine.hpp: what every pool does, over any run of blocks and any policies.
+// Layer: pool (freestanding). Includes: core. Users get it as the public face of their pool.
+//
+// Invariant (audit() checks it):
+//   in_use + on_free_list + quarantined + uncarved == capacity of the run
+//   in_use == allocations - frees, where calls are counted; == blocks marked live, where checked
+//   peak == carved, since a block is carved only when all carved ones are in use (without a
+//   quarantine and with one caller at a time; else the peak is counted)
+// A fault is reported with the lock released: its handler may look at the pool, and never returns.
+// The hit path is try_allocate/deallocate; names that end in _slow are the misses.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/counting.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/free_list.hpp>
+#include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/poison.hpp>
+#include <ashlar/core/policy.hpp>
+#include <ashlar/core/tagged_stack.hpp>
+#include <ashlar/pool/block_run.hpp>
+
+namespace ashlar {
+
+/// A pool's figures; blocks and calls, not bytes, except block_size.
+struct pool_stats {
+  std::size_t block_size = 0;     ///< bytes that a caller may use of each block
+  std::size_t capacity = 0;       ///< blocks the pool may have; SIZE_MAX where nothing bounds it
+  std::size_t blocks_made = 0;    ///< blocks that were in use at least once
+  std::size_t blocks_in_use = 0;  ///< blocks that callers hold now
+  std::size_t peak_in_use = 0;    ///< most that they held at one time
+  std::size_t allocations = 0;    ///< calls that got a block of this pool; 0 with counting::none
+  std::size_t frees = 0;          ///< blocks that came back; 0 with counting::none
+};
+
+namespace detail {
+
+template <class Lock>
+struct free_store {
+  using type = free_list;
+};
+template <class Word>
+struct free_store<lock_free<Word>> {
+  using type = tagged_stack<Word>;
+};
+
+template <class Check>
+struct check_data {
+  using type = nothing<6>;
+};
+template <std::size_t N>
+struct check_data<check::full<N>> {
+  using type = quarantine<N>;
+};
+
+template <class Run, class... Policies>
+class pool_engine {
+ public:
+  using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
+  using lock_type = pick_policy<lock_kind, no_lock, Policies...>;
+  using check_type = pick_policy<check_kind, check::cheap, Policies...>;
+  using counting_type = pick_policy<counting_kind, counting::exact, Policies...>;
+  using death_type = pick_policy<death_kind, at_death::ignore, Policies...>;
+  using name_type = pick_policy<name_kind, unnamed, Policies...>;
+
+  static constexpr bool is_lock_free = is_lock_free_policy<lock_type>;
+  static constexpr bool is_movable =
+      std::is_same_v<lock_type, no_lock> && std::is_move_constructible_v<Run>;
+  static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
+
+  static_assert(exhaustion_policy<exhaustion_type>);
+  static_assert(!(is_lock_free && check_type::guards_bytes),
+                "check::full keeps a quarantine, which needs a lock: not for lock_free");
+
+  pool_engine(const pool_engine&) = delete;
+  pool_engine& operator=(const pool_engine&) = delete;
+
+  /// Returns: a block of block_size() bytes at alignment(), its contents unspecified; null when the
+  /// pool is empty. The block freed last comes first (not with check::full). Throws: nothing; a
+  /// lock that throws ends the program. Complexity: O(1), plus one call of the page source when a
+  /// slab is added. Thread-safety: as the lock policy says, for all functions of a pool.
+  [[nodiscard]] ASHLAR_HOT void* try_allocate() noexcept {
+    if constexpr (is_lock_free) {
+      return take_shared();
+    } else if constexpr (check_type::guards_bytes) {
+      return take_guarded_slow();
+    } else {
+      scoped_lock guard(lock_);
+      void* const p = free_.pop();
+      if (p == nullptr) [[unlikely]]
+        return take_uncarved_slow();
+      open_to_owner(p);
+      if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
+      counters_.allocated();
+      return p;
+    }
+  }
+
+  /// As try_allocate, but an empty pool asks the exhaustion policy, with no lock held.
+  /// Throws: what that policy throws.
+  [[nodiscard]] ASHLAR_HOT void* allocate() noexcept(nothrow_allocate) {
+    void* const p = try_allocate();
+    if constexpr (!std::is_same_v<exhaustion_type, exhaustion::null>) {
+      if (p == nullptr) [[unlikely]]
+        return exhausted_slow();
+    }
+    return p;
+  }
+
+  /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
+  /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
+  /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
+  /// slabs and checks or borrows, O(log capacity).
+  ASHLAR_HOT void deallocate(void* p) noexcept {
+    if (p == nullptr) [[unlikely]]
+      return;
+    if constexpr (exhaustion_type::borrows) {
+      if (!owns(p)) [[unlikely]]
+        return exhaustion_.give_back(p, request());
+    }
+    if constexpr (is_lock_free) {
+      give_shared(p);
+    } else if constexpr (check_type::guards_bytes) {
+      give_guarded_slow(p);
+    } else {
+      scoped_lock guard(lock_);
+      if constexpr (check_type::tracks_state) {
+        // Not state_of(p): its null would be a second compare on the hit path.
+        const std::size_t i = run_.index_of(p);
+        block_state* state = run_.states() + i;
+        if (i >= run_.carved()) [[unlikely]] {
+          if constexpr (Run::grows) {
+            state = older_or_fault_slow(p);
+          } else {
+            lock_.unlock();
+            bad_free_slow(p);
+          }
+        }
+        if (*state != block_state::live) [[unlikely]] {
+          lock_.unlock();
+          bad_free_slow(p);
+        }
+        *state = block_state::free;
+      }
+      free_.push(p);
+      close_to_all(p);
+      counters_.freed();
+    }
+  }
+
+  /// Returns: whether `p` points into this pool's blocks, in use or not. A block borrowed by the
+  /// exhaustion policy is not the pool's. Complexity: as deallocate.
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    if constexpr (Run::grows) {
+      scoped_lock guard(lock_);
+      return contains(p);
+    } else {
+      return distance(run_.base(), p) < run_.capacity() * run_.stride();
+    }
+  }
+
+  /// Returns: the bytes that a caller may use of each block.
+  [[nodiscard]] constexpr std::size_t block_size() const noexcept { return run_.block_size(); }
+  /// Returns: the alignment of every block; at least what was asked for.
+  [[nodiscard]] constexpr std::size_t alignment() const noexcept { return run_.alignment(); }
+  /// Returns: the distance of two neighbouring blocks, bytes; 0 where the layout cannot exist.
+  [[nodiscard]] constexpr std::size_t stride() const noexcept { return run_.stride(); }
+  /// Returns: how many blocks the pool may have; SIZE_MAX where nothing bounds it.
+  [[nodiscard]] constexpr std::size_t capacity() const noexcept { return run_.limit(); }
+  /// Returns: the pool's name, or null.
+  [[nodiscard]] static constexpr const char* name() noexcept { return name_type::name(); }
+  /// The policy object, for those that have a state.
+  [[nodiscard]] exhaustion_type& exhaustion_policy_object() noexcept { return exhaustion_; }
+
+  /// Returns: the figures at one moment (with lock_free: each right, but not of one moment).
+  /// Complexity: O(1); with counting::none O(free blocks), and with lock_free as well only while
+  /// nobody else calls; the peak of a check::full or lock_free pool is then blocks_made, an upper
+  /// bound.
+  [[nodiscard]] pool_stats stats() const noexcept {
+    if constexpr (is_lock_free) {
+      return read_stats();
+    } else {
+      scoped_lock guard(lock_);
+      return read_stats();
+    }
+  }
+
+  /// Returns: whether the invariant at the head of this file holds; with check::full also whether
+  /// every canary and every freed byte is as it was left. Complexity: O(capacity). With lock_free:
+  /// only while nobody else calls.
+  [[nodiscard]] bool audit() const noexcept {
+    if constexpr (is_lock_free) {
+      return audit_counts();
+    } else {
+      scoped_lock guard(lock_);
+      return audit_counts();
+    }
+  }
+
+ protected:
+  template <class... RunArguments>
+  constexpr explicit pool_engine(exhaustion_type exhaustion, RunArguments&&... run) noexcept
+      : exhaustion_(std::move(exhaustion)), run_(std::forward<RunArguments>(run)...) {}
+
+  /// Blocks keep their addresses; `other` is left with capacity 0. Requires: nobody uses `other`.
+  pool_engine(pool_engine&& other) noexcept
+    requires is_movable
+      : free_(std::move(other.free_)),
+        counters_(std::exchange(other.counters_, {})),
+        checks_(std::exchange(other.checks_, {})),
+        exhaustion_(std::move(other.exhaustion_)),
+        run_(std::move(other.run_)) {}
+
+  static constexpr bool may_poison = address_sanitizer && !check_type::guards_bytes;
+
+  // Trivial where nothing is to be done: a static pool then serves until the last static
+  // destructor has run.
+  ~pool_engine()
+    requires(!death_type::reports && !may_poison)
+  = default;
+  ~pool_engine()
+    requires(death_type::reports || may_poison)
+  {
+    if constexpr (death_type::reports) {
+      if (blocks_in_use() != 0) report_slow(fault_kind::leak, "~pool", nullptr);
+    }
+    if constexpr (may_poison) {
+      run_.each_run([](const run_view& run) { unpoison(run.base, run.capacity * run.stride); });
+    }
+  }
+
+  /// Effects: ashlar_fault unless `p` is a block in use, where states are tracked: for a caller
+  /// that is about to run a destructor in it.
+  void require_live(const void* p) const noexcept {
+    if constexpr (check_type::tracks_state) {
+      if constexpr (is_lock_free) {
+        const std::size_t i = run_.index_of(p);
+        if (i >= run_.carved() ||
+            std::atomic_ref(run_.states()[i]).load(std::memory_order_relaxed) != block_state::live)
+            [[unlikely]] {
+          bad_free_slow(p);
+        }
+      } else {
+        scoped_lock guard(lock_);
+        const block_state* const state = state_of(p);
+        if (state == nullptr || *state != block_state::live) [[unlikely]] {
+          lock_.unlock();
+          bad_free_slow(p);
+        }
+      }
+    }
+  }
+  [[nodiscard]] Run& run() noexcept { return run_; }
+
+  [[nodiscard]] exhaustion_request request() const noexcept {
+    return {run_.block_size(), run_.alignment(), name()};
+  }
+
+ private:
+  using counters_type =
+      counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
+  static constexpr bool counts = counting_type::counts;
+
+  // ---- AddressSanitizer: free blocks and the slack of used ones are poisoned ----
+  // Not with check::full, which reads and writes freed bytes itself, and not where two blocks may
+  // share one of the sanitizer's granules.
+
+  [[nodiscard]] bool poisons() const noexcept {
+    return ((run_.alignment() | run_.stride()) & (poison_granule - 1)) == 0;
+  }
+  ASHLAR_HOT void open_to_owner([[maybe_unused]] void* p) const noexcept {
+    if constexpr (may_poison) {
+      if (!poisons()) return;
+      poison(p, run_.stride());
+      unpoison(p, run_.block_size());
+    }
+  }
+  ASHLAR_HOT void close_to_all([[maybe_unused]] void* p) const noexcept {
+    if constexpr (may_poison) {
+      if (poisons()) poison(p, run_.stride());
+    }
+  }
+
+  // ---- one caller at a time ----
+
+  /// Returns: where the state of a block of ours is kept. Requires: `p` is one.
+  [[nodiscard]] ASHLAR_HOT block_state* state_of_own(const void* p) const noexcept {
+    const std::size_t i = run_.index_of(p);
+    if constexpr (Run::grows) {
+      if (i >= run_.carved()) [[unlikely]]
+        return run_.older_state_slow(p);
+    }
+    return run_.states() + i;
+  }
+  /// Returns: the same for any address; null if no carved block starts there.
+  [[nodiscard]] ASHLAR_HOT block_state* state_of(const void* p) const noexcept {
+    const std::size_t i = run_.index_of(p);
+    if (i < run_.carved()) [[likely]]
+      return run_.states() + i;
+    if constexpr (Run::grows) {
+      return run_.older_state_slow(p);
+    } else {
+      return nullptr;
+    }
+  }
+
+  /// Returns: the state of a block that is not in the newest slab. Ends in ashlar_fault, with the
+  /// lock released, if there is none.
+  [[nodiscard]] ASHLAR_COLD block_state* older_or_fault_slow(const void* p) const noexcept {
+    block_state* const state = run_.older_state_slow(p);
+    if (state == nullptr) {
+      lock_.unlock();
+      bad_free_slow(p);
+    }
+    return state;
+  }
+
+  /// Returns: a block that was never in use, or null; its state is not set yet.
+  [[nodiscard]] std::byte* carve(bool may_grow) noexcept {
+    std::size_t i = run_.advance();
+    if constexpr (Run::grows) {
+      if (i == SIZE_MAX && may_grow && run_.grow()) i = run_.advance();
+    }
+    return i == SIZE_MAX ? nullptr : run_.at(i);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* take_uncarved_slow() noexcept {
+    std::byte* const p = carve(true);
+    if (p == nullptr) return nullptr;
+    open_to_owner(p);
+    if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
+    counters_.allocated();
+    return p;
+  }
+
+  // ---- guarded: check::full ----
+  // A free block's link stands behind it, in the room of the canary, so that every byte of the
+  // block itself has the pattern and is verified.
+
+  [[nodiscard]] bool freed_bytes_intact(const std::byte* p) const noexcept {
+    const std::size_t link = run_.link_offset();
+    const std::size_t rest = link + sizeof(void*);
+    return bytes_are(p, link, freed_fill) && bytes_are(p + rest, run_.stride() - rest, freed_fill);
+  }
+  /// Returns: whether `link` is null or the link of a free block.
+  [[nodiscard]] bool link_is_sound(const free_block* link) const noexcept {
+    if (link == nullptr) return true;
+    const auto* const p = reinterpret_cast<const std::byte*>(
+        reinterpret_cast<std::uintptr_t>(link) - run_.link_offset());
+    const block_state* const state = state_of(p);
+    return state != nullptr && *state == block_state::free;
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* take_guarded_slow() noexcept {
+    scoped_lock guard(lock_);
+    std::byte* p = nullptr;
+    bool was_used = true;
+    if (const free_block* const top = free_.head()) {
+      p = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(top)) - run_.link_offset();
+      if (!link_is_sound(top->next)) {
+        lock_.unlock();
+        report_slow(fault_kind::use_after_free, "allocate", p);
+      }
+      free_.pop();
+    } else if ((p = carve(false)) != nullptr) {
+      was_used = false;
+    } else if ((p = checks_.pop()) == nullptr) {
+      p = carve(true);
+      if (p == nullptr) return nullptr;
+      was_used = false;
+    }
+    if (was_used && !freed_bytes_intact(p)) {
+      lock_.unlock();
+      report_slow(fault_kind::use_after_free, "allocate", p);
+    }
+    fill_bytes(p, run_.block_size(), fresh_fill);
+    write_canary(p + run_.block_size(), run_.stride() - run_.block_size());
+    *state_of_own(p) = block_state::live;
+    counters_.allocated();
+    return p;
+  }
+
+  ASHLAR_COLD void give_guarded_slow(void* freed) noexcept {
+    scoped_lock guard(lock_);
+    auto* const p = static_cast<std::byte*>(freed);
+    block_state* const state = state_of(p);
+    if (state == nullptr || *state != block_state::live) {
+      lock_.unlock();
+      bad_free_slow(p);
+    }
+    if (!canary_intact(p + run_.block_size(), run_.stride() - run_.block_size())) {
+      lock_.unlock();
+      report_slow(fault_kind::overflow, "deallocate", p);
+    }
+    fill_bytes(p, run_.stride(), freed_fill);
+    *state = block_state::quarantined;
+    counters_.freed();
+    if (std::byte* const leaver = checks_.push(p)) {
+      if (!freed_bytes_intact(leaver)) {
+        lock_.unlock();
+        report_slow(fault_kind::use_after_free, "deallocate", leaver);
+      }
+      *state_of_own(leaver) = block_state::free;
+      free_.push(leaver + run_.link_offset());
+    }
+  }
+
+  // ---- many callers at once: lock_free ----
+
+  [[nodiscard]] void* take_shared() noexcept {
+    std::size_t i = free_.pop(run_.links());
+    if (i == free_.none) {
+      i = run_.advance();
+      if (i == SIZE_MAX) [[unlikely]] {
+        // A block may have come back between the two looks. All are carved now, for good, so if
+        // the stack is empty once more there was a moment when all were in use.
+        i = free_.pop(run_.links());
+        if (i == free_.none) return nullptr;
+      }
+    }
+    if constexpr (check_type::tracks_state) {
+      std::atomic_ref(run_.states()[i]).store(block_state::live, std::memory_order_relaxed);
+    }
+    counters_.allocated();
+    open_to_owner(run_.at(i));
+    return run_.at(i);
+  }
+
+  void give_shared(void* p) noexcept {
+    const std::size_t i = run_.index_of(p);
+    if constexpr (check_type::tracks_state) {
+      // The exchange decides between two callers that free one block at the same time.
+      if (i >= run_.carved() || std::atomic_ref(run_.states()[i])
+                                        .exchange(block_state::free, std::memory_order_relaxed) !=
+                                    block_state::live) [[unlikely]] {
+        bad_free_slow(p);
+      }
+    }
+    counters_.freed();
+    close_to_all(p);
+    free_.push(run_.links(), static_cast<typename Run::traits::index_type>(i));
+  }
+
+  // ---- misses and reports ----
+
+  [[nodiscard]] ASHLAR_COLD void* exhausted_slow() noexcept(nothrow_allocate) {
+    return exhaustion_.exhausted(request(), [this]() noexcept { return try_allocate(); });
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_slow(fault_kind kind, const char* call,
+                                            const void* p) const noexcept {
+    ashlar_fault({kind, call, p, run_.block_size(), name()});
+  }
+  /// Requires: `p` cannot be freed.
+  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
+    fault_kind kind = fault_kind::foreign_pointer;
+    run_.each_run([&](const run_view& run) {
+      if (run.contains(p)) kind = judge(run, p);
+    });
+    report_slow(kind, "deallocate", p);
+  }
+
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    bool found = false;
+    run_.each_run([&](const run_view& run) { found = found || run.contains(p); });
+    return found;
+  }
+
+  // ---- figures ----
+
+  /// Returns: the length of the free list; SIZE_MAX if it leaves the pool or runs in a circle.
+  [[nodiscard]] std::size_t on_free_list() const noexcept {
+    const std::size_t most = run_.blocks_made();
+    std::size_t n = 0;
+    if constexpr (is_lock_free) {
+      free_.walk(run_.links(), [&](std::size_t i) {
+        if (i >= most || n >= most) {
+          n = SIZE_MAX;
+          return false;
+        }
+        ++n;
+        return true;
+      });
+    } else {
+      for (const free_block* f = free_.head(); f != nullptr; f = next_of(f)) {
+        const auto* const p = reinterpret_cast<const std::byte*>(
+            reinterpret_cast<std::uintptr_t>(f) - run_.link_offset());
+        bool sound = false;
+        run_.each_run([&](const run_view& run) { sound = sound || run.is_carved_block(p); });
+        if (!sound || n++ >= most) return SIZE_MAX;
+      }
+    }
+    return n;
+  }
+  [[nodiscard]] std::size_t quarantined() const noexcept {
+    if constexpr (check_type::guards_bytes) {
+      return checks_.size();
+    } else {
+      return 0;
+    }
+  }
+  [[nodiscard]] std::size_t blocks_in_use() const noexcept {
+    if constexpr (counts) {
+      return counters_.in_use();
+    } else {
+      return run_.blocks_made() - on_free_list() - quarantined();
+    }
+  }
+  [[nodiscard]] pool_stats read_stats() const noexcept {
+    pool_stats s;
+    s.block_size = run_.block_size();
+    s.capacity = run_.limit();
+    s.blocks_made = run_.blocks_made();
+    s.blocks_in_use = blocks_in_use();
+    s.peak_in_use = s.blocks_made;
+    if constexpr (counts) {
+      s.allocations = counters_.allocations;
+      s.frees = counters_.frees;
+      if constexpr (requires { counters_.peak(); }) s.peak_in_use = counters_.peak();
+    }
+    return s;
+  }
+  [[nodiscard]] bool audit_counts() const noexcept {
+    const std::size_t listed = on_free_list();
+    const std::size_t made = run_.blocks_made();
+    if (listed == SIZE_MAX || made > run_.capacity()) return false;
+    std::size_t live = made - listed - quarantined();
+    if constexpr (counts) live = counters_.in_use();
+    if (live + listed + quarantined() + (run_.capacity() - made) != run_.capacity()) return false;
+    if constexpr (check_type::tracks_state) {
+      std::size_t marked = 0;
+      bool intact = true;
+      run_.each_run([&](const run_view& run) {
+        for (std::size_t i = 0; i < run.carved; ++i) {
+          const bool in_use = run.states[i] == block_state::live;
+          if (in_use) ++marked;
+          if constexpr (check_type::guards_bytes) {
+            const std::byte* const p = run.base + i * run.stride;
+            const std::size_t size = run_.block_size();
+            intact = intact &&
+                     (in_use ? canary_intact(p + size, run.stride - size) : freed_bytes_intact(p));
+          }
+        }
+      });
+      if (marked != live || !intact) return false;
+    }
+    return true;
+  }
+
+  // Hot fields first: a static pool's storage may be larger than the reach of a short load.
+  typename free_store<lock_type>::type free_;
+  [[no_unique_address]] counters_type counters_;
+  [[no_unique_address]] mutable lock_type lock_;
+  [[no_unique_address]] typename check_data<check_type>::type checks_;
+  [[no_unique_address]] exhaustion_type exhaustion_;
+  Run run_;
+};
+
+}  // namespace detail
+}  // namespace ashlar

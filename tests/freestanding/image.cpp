@@ -1,0 +1,191 @@
+// An image without a library: its own entry point, fault handler, memcpy and memset. It uses every
+// freestanding part of ashlar and tells by its exit status which step went wrong (0: none).
+// Compiled with -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics, linked with
+// -nostdlib.
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+
+#include <ashlar/freestanding.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+[[noreturn]] void leave(int status) noexcept {
+  asm volatile("syscall" : : "a"(231L), "D"(static_cast<long>(status)) : "rcx", "r11", "memory");
+  __builtin_unreachable();
+}
+
+// 1 ... 99: a check below. 100 + kind: ashlar saw a fault nobody expected.
+void check_that(bool holds, int step) noexcept {
+  if (!holds) leave(step);
+}
+
+struct message {
+  std::uint32_t id;
+  std::uint8_t payload[60];
+};
+struct alignas(64) dma_buffer {
+  std::uint8_t bytes[192];
+};
+struct needs_destruction {
+  explicit needs_destruction(int* where) : counter(where) { ++*counter; }
+  ~needs_destruction() { --*counter; }
+  int* counter;
+};
+
+struct fake_port {
+  static inline unsigned primask = 0;
+  static unsigned save_and_disable() noexcept {
+    const unsigned was = primask;
+    primask = 1;
+    return was;
+  }
+  static void restore(unsigned state) noexcept { primask = state; }
+};
+
+/// Pages of a static array, never given back: what firmware has instead of an operating system.
+struct static_pages {
+  alignas(64) static inline std::byte bytes[16384];
+  static inline std::size_t used = 0;
+  void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    const std::size_t at = align_up(used, alignment);
+    if (at > sizeof(bytes) || size > sizeof(bytes) - at) return nullptr;
+    used = at + size;
+    return bytes + at;
+  }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+};
+
+}  // namespace
+
+// With external linkage, so that the test that reads symbols finds it in .bss: a static pool costs
+// no byte of the image.
+constinit static_pool<message, 64> ashlar_test_messages;
+
+namespace {
+
+constinit static_pool<dma_buffer, 4, interrupt_mask<fake_port>> buffers;
+constinit static_pool<message, 8, lock_free<>> shared_messages;
+constinit static_pool<message, 8, lock_free<std::uint32_t>, check::none, counting::none> small_word;
+constinit static_pool<message, 8, check::full<2>, spin_lock> guarded;
+constinit static_pool<
+    message, 2, exhaustion::next_larger<static_pool<dma_buffer, 4, interrupt_mask<fake_port>>>>
+    borrowing{exhaustion::next_larger(buffers)};
+
+template <class Pool>
+void fill_and_empty(Pool& pool, int step) noexcept {
+  void* blocks[300];
+  for (int round = 0; round < 3; ++round) {
+    std::size_t n = 0;
+    while (void* p = pool.try_allocate()) {
+      check_that(n < 300 && is_aligned(p, pool.alignment()) && pool.owns(p), step);
+      auto* const bytes = static_cast<volatile unsigned char*>(p);
+      for (std::size_t i = 0; i < pool.block_size(); ++i) bytes[i] = static_cast<unsigned char>(n);
+      blocks[n++] = p;
+    }
+    check_that(n == pool.capacity() && n != 0, step);
+    check_that(pool.stats().blocks_in_use == n && pool.stats().peak_in_use == n, step);
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto* const bytes = static_cast<const volatile unsigned char*>(blocks[k]);
+      for (std::size_t i = 0; i < pool.block_size(); ++i) {
+        check_that(bytes[i] == static_cast<unsigned char>(k), step);
+      }
+      pool.deallocate(blocks[k]);
+    }
+    check_that(pool.audit() && pool.stats().blocks_in_use == 0, step);
+  }
+}
+
+int run() noexcept {
+  fill_and_empty(ashlar_test_messages, 1);
+  fill_and_empty(buffers, 2);
+  check_that(fake_port::primask == 0, 3);
+  fill_and_empty(shared_messages, 4);
+  fill_and_empty(small_word, 5);
+  fill_and_empty(guarded, 6);
+
+  static std::byte storage[4096];
+  fixed_pool by_caller(block_layout{48, 16}, std::span(storage).subspan(3));
+  fill_and_empty(by_caller, 7);
+  fixed_pool<check::none, counting::none> unchecked({48, 16}, storage);
+  fill_and_empty(unchecked, 8);
+  fixed_pool<static_pages> one_piece({40, 8}, heap_pool{50});
+  fill_and_empty(one_piece, 9);
+  fixed_pool<static_pages, check::full<>> slabs(
+      {40, 8}, heap_blocks{.first_slab_blocks = 4, .max_blocks = 60});
+  fill_and_empty(slabs, 10);
+
+  // Objects, and what an empty pool does.
+  int alive = 0;
+  static_pool<needs_destruction, 2> objects;
+  {
+    auto a = objects.make(&alive);
+    needs_destruction* const b = objects.create(&alive);
+    check_that(a != nullptr && b != nullptr && alive == 2, 11);
+    check_that(objects.create(&alive) == nullptr && alive == 2, 12);
+    objects.destroy(b);
+    needs_destruction* const c = new (objects) needs_destruction(&alive);
+    check_that(c == b, 13);
+    destroy_in(objects, c);
+  }
+  check_that(alive == 0, 14);
+
+  message* lent[6];
+  for (auto& m : lent) m = borrowing.create();
+  for (auto* m : lent) check_that(m != nullptr, 15);
+  check_that(borrowing.create() == nullptr && buffers.stats().blocks_in_use == 4, 16);
+  for (auto* m : lent) borrowing.destroy(m);
+  check_that(buffers.stats().blocks_in_use == 0, 17);
+
+  using own = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
+  static int handler_calls = 0;
+  static static_pool<message, 1, own>* handled = nullptr;
+  static message* spare = nullptr;
+  static_pool<message, 1, own> with_handler(own{{[] {
+                                                  ++handler_calls;
+                                                  handled->destroy(spare);
+                                                }},
+                                                {}});
+  handled = &with_handler;
+  spare = with_handler.create();
+  check_that(with_handler.create() == spare && handler_calls == 1, 18);
+
+  // Instantiated, so that their symbols are looked at; not called.
+  static_pool<message, 1, exhaustion::throw_bad_alloc> throwing;
+  static_pool<message, 1, exhaustion::stop> stopping;
+  check_that(throwing.allocate() != nullptr && stopping.allocate() != nullptr, 19);
+
+  line_writer<32> line;
+  line << "in use " << ashlar_test_messages.stats().peak_in_use;
+  check_that(line.size() == 9 && line.data()[7] == '6', 20);
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+void ashlar_fault(const ashlar::fault& what) noexcept {
+  leave(100 + static_cast<int>(what.kind));
+}
+
+// A freestanding compiler may ask for these four of any program.
+void* memcpy(void* to, const void* from, std::size_t n) {
+  auto* const t = static_cast<volatile unsigned char*>(to);
+  const auto* const f = static_cast<const unsigned char*>(from);
+  for (std::size_t i = 0; i < n; ++i) t[i] = f[i];
+  return to;
+}
+void* memset(void* to, int value, std::size_t n) {
+  auto* const t = static_cast<volatile unsigned char*>(to);
+  for (std::size_t i = 0; i < n; ++i) t[i] = static_cast<unsigned char>(value);
+  return to;
+}
+
+[[noreturn, gnu::force_align_arg_pointer]] void _start() {
+  leave(run());
+}
+}
