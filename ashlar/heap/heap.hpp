@@ -300,11 +300,12 @@ class heap {
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       const std::size_t count = own.count(c);
-      if (count == 0) continue;
-      centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
-      note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
-      own.top[c] = own.bottom(c) + 1;
-      publish(own, c);
+      if (count != 0) {
+        centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
+        note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
+        own.top[c] = own.bottom(c) + 1;
+      }
+      publish(own, c);  // hits may have emptied it since it was published
     }
   }
 
@@ -380,8 +381,9 @@ class heap {
   /// Effects: counts the live block that a request for `size` bytes got.
   void note_allocation(const void* block, std::size_t size) noexcept {
     const sized s = size_and_class(block);
-    pages_.exchange_slack(block, s.bytes - size);
-    exact_[s.size_class].allocated(s.bytes - size);
+    const std::size_t slack = countable_slack(s.bytes - size);
+    pages_.exchange_slack(block, slack);
+    exact_[s.size_class].allocated(slack);
   }
   /// Effects: counts the end of `block`; nothing if it is not ours, which freeing it will report.
   void note_deallocation(const void* block) noexcept {
@@ -391,8 +393,8 @@ class heap {
   /// Effects: counts that `block` stayed and now serves `size` bytes.
   void note_resize(const void* block, std::size_t size) noexcept {
     const sized s = size_and_class(block);
-    const std::uint64_t before = pages_.exchange_slack(block, s.bytes - size);
-    exact_[s.size_class].resized(before, s.bytes - size);
+    const std::size_t slack = countable_slack(s.bytes - size);
+    exact_[s.size_class].resized(pages_.exchange_slack(block, slack), slack);
   }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
@@ -569,6 +571,11 @@ class heap {
       out.total.frees += s.frees;
       out.total.slack_bytes += s.slack_bytes;
     }
+  }
+
+  /// What is added for a block must be what its table entry can take off again.
+  [[nodiscard]] static std::size_t countable_slack(std::size_t slack) noexcept {
+    return std::min<std::size_t>(slack, UINT16_MAX);
   }
 
   struct sized {

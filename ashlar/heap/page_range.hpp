@@ -148,10 +148,11 @@ class page_range {
   /// Effects: from now on there is a slack entry for each block. Returns: false if refused.
   template <address_space Space>
   [[nodiscard]] bool keep_slack(Space& space) noexcept {
-    if (slack.entries() != nullptr) return true;
-    void* memory = space.reserve_zeros(slack_reservation());
-    if (memory == nullptr) return false;
-    slack.place(memory);
+    if (slack.entries() == nullptr) {
+      void* memory = space.reserve_zeros(slack_reservation());
+      if (memory == nullptr) return false;
+      slack.place(memory);
+    }
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
   [[nodiscard]] std::uint16_t& slack_at(std::uintptr_t address) const noexcept {
@@ -224,9 +225,20 @@ class page_range {
   grown_table<std::uint16_t> slack;  ///< one entry a granule, only while every call is counted
 
  private:
-  // A bit for each 16 bytes is the most that slabs can need; recycling by exact length may strand
-  // some, so twice that is reserved (addresses only).
-  static constexpr std::size_t bit_words_per_page = 2 * page_size / block_granule / 64;
+  // Bitmaps are recycled by exact length, so over time each length may come to cover the whole
+  // range: what is reserved (addresses only) is the sum over the lengths.
+  static constexpr std::size_t bit_words_per_page = [] {
+    constexpr std::size_t unit = 1024;  // fractions of a word a page, rounded up
+    std::size_t sum = 0;
+    for (std::size_t words = 1; words <= slab_words_max; ++words) {
+      std::size_t most = 0;
+      for (std::size_t c = 1; c < class_count; ++c)
+        if (slab_shapes[c].words == words)
+          most = std::max(most, divide_up(words * unit, slab_shapes[c].pages));
+      sum += most;
+    }
+    return divide_up(sum, unit);
+  }();
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 
