@@ -32,7 +32,8 @@ namespace {
 struct collected_statistics {
   std::optional<pool_statistics> own;   // of the program itself
   std::vector<pool_statistics> others;  // of processes that it started, largest peak first
-  std::vector<std::string> complaints;  // about files that could not be read
+  std::string damage;                   // why the program's own file could not be read
+  std::vector<std::string> complaints;  // the same of the others
 };
 
 collected_statistics collect(const std::string& folder, pid_t pid) {
@@ -51,7 +52,11 @@ collected_statistics collect(const std::string& folder, pid_t pid) {
         collected.others.push_back(std::move(statistics));
       }
     } catch (const command_error& error) {
-      collected.complaints.emplace_back(error.what());
+      if (process == fmt::format("{}", pid)) {
+        collected.damage = error.what();
+      } else {
+        collected.complaints.emplace_back(error.what());
+      }
     }
   }
   std::sort(collected.others.begin(), collected.others.end(), [](const auto& a, const auto& b) {
@@ -175,8 +180,11 @@ int run_command(const run_options& options) {
   }
 
   const collected_statistics collected = collect(scratch.path(), outcome.pid);
-  const std::string missing =
-      collected.own ? "" : why_missing(program, library, outcome.wait_status);
+  std::string missing;
+  if (!collected.own) {
+    missing = collected.damage.empty() ? why_missing(program, library, outcome.wait_status)
+                                       : collected.damage;
+  }
   std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
   if (json) {
     json->commit(report_json(options, library, outcome, collected, missing)
