@@ -193,7 +193,7 @@ class measurement {
       if (sample.outcome.wait_status != compared_.expected_status && target.error_output.empty()) {
         target.error_output = last_lines(read_whole(errors));
       }
-      target.samples.push_back(std::move(sample));
+      target.samples.push_back(sample);
     }
   }
 

@@ -107,6 +107,7 @@ base_figures base_of(const std::vector<allocator_summary>& summaries) {
 
 std::vector<allocator_summary> summaries_of(const comparison& compared) {
   std::vector<allocator_summary> summaries;
+  summaries.reserve(compared.allocators.size());
   for (const allocator_samples& samples : compared.allocators) {
     summaries.push_back(summarise(compared, samples));
   }

@@ -67,7 +67,7 @@ constexpr const char* summary_footer =
 class help_text : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
-    const std::string name = app->get_name();
+    const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
@@ -222,9 +222,13 @@ command_end parse_and_execute(int argc, char** argv) {
 }  // namespace
 }  // namespace ashlar::cli
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::setlocale(LC_CTYPE, "");
   const ashlar::cli::command_end end = ashlar::cli::parse_and_execute(argc, argv);
   if (end.wait_status) ashlar::cli::end_like(*end.wait_status);
   return end.exit_status;
+} catch (const std::exception& error) {  // while an error was being told, as with memory exhausted
+  std::fputs(error.what(), stderr);
+  std::fputs("\n", stderr);
+  return ashlar::cli::status_failed;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ashlar::cli {
@@ -9,9 +10,12 @@ namespace ashlar::cli {
 enum class align { left, right };
 
 struct column {
+  // Implicit, so that a list of headings is a list of columns.
+  column(std::string heading_text, align cells = align::right, std::string group_name = "")
+      : heading(std::move(heading_text)), side(cells), group(std::move(group_name)) {}
   std::string heading;
-  align side = align::right;
-  std::string group = {};  // neighbours with one name share a caption line above their headings
+  align side;
+  std::string group;  // neighbours with one name share a caption line above their headings
 };
 
 class table {
