@@ -255,9 +255,12 @@ int compare_command(const compare_options& options) {
   check_preloading(program, list, watch);
   for (allocator& each : list) compared.allocators.push_back({std::move(each), {}, {}});
 
-  fmt::print(
-      stderr, "ashlar compare: {} on {} allocators, {} rounds after {} to warm up, seed {}\n",
-      compared.label, compared.allocators.size(), options.rounds, options.warmup, compared.seed);
+  std::string names;
+  for (const allocator_samples& each : compared.allocators) {
+    names += (names.empty() ? "" : ", ") + each.which.name;
+  }
+  fmt::print(stderr, "ashlar compare: {} on {}, {} rounds after {} to warm up, seed {}\n",
+             compared.label, names, options.rounds, options.warmup, compared.seed);
   measurement(options, program, compared).run_all(watch);
 
   fmt::print("{}", render_comparison(compared, reader_glyphs()));
