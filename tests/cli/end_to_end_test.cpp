@@ -207,6 +207,20 @@ TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
   EXPECT_TRUE(left_nothing_behind());
 }
 
+TEST_F(Command, AReaderThatGoesAwayLeavesNoTemporaryFiles) {
+  // The program itself must still die of SIGPIPE, as `yes | head` relies on.
+  const ended result = command({"compare", "--only", "system", "-n", "3", "--show-output", "--",
+                                "/bin/sh", "-c", "kill -PIPE $$; exit 3"});
+  EXPECT_TRUE(contains(result.out, "killed by SIGPIPE")) << result.out;
+  ::setenv("TMPDIR", path("tmp").c_str(), 1);
+  const std::string line = "'" ASHLAR_COMMAND "' compare --only system -n 3 -- true 2>&1 | true";
+  EXPECT_EQ(std::system(line.c_str()), 0);
+  ::unsetenv("TMPDIR");
+  // The pipeline is over when its last member is: the command itself may take a moment more.
+  for (int i = 0; i < 1000 && !left_nothing_behind(); ++i) ::usleep(5000);
+  EXPECT_TRUE(left_nothing_behind());
+}
+
 TEST_F(Run, TheProgramsStreamsAreItsOwnAndTheReportIsOnStandardError) {
   std::ofstream(path("in")) << "some\ninput";
   const ended result = command({"run", "--", program, "cat"});

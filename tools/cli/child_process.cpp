@@ -48,6 +48,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   }
   if (ready) {
     ::sigaction(SIGCHLD, &watch.original_child_action(), nullptr);
+    ::sigaction(SIGPIPE, &watch.original_pipe_action(), nullptr);
     ::sigprocmask(SIG_SETMASK, &watch.original_mask(), nullptr);
     // The path has a slash, so nothing is searched; what remains of the p is that a file without
     // "#!" is given to the shell, as shells do.
@@ -82,6 +83,8 @@ signal_watch::signal_watch() {
   plain.sa_handler = SIG_DFL;
   sigemptyset(&plain.sa_mask);
   ::sigaction(SIGCHLD, &plain, &original_child_action_);
+  plain.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &plain, &original_pipe_action_);
   ::sigprocmask(SIG_BLOCK, &watched_, &original_mask_);
 }
 
@@ -90,6 +93,7 @@ signal_watch::~signal_watch() {
   }
   ::sigprocmask(SIG_SETMASK, &original_mask_, nullptr);
   ::sigaction(SIGCHLD, &original_child_action_, nullptr);
+  ::sigaction(SIGPIPE, &original_pipe_action_, nullptr);
 }
 
 int signal_watch::fetch_pending() const {

@@ -15,7 +15,9 @@
 namespace ashlar::cli {
 
 // While it lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT (those that were not ignored) and SIGCHLD are
-// blocked in this process and kept for run_child. Programs are started with the caller's own mask.
+// blocked in this process and kept for run_child, and SIGPIPE is ignored, so that a reader that
+// goes away (`| head`) leaves no temporary files behind. Programs are started with the caller's own
+// mask and actions.
 class signal_watch {
  public:
   signal_watch();
@@ -31,11 +33,15 @@ class signal_watch {
   [[nodiscard]] const struct sigaction& original_child_action() const {
     return original_child_action_;
   }
+  [[nodiscard]] const struct sigaction& original_pipe_action() const {
+    return original_pipe_action_;
+  }
 
  private:
   sigset_t watched_{};
   sigset_t original_mask_{};
   struct sigaction original_child_action_{};
+  struct sigaction original_pipe_action_{};
 };
 
 enum class interrupted_child {
