@@ -15,6 +15,9 @@ build: ## Release build in build/release
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
+demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
+	@scripts/demo.sh
+
 test: ## build and pass the tests: release, debug, clang, sanitizers, lint
 	@scripts/setup.sh build test
 	@scripts/test.sh

@@ -1,0 +1,344 @@
+// The ashlar command as a user meets it: arguments in, streams, files and exit status out.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using words = std::vector<std::string>;
+
+const std::string program = ASHLAR_TEST_PROGRAM;
+const std::string library = ASHLAR_TEST_LIBRARY;
+
+struct ended {
+  int wait_status = 0;
+  std::string out;
+  std::string err;
+
+  [[nodiscard]] int exit_status() const {
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+  }
+  [[nodiscard]] int signal() const { return WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0; }
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Command : public testing::Test {
+ protected:
+  Command() {
+    std::string name = (fs::temp_directory_path() / "ashlar-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+    fs::create_directory(folder_ / "tmp");
+  }
+  ~Command() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+  // What the command left in its TMPDIR: nothing, always.
+  [[nodiscard]] bool left_nothing_behind() const { return fs::is_empty(folder_ / "tmp"); }
+
+  // Starts the command in a process group of its own, streams to files.
+  pid_t start(const words& arguments) {
+    fs::remove(path("out"));  // what an earlier program said is not what wait_for() waits for
+    const pid_t child = ::fork();
+    if (child != 0) {
+      ::setpgid(child, child);
+      return child;
+    }
+    ::setpgid(0, 0);
+    ::setenv("TMPDIR", path("tmp").c_str(), 1);
+    ::setenv("LC_ALL", "C", 1);
+    for (const auto& [name, value] : environment_) ::setenv(name.c_str(), value.c_str(), 1);
+    ::dup2(::open(path("in").c_str(), O_RDONLY | O_CREAT, 0600), 0);
+    ::dup2(::open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
+    for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execv(ASHLAR_COMMAND, pointers.data());
+    ::_exit(125);
+  }
+
+  ended finish(pid_t child) {
+    ended result;
+    while (::waitpid(child, &result.wait_status, 0) < 0 && errno == EINTR) {
+    }
+    result.out = read_file(path("out"));
+    result.err = read_file(path("err"));
+    return result;
+  }
+
+  ended command(const words& arguments) { return finish(start(arguments)); }
+
+  // Waits until the program has said `text` on its standard output.
+  void wait_for(const std::string& text) {
+    for (int i = 0; i < 5000; ++i) {
+      if (read_file(path("out")).find(text) != std::string::npos) return;
+      ::usleep(2000);
+    }
+    ADD_FAILURE() << "the program did not start";
+  }
+
+  std::vector<std::pair<std::string, std::string>> environment_;
+
+ private:
+  fs::path folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Tests that need the drop-in library.
+class Run : public Command {
+ protected:
+  void SetUp() override {
+    if (library.empty()) GTEST_SKIP() << "this build has no drop-in library";
+  }
+};
+
+TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
+  for (const words& asked : {words{"--help"}, words{"run", "--help"}, words{"compare", "-h"},
+                             words{"summary", "--help"}}) {
+    const ended result = command(asked);
+    EXPECT_EQ(result.exit_status(), 0);
+    EXPECT_TRUE(contains(result.out, "Usage: ashlar")) << result.out;
+    EXPECT_TRUE(contains(result.out, "Example")) << result.out;
+    EXPECT_EQ(result.err, "");
+  }
+  EXPECT_TRUE(command({"--version"}).out.starts_with("ashlar "));
+}
+
+TEST_F(Command, AWrongLineNamesTheWordAndTheRemedy) {
+  const std::vector<std::pair<words, std::string>> wrong{
+      {{"frob"}, "frob"},
+      {{"--frob"}, "--frob"},
+      {{"run"}, "which program"},
+      {{"run", "--"}, "which program"},
+      {{"run", "--jsn", "x", "--", "ls"}, "--jsn"},
+      {{"compare", "-n", "0", "--", "ls"}, "--runs"},
+      {{"compare", "-n", "many", "--", "ls"}, "many"},
+      {{"compare", "--only", "system,nonesuch", "--", "ls"}, "nonesuch"},
+      {{"compare", "--only", "system", "--with", "x", "--", "ls"}, "NAME=LIBRARY"},
+      {{"compare", "--only", "system", "--with", "x=/no/lib.so", "--", "ls"}, "/no/lib.so"},
+      {{"compare", "--only", "system", "--csv", "/no/folder/x", "--", "ls"}, "/no/folder/x"},
+      {{"summary"}, "FILE"},
+      {{"summary", "/no/such.json"}, "/no/such.json"},
+      {{"summary", program}, "JSON"},
+  };
+  for (const auto& [line, named] : wrong) {
+    const ended result = command(line);
+    EXPECT_EQ(result.exit_status(), 2) << named << result.err;
+    EXPECT_TRUE(contains(result.err, named)) << result.err;
+    EXPECT_TRUE(contains(result.err, "--help")) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  EXPECT_EQ(command({}).exit_status(), 2);
+}
+
+TEST_F(Command, AMissingProgramHasTheShellsStatus) {
+  for (const char* name : {"run", "compare"}) {
+    EXPECT_EQ(command({name, "--", "no-such-program"}).exit_status(), 127);
+    EXPECT_EQ(command({name, "--", path("")}).exit_status(), 126);
+    EXPECT_TRUE(contains(command({name, "--", "no-such-program"}).err, "no-such-program"));
+  }
+}
+
+TEST_F(Command, ALibraryThatIsNotThereIsNamed) {
+  environment_ = {{"ASHLAR_MALLOC_LIB", "/no/libashlar-malloc.so"}};
+  const ended result = command({"run", "--", program});
+  EXPECT_EQ(result.exit_status(), 2);
+  EXPECT_TRUE(contains(result.err, "/no/libashlar-malloc.so")) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(Command, CompareOnTheSystemsAllocatorAlone) {
+  const ended result =
+      command({"compare", "-n", "3", "--warmup", "2", "--only", "system", "--seed", "7", "--json",
+               path("j"), "--csv", path("c"), "--", program, "exit", "4"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "system")) << result.out;
+  EXPECT_TRUE(contains(result.out, "exit status 4")) << result.out;
+  EXPECT_FALSE(contains(result.out, "out\n"));
+  EXPECT_TRUE(contains(result.err, "round 3 of 3"));
+  const auto json = nlohmann::json::parse(read_file(path("j")));
+  EXPECT_EQ(json.at("seed"), 7);
+  EXPECT_EQ(json.at("allocators").at(0).at("samples").size(), 5u);
+  EXPECT_EQ(json.at("allocators").at(0).at("runs"), 3);
+  const std::string csv = read_file(path("c"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);
+  EXPECT_TRUE(left_nothing_behind());
+  const ended summary = command({"summary", path("j")});
+  EXPECT_EQ(summary.exit_status(), 0);
+  EXPECT_TRUE(contains(summary.out, "cli_test_program")) << summary.out;
+}
+
+TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
+  const pid_t child =
+      start({"compare", "-n", "1000", "--warmup", "0", "--only", "system", "--json", path("j"),
+             "--show-output", "--", "/bin/sh", "-c", "echo said; sleep 0.1"});
+  wait_for("said\nsaid");
+  ::kill(-child, SIGINT);
+  const ended result = finish(child);
+  EXPECT_EQ(result.exit_status(), 128 + SIGINT);
+  EXPECT_TRUE(contains(result.out, "ended early by SIGINT")) << result.out;
+  const auto json = nlohmann::json::parse(read_file(path("j")));
+  EXPECT_EQ(json.at("interrupted_by"), "SIGINT");
+  EXPECT_GE(json.at("allocators").at(0).at("runs"), 1);
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Command, AReaderThatGoesAwayLeavesNoTemporaryFiles) {
+  // The program itself must still die of SIGPIPE, as `yes | head` relies on.
+  const ended result = command({"compare", "--only", "system", "-n", "3", "--show-output", "--",
+                                "/bin/sh", "-c", "kill -PIPE $$; exit 3"});
+  EXPECT_TRUE(contains(result.out, "killed by SIGPIPE")) << result.out;
+  ::setenv("TMPDIR", path("tmp").c_str(), 1);
+  const std::string line = "'" ASHLAR_COMMAND "' compare --only system -n 3 -- true 2>&1 | true";
+  EXPECT_EQ(std::system(line.c_str()), 0);
+  ::unsetenv("TMPDIR");
+  // The pipeline is over when its last member is: the command itself may take a moment more.
+  for (int i = 0; i < 1000 && !left_nothing_behind(); ++i) ::usleep(5000);
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Run, TheProgramsStreamsAreItsOwnAndTheReportIsOnStandardError) {
+  std::ofstream(path("in")) << "some\ninput";
+  const ended result = command({"run", "--", program, "cat"});
+  EXPECT_EQ(result.exit_status(), 0);
+  EXPECT_EQ(result.out, "out\nsome\ninput");
+  EXPECT_TRUE(result.err.starts_with("err\n")) << result.err;
+  EXPECT_TRUE(contains(result.err, "  112 B ")) << result.err;
+  EXPECT_TRUE(contains(result.err, "peak RSS")) << result.err;
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Run, TheWordsOfTheProgramArePassedOnUntouched) {
+  const ended plain = command({"run", "printf", "%s|", "--json", "", "--", "a b"});
+  EXPECT_EQ(plain.out, "--json||--|a b|");
+  const ended separated = command({"run", "--", "printf", "%s|", "--", "-h"});
+  EXPECT_EQ(separated.out, "--|-h|");
+}
+
+TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
+  for (const int status : {0, 1, 2, 77, 126, 127, 255}) {
+    EXPECT_EQ(command({"run", "--", program, "exit", std::to_string(status)}).exit_status(),
+              status);
+  }
+  for (const int number : {SIGKILL, SIGTERM, SIGINT, SIGABRT, SIGSEGV}) {
+    const ended result = command({"run", "--", program, "raise", std::to_string(number)});
+    EXPECT_EQ(result.signal(), number) << result.err;
+    EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
+    EXPECT_TRUE(contains(result.err, "peak RSS")) << result.err;
+    EXPECT_TRUE(left_nothing_behind());
+  }
+  const ended left = command({"run", "--", program, "_exit", "3"});
+  EXPECT_EQ(left.exit_status(), 3);
+  EXPECT_TRUE(contains(left.err, "_exit")) << left.err;
+}
+
+TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
+  const ended result = command({"run", "--exact", "--json", path("j"), "--", program, "exit", "5"});
+  EXPECT_EQ(result.exit_status(), 5) << result.err;
+  const auto json = nlohmann::json::parse(read_file(path("j")));
+  EXPECT_EQ(json.at("exit_status"), 5);
+  EXPECT_TRUE(json.at("signal").is_null());
+  EXPECT_EQ(json.at("command"), (words{program, "exit", "5"}));
+  EXPECT_EQ(json.at("statistics").at("accuracy"), "exact");
+  EXPECT_GT(json.at("process").at("peak_rss_bytes"), 0);
+  bool found = false;
+  for (const auto& entry : json.at("statistics").at("classes")) {
+    if (entry.at("block_size") == 112) {
+      found = true;
+      EXPECT_GE(entry.at("peak_in_use"), 10000);
+      EXPECT_LT(entry.at("peak_in_use"), 10100);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(Run, AReportThatCannotBeWrittenIsNoticedBeforeTheProgramRuns) {
+  const ended result = command({"run", "--json", "/no/folder/x", "--", program});
+  EXPECT_EQ(result.exit_status(), 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(contains(result.err, "/no/folder/x"));
+}
+
+TEST_F(Run, OtherProcessesAreCounted) {
+  const ended result = command({"run", "--json", path("j"), "--", program, "children", "3"});
+  EXPECT_EQ(result.exit_status(), 0);
+  EXPECT_TRUE(contains(result.err, "3 other processes")) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(path("j"))).at("other_processes").size(), 3u);
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Run, ALibraryAtAPathThatLdPreloadCannotExpressStillWorks) {
+  fs::create_directory(path("a b:c"));
+  fs::copy_file(library, path("a b:c/lib.so"));
+  environment_ = {{"ASHLAR_MALLOC_LIB", path("a b:c/lib.so")}};
+  const ended result = command({"run", "--", program});
+  EXPECT_TRUE(contains(result.err, "  112 B ")) << result.err;
+}
+
+TEST_F(Run, CtrlCEndsTheProgramAndTheReportStillComes) {
+  // To the whole group, as a terminal does it.
+  const pid_t child = start({"run", "--", program, "serve", "9"});
+  wait_for("ready");
+  ::kill(-child, SIGINT);
+  const ended result = finish(child);
+  EXPECT_EQ(result.exit_status(), 9) << result.err;
+  EXPECT_TRUE(contains(result.err, "  112 B ")) << result.err;
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Run, ASignalToTheCommandAloneReachesTheProgram) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const pid_t child = start({"run", "--", program, "serve", "9"});
+    wait_for("ready");
+    ::kill(child, number);
+    EXPECT_EQ(finish(child).exit_status(), 9);
+  }
+  for (const int number : {SIGHUP, SIGQUIT}) {
+    const pid_t child = start({"run", "--", program, "hang"});
+    wait_for("ready");
+    ::kill(child, number);
+    const ended result = finish(child);
+    EXPECT_EQ(result.signal(), number);
+    EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
+    EXPECT_TRUE(left_nothing_behind());
+  }
+}
+
+TEST_F(Run, CompareMarksAnAllocatorWhoseRunsFail) {
+  const ended result =
+      command({"compare", "-n", "2", "--only", "system,ashlar", "--", program, "only-system"});
+  EXPECT_EQ(result.exit_status(), 1);
+  EXPECT_TRUE(contains(result.out, "failed: ashlar: 3 of 3 runs")) << result.out;
+  EXPECT_TRUE(contains(result.out, "    err\n")) << result.out;
+}
+
+TEST_F(Run, CompareKnowsTheLibraryOfItsBuild) {
+  const ended result = command({"compare", "--list"});
+  EXPECT_TRUE(contains(result.out, "ashlar\t" + fs::canonical(library).string())) << result.out;
+}
+
+}  // namespace

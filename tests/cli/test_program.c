@@ -1,0 +1,71 @@
+/* A program that ends in every way a program can, for the end-to-end tests of the command. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t signals_seen;
+
+static void count_signal(int number) {
+  (void)number;
+  ++signals_seen;
+}
+
+/* Keeps `count` blocks of 100 bytes until the end. */
+static void allocate(int count) {
+  static void* kept[100000];
+  for (int i = 0; i < count && i < 100000; ++i) {
+    kept[i] = malloc(100);
+    if (kept[i] != NULL) memset(kept[i], 1, 100);
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "exit";
+  const int number = argc > 2 ? atoi(argv[2]) : 0;
+  printf("out\n");
+  fprintf(stderr, "err\n");
+  allocate(10000);
+  fflush(stdout);
+  if (strcmp(what, "exit") == 0) return number;
+  if (strcmp(what, "_exit") == 0) _exit(number);
+  if (strcmp(what, "raise") == 0) raise(number);
+  if (strcmp(what, "cat") == 0) {
+    int c;
+    while ((c = getchar()) != EOF) putchar(c);
+    return 0;
+  }
+  if (strcmp(what, "children") == 0) {
+    for (int i = 0; i < number; ++i) {
+      if (fork() == 0) {
+        allocate(1000);
+        exit(0);
+      }
+    }
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+  }
+  /* Says that it is ready, then ends cleanly at the first signal, as a server does. */
+  if (strcmp(what, "serve") == 0) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = count_signal;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    printf("ready\n");
+    fflush(stdout);
+    while (signals_seen == 0) usleep(1000);
+    return number;
+  }
+  if (strcmp(what, "hang") == 0) {
+    printf("ready\n");
+    fflush(stdout);
+    for (;;) pause();
+  }
+  /* Misbehaves on any allocator but the system's. */
+  if (strcmp(what, "only-system") == 0) return getenv("LD_PRELOAD") != NULL ? 1 : 0;
+  return 99;
+}

@@ -1,0 +1,45 @@
+// tools/cli/allocator_list.hpp: where the drop-in allocators of this machine are. Layer: cli.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/cli/child_process.hpp"
+
+namespace ashlar::cli {
+
+struct allocator {
+  std::string name;
+  std::string library;  // absolute path; empty: the system's own allocator, nothing preloaded
+};
+
+// Finds libashlar-malloc.so: ASHLAR_MALLOC_LIB, else beside this executable as built, else as
+// installed. Throws: command_error that lists the places looked at.
+std::string find_ashlar_library();
+
+// The paths of a shared library's name: LD_LIBRARY_PATH, the loader's cache, the usual folders;
+// only files for this tool's own kind of machine code. Returns: empty when there is none.
+std::string find_shared_library(std::string_view file_name);
+
+// The loader's cache (/etc/ld.so.cache) as text in, paths of `file_name` out.
+std::vector<std::string> lookup_in_loader_cache(std::string_view cache, std::string_view file_name);
+
+// The other drop-in allocators that are installed, in a fixed order.
+std::vector<allocator> installed_allocators();
+
+// "NAME=LIB.so" from the command line. Throws: command_error.
+allocator parse_allocator(const std::string& text);
+
+// Effects: lets the loader try to preload the library (into this tool, without running it), since a
+// library that it skips would leave the system's allocator to be measured under a wrong name.
+// Returns: the loader's complaint, or empty.
+std::string preload_complaint(const std::string& library, const signal_watch& watch);
+
+// LD_PRELOAD with the library first and the user's own after it.
+std::string preload_value(const std::string& library);
+
+// This executable's path.
+std::string own_executable();
+
+}  // namespace ashlar::cli

@@ -1,0 +1,304 @@
+// tools/cli/compare_command.cpp. Layer: cli.
+#include "tools/cli/compare_command.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tools/cli/allocator_list.hpp"
+#include "tools/cli/child_process.hpp"
+#include "tools/cli/comparison.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/files.hpp"
+#include "tools/cli/program_file.hpp"
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+// Progress for a person at a terminal: one line that is written over. Otherwise: one line a round.
+class progress {
+ public:
+  progress(std::size_t warmup, std::size_t rounds) : warmup_(warmup), rounds_(rounds) {}
+
+  void begin_run(bool warmup, std::size_t round, const std::string& name) const {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r\033[K{}: {}", title(warmup, round), name);
+    std::fflush(stderr);
+  }
+
+  void end_round(bool warmup, std::size_t round) const {
+    if (terminal_) return;
+    fmt::print(stderr, "ashlar compare: {} done after {:.1f} s\n", title(warmup, round), elapsed());
+    std::fflush(stderr);
+  }
+
+  void end() const {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  }
+
+ private:
+  [[nodiscard]] std::string title(bool warmup, std::size_t round) const {
+    return warmup ? fmt::format("warm-up {} of {}", round, warmup_)
+                  : fmt::format("round {} of {}", round, rounds_);
+  }
+  [[nodiscard]] double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  std::size_t warmup_;
+  std::size_t rounds_;
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<allocator> all_allocators(const std::vector<std::string>& with, bool ashlar_required) {
+  std::vector<allocator> list{{"system", ""}};
+  try {
+    list.push_back({"ashlar", find_ashlar_library()});
+  } catch (const command_error& error) {
+    if (ashlar_required) throw;
+    fmt::print(stderr, "ashlar compare: without ashlar: {}\n", error.what());
+  }
+  for (allocator& found : installed_allocators()) list.push_back(std::move(found));
+  for (const std::string& text : with) {
+    allocator given = parse_allocator(text);
+    // A library given by hand replaces one that was found under that name.
+    const auto same =
+        std::find_if(list.begin(), list.end(), [&](const auto& a) { return a.name == given.name; });
+    if (same == list.end()) {
+      list.push_back(std::move(given));
+    } else {
+      same->library = std::move(given.library);
+    }
+  }
+  return list;
+}
+
+std::vector<allocator> chosen_allocators(const compare_options& options) {
+  const auto wants = [&](const std::string& name) {
+    return options.only.empty() ||
+           std::find(options.only.begin(), options.only.end(), name) != options.only.end();
+  };
+  const bool ashlar_required = options.only.empty() || wants("ashlar");
+  const bool ashlar_given =
+      std::any_of(options.with.begin(), options.with.end(),
+                  [](const auto& text) { return text.starts_with("ashlar="); });
+  std::vector<allocator> list = all_allocators(options.with, ashlar_required && !ashlar_given);
+  for (const std::string& name : options.only) {
+    if (std::none_of(list.begin(), list.end(), [&](const auto& a) { return a.name == name; })) {
+      std::string known;
+      for (const allocator& a : list) known += (known.empty() ? "" : ", ") + a.name;
+      throw command_error(status_usage, fmt::format("--only {}: not found here (found: {}); --with "
+                                                    "{}=LIBRARY names another",
+                                                    name, known, name));
+    }
+  }
+  std::erase_if(list, [&](const allocator& a) { return !wants(a.name); });
+  return list;
+}
+
+// What would make a row of the table a lie is found before anything is measured.
+void check_preloading(const std::string& program, const std::vector<allocator>& list,
+                      const signal_watch& watch) {
+  for (const allocator& each : list) {
+    if (each.library.empty()) continue;
+    const preload_effect effect = effect_of_preload(program, each.library);
+    if (effect != preload_effect::works) {
+      throw command_error(status_usage, fmt::format("cannot run '{}' on {}: {}", program, each.name,
+                                                    describe(effect)));
+    }
+    const std::string complaint = preload_complaint(each.library, watch);
+    if (!complaint.empty()) {
+      throw command_error(status_usage, fmt::format("the loader does not take {} ({}): {}",
+                                                    each.name, each.library, complaint));
+    }
+    if (each.library.find_first_of(" \t\n:$") != std::string::npos) {
+      throw command_error(status_usage,
+                          fmt::format("the path of {} ({}) has a character that LD_PRELOAD cannot "
+                                      "express: link to it from a plain path",
+                                      each.name, each.library));
+    }
+  }
+}
+
+// The end of a failed run's standard error: enough to see why, not enough to bury the table.
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t line_count = 3;
+  constexpr std::size_t byte_count = 600;
+  std::size_t begin = text.size();
+  for (std::size_t lines = 0; begin > 0; --begin) {
+    if (begin != text.size() && text[begin - 1] == '\n' && ++lines == line_count) break;
+  }
+  return text.substr(std::max(begin, text.size() > byte_count ? text.size() - byte_count : 0));
+}
+
+class measurement {
+ public:
+  measurement(const compare_options& options, std::string program, comparison& compared)
+      : options_(options), program_(std::move(program)), compared_(compared) {}
+
+  void run_all(const signal_watch& watch) {
+    std::mt19937_64 generator(compared_.seed);
+    const progress shown(options_.warmup, options_.rounds);
+    for (const bool warmup : {true, false}) {
+      const std::size_t rounds = warmup ? options_.warmup : options_.rounds;
+      for (std::size_t round = 1; round <= rounds && compared_.interrupted_by == 0; ++round) {
+        run_round(warmup, round, generator, watch, shown);
+        if (compared_.interrupted_by == 0) shown.end_round(warmup, round);
+      }
+    }
+    shown.end();
+  }
+
+ private:
+  void run_round(bool warmup, std::size_t round, std::mt19937_64& generator,
+                 const signal_watch& watch, const progress& shown) {
+    std::vector<std::size_t> order = shuffled_order(compared_.allocators.size(), generator);
+    // The very first run is the baseline's: it says how the program is expected to end.
+    if (!expectation_known_) std::swap(order.front(), *std::find(order.begin(), order.end(), 0U));
+    for (std::size_t position = 0; position < order.size(); ++position) {
+      allocator_samples& target = compared_.allocators[order[position]];
+      shown.begin_run(warmup, round, target.which.name);
+      run_sample sample{warmup, round, position, {}};
+      const open_file errors = scratch_.make_unnamed_file();
+      sample.outcome = run_once(target.which, errors, watch);
+      if (sample.outcome.start_error != 0) {
+        shown.end();
+        throw command_error(
+            sample.outcome.start_error == ENOENT ? status_not_found : status_not_executable,
+            fmt::format("cannot run '{}': {}", program_,
+                        std::strerror(sample.outcome.start_error)));
+      }
+      compared_.interrupted_by =
+          sample.outcome.signal_seen != 0 ? sample.outcome.signal_seen : watch.fetch_pending();
+      if (compared_.interrupted_by != 0) return;  // the run that was interrupted is no sample
+      if (!expectation_known_) {
+        compared_.expected_status = sample.outcome.wait_status;
+        expectation_known_ = true;
+      }
+      if (sample.outcome.wait_status != compared_.expected_status && target.error_output.empty()) {
+        target.error_output = last_lines(read_whole(errors));
+      }
+      target.samples.push_back(sample);
+    }
+  }
+
+  child_outcome run_once(const allocator& which, const open_file& errors,
+                         const signal_watch& watch) const {
+    child_request request;
+    request.file = program_;
+    request.arguments = options_.command;
+    request.environment = which.library.empty()
+                              ? environment_with({})
+                              : environment_with({{"LD_PRELOAD", preload_value(which.library)}});
+    request.stdin_fd = null_.descriptor();
+    if (!options_.show_output) {
+      request.stdout_fd = null_.descriptor();
+      request.stderr_fd = errors.descriptor();
+    }
+    request.on_signal = interrupted_child::dies_at_second;
+    return run_child(request, watch);
+  }
+
+  const compare_options& options_;
+  std::string program_;
+  comparison& compared_;
+  scratch_directory scratch_;
+  open_file null_ = open_null();
+  bool expectation_known_ = false;
+};
+
+}  // namespace
+
+std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t left = count; left > 1; --left) {
+    // The remainder's bias is below 2^-60 for the few allocators that there are.
+    std::swap(order[left - 1], order[static_cast<std::size_t>(generator() % left)]);
+  }
+  return order;
+}
+
+int compare_command(const compare_options& options) {
+  const std::string program = find_program(options.command.front());
+  std::optional<report_file> json;
+  std::optional<report_file> csv;
+  if (!options.json_path.empty()) json.emplace("--json", options.json_path);
+  if (!options.csv_path.empty()) csv.emplace("--csv", options.csv_path);
+
+  comparison compared;
+  compared.command = options.command;
+  compared.label = options.label.empty()
+                       ? std::filesystem::path(options.command.front()).filename().string()
+                       : options.label;
+  compared.seed = options.seed ? *options.seed : std::random_device{}();
+  compared.warmup = options.warmup;
+  compared.rounds = options.rounds;
+  std::vector<allocator> list = chosen_allocators(options);
+
+  const signal_watch watch;
+  check_preloading(program, list, watch);
+  for (allocator& each : list) compared.allocators.push_back({std::move(each), {}, {}});
+
+  std::string names;
+  for (const allocator_samples& each : compared.allocators) {
+    names += (names.empty() ? "" : ", ") + each.which.name;
+  }
+  fmt::print(stderr, "ashlar compare: {} on {}, {} rounds after {} to warm up, seed {}\n",
+             compared.label, names, options.rounds, options.warmup, compared.seed);
+  measurement(options, program, compared).run_all(watch);
+
+  fmt::print("{}", render_comparison(compared, reader_glyphs()));
+  std::fflush(stdout);
+  if (json) {
+    json->commit(
+        comparison_json(compared).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
+        "\n");
+  }
+  if (csv) csv->commit(comparison_csv(compared));
+  if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
+  const bool any_failed = std::any_of(
+      compared.allocators.begin(), compared.allocators.end(),
+      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
+  return any_failed ? status_failed : 0;
+}
+
+int list_allocators(const std::vector<std::string>& with) {
+  for (const allocator& each : all_allocators(with, false)) {
+    fmt::print("{}\t{}\n", each.name,
+               each.library.empty() ? "(what the program uses by itself)" : each.library);
+  }
+  return 0;
+}
+
+int summary_command(const std::vector<std::string>& paths) {
+  std::vector<stored_comparison> programs;
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+      throw command_error(status_usage,
+                          fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    programs.push_back(parse_comparison(text, path));
+  }
+  fmt::print("{}", render_summary(programs, reader_glyphs()));
+  return 0;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,22 @@
+// tools/cli/error.hpp: how a command gives up: one message that names the thing and the remedy, one
+// exit status. Layer: cli.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace ashlar::cli {
+
+// The statuses of this tool itself; what a program returned is passed through beside them.
+inline constexpr int status_failed = 1;
+inline constexpr int status_usage = 2;
+inline constexpr int status_not_executable = 126;  // as the shell and env(1)
+inline constexpr int status_not_found = 127;
+
+struct command_error : std::runtime_error {
+  command_error(int status, const std::string& message)
+      : std::runtime_error(message), exit_status(status) {}
+  int exit_status;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,61 @@
+// tools/cli/files.hpp: the files that a command makes: a private folder that goes away with it, and
+// a report that is opened before the work and written after it. Layer: cli.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ashlar::cli {
+
+// An open descriptor, closed at the end.
+class open_file {
+ public:
+  explicit open_file(int descriptor) : descriptor_(descriptor) {}
+  ~open_file();
+  open_file(open_file&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  open_file& operator=(open_file&&) = delete;
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// /dev/null for reading and writing. Throws: command_error.
+open_file open_null();
+
+// A folder of mode 0700 under TMPDIR (under /tmp where TMPDIR holds blanks or colons, which
+// LD_PRELOAD cannot express). Its files are removed with it.
+class scratch_directory {
+ public:
+  scratch_directory();  // throws: command_error
+  ~scratch_directory();
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // A new file in it, open for reading and writing, without a name any more.
+  [[nodiscard]] open_file make_unnamed_file() const;
+
+ private:
+  std::string path_;
+};
+
+// Everything from the file's start.
+std::string read_whole(const open_file& file);
+
+// A file that the user asked for. Opened at once, so that a path that cannot be written is found
+// before the work; what it held stays until commit().
+class report_file {
+ public:
+  // Throws: command_error that names `option` and the path.
+  report_file(std::string_view option, const std::string& path);
+  // Effects: replaces the contents. Throws: command_error.
+  void commit(std::string_view contents);
+
+ private:
+  std::string path_;
+  open_file file_;
+};
+
+}  // namespace ashlar::cli

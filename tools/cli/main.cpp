@@ -1,0 +1,234 @@
+// tools/cli/main.cpp: the ashlar command: its options, its help, its exit status. Layer: cli.
+#include <CLI/CLI.hpp>
+#include <clocale>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/child_process.hpp"
+#include "tools/cli/command_line.hpp"
+#include "tools/cli/compare_command.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/run_command.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+constexpr const char* main_footer =
+    "Examples:\n"
+    "  ashlar run -- python3 work.py          run it on ashlar's heap, then report its pools\n"
+    "  ashlar compare -n 9 -- ./server --once time and memory beside the system's allocator\n"
+    "  ashlar COMMAND --help                  the options of one command\n"
+    "\n"
+    "Exit status: run passes the program's own on; 2 a wrong command line, 126 and 127 a program\n"
+    "that cannot be executed or found, 1 anything else that went wrong.";
+
+constexpr const char* run_footer =
+    "The program's standard streams are its own; the report goes to standard error. The exit "
+    "status\n"
+    "is the program's; where a signal killed it, ashlar dies by that signal too.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar run -- python3 -c 'print(sum(range(10**6)))'\n"
+    "  ashlar run --exact --stats -- ./parser big.json\n"
+    "  ashlar run --json pools.json -- make -j2 2> report.txt\n"
+    "\n"
+    "Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of "
+    "this\n"
+    "build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.";
+
+constexpr const char* compare_footer =
+    "Each round runs the program once on every allocator, in an order shuffled anew. Its standard\n"
+    "input is empty; its output is dropped, but shown where a run fails. A run fails when it ends "
+    "in\n"
+    "another way than the first run on the first allocator. Ctrl-C ends the measuring and prints\n"
+    "what there is; a second one kills a program that goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar compare -- ./parser big.json\n"
+    "  ashlar compare -n 15 --only system,ashlar --json out.json -- python3 work.py\n"
+    "  ashlar compare --with mine=./libmine.so -- sh -c './filter < input.txt'\n"
+    "  ashlar compare --list\n"
+    "\n"
+    "Exit status: 0; 1 when a run failed; 128 + N when signal N ended the measuring.";
+
+constexpr const char* summary_footer =
+    "Example:\n"
+    "  ashlar compare --label parser --json parser.json -- ./parser big.json\n"
+    "  ashlar compare --label server --json server.json -- ./server --once\n"
+    "  ashlar summary parser.json server.json";
+
+// The library's own usage line would name a program's words SUBCOMMAND and leave "--" out.
+class help_text : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
+    const std::string& name = app->get_name();
+    if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "summary") return "Usage: ashlar summary FILE...\n";
+    return "Usage: ashlar COMMAND [OPTIONS] ...\n";
+  }
+};
+
+struct parsed {
+  CLI::App app{"Fixed-block memory management: run programs on ashlar's heap and measure them.",
+               "ashlar"};
+  CLI::App* run = nullptr;
+  CLI::App* compare = nullptr;
+  CLI::App* summary = nullptr;
+  run_options run_with;
+  compare_options compare_with;
+  bool list_only = false;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_option = nullptr;
+  std::vector<std::string> summary_paths;
+};
+
+void describe_commands(parsed& line) {
+  CLI::App& app = line.app;
+  app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
+                       "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.footer(main_footer);
+  app.formatter(std::make_shared<help_text>());
+
+  line.run = app.add_subcommand("run", "Run a program on ashlar's heap, then report its pools");
+  line.run->prefix_command();
+  line.run->group("Commands");
+  line.run->footer(run_footer);
+  line.run->add_option("--json", line.run_with.json_path, "Write the report as JSON to FILE, too")
+      ->type_name("FILE");
+  line.run->add_flag("--stats", line.run_with.full_report,
+                     "List every class that was used, with every column");
+  line.run->add_flag("--exact", line.run_with.exact,
+                     "Count every call (slower; sets ASHLAR_STATS=exact)");
+
+  line.compare =
+      app.add_subcommand("compare", "Time and memory of a program on several allocators");
+  line.compare->prefix_command();
+  line.compare->group("Commands");
+  line.compare->footer(compare_footer);
+  line.compare
+      ->add_option("-n,--runs", line.compare_with.rounds,
+                   "Measured runs on each allocator (default 5)")
+      ->type_name("RUNS")
+      ->check(CLI::Range(1, 100000).description(""));
+  line.compare
+      ->add_option("--warmup", line.compare_with.warmup,
+                   "Runs before them that do not count (default 1)")
+      ->type_name("K")
+      ->check(CLI::Range(0, 100000).description(""));
+  line.compare
+      ->add_option("--with", line.compare_with.with, "Another allocator to preload (repeatable)")
+      ->type_name("NAME=LIBRARY")
+      ->allow_extra_args(false);
+  line.compare
+      ->add_option("--only", line.compare_with.only, "Just these, as in --only system,ashlar")
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  line.compare->add_option("--label", line.compare_with.label, "The program's name in a summary")
+      ->type_name("NAME");
+  line.seed_option =
+      line.compare->add_option("--seed", line.seed, "Of the order (default: a random one, printed)")
+          ->type_name("N");
+  line.compare
+      ->add_option("--json", line.compare_with.json_path, "Write all samples as JSON to FILE")
+      ->type_name("FILE");
+  line.compare->add_option("--csv", line.compare_with.csv_path, "Write all samples as CSV to FILE")
+      ->type_name("FILE");
+  line.compare->add_flag("--show-output", line.compare_with.show_output,
+                         "Do not drop the program's output");
+  line.compare->add_flag("--list", line.list_only, "List the allocators found and exit");
+
+  line.summary = app.add_subcommand("summary", "One table of several results of compare --json");
+  line.summary->group("Commands");
+  line.summary->footer(summary_footer);
+  line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
+}
+
+// Returns: the exit status, or the wait status to end with where a program ran.
+struct command_end {
+  int exit_status = 0;
+  std::optional<int> wait_status;
+};
+
+command_end execute(parsed& line, const split_words& words) {
+  if (line.run->parsed()) {
+    line.run_with.command = program_words("run", line.run->remaining(), words);
+    return {0, run_command(line.run_with)};
+  }
+  if (line.compare->parsed()) {
+    if (line.list_only) return {list_allocators(line.compare_with.with), {}};
+    line.compare_with.command = program_words("compare", line.compare->remaining(), words);
+    if (line.seed_option->count() > 0) line.compare_with.seed = line.seed;
+    return {compare_command(line.compare_with), {}};
+  }
+  if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
+  fmt::print("{}", line.app.help());
+  return {status_usage, {}};
+}
+
+int usage_failure(const parsed& line, const std::string& message) {
+  std::string help = "ashlar --help";
+  for (const CLI::App* command : {line.run, line.compare, line.summary}) {
+    if (command != nullptr && command->parsed())
+      help = fmt::format("ashlar {} --help", command->get_name());
+  }
+  fmt::print(stderr, "ashlar: {}\n('{}' tells what there is.)\n", message, help);
+  return status_usage;
+}
+
+// What the parser did not know: where no command was given, the first word that is not an option.
+std::string describe_extra(const parsed& line, const split_words& words) {
+  const std::vector<std::string> extra = line.app.remaining(true);
+  const bool any_command = line.run->parsed() || line.compare->parsed() || line.summary->parsed();
+  const std::string word = !extra.empty() ? extra.front() : words.own.front();
+  if (any_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
+  return fmt::format("unknown command '{}' (there are run, compare and summary)", word);
+}
+
+command_end parse_and_execute(int argc, char** argv) {
+  parsed line;
+  describe_commands(line);
+  const split_words words =
+      split_at_separator(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  // CLI11 takes the words in reverse.
+  std::vector<std::string> own(words.own.rbegin(), words.own.rend());
+  try {
+    line.app.parse(std::move(own));
+    return execute(line, words);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return {line.app.exit(wanted), {}};
+  } catch (const CLI::ExtrasError&) {
+    return {usage_failure(line, describe_extra(line, words)), {}};
+  } catch (const CLI::ParseError& error) {
+    return {usage_failure(line, error.what()), {}};
+  } catch (const command_error& error) {
+    if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {error.exit_status, {}};
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {status_failed, {}};
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::cli
+
+int main(int argc, char** argv) try {
+  std::setlocale(LC_CTYPE, "");
+  const ashlar::cli::command_end end = ashlar::cli::parse_and_execute(argc, argv);
+  if (end.wait_status) ashlar::cli::end_like(*end.wait_status);
+  return end.exit_status;
+} catch (const std::exception& error) {  // while an error was being told, as with memory exhausted
+  std::fputs(error.what(), stderr);
+  std::fputs("\n", stderr);
+  return ashlar::cli::status_failed;
+}

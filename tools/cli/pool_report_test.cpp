@@ -1,0 +1,88 @@
+#include "tools/cli/pool_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/statistics_sample_test.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+pool_statistics sample(std::uint64_t classes) {
+  return parse_pool_statistics(sample_statistics(classes).dump(), "the sample");
+}
+
+std::size_t lines_with(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(PoolStatistics, AreReadAsWrittenAndSortedByBlockSize) {
+  const pool_statistics statistics = sample(3);
+  EXPECT_EQ(statistics.pid, 4711);
+  EXPECT_FALSE(statistics.exact);
+  EXPECT_EQ(statistics.large.peak_in_use, 3u);
+  EXPECT_EQ(statistics.total.reserved_bytes, 1ull << 40);
+  ASSERT_EQ(statistics.classes.size(), 3u);
+  EXPECT_EQ(statistics.classes[0].block_size, 16u);
+  EXPECT_EQ(statistics.classes[2].block_size, 48u);
+  EXPECT_EQ(statistics.classes[2].peak_bytes(), 3u * 48u);
+}
+
+TEST(PoolStatistics, AFileCutShortAnywhereIsAnErrorThatNamesIt) {
+  const std::string whole = sample_statistics(2).dump();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    try {
+      parse_pool_statistics(whole.substr(0, size), "process 7");
+      FAIL() << "accepted " << size << " bytes of " << whole.size();
+    } catch (const command_error& error) {
+      ASSERT_NE(std::string(error.what()).find("process 7"), std::string::npos);
+    }
+  }
+}
+
+TEST(PoolStatistics, AnotherSchemaAndAMissingFieldAreErrors) {
+  nlohmann::json document = sample_statistics(1);
+  document["schema"] = 2;
+  EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
+  document["schema"] = 1;
+  document["total"].erase("threads");
+  EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
+}
+
+TEST(PoolReport, ASummaryListsTheClassesWithTheMostPeakBytesAndAddsUpTheRest) {
+  const std::string text = render_pool_report(sample(20), report_detail::summary, glyphs::ascii);
+  EXPECT_NE(text.find("\n   320 B "), std::string::npos) << text;
+  EXPECT_EQ(text.find("  64 B "), std::string::npos) << text;
+  EXPECT_NE(text.find("  4 more "), std::string::npos) << text;
+  EXPECT_NE(text.find(" large "), std::string::npos);
+  // 16 * (1*1 + 2*2 + 3*3 + 4*4) bytes are not listed one by one.
+  EXPECT_NE(text.find("480 B   1.0 %"), std::string::npos) << text;
+}
+
+TEST(PoolReport, AFullReportListsEveryClass) {
+  const std::string text = render_pool_report(sample(20), report_detail::full, glyphs::ascii);
+  for (int i = 1; i <= 20; ++i) {
+    EXPECT_NE(text.find(fmt::format(" {} B  ", 16 * i)), std::string::npos) << i;
+  }
+  EXPECT_EQ(lines_with(text, " more "), 0u);
+  EXPECT_NE(text.find("1.0 TiB reserved"), std::string::npos);
+}
+
+TEST(PoolReport, AsciiMeansAscii) {
+  const std::string text = render_pool_report(sample(30), report_detail::full, glyphs::ascii);
+  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c > 0; }));
+}
+
+TEST(PoolReport, NoClassAtAllIsNoFault) {
+  const std::string text = render_pool_report(sample(0), report_detail::summary, glyphs::utf8);
+  EXPECT_NE(text.find("at peak"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ashlar::cli

@@ -1,0 +1,197 @@
+// tools/cli/run_command.cpp. Layer: cli.
+#include "tools/cli/run_command.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include "tools/cli/allocator_list.hpp"
+#include "tools/cli/child_process.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/files.hpp"
+#include "tools/cli/pool_report.hpp"
+#include "tools/cli/pool_statistics.hpp"
+#include "tools/cli/program_file.hpp"
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct collected_statistics {
+  std::optional<pool_statistics> own;   // of the program itself
+  std::vector<pool_statistics> others;  // of processes that it started, largest peak first
+  std::string damage;                   // why the program's own file could not be read
+  std::vector<std::string> complaints;  // the same of the others
+};
+
+collected_statistics collect(const std::string& folder, pid_t pid) {
+  collected_statistics collected;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string process = entry.path().stem().string();
+    try {
+      pool_statistics statistics =
+          parse_pool_statistics(text, fmt::format("what process {} wrote at its exit", process));
+      if (process == fmt::format("{}", pid)) {
+        collected.own = std::move(statistics);
+      } else {
+        collected.others.push_back(std::move(statistics));
+      }
+    } catch (const command_error& error) {
+      if (process == fmt::format("{}", pid)) {
+        collected.damage = error.what();
+      } else {
+        collected.complaints.emplace_back(error.what());
+      }
+    }
+  }
+  std::sort(collected.others.begin(), collected.others.end(), [](const auto& a, const auto& b) {
+    return a.total.peak_bytes_in_use > b.total.peak_bytes_in_use;
+  });
+  return collected;
+}
+
+std::string why_missing(const std::string& program, const std::string& library, int wait_status) {
+  const preload_effect effect = effect_of_preload(program, library);
+  if (effect != preload_effect::works) {
+    return fmt::format("'{}' did not run on ashlar: {}", program, describe(effect));
+  }
+  if (WIFSIGNALED(wait_status)) {
+    return fmt::format("the program was {} before it could write its statistics",
+                       describe_wait_status(wait_status));
+  }
+  return "the program wrote no statistics: it left by _exit or by executing another program, "
+         "cleared "
+         "its environment, or could not load the library (the loader then says so above)";
+}
+
+// The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is
+// given a plain name in the scratch folder.
+std::string preloadable_name(const std::string& library, const scratch_directory& scratch) {
+  if (library.find_first_of(" \t\n:$") == std::string::npos) return library;
+  const fs::path link = fs::path(scratch.path()) / "libashlar-malloc.so";
+  fs::create_symlink(library, link);
+  return link.string();
+}
+
+nlohmann::json process_json(const child_outcome& outcome) {
+  return {{"pid", outcome.pid},
+          {"wall_seconds", outcome.wall_seconds},
+          {"user_seconds", outcome.user_seconds},
+          {"system_seconds", outcome.system_seconds},
+          {"peak_rss_bytes", outcome.peak_rss_bytes},
+          {"minor_faults", outcome.minor_faults},
+          {"major_faults", outcome.major_faults},
+          {"voluntary_switches", outcome.voluntary_switches},
+          {"involuntary_switches", outcome.involuntary_switches}};
+}
+
+nlohmann::json report_json(const run_options& options, const std::string& library,
+                           const child_outcome& outcome, const collected_statistics& collected,
+                           const std::string& missing) {
+  nlohmann::json report{
+      {"ashlar", ASHLAR_CLI_VERSION}, {"schema", 1},        {"report", "run"},
+      {"command", options.command},   {"library", library}, {"process", process_json(outcome)}};
+  const bool exited = WIFEXITED(outcome.wait_status);
+  report["exit_status"] =
+      exited ? nlohmann::json(WEXITSTATUS(outcome.wait_status)) : nlohmann::json();
+  report["signal"] = exited ? nlohmann::json() : nlohmann::json(WTERMSIG(outcome.wait_status));
+  report["statistics"] = collected.own ? collected.own->document : nlohmann::json();
+  if (!missing.empty()) report["statistics_missing"] = missing;
+  report["other_processes"] = nlohmann::json::array();
+  for (const pool_statistics& other : collected.others) {
+    report["other_processes"].push_back(other.document);
+  }
+  if (!collected.complaints.empty()) report["unreadable"] = collected.complaints;
+  return report;
+}
+
+std::string report_text(const run_options& options, const child_outcome& outcome,
+                        const collected_statistics& collected, const std::string& missing) {
+  const glyphs set = reader_glyphs();
+  const report_detail detail = options.full_report ? report_detail::full : report_detail::summary;
+  std::string text = fmt::format("\nashlar: {}\n", shell_quoted(options.command));
+  text += fmt::format("  {}; {}\n", describe_wait_status(outcome.wait_status),
+                      render_process_figures(outcome));
+  if (collected.own) {
+    text += '\n';
+    text += render_pool_report(*collected.own, detail, set);
+  } else {
+    text += fmt::format("  no pool report: {}\n", missing);
+  }
+  if (!collected.others.empty()) {
+    std::uint64_t peaks = 0;
+    for (const pool_statistics& other : collected.others) peaks += other.total.peak_bytes_in_use;
+    const pool_statistics& largest = collected.others.front();
+    text += fmt::format(
+        "  others     {} other process{} that it started ran on ashlar too; their peaks sum to {}\n"
+        "             (the largest: {}, process {}, {})\n",
+        collected.others.size(), collected.others.size() == 1 ? "" : "es", format_bytes(peaks),
+        largest.command, largest.pid, format_bytes(largest.total.peak_bytes_in_use));
+    if (!collected.own) {
+      text += fmt::format("\n  the pools of {}, process {}:\n\n", largest.command, largest.pid);
+      text += render_pool_report(largest, detail, set);
+    }
+  }
+  for (const std::string& complaint : collected.complaints)
+    text += fmt::format("  {}\n", complaint);
+  return text;
+}
+
+}  // namespace
+
+int run_command(const run_options& options) {
+  const std::string program = find_program(options.command.front());
+  const std::string library = find_ashlar_library();
+  std::optional<report_file> json;
+  if (!options.json_path.empty()) json.emplace("--json", options.json_path);
+
+  const signal_watch watch;
+  const scratch_directory scratch;
+  std::vector<std::pair<std::string, std::string>> changes{
+      {"LD_PRELOAD", preload_value(preloadable_name(library, scratch))},
+      {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"}};
+  if (options.exact) changes.emplace_back("ASHLAR_STATS", "exact");
+
+  child_request request;
+  request.file = program;
+  request.arguments = options.command;
+  request.environment = environment_with(changes);
+  const child_outcome outcome = run_child(request, watch);
+  if (outcome.start_error != 0) {
+    throw command_error(
+        outcome.start_error == ENOENT ? status_not_found : status_not_executable,
+        fmt::format("cannot run '{}': {}{}", program, std::strerror(outcome.start_error),
+                    outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
+  }
+
+  const collected_statistics collected = collect(scratch.path(), outcome.pid);
+  std::string missing;
+  if (!collected.own) {
+    missing = collected.damage.empty() ? why_missing(program, library, outcome.wait_status)
+                                       : collected.damage;
+  }
+  std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
+  if (json) {
+    json->commit(report_json(options, library, outcome, collected, missing)
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                 "\n");
+  }
+  return outcome.wait_status;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,22 @@
+// tools/cli/sample_statistics.hpp: what is quoted of repeated measurements. Layer: cli.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ashlar::cli {
+
+struct spread {
+  double median = 0;  // of an even number of samples: the mean of the middle two
+  double min = 0;
+  double max = 0;
+  std::size_t count = 0;
+};
+
+// Returns: all zero for no samples. Complexity: O(n log n).
+spread spread_of(std::vector<double> samples);
+
+// Returns: value / base, or 0 where base is 0 (a clock too coarse for what ran).
+double ratio_to(double value, double base);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,109 @@
+// tools/cli/text.cpp. Layer: cli.
+#include "tools/cli/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <langinfo.h>
+
+namespace ashlar::cli {
+
+glyphs reader_glyphs() {
+  const char* terminal = std::getenv("TERM");
+  if (terminal != nullptr && std::strcmp(terminal, "dumb") == 0) return glyphs::ascii;
+  return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? glyphs::utf8 : glyphs::ascii;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr std::array units{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  // 1023.95 would be printed as 1024.0: the next unit's 1.0 says the same.
+  while (value >= 1023.95 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string format_count(std::uint64_t count) {
+  std::string digits = fmt::format("{}", count);
+  for (std::size_t from_end = 3; from_end < digits.size(); from_end += 4) {
+    digits.insert(digits.size() - from_end, 1, ',');
+  }
+  return digits;
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds < 0.1) return fmt::format("{:.4f}", seconds);
+  if (seconds < 10) return fmt::format("{:.3f}", seconds);
+  if (seconds < 100) return fmt::format("{:.2f}", seconds);
+  return fmt::format("{:.1f}", seconds);
+}
+
+std::string format_mebibytes(double bytes) {
+  return fmt::format("{:.1f}", bytes / (1024 * 1024));
+}
+
+namespace {
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::strchr("_-./=:,+@%", c) != nullptr;
+}
+
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() &&
+      std::all_of(word.begin(), word.end(), [](char c) { return c != '\0' && is_plain(c); })) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+}  // namespace
+
+std::string shell_quoted(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += shell_quoted(word);
+  }
+  return line;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
+  }));
+}
+
+std::string format_bar(double share, std::size_t columns, glyphs set) {
+  if (!(share > 0)) return {};
+  const double length = std::min(share, 1.0) * static_cast<double>(columns);
+  if (set == glyphs::ascii) {
+    return std::string(std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(length))),
+                       '#');
+  }
+  static constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto parts = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(length * 8)));
+  std::string bar;
+  for (std::size_t full = 0; full < parts / 8; ++full) bar += "█";
+  return bar.append(eighths[parts % 8]);
+}
+
+std::string_view dash(glyphs set) {
+  return set == glyphs::utf8 ? "–" : "-";
+}
+
+}  // namespace ashlar::cli
