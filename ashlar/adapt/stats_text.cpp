@@ -8,42 +8,14 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/stats_fields.hpp>
 
 namespace {
 
-template <class Stats>
-struct field {
-  const char* name;
-  std::uint64_t Stats::* value;
-  const char* kind;  // of a Prometheus metric
-};
-
-constexpr field<ashlar_class_stats> class_fields[] = {
-    {"block_size", &ashlar_class_stats::block_size, nullptr},
-    {"blocks_made", &ashlar_class_stats::blocks_made, "gauge"},
-    {"blocks_in_use", &ashlar_class_stats::blocks_in_use, "gauge"},
-    {"peak_in_use", &ashlar_class_stats::peak_in_use, "gauge"},
-    {"allocations", &ashlar_class_stats::allocations, "counter"},
-    {"frees", &ashlar_class_stats::frees, "counter"},
-    {"slack_bytes", &ashlar_class_stats::slack_bytes, "gauge"},
-    {"slabs", &ashlar_class_stats::slabs, "gauge"},
-    {"committed_bytes", &ashlar_class_stats::committed_bytes, "gauge"},
-};
-
-constexpr field<ashlar_total_stats> total_fields[] = {
-    {"bytes_in_use", &ashlar_total_stats::bytes_in_use, "gauge"},
-    {"peak_bytes_in_use", &ashlar_total_stats::peak_bytes_in_use, "gauge"},
-    {"allocations", &ashlar_total_stats::allocations, "counter"},
-    {"frees", &ashlar_total_stats::frees, "counter"},
-    {"slack_bytes", &ashlar_total_stats::slack_bytes, "gauge"},
-    {"reserved_bytes", &ashlar_total_stats::reserved_bytes, "gauge"},
-    {"committed_bytes", &ashlar_total_stats::committed_bytes, "gauge"},
-    {"peak_committed_bytes", &ashlar_total_stats::peak_committed_bytes, "gauge"},
-    {"resident_bytes", &ashlar_total_stats::resident_bytes, "gauge"},
-    {"given_back_bytes", &ashlar_total_stats::given_back_bytes, "counter"},
-    {"metadata_bytes", &ashlar_total_stats::metadata_bytes, "gauge"},
-    {"threads", &ashlar_total_stats::threads, "gauge"},
-};
+using ashlar::class_stats_fields;
+using ashlar::figure_kind;
+using ashlar::stats_field;
+using ashlar::total_stats_fields;
 
 const char* accuracy_name(const ashlar_stats& stats) noexcept {
   return stats.total.accuracy == ASHLAR_ACCURACY_EXACT ? "exact" : "batch";
@@ -75,7 +47,7 @@ void write_text(std::FILE* out, const ashlar_stats& stats) {
                  c.slack_bytes, c.slabs, c.committed_bytes);
   });
   std::fprintf(out, "xallocator Total (%s accuracy)", accuracy_name(stats));
-  for (const auto& f : total_fields)
+  for (const auto& f : total_stats_fields)
     std::fprintf(out, " %s: %" PRIu64, f.name, stats.total.*f.value);
   std::fprintf(out, "\n");
 }
@@ -96,7 +68,7 @@ void write_escaped(std::FILE* out, const char* text) {
 }
 
 template <class Stats, std::size_t N>
-void write_object(std::FILE* out, const Stats& stats, const field<Stats> (&fields)[N]) {
+void write_object(std::FILE* out, const Stats& stats, const stats_field<Stats> (&fields)[N]) {
   const char* separator = "{";
   for (const auto& f : fields) {
     std::fprintf(out, "%s\"%s\": %" PRIu64, separator, f.name, stats.*f.value);
@@ -123,15 +95,15 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
   std::fprintf(out, " \"command\": \"");
   write_escaped(out, command);
   std::fprintf(out, "\",\n \"total\": ");
-  write_object(out, stats.total, total_fields);
+  write_object(out, stats.total, total_stats_fields);
   std::fprintf(out, ",\n \"large\": ");
-  write_object(out, stats.large, class_fields);
+  write_object(out, stats.large, class_stats_fields);
   std::fprintf(out, ",\n \"classes\": [");
   const char* separator = "\n  ";
   for (std::uint32_t i = 0; i < stats.class_count; ++i) {
     if (stats.classes[i].allocations == 0) continue;
     std::fprintf(out, "%s", separator);
-    write_object(out, stats.classes[i], class_fields);
+    write_object(out, stats.classes[i], class_stats_fields);
     separator = ",\n  ";
   }
   std::fprintf(out, "]}\n");
@@ -139,11 +111,18 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
 
 // ---- Prometheus ---------------------------------------------------------------------------------
 
+const char* name_of(figure_kind kind) noexcept {
+  return kind == figure_kind::counter ? "counter" : "gauge";
+}
+const char* suffix_of(figure_kind kind) noexcept {
+  return kind == figure_kind::counter ? "_total" : "";
+}
+
 void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
-  for (const auto& f : class_fields) {
-    if (f.kind == nullptr) continue;  // the block size is the label
-    const char* const suffix = std::strcmp(f.kind, "counter") == 0 ? "_total" : "";
-    std::fprintf(out, "# TYPE ashlar_class_%s%s %s\n", f.name, suffix, f.kind);
+  for (const auto& f : class_stats_fields) {
+    if (f.kind == figure_kind::label) continue;
+    const char* const suffix = suffix_of(f.kind);
+    std::fprintf(out, "# TYPE ashlar_class_%s%s %s\n", f.name, suffix, name_of(f.kind));
     for_each_used(stats, [&](const ashlar_class_stats& c) {
       std::fprintf(out, "ashlar_class_%s%s{block_size=\"", f.name, suffix);
       if (c.block_size != 0)
@@ -153,9 +132,9 @@ void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
       std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
     });
   }
-  for (const auto& f : total_fields) {
-    const char* const suffix = std::strcmp(f.kind, "counter") == 0 ? "_total" : "";
-    std::fprintf(out, "# TYPE ashlar_%s%s %s\n", f.name, suffix, f.kind);
+  for (const auto& f : total_stats_fields) {
+    const char* const suffix = suffix_of(f.kind);
+    std::fprintf(out, "# TYPE ashlar_%s%s %s\n", f.name, suffix, name_of(f.kind));
     std::fprintf(out, "ashlar_%s%s %" PRIu64 "\n", f.name, suffix, stats.total.*f.value);
   }
 }

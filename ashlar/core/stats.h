@@ -18,6 +18,7 @@ struct ashlar_class_stats {
   uint64_t blocks_made;     /* most blocks that ever existed at once, free ones included */
   uint64_t blocks_in_use;   /* with a caller now */
   uint64_t peak_in_use;     /* most that ever were; at batch accuracy with cached ones */
+  uint64_t peak_bytes;      /* most bytes that they were: peak_in_use * block_size, but for large */
   uint64_t allocations;     /* at batch accuracy: those that left the central heap */
   uint64_t frees;           /* allocations - frees == blocks_in_use */
   uint64_t slack_bytes;     /* block bytes beyond what was asked for, of blocks in use */

@@ -21,6 +21,7 @@ namespace ashlar {
 ///                      stays committed and reads as zero. False: `from` is as it was, and `to` must be
 ///                      renewed before anybody touches it
 ///   release(p, n)      gives a reservation back, whole
+///   resident(p, n)     how many bytes of committed [p, p+n) are in memory; 0 where unknown
 ///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
 ///   physical()         bytes of memory in the machine, 0 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
@@ -33,6 +34,7 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.renew(p, n) } noexcept -> std::same_as<bool>;
   { s.move(p, p, n) } noexcept -> std::same_as<bool>;
   { s.release(p, n) } noexcept;
+  { s.resident(p, n) } noexcept -> std::same_as<std::size_t>;
   { s.limit() } noexcept -> std::same_as<std::size_t>;
   { s.physical() } noexcept -> std::same_as<std::size_t>;
   { s.now_ms() } noexcept -> std::same_as<std::uint64_t>;

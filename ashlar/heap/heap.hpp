@@ -223,11 +223,9 @@ class heap {
     const std::lock_guard guard(start_mutex_);
     if (started_.load(std::memory_order_relaxed)) return true;
     if (!pages_.start()) return false;
-    std::size_t slots = 0;
-    for (std::size_t c = 1; c < class_count; ++c)
-      slots += stash_capacity(static_cast<class_index>(c));
-    auto** stash = static_cast<void**>(map(slots * sizeof(void*)));
+    auto** stash = static_cast<void**>(map(stashes_bytes()));
     if (stash == nullptr) return false;
+    stashes_ = stash;
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       centrals_[c].place(c, stash, stash_capacity(c));
@@ -248,7 +246,7 @@ class heap {
       spare_caches_ = c->next;
       --spare_count_;
     } else {
-      c = static_cast<cache*>(map(sizeof(cache)));
+      c = static_cast<cache*>(map(cache_bytes()));
       if (c == nullptr) return nullptr;
       c->start();
     }
@@ -287,7 +285,7 @@ class heap {
     if (own->next != nullptr) own->next->previous = own->previous;
     --cache_count_;
     if (spare_count_ == spare_caches_max) {
-      unmap(own, sizeof(cache));
+      space_.release(own, cache_bytes());
       return;
     }
     own->next = spare_caches_;
@@ -342,6 +340,7 @@ class heap {
                  .blocks_made = p.large_runs_peak,
                  .blocks_in_use = p.large_runs,
                  .peak_in_use = p.large_runs_peak,
+                 .peak_bytes = p.large_pages_peak << detail::page_shift,
                  .allocations = p.large_made,
                  .frees = p.large_freed,
                  .slack_bytes = p.large_runs * (detail::page_size - 1),
@@ -359,7 +358,7 @@ class heap {
     t.committed_bytes = p.committed_bytes;
     t.peak_committed_bytes = p.peak_committed_bytes;
     t.given_back_bytes = p.given_back_bytes;
-    t.metadata_bytes = p.table_bytes + mapped_bytes_.load(std::memory_order_relaxed);
+    t.metadata_bytes = p.table_bytes + resident_metadata();
   }
 
   // ---- exact counting: the caller brings every call here, because the hit paths do not
@@ -559,6 +558,7 @@ class heap {
            .blocks_made = n.made_peak,
            .blocks_in_use = held - in_caches,
            .peak_in_use = n.held_peak,
+           .peak_bytes = n.held_peak * block_size_of(c),
            .allocations = n.taken,
            .frees = n.given + in_caches,
            .slack_bytes = (held - in_caches) * (block_size_of(c) - smallest_request),
@@ -594,26 +594,36 @@ class heap {
     s.allocations = n.allocations();
     s.blocks_in_use = s.allocations - s.frees;
     s.peak_in_use = n.peak();
+    if (s.block_size != 0) s.peak_bytes = s.peak_in_use * s.block_size;
     s.slack_bytes = n.slack();
   }
 
-  /// Returns: `bytes` of zeroed memory for the heap's own use, never given back; null if refused.
-  [[nodiscard]] void* map(std::size_t bytes) noexcept {
-    bytes = align_up(bytes, detail::page_size);
-    void* const memory = space_.reserve_zeros(bytes);
-    if (memory == nullptr) return nullptr;
-    if (!space_.commit(memory, bytes)) {
-      space_.release(memory, bytes);
-      return nullptr;
-    }
-    mapped_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    return memory;
+  /// Returns: bytes of the stashes and caches that are in memory. O(their pages).
+  [[nodiscard]] std::size_t resident_metadata() noexcept {
+    std::size_t bytes = space_.resident(stashes_, stashes_bytes());
+    const std::lock_guard guard(caches_mutex_);
+    for (cache* list : {caches_, spare_caches_})
+      for (cache* c = list; c != nullptr; c = c->next) bytes += space_.resident(c, cache_bytes());
+    return bytes;
   }
 
-  void unmap(void* memory, std::size_t bytes) noexcept {
-    bytes = align_up(bytes, detail::page_size);
-    mapped_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  [[nodiscard]] static constexpr std::size_t cache_bytes() noexcept {
+    return align_up(sizeof(cache), detail::page_size);
+  }
+  [[nodiscard]] static constexpr std::size_t stashes_bytes() noexcept {
+    std::size_t slots = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      slots += stash_capacity(static_cast<class_index>(c));
+    return align_up(slots * sizeof(void*), detail::page_size);
+  }
+
+  /// Returns: zeroed memory for the heap's own use, null if refused. Requires: whole pages.
+  [[nodiscard]] void* map(std::size_t bytes) noexcept {
+    void* const memory = space_.reserve_zeros(bytes);
+    if (memory == nullptr) return nullptr;
+    if (space_.commit(memory, bytes)) return memory;
     space_.release(memory, bytes);
+    return nullptr;
   }
 
   space_type space_;
@@ -627,7 +637,7 @@ class heap {
   cache* spare_caches_ = nullptr;  // empty, waiting for an owner
   std::atomic<std::uint64_t> cache_count_{0};
   std::size_t spare_count_ = 0;
-  std::atomic<std::uint64_t> mapped_bytes_{0};
+  void* stashes_ = nullptr;
   bool exact_on_ = false;
   detail::exact_counts exact_[class_count];  // 0: large
   std::atomic<std::int64_t> held_bytes_{0};

@@ -44,8 +44,8 @@ struct page_heap_stats {
   std::uint64_t committed_bytes = 0;  ///< in use or dirty: what may be resident, tables excluded
   std::uint64_t peak_committed_bytes = 0;
   std::uint64_t given_back_bytes = 0;
-  std::uint64_t table_bytes = 0;
-  std::uint64_t large_runs = 0, large_runs_peak = 0, large_pages = 0;
+  std::uint64_t table_bytes = 0;  ///< in memory
+  std::uint64_t large_runs = 0, large_runs_peak = 0, large_pages = 0, large_pages_peak = 0;
   std::uint64_t large_made = 0, large_freed = 0;
 };
 
@@ -160,7 +160,8 @@ class page_heap {
     r->kind = run_kind::large;
     ranges_[r->range].note_ends(*r);
     ++stats_.large_made;
-    stats_.large_pages += pages;
+    stats_.large_pages += r->pages;
+    stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
     stats_.large_runs_peak = std::max(stats_.large_runs_peak, ++stats_.large_runs);
     return r;
   }
@@ -191,6 +192,7 @@ class page_heap {
     if (done) {
       stats_.large_pages += r->pages;
       stats_.large_pages -= before;
+      stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
     }
     return done;
   }
@@ -251,7 +253,7 @@ class page_heap {
     page_heap_stats s = stats_;
     for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       s.reserved_bytes += ranges_[i].reserved_bytes();
-      s.table_bytes += ranges_[i].table_bytes();
+      s.table_bytes += ranges_[i].resident_table_bytes(space_);
     }
     s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages()} << page_shift;
     s.peak_committed_bytes = std::uint64_t{committed_pages_peak_} << page_shift;

@@ -207,9 +207,14 @@ class page_range {
   [[nodiscard]] std::size_t slack_reservation() const noexcept {
     return align_up(slots_of(pages) * sizeof(std::uint16_t), page_size);
   }
-  [[nodiscard]] std::size_t table_bytes() const noexcept {
-    return class_of.committed_bytes() + run_of.committed_bytes() + runs.committed_bytes() +
-           bits.committed_bytes() + slack.committed_bytes();
+  /// Returns: bytes of the tables that are in memory. O(their pages).
+  template <address_space Space>
+  [[nodiscard]] std::size_t resident_table_bytes(Space& space) const noexcept {
+    const auto resident = [&space](const auto& table) {
+      return space.resident(table.entries(), table.committed_bytes());
+    };
+    return resident(class_of) + resident(run_of) + resident(runs) + resident(bits) +
+           resident(slack);
   }
 
   std::uintptr_t base = 0;

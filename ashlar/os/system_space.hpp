@@ -17,6 +17,7 @@ class system_space {
   [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;
   static void release(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t limit() noexcept;
   [[nodiscard]] static std::size_t physical() noexcept;
   [[nodiscard]] static std::uint64_t now_ms() noexcept;

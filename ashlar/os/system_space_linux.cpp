@@ -1,5 +1,6 @@
 // os/system_space_linux.cpp: os/system_space.hpp by mmap, mprotect, madvise and mremap.
 // Layer: os.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -82,6 +83,22 @@ bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
 void system_space::release(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   ::munmap(p, bytes);
+}
+
+std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  unsigned char present[256];
+  std::size_t pages = 0;
+  auto* const begin = const_cast<char*>(static_cast<const char*>(p));
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t part = std::min(bytes - done, sizeof present * page);
+    if (::mincore(begin + done, part, present) != 0) return 0;
+    pages += static_cast<std::size_t>(std::count_if(present, present + part / page,
+                                                    [](unsigned char c) { return (c & 1) != 0; }));
+    done += part;
+  }
+  return pages * page;
 }
 
 std::size_t system_space::limit() noexcept {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <ashlar/core/stats_fields.hpp>
+
 #include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/table.hpp"
 
@@ -50,8 +52,8 @@ std::vector<class_figures> chosen_classes(const std::vector<class_figures>& clas
   std::vector<std::size_t> order(classes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const std::uint64_t bytes_a = classes[a].peak_bytes();
-    const std::uint64_t bytes_b = classes[b].peak_bytes();
+    const std::uint64_t bytes_a = classes[a].peak_bytes;
+    const std::uint64_t bytes_b = classes[b].peak_bytes;
     return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
   });
   order.resize(summary_classes);
@@ -62,25 +64,17 @@ std::vector<class_figures> chosen_classes(const std::vector<class_figures>& clas
   return chosen;
 }
 
+// The sum of every field (of block_size, too, which means nothing then).
 class_figures sum_of(const std::vector<class_figures>& classes) {
-  class_figures sum;
-  for (const class_figures& figures : classes) {
-    sum.blocks_made += figures.blocks_made;
-    sum.blocks_in_use += figures.blocks_in_use;
-    sum.peak_in_use += figures.peak_in_use;
-    sum.allocations += figures.allocations;
-    sum.frees += figures.frees;
-    sum.slack_bytes += figures.slack_bytes;
-    sum.slabs += figures.slabs;
-    sum.committed_bytes += figures.committed_bytes;
-  }
+  class_figures sum{};
+  for (const class_figures& figures : classes)
+    for (const auto& field : class_stats_fields) sum.*field.value += figures.*field.value;
   return sum;
 }
 
-std::uint64_t peak_bytes_of(const std::vector<class_figures>& classes) {
-  std::uint64_t bytes = 0;
-  for (const class_figures& figures : classes) bytes += figures.peak_bytes();
-  return bytes;
+class_figures difference(class_figures whole, const class_figures& part) {
+  for (const auto& field : class_stats_fields) whole.*field.value -= part.*field.value;
+  return whole;
 }
 
 std::string render_totals(const pool_statistics& statistics, report_detail detail) {
@@ -118,48 +112,26 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
                                glyphs set) {
   const std::vector<class_figures>& all = statistics.classes;
   const std::vector<class_figures> listed = chosen_classes(all, detail);
-  const std::uint64_t all_peak_bytes = peak_bytes_of(all);
+  const class_figures sum = sum_of(all);
+  const std::uint64_t all_peak_bytes = sum.peak_bytes + statistics.large.peak_bytes;
 
   table pools(columns_for(detail));
-  for (const class_figures& figures : listed) {
+  const auto add_row = [&](const class_figures& figures, const std::string& name) {
     const double share =
-        ratio_to(static_cast<double>(figures.peak_bytes()), static_cast<double>(all_peak_bytes));
-    std::vector<std::string> cells =
-        cells_of(figures, detail, fmt::format("{} B", format_count(figures.block_size)));
-    cells.push_back(format_bytes(figures.peak_bytes()));
-    cells.push_back(fmt::format("{:>6} {}", percent(figures.peak_bytes(), all_peak_bytes),
+        ratio_to(static_cast<double>(figures.peak_bytes), static_cast<double>(all_peak_bytes));
+    std::vector<std::string> cells = cells_of(figures, detail, name);
+    cells.push_back(format_bytes(figures.peak_bytes));
+    cells.push_back(fmt::format("{:>6} {}", percent(figures.peak_bytes, all_peak_bytes),
                                 format_bar(share, bar_columns, set)));
     pools.add_row(std::move(cells));
-  }
-  if (listed.size() < all.size()) {
-    // What is not listed is still added up: no byte of the report is lost.
-    class_figures rest = sum_of(all);
-    const class_figures shown = sum_of(listed);
-    rest.blocks_made -= shown.blocks_made;
-    rest.blocks_in_use -= shown.blocks_in_use;
-    rest.peak_in_use -= shown.peak_in_use;
-    rest.allocations -= shown.allocations;
-    rest.frees -= shown.frees;
-    rest.slack_bytes -= shown.slack_bytes;
-    rest.slabs -= shown.slabs;
-    rest.committed_bytes -= shown.committed_bytes;
-    const std::uint64_t rest_peak_bytes = all_peak_bytes - peak_bytes_of(listed);
-    std::vector<std::string> cells =
-        cells_of(rest, detail, fmt::format("{} more", all.size() - listed.size()));
-    cells.push_back(format_bytes(rest_peak_bytes));
-    cells.push_back(fmt::format("{:>6} {}", percent(rest_peak_bytes, all_peak_bytes),
-                                format_bar(ratio_to(static_cast<double>(rest_peak_bytes),
-                                                    static_cast<double>(all_peak_bytes)),
-                                           bar_columns, set)));
-    pools.add_row(std::move(cells));
-  }
-  if (statistics.large.blocks_made != 0 || statistics.large.allocations != 0 ||
-      detail == report_detail::full) {
-    // Large blocks have no common size, so their peak is known as a number of blocks only.
-    std::vector<std::string> cells = cells_of(statistics.large, detail, "large");
-    cells.emplace_back(dash(set));
-    pools.add_row(std::move(cells));
-  }
+  };
+  for (const class_figures& figures : listed)
+    add_row(figures, fmt::format("{} B", format_count(figures.block_size)));
+  // What is not listed is still added up: no byte of the report is lost.
+  if (listed.size() < all.size())
+    add_row(difference(sum, sum_of(listed)), fmt::format("{} more", all.size() - listed.size()));
+  if (statistics.large.allocations != 0 || detail == report_detail::full)
+    add_row(statistics.large, "large");
 
   std::string text = pools.render(2);
   text += '\n';

@@ -31,7 +31,7 @@ TEST(PoolStatistics, AreReadAsWrittenAndSortedByBlockSize) {
   ASSERT_EQ(statistics.classes.size(), 3u);
   EXPECT_EQ(statistics.classes[0].block_size, 16u);
   EXPECT_EQ(statistics.classes[2].block_size, 48u);
-  EXPECT_EQ(statistics.classes[2].peak_bytes(), 3u * 48u);
+  EXPECT_EQ(statistics.classes[2].peak_bytes, 3u * 48u);
 }
 
 TEST(PoolStatistics, AFileCutShortAnywhereIsAnErrorThatNamesIt) {

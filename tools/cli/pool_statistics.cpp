@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <ashlar/core/stats_fields.hpp>
+
 #include "tools/cli/error.hpp"
 
 namespace ashlar::cli {
@@ -13,34 +15,10 @@ namespace {
 
 constexpr int known_schema = 1;
 
-class_figures class_from(const nlohmann::json& object) {
-  class_figures figures;
-  object.at("block_size").get_to(figures.block_size);
-  object.at("blocks_made").get_to(figures.blocks_made);
-  object.at("blocks_in_use").get_to(figures.blocks_in_use);
-  object.at("peak_in_use").get_to(figures.peak_in_use);
-  object.at("allocations").get_to(figures.allocations);
-  object.at("frees").get_to(figures.frees);
-  object.at("slack_bytes").get_to(figures.slack_bytes);
-  object.at("slabs").get_to(figures.slabs);
-  object.at("committed_bytes").get_to(figures.committed_bytes);
-  return figures;
-}
-
-total_figures total_from(const nlohmann::json& object) {
-  total_figures figures;
-  object.at("bytes_in_use").get_to(figures.bytes_in_use);
-  object.at("peak_bytes_in_use").get_to(figures.peak_bytes_in_use);
-  object.at("allocations").get_to(figures.allocations);
-  object.at("frees").get_to(figures.frees);
-  object.at("slack_bytes").get_to(figures.slack_bytes);
-  object.at("reserved_bytes").get_to(figures.reserved_bytes);
-  object.at("committed_bytes").get_to(figures.committed_bytes);
-  object.at("peak_committed_bytes").get_to(figures.peak_committed_bytes);
-  object.at("resident_bytes").get_to(figures.resident_bytes);
-  object.at("given_back_bytes").get_to(figures.given_back_bytes);
-  object.at("metadata_bytes").get_to(figures.metadata_bytes);
-  object.at("threads").get_to(figures.threads);
+template <class Figures, std::size_t N>
+Figures figures_from(const nlohmann::json& object, const stats_field<Figures> (&fields)[N]) {
+  Figures figures{};
+  for (const auto& field : fields) object.at(field.name).get_to(figures.*field.value);
   return figures;
 }
 
@@ -63,10 +41,10 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
     statistics.exact = document.at("accuracy").get<std::string>() == "exact";
     document.at("pid").get_to(statistics.pid);
     document.at("command").get_to(statistics.command);
-    statistics.total = total_from(document.at("total"));
-    statistics.large = class_from(document.at("large"));
+    statistics.total = figures_from(document.at("total"), total_stats_fields);
+    statistics.large = figures_from(document.at("large"), class_stats_fields);
     for (const nlohmann::json& entry : document.at("classes")) {
-      statistics.classes.push_back(class_from(entry));
+      statistics.classes.push_back(figures_from(entry, class_stats_fields));
     }
   } catch (const nlohmann::json::exception& error) {
     throw command_error(status_failed,

@@ -12,6 +12,7 @@ inline nlohmann::json sample_class(std::uint64_t block_size, std::uint64_t peak_
           {"blocks_made", peak_in_use + 5},
           {"blocks_in_use", 1},
           {"peak_in_use", peak_in_use},
+          {"peak_bytes", peak_in_use * block_size},
           {"allocations", peak_in_use * 2},
           {"frees", peak_in_use * 2 - 1},
           {"slack_bytes", 7},
