@@ -17,6 +17,9 @@ constexpr std::size_t mebibyte = std::size_t{1} << 20;
 // The compiler may leave out a pair of new-expressions, but not direct calls through this pointer.
 void* (*volatile allocate)(std::size_t) = ::operator new;
 
+/// Where results go that must not be optimised away together with their allocation.
+void* volatile kept = nullptr;
+
 template <class Error, class Call>
 bool throws(Call call) {
   try {
@@ -40,12 +43,15 @@ int throws_bad_alloc() {
   REQUIRE(thrown);
   REQUIRE(count > 1'000);
   REQUIRE(throws<std::bad_alloc>([] { allocate(200 * mebibyte); }));
-  REQUIRE(throws<std::bad_alloc>([] { (void)::operator new[](200 * mebibyte); }));
-  REQUIRE(
-      throws<std::bad_alloc>([] { (void)::operator new(200 * mebibyte, std::align_val_t{4096}); }));
-  REQUIRE(::operator new(200 * mebibyte, std::nothrow) == nullptr);
-  REQUIRE(::operator new[](200 * mebibyte, std::nothrow) == nullptr);
-  REQUIRE(::operator new(200 * mebibyte, std::align_val_t{64}, std::nothrow) == nullptr);
+  REQUIRE(throws<std::bad_alloc>([] { kept = ::operator new[](200 * mebibyte); }));
+  REQUIRE(throws<std::bad_alloc>(
+      [] { kept = ::operator new(200 * mebibyte, std::align_val_t{4096}); }));
+  kept = ::operator new(200 * mebibyte, std::nothrow);
+  REQUIRE(kept == nullptr);
+  kept = ::operator new[](200 * mebibyte, std::nothrow);
+  REQUIRE(kept == nullptr);
+  kept = ::operator new(200 * mebibyte, std::align_val_t{64}, std::nothrow);
+  REQUIRE(kept == nullptr);
   while (last != nullptr) {
     void* next = nullptr;
     std::memcpy(&next, last, sizeof next);
@@ -89,7 +95,8 @@ int handler_frees() {
     if (++handler_calls == 10) std::set_new_handler(nullptr);
   });
   handler_calls = 0;
-  REQUIRE(::operator new(280 * mebibyte, std::nothrow) == nullptr);
+  kept = ::operator new(280 * mebibyte, std::nothrow);
+  REQUIRE(kept == nullptr);
   REQUIRE(handler_calls == 10);
   return 0;
 }
@@ -99,8 +106,9 @@ int handler_throws() {
   std::set_new_handler([] { throw out_of_luck(); });
   REQUIRE(throws<out_of_luck>([] { allocate(400 * mebibyte); }));
   REQUIRE(
-      throws<out_of_luck>([] { (void)::operator new[](400 * mebibyte, std::align_val_t{1024}); }));
-  REQUIRE(::operator new(400 * mebibyte, std::nothrow) == nullptr);
+      throws<out_of_luck>([] { kept = ::operator new[](400 * mebibyte, std::align_val_t{1024}); }));
+  kept = ::operator new(400 * mebibyte, std::nothrow);
+  REQUIRE(kept == nullptr);
   std::set_new_handler(nullptr);
   REQUIRE(throws<std::bad_alloc>([] { allocate(SIZE_MAX); }));
   REQUIRE(throws<std::bad_alloc>([] { allocate(static_cast<std::size_t>(PTRDIFF_MAX) + 1); }));
