@@ -1,0 +1,89 @@
+# Installs into a prefix, moves the prefix away, and builds and runs consumers against what was moved.
+# Run: cmake -DHOW=cmake|pkg-config -DBUILD=<our build> -DROOT=<checkout> -DSOURCE=<this folder>
+#        -DWORK=<scratch folder> -DCC=<C compiler> -DCXX=<C++ compiler> -DCONFIG=<build type>
+#        -DGENERATOR=<generator> [-DPKG_CONFIG=<program>] -P consume.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# step(<what> <command>...): runs it, fails loudly; the output is in `output`.
+macro(step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT code EQUAL 0)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "${what} has failed (${code}): ${command}\n${output}\n${errors}")
+  endif()
+endmacro()
+
+# runs_well(<program> <text>): it must end with 0 and print the text.
+macro(runs_well program text)
+  step("running ${program}" ${CMAKE_COMMAND} -E env ${ARGN} ${program})
+  if(NOT output STREQUAL "${text}")
+    message(FATAL_ERROR "${program} printed '${output}', not '${text}'")
+  endif()
+  message(STATUS "${program}: ${output}")
+endmacro()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK}/project)
+step("install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --config ${CONFIG})
+file(RENAME ${WORK}/first ${WORK}/moved)
+set(prefix ${WORK}/moved)
+
+# What is installed may name neither where it was built nor where it was first.
+file(GLOB_RECURSE texts ${prefix}/*.cmake ${prefix}/*.pc ${prefix}/*.h ${prefix}/*.hpp)
+if(texts STREQUAL "")
+  message(FATAL_ERROR "nothing was installed")
+endif()
+foreach(file IN LISTS texts)
+  file(READ ${file} text)
+  foreach(path ${WORK}/first ${ROOT}/ ${BUILD}/)
+    string(FIND "${text}" "${path}" at)
+    if(NOT at EQUAL -1)
+      message(FATAL_ERROR "${file} names ${path}: the prefix cannot be moved")
+    endif()
+  endforeach()
+endforeach()
+
+file(COPY ${SOURCE}/consumer.c ${SOURCE}/consumer.cpp DESTINATION ${WORK}/project)
+if(HOW STREQUAL "cmake")
+  file(COPY_FILE ${SOURCE}/project.cmake.txt ${WORK}/project/CMakeLists.txt)
+  step("configuring the consumer" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build
+    -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC}
+    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF)
+  step("building the consumer" ${CMAKE_COMMAND} --build ${WORK}/build)
+  runs_well(${WORK}/build/consumer_c "consumer: c")
+  runs_well(${WORK}/build/consumer_cpp "consumer: c++")
+else()
+  file(GLOB_RECURSE module ${prefix}/ashlar.pc)
+  if(module STREQUAL "")
+    message(FATAL_ERROR "no ashlar.pc was installed")
+  endif()
+  get_filename_component(modules ${module} DIRECTORY)
+  get_filename_component(libraries ${modules} DIRECTORY)
+  foreach(kind shared static)
+    set(how "")
+    if(kind STREQUAL "static")
+      set(how --static)
+      # Only the archive is left, so that -lashlar can mean nothing else.
+      file(GLOB shared_objects ${libraries}/libashlar.so*)
+      if(shared_objects)
+        file(REMOVE ${shared_objects})
+      endif()
+    endif()
+    step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how}
+      --cflags --libs ashlar)
+    string(FIND "${output}" "${prefix}" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "pkg-config does not point into the moved prefix: ${output}")
+    endif()
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    step("building the C consumer" ${CC} -std=c99 -pedantic-errors -Wall -Werror
+      ${WORK}/project/consumer.c -o ${WORK}/consumer_c_${kind} ${flags})
+    step("building the C++ consumer" ${CXX} -std=c++20 -pedantic-errors -Wall -Werror -pthread
+      ${WORK}/project/consumer.cpp -o ${WORK}/consumer_cpp_${kind} ${flags})
+    runs_well(${WORK}/consumer_c_${kind} "consumer: c" LD_LIBRARY_PATH=${libraries})
+    runs_well(${WORK}/consumer_cpp_${kind} "consumer: c++" LD_LIBRARY_PATH=${libraries})
+  endforeach()
+endif()
+file(REMOVE_RECURSE ${WORK})

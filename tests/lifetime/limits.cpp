@@ -1,0 +1,189 @@
+// Out of memory for real: the program limits its own address space (or data), starts itself again
+// so that the heap begins its life inside the limit, and then asks for more than there is.
+// The block lists live in the blocks themselves: a program that is out of memory has no other
+// place.
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/pattern.hpp>
+#include <tests/support/random.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/resident.hpp>
+#include <thread>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t limit = 300 * mebibyte;
+
+struct link {
+  link* next;
+  std::size_t size;
+};
+
+/// A list of blocks of `size` bytes each, every one written to at both ends.
+class hoard {
+ public:
+  /// Adds a block, or returns false and requires that the refusal is a proper one.
+  bool grow(std::size_t size) {
+    errno = 0;
+    void* block = face::allocate(size);
+    if (block == nullptr) {
+      REQUIRE(errno == ENOMEM);
+      return false;
+    }
+    std::memset(static_cast<unsigned char*>(block) + size - 1, 0x77, 1);
+    first_ = new (block) link{first_, size};
+    bytes_ += size;
+    return true;
+  }
+  /// Grows until null or until `most` bytes.
+  std::size_t fill(std::size_t size, std::size_t most = SIZE_MAX) {
+    while (bytes_ < most && grow(size)) {
+    }
+    return bytes_;
+  }
+  void drop() {
+    while (first_ != nullptr) {
+      link* const next = first_->next;
+      if (first_->size > sizeof(link)) {
+        REQUIRE(reinterpret_cast<unsigned char*>(first_)[first_->size - 1] == 0x77);
+      }
+      face::release(first_);
+      first_ = next;
+    }
+    bytes_ = 0;
+  }
+
+ private:
+  link* first_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+int exhaust() {
+  for (const std::size_t size : {std::size_t{64}, std::size_t{1'000}, std::size_t{20'000},
+                                 std::size_t{150'000}, 3 * mebibyte}) {
+    for (int round = 0; round < 2; ++round) {
+      hoard all;
+      const std::size_t reached = all.fill(size);
+      std::printf("blocks of %zu bytes: %zu MiB until null\n", size, reached / mebibyte);
+      REQUIRE(reached > 150 * mebibyte);
+      // Again and again: a refusal must not break anything, nor make a smaller request impossible
+      // once there is room.
+      for (int i = 0; i < 100; ++i) REQUIRE(face::allocate(16 * mebibyte) == nullptr);
+      REQUIRE(face::allocate_zeroed(10, 20 * mebibyte) == nullptr && errno == ENOMEM);
+      REQUIRE(face::allocate_aligned(mebibyte, 100 * mebibyte) == nullptr && errno == ENOMEM);
+      all.drop();
+      hoard again;
+      REQUIRE(again.fill(size, 100 * mebibyte) >= 100 * mebibyte);
+      again.drop();
+    }
+  }
+  return 0;
+}
+
+// 200 of 300 MiB, in small blocks of several sizes.
+int use_most() {
+  hoard all;
+  const std::size_t sizes[] = {24, 64, 100, 256, 48, 512, 1'024, 32};
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; bytes < 200 * mebibyte; ++i) {
+    REQUIRE(all.grow(sizes[i % 8]));
+    bytes += sizes[i % 8];
+  }
+  all.drop();
+  return 0;
+}
+
+// Memory that was small blocks can become large ones, and the other way round.
+int change_shape() {
+  const std::size_t sizes[] = {64, 3'000, 1'500'000, 32, 100'000, 500, 64};
+  for (const std::size_t size : sizes) {
+    hoard all;
+    const std::size_t reached = all.fill(size, 160 * mebibyte);
+    std::printf("blocks of %zu bytes: %zu MiB\n", size, reached / mebibyte);
+    REQUIRE(reached >= 160 * mebibyte);
+    all.drop();
+  }
+  return 0;
+}
+
+int failed_realloc() {
+  void* block = face::allocate(50 * mebibyte);
+  REQUIRE(block != nullptr);
+  support::fill_pattern(block, 5, 50 * mebibyte);
+  errno = 0;
+  REQUIRE(face::reallocate(block, 400 * mebibyte) == nullptr);
+  REQUIRE(errno == ENOMEM);
+  REQUIRE(support::find_damage(block, 5, 50 * mebibyte) == 50 * mebibyte);
+  face::release(block);
+
+  void* small = face::allocate(1'000);
+  REQUIRE(small != nullptr);
+  support::fill_pattern(small, 6, 1'000);
+  hoard all;
+  all.fill(200'000);
+  all.fill(2'000);
+  REQUIRE(face::reallocate(small, 20 * mebibyte) == nullptr);
+  REQUIRE(support::find_damage(small, 6, 1'000) == 1'000);
+  all.drop();
+  small = face::reallocate(small, 20 * mebibyte);
+  REQUIRE(small != nullptr);
+  REQUIRE(support::find_damage(small, 6, 1'000) == 1'000);
+  face::release(small);
+  return 0;
+}
+
+// Threads run dry together, free everything, and none is left behind.
+int threads_exhaust() {
+  constexpr int count = 4;
+  for (int round = 0; round < 3; ++round) {
+    std::thread threads[count];
+    for (int k = 0; k < count; ++k) {
+      threads[k] = std::thread([k] {
+        support::random_source random(static_cast<std::uint64_t>(k));
+        for (int i = 0; i < 3; ++i) {
+          hoard all;
+          while (all.grow(16 + random.below(random.chance(99) ? 3'000 : 400'000))) {
+          }
+          all.drop();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    hoard all;
+    // Everything is free again; a sixth must be within reach of any size, whatever threads left.
+    const std::size_t reached = all.fill(700, 50 * mebibyte);
+    std::printf("after round %d: %zu MiB\n", round, reached / mebibyte);
+    std::fflush(stdout);
+    REQUIRE(reached >= 50 * mebibyte);
+    all.drop();
+  }
+  return 0;
+}
+
+constexpr support::mode modes[] = {{"exhaust", exhaust},
+                                   {"use_most", use_most},
+                                   {"change_shape", change_shape},
+                                   {"failed_realloc", failed_realloc},
+                                   {"threads_exhaust", threads_exhaust}};
+
+}  // namespace
+
+// limits MODE address_space|data
+int main(int argument_count, char** arguments) {
+  if (argument_count == 3) {
+    const int resource = std::strcmp(arguments[2], "data") == 0 ? RLIMIT_DATA : RLIMIT_AS;
+    const rlimit small = {limit, limit};
+    REQUIRE(::setrlimit(static_cast<__rlimit_resource_t>(resource), &small) == 0);
+    char* const again[] = {arguments[0], arguments[1], nullptr};
+    ::execv("/proc/self/exe", again);
+    REQUIRE(!"execv has failed");
+  }
+  return support::run_mode(modes, argument_count, arguments);
+}

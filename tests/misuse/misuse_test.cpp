@@ -1,0 +1,126 @@
+// Runs every misuse of misuse.cpp, on both faces: each must end by SIGABRT with a line on standard
+// error that holds "ashlar:", the name of the call and the address. Ending well is a failure.
+#include <cctype>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <tests/support/process.hpp>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+struct misuse {
+  const char* mode;
+  const char* call;  ///< what the line must name, as a part of the call's name on either face
+};
+
+constexpr misuse misuses[] = {
+    {"free_stack", "free"},
+    {"free_static", "free"},
+    {"free_wild", "free"},
+    {"free_low", "free"},
+    {"free_noncanonical", "free"},
+    {"free_interior", "free"},
+    {"free_interior_push_out", "free"},
+    {"free_misaligned", "free"},
+    {"free_interior_in_thread", "free"},
+    {"double_free", "free"},
+    {"double_free_after_others", "free"},
+    {"double_free_push_out", "free"},
+    {"double_free_after_trim", "free"},
+    {"double_free_in_two_threads", "free"},
+    {"double_free_large", "free"},
+    {"double_free_huge", "free"},
+    {"free_interior_large", "free"},
+    {"free_interior_large_unit", "free"},
+    {"free_interior_huge", "free"},
+    {"realloc_static", "realloc"},
+    {"realloc_wild", "realloc"},
+    {"realloc_interior", "realloc"},
+    {"realloc_freed", "realloc"},
+    {"realloc_freed_large", "realloc"},
+    {"usable_size_static", "usable_size"},
+    {"usable_size_wild", "usable_size"},
+    {"usable_size_stack", "usable_size"},
+};
+
+struct face {
+  const char* name;
+  const char* program;
+  const char* preload;  ///< null: none
+};
+
+constexpr face faces[] = {
+    {"c", MISUSE_C_FACE, nullptr},
+#ifdef MISUSE_DROP_IN
+    {"drop_in", MISUSE_DROP_IN, MISUSE_LIBRARY},
+#endif
+};
+
+support::outcome run(const face& f, const char* mode) {
+  std::vector<std::string> environment;
+  if (f.preload != nullptr) environment.push_back(std::string("LD_PRELOAD=") + f.preload);
+  return support::run({f.program, mode}, environment, 60);
+}
+
+/// The address that the program announced, as 0x and digits; empty when it did not get that far.
+std::string announced(const std::string& out) {
+  const std::string label = "misused: ";
+  const std::size_t at = out.find(label);
+  if (at == std::string::npos) return {};
+  return out.substr(at + label.size(), out.find('\n', at) - at - label.size());
+}
+
+/// True when one line of `text` holds all of it; the address as a whole number.
+bool has_line(const std::string& text, const std::string& call, const std::string& address) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) return false;
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    const std::size_t prefix = line.find("ashlar:");
+    const std::size_t place = line.find(address);
+    if (prefix == std::string::npos || place == std::string::npos) continue;
+    const char behind = place + address.size() < line.size() ? line[place + address.size()] : ' ';
+    if (std::isxdigit(static_cast<unsigned char>(behind)) != 0) continue;
+    if (line.find(call, prefix) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class Misuse : public testing::TestWithParam<std::tuple<face, misuse>> {};
+
+TEST_P(Misuse, EndsWithAMessageAndAbort) {
+  const auto& [f, m] = GetParam();
+  const support::outcome result = run(f, m.mode);
+  const std::string address = announced(result.out);
+  ASSERT_NE(address, "") << "the program did not get as far as its misuse: " << result.err;
+  EXPECT_FALSE(result.exited) << "the program went on and ended with " << result.code;
+  EXPECT_EQ(result.code, SIGABRT) << result.err;
+  EXPECT_TRUE(has_line(result.err, m.call, address))
+      << "no line with ashlar:, " << m.call << " and " << address << " in: " << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFace, Misuse,
+                         testing::Combine(testing::ValuesIn(faces), testing::ValuesIn(misuses)),
+                         [](const auto& tested) {
+                           return std::string(std::get<1>(tested.param).mode) + "_" +
+                                  std::get<0>(tested.param).name;
+                         });
+
+class CorrectUse : public testing::TestWithParam<face> {};
+
+TEST_P(CorrectUse, EndsWell) {
+  const support::outcome result = run(GetParam(), "none");
+  EXPECT_TRUE(result.exited);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFace, CorrectUse, testing::ValuesIn(faces),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace

@@ -1,0 +1,197 @@
+// model/model.hpp: random requests, blocks that know their own pattern, and the equations that the
+// statistics must satisfy. Both model programs (one thread, several threads) use it.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <tests/support/pattern.hpp>
+#include <tests/support/random.hpp>
+#include <tests/support/sanitizers.hpp>
+
+#include <ashlar/ashlar.h>
+
+namespace model {
+
+/// What the heap did wrong. Programs stop at the first one: what follows a broken heap is noise.
+struct broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void require(bool holds, const std::string& what) {
+  if (!holds) throw broken(what);
+}
+
+/// The number in the environment variable `name`, or `otherwise`.
+inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);
+}
+
+/// Operations of one run: `full` in an optimised build, a share of it where checks cost time.
+inline std::uint64_t operations(std::uint64_t full) {
+  const std::uint64_t fewer = support::sanitized ? full / 12 : support::optimized ? full : full / 3;
+  return number_from_environment("ASHLAR_OPERATIONS", fewer);
+}
+
+inline std::uint64_t seed() {
+  return number_from_environment("ASHLAR_SEED", 20'260'701);
+}
+
+/// A size as programs ask for them: mostly small, often at an edge, rarely huge.
+inline std::size_t random_size(support::random_source& random) {
+  const std::size_t kind = random.below(1000);
+  if (kind < 500) return random.below(257);
+  if (kind < 700) return random.below(4097);
+  if (kind < 900) {  // a power of two from 1 to 1 MiB, and its neighbours
+    const std::size_t power = std::size_t{1} << random.below(kind < 897 ? 15 : 21);
+    return power - 1 + random.below(3);
+  }
+  if (kind < 930) return 32 * 1024 - 17 + random.below(35);
+  if (kind < 970) return 4096 + random.below(60 * 1024);
+  if (kind < 999 || random.chance(50)) return random.below(kind < 990 ? 16 * 1024 : 256 * 1024);
+  return random.below(6 * 1024 * 1024);
+}
+
+/// A power of two from 1 to 2 MiB; large ones are rare.
+inline std::size_t random_alignment(support::random_source& random) {
+  return std::size_t{1} << (random.chance(90) ? random.below(13) : random.below(22));
+}
+
+/// One block in use, as the model sees it.
+struct block {
+  void* address = nullptr;
+  std::size_t size = 0;    ///< what was asked for
+  std::size_t usable = 0;  ///< what the heap said may be used; all of it carries the pattern
+  std::size_t alignment = 16;
+  std::uint64_t key = 0;
+};
+
+inline std::string describe(const block& b) {
+  char text[160];
+  std::snprintf(text, sizeof text, "block %p, size %zu, usable %zu, alignment %zu, key %llu",
+                b.address, b.size, b.usable, b.alignment, static_cast<unsigned long long>(b.key));
+  return text;
+}
+
+/// Takes a fresh block under the model's eyes: address, alignment, usable size; then fills it.
+inline block adopt(void* address, std::size_t size, std::size_t alignment, std::uint64_t key) {
+  block b{address, size, 0, alignment, key};
+  require(address != nullptr,
+          "null for size " + std::to_string(size) + ", errno " + std::to_string(errno));
+  b.usable = xusable_size(address);
+  require(b.usable >= size, "usable size is smaller than what was asked for: " + describe(b));
+  require(reinterpret_cast<std::uintptr_t>(address) % (alignment < 16 ? 16 : alignment) == 0,
+          "misaligned: " + describe(b));
+  support::fill_pattern(address, key, b.usable);
+  return b;
+}
+
+/// Requires that every usable byte is as the owner left it.
+inline void audit(const block& b) {
+  const std::size_t damage = support::find_damage(b.address, b.key, b.usable);
+  require(damage == b.usable,
+          "byte " + std::to_string(damage) + " is not what its owner wrote: " + describe(b));
+}
+
+/// A new block by malloc, calloc or aligned_alloc.
+inline block allocate(support::random_source& random, std::uint64_t key) {
+  const std::size_t size = random_size(random);
+  const std::size_t kind = random.below(10);
+  if (kind < 6) return adopt(xmalloc(size), size, 16, key);
+  if (kind < 8) {
+    const std::size_t count = 1 + random.below(8);
+    void* address = xcalloc(count, size / count);
+    const std::size_t zeroed = size / count * count;
+    require(address != nullptr, "calloc gave null for size " + std::to_string(zeroed));
+    const std::size_t dirty = support::find_nonzero(address, zeroed);
+    require(dirty == zeroed, "calloc: byte " + std::to_string(dirty) + " of " +
+                                 std::to_string(zeroed) + " is not zero");
+    return adopt(address, zeroed, 16, key);
+  }
+  const std::size_t alignment = random_alignment(random);
+  return adopt(xaligned_alloc(alignment, size), size, alignment, key);
+}
+
+/// The block with another size; the bytes that both sizes have must have survived.
+inline block reallocate(support::random_source& random, const block& old) {
+  std::size_t size = random.chance(50) ? random_size(random) : old.size + random.below(64);
+  if (size == 0) size = 1;  // size 0 frees: the caller's business
+  void* address = xrealloc(old.address, size);
+  require(address != nullptr, "realloc gave null for size " + std::to_string(size));
+  const std::size_t kept = old.size < size ? old.size : size;
+  const std::size_t damage = support::find_damage(address, old.key, kept);
+  require(damage == kept, "realloc to " + std::to_string(size) + " lost byte " +
+                              std::to_string(damage) + " of a " + describe(old));
+  return adopt(address, size, 16, old.key);
+}
+
+/// The equations inside one line of the statistics. They hold at any time, whoever else runs.
+inline void audit_class(const ashlar_class_stats& s) {
+  const std::string name = "class " + std::to_string(s.block_size) + ": ";
+  require(s.allocations - s.frees == s.blocks_in_use,
+          name + std::to_string(s.allocations) + " allocations - " + std::to_string(s.frees) +
+              " frees != " + std::to_string(s.blocks_in_use) + " blocks in use");
+  require(s.blocks_in_use <= s.peak_in_use, name + "more in use than at the peak");
+  require(s.block_size == 0 || s.blocks_in_use <= s.blocks_made, name + "more in use than made");
+  require(s.block_size == 0 || s.blocks_in_use * s.block_size <= s.committed_bytes,
+          name + "blocks in use exceed the committed bytes");
+  require(s.block_size == 0 || s.slack_bytes <= s.blocks_in_use * s.block_size,
+          name + "more slack than bytes in use");
+  require(s.slabs == 0 || s.committed_bytes != 0 || s.blocks_in_use == 0,
+          name + "blocks in use in slabs without memory");
+}
+
+struct figures {
+  std::uint64_t blocks = 0, bytes = 0;
+};
+
+/// Takes the statistics and checks every line; `alone` also checks the lines against the totals,
+/// which is only promised while no other thread allocates. Returns what is in use.
+inline figures audit_stats(bool alone) {
+  static thread_local ashlar_stats stats;
+  ashlar_stats_get(&stats);
+  require(stats.class_count > 0 && stats.class_count <= ASHLAR_MAX_CLASSES, "class_count");
+  std::uint64_t allocations = stats.large.allocations, frees = stats.large.frees;
+  std::uint64_t blocks = stats.large.blocks_in_use, slack = stats.large.slack_bytes;
+  std::uint64_t committed = stats.large.committed_bytes, class_bytes = 0;
+  require(stats.large.block_size == 0, "large blocks have no common size");
+  audit_class(stats.large);
+  std::uint64_t previous = 0;
+  for (std::uint32_t c = 0; c < stats.class_count; ++c) {
+    const ashlar_class_stats& s = stats.classes[c];
+    audit_class(s);
+    if (s.block_size == 0) continue;  // a class that was never used may be left empty
+    require(s.block_size > previous, "class sizes do not grow");
+    previous = s.block_size;
+    allocations += s.allocations;
+    frees += s.frees;
+    blocks += s.blocks_in_use;
+    slack += s.slack_bytes;
+    committed += s.committed_bytes;
+    class_bytes += s.blocks_in_use * s.block_size;
+  }
+  const ashlar_total_stats& t = stats.total;
+  if (alone) {
+    require(t.allocations == allocations, "total allocations are not the sum of the lines");
+    require(t.frees == frees, "total frees are not the sum of the lines");
+    require(t.slack_bytes == slack, "total slack is not the sum of the lines");
+    require(class_bytes <= t.bytes_in_use, "total bytes in use are less than the classes' sum");
+    require(stats.large.blocks_in_use != 0 || class_bytes == t.bytes_in_use,
+            "no large block, but bytes in use outside the classes");
+    require(stats.large.blocks_in_use == 0 || class_bytes < t.bytes_in_use,
+            "large blocks without bytes");
+    require(t.bytes_in_use <= t.peak_bytes_in_use, "bytes in use exceed their peak");
+    require(committed <= t.committed_bytes, "total committed is less than the lines' sum");
+    require(t.bytes_in_use <= t.committed_bytes, "more bytes in use than committed");
+    require(t.committed_bytes <= t.peak_committed_bytes, "committed exceeds its peak");
+    require(t.committed_bytes <= t.reserved_bytes, "committed exceeds reserved");
+    require(t.threads >= 1, "the calling thread has no cache");
+  }
+  return {blocks, t.bytes_in_use};
+}
+
+}  // namespace model
