@@ -9,6 +9,12 @@
 #include <new>
 
 #include <ashlar/adapt/c_rules.hpp>
+#include <ashlar/adapt/cxx_runtime.hpp>
+
+// What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
+__asm__(
+    ".weak __gxx_personality_v0, __cxa_begin_catch, __cxa_end_catch, _Unwind_Resume, "
+    "_ZSt9terminatev");
 
 using namespace ashlar;
 
@@ -21,8 +27,8 @@ namespace {
 template <class Attempt>
 ASHLAR_COLD void* retry(Attempt attempt) {
   for (;;) {
-    std::new_handler handler = std::get_new_handler();
-    if (handler == nullptr) throw std::bad_alloc();
+    const cxx_runtime::new_handler handler = cxx_runtime::installed_new_handler();
+    if (handler == nullptr) cxx_runtime::throw_bad_alloc("operator new");
     handler();
     if (void* block = attempt(); block != nullptr) return block;
   }

@@ -97,6 +97,29 @@ class central {
   /// lowest it has been since.
   void settle_unused(pages& page_heap) noexcept { settle(page_heap, 0); }
 
+  /// Effects: ends in a fault naming `call` when no block of this class starts at `block`, or when it
+  /// is in its slab. A block that waits in a cache or the stash is not told from one in use.
+  void expect_in_use(pages& page_heap, void* block, const char* call) noexcept {
+    misuse bad{fault_kind::not_in_use, block};
+    {
+      const std::lock_guard guard(mutex_);
+      char* base = nullptr;
+      const run* r = page_heap.slab_of(block, class_, base);
+      if (r != nullptr) {
+        const slab_shape& shape = slab_shapes[class_];
+        const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - base);
+        const std::uint32_t index = shape.index_of(offset);
+        if (index * std::size_t{shape.block_size} != offset || index >= shape.blocks)
+          bad.kind = fault_kind::interior_pointer;
+        else if (is_free(*r, index))
+          bad.kind = fault_kind::double_free;
+        else
+          bad.address = nullptr;
+      }
+    }
+    report(bad, call);
+  }
+
   /// Returns: blocks in the stash, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t stashed() const noexcept {
     return stashed_.load(std::memory_order_relaxed);

@@ -165,7 +165,10 @@ class heap {
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
       const std::size_t have = block_size_of(c);
-      return size <= have && (size > have / 2 || class_of_size(size) == c) ? have : 0;
+      if (size <= have && (size > have / 2 || class_of_size(size) == c)) return have;
+      // It moves, so its bytes are about to be read for the last time: is it a block at all?
+      centrals_[c].expect_in_use(pages_, block, call);
+      return 0;
     }
     detail::run* r = pages_.large_at(block);
     if (r == nullptr) fail(block, call);

@@ -42,13 +42,18 @@ class grown_table {
     const std::size_t all = align_up(capacity * sizeof(T), page_size);
     const std::size_t step = align_up(std::max(committed_ / 4, 4 * page_size), page_size);
     const std::size_t next = std::min(all, std::max(wanted, committed_ + step));
-    if (!space.commit(reinterpret_cast<char*>(entries_) + committed_, next - committed_))
-      return false;
-    committed_ = next;
-    return true;
+    return commit_to(space, next) || commit_to(space, wanted);
   }
 
  private:
+  template <address_space Space>
+  [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
+    if (!space.commit(reinterpret_cast<char*>(entries_) + committed_, end - committed_))
+      return false;
+    committed_ = end;
+    return true;
+  }
+
   T* entries_ = nullptr;
   std::size_t committed_ = 0;
 };

@@ -47,6 +47,10 @@ inline std::size_t take_blocks(run& slab, char* base, void** out, std::size_t co
   return taken;
 }
 
+[[nodiscard]] inline bool is_free(const run& slab, std::uint32_t index) noexcept {
+  return ((slab.free_bits[index / 64] >> (index % 64)) & 1) != 0;
+}
+
 /// Effects: marks a block free. Returns: false, with nothing changed, when it is free already.
 [[nodiscard]] inline bool put_block(run& slab, std::uint32_t index) noexcept {
   std::uint64_t& word = slab.free_bits[index / 64];
