@@ -16,7 +16,7 @@ class exact_counts {
  public:
   void allocated(std::uint64_t slack) noexcept {
     allocations_.fetch_add(1, std::memory_order_relaxed);
-    slack_.fetch_add(slack, std::memory_order_relaxed);
+    slack_.fetch_add(static_cast<std::int64_t>(slack), std::memory_order_relaxed);
     // Signed: a free may be counted before the allocation that another thread is still counting.
     const std::int64_t now = in_use_.fetch_add(1, std::memory_order_relaxed) + 1;
     std::int64_t peak = peak_.load(std::memory_order_relaxed);
@@ -26,10 +26,11 @@ class exact_counts {
   void freed(std::uint64_t slack) noexcept {
     in_use_.fetch_sub(1, std::memory_order_relaxed);
     frees_.fetch_add(1, std::memory_order_relaxed);
-    slack_.fetch_sub(slack, std::memory_order_relaxed);
+    slack_.fetch_sub(static_cast<std::int64_t>(slack), std::memory_order_relaxed);
   }
   void resized(std::uint64_t slack_before, std::uint64_t slack_after) noexcept {
-    slack_.fetch_add(slack_after - slack_before, std::memory_order_relaxed);
+    slack_.fetch_add(static_cast<std::int64_t>(slack_after - slack_before),
+                     std::memory_order_relaxed);
   }
   /// Effects: counts blocks that were in use before counting began.
   void begin_with(std::uint64_t in_use) noexcept {
@@ -45,15 +46,15 @@ class exact_counts {
     return frees_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t peak() const noexcept {
-    return peak_.load(std::memory_order_relaxed);
+    return static_cast<std::uint64_t>(peak_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] std::uint64_t slack() const noexcept {
-    return slack_.load(std::memory_order_relaxed);
+    return static_cast<std::uint64_t>(slack_.load(std::memory_order_relaxed));
   }
 
  private:
-  std::atomic<std::uint64_t> allocations_{0}, frees_{0}, slack_{0};
-  std::atomic<std::int64_t> in_use_{0}, peak_{0};
+  std::atomic<std::uint64_t> allocations_{0}, frees_{0};
+  std::atomic<std::int64_t> in_use_{0}, peak_{0}, slack_{0};
 };
 
 }  // namespace ashlar::detail

@@ -27,6 +27,7 @@
 #include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
+#include <ashlar/heap/unlock_guard.hpp>
 
 namespace ashlar::detail {
 
@@ -122,8 +123,8 @@ class page_heap {
   /// when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, growth g) noexcept {
     const slab_shape& shape = slab_shapes[c];
-    std::unique_lock guard(mutex_);
-    run* r = take(guard, shape.pages, 1, g);
+    const std::lock_guard guard(mutex_);
+    run* r = take(shape.pages, 1, g);
     if (r == nullptr) return nullptr;
     page_range& range = ranges_[r->range];
     r->free_bits = range.new_bits(space_, shape.words);
@@ -154,8 +155,8 @@ class page_heap {
   /// Returns: a run of `pages` whose address is a multiple of `align_pages` pages, or null.
   /// Requires: pages > 0; align_pages is a power of two.
   [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
-    std::unique_lock guard(mutex_);
-    run* r = take(guard, pages, align_pages, g);
+    const std::lock_guard guard(mutex_);
+    run* r = take(pages, align_pages, g);
     if (r == nullptr) return nullptr;
     r->kind = run_kind::large;
     ranges_[r->range].note_ends(*r);
@@ -169,7 +170,7 @@ class page_heap {
   /// Effects: takes back the large block that starts at `address`. Returns: its bytes, or 0 when no
   /// large block starts there, and then changes nothing.
   [[nodiscard]] std::size_t delete_large(void* address) noexcept {
-    std::unique_lock guard(mutex_);
+    const std::lock_guard guard(mutex_);
     run* r = large_at_locked(address);
     if (r == nullptr) return 0;
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
@@ -177,7 +178,7 @@ class page_heap {
     --stats_.large_runs;
     stats_.large_pages -= r->pages;
     if (r->moved)
-      heal(guard, r);
+      heal(r);
     else
       give(r);
     return bytes;
@@ -322,8 +323,7 @@ class page_heap {
   }
 
   /// Returns: a run in use of no kind yet; null when out of memory. May open the lock meanwhile.
-  [[nodiscard]] run* take(std::unique_lock<Mutex>& guard, std::size_t pages,
-                          std::size_t align_pages, growth g) noexcept {
+  [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     // An aligned run is a longer one with its ends cut off.
     if (pages > UINT32_MAX || align_pages > UINT32_MAX) return nullptr;
     const std::size_t length = pages + align_pages - 1;
@@ -331,9 +331,10 @@ class page_heap {
     run* r = take_once(pages, align_pages, length, g);
     if (r == nullptr && g == growth::allowed) {
       // Purged runs merge with clean neighbours, and the system may need the memory to say yes.
-      guard.unlock();
-      purge_all();
-      guard.lock();
+      {
+        const unlock_guard open(mutex_);
+        purge_all();
+      }
       r = take_once(pages, align_pages, length, g);
     }
     if (r == nullptr) return nullptr;
@@ -466,12 +467,14 @@ class page_heap {
 
   /// Effects: a large block whose pages were remapped gets a fresh mapping, so that mappings do not
   /// multiply with every realloc. The lock is open meanwhile.
-  void heal(std::unique_lock<Mutex>& guard, run* r) noexcept {
+  void heal(run* r) noexcept {
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
     r->kind = run_kind::purging;
-    guard.unlock();
-    const bool fresh = space_.renew(address_of(*r), bytes);
-    guard.lock();
+    bool fresh = false;
+    {
+      const unlock_guard open(mutex_);
+      fresh = space_.renew(address_of(*r), bytes);
+    }
     // Refused: the addresses may be mapped or not, so nobody may ever be given them.
     if (!fresh) return;
     stats_.given_back_bytes += bytes;
@@ -523,7 +526,7 @@ class page_heap {
   std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes) noexcept {
     std::size_t bytes_purged = 0;
     const std::lock_guard one_at_a_time(purge_mutex_);
-    std::unique_lock guard(mutex_);
+    const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
     dirty_.for_each([&](run* r) {
@@ -542,9 +545,11 @@ class page_heap {
       run* const r = taken;
       taken = r->next;
       const std::size_t bytes = std::size_t{r->pages} << page_shift;
-      guard.unlock();
-      const bool gone = space_.purge(address_of(*r), bytes);
-      guard.lock();
+      bool gone = false;
+      {
+        const unlock_guard open(mutex_);
+        gone = space_.purge(address_of(*r), bytes);
+      }
       used_pages_ -= r->pages;
       if (gone) {
         bytes_purged += bytes;
