@@ -60,7 +60,7 @@ void compare(const char* what, std::size_t before, std::size_t full, std::size_t
 
 int after_trim() {
   const std::size_t before = start_of_measurement();
-  for (const std::size_t size : {32, 100, 1'000, 10'000, 60'000, 1'000'000}) {
+  for (const std::size_t size : {32u, 100u, 1'000u, 10'000u, 60'000u, 1'000'000u}) {
     const std::size_t count = load_up(size);
     const std::size_t full = support::resident_bytes();
     shuffle(count);

@@ -127,8 +127,7 @@ int main(int argument_count, char** arguments) {
     const rlimit small = {300 * mebibyte, 300 * mebibyte};
     REQUIRE(::setrlimit(RLIMIT_AS, &small) == 0);
     char* const again[] = {arguments[0], arguments[1], nullptr};
-    ::execv("/proc/self/exe", again);
-    REQUIRE(!"execv has failed");
+    REQUIRE(::execv("/proc/self/exe", again) == 0);  // comes back only when it has failed
   }
   return support::run_mode(modes, argument_count, arguments);
 }
