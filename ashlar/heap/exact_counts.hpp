@@ -45,7 +45,7 @@ class exact_counts {
     return frees_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t peak() const noexcept {
-    return peak_.load(std::memory_order_relaxed);
+    return static_cast<std::uint64_t>(peak_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] std::uint64_t slack() const noexcept {
     return slack_.load(std::memory_order_relaxed);
