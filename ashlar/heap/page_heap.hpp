@@ -354,7 +354,10 @@ class page_heap {
     }
     if (g == growth::refused) return nullptr;
     run* r = ranges_.take_fresh(length);
-    return r == nullptr ? nullptr : carve(r, clean_, pages, align_pages, true);
+    if (r == nullptr) return nullptr;
+    // With clean pages before them they are one run, or a rest of these would stand beside those.
+    r = merge(r, clean_, run_kind::clean, [](const run*) {});
+    return carve(r, clean_, pages, align_pages, true);
   }
 
   /// Effects: cuts `pages` at an aligned address out of `r`; the rest goes to `bins`, of whose kind

@@ -1,0 +1,204 @@
+// The C face: what the C standard and POSIX say of each function.
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/ashlar.h>
+
+namespace {
+
+// Sizes that a compiler must not reason about.
+volatile std::size_t too_much = SIZE_MAX;
+
+TEST(XMalloc, ZeroBytesAreABlockOfTheirOwn) {
+  std::set<void*> blocks;
+  for (int i = 0; i < 1000; ++i) {
+    void* block = xmalloc(0);
+    ASSERT_NE(block, nullptr);
+    EXPECT_TRUE(blocks.insert(block).second);
+  }
+  for (void* block : blocks) xfree(block);
+}
+
+TEST(XMalloc, AlignsForAnyObjectAndHoldsWhatWasAsked) {
+  for (std::size_t size = 1; size < 200'000; size += size / 7 + 1) {
+    void* block = xmalloc(size);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t), 0u);
+    EXPECT_GE(xusable_size(block), size);
+    std::memset(block, 0x5a, xusable_size(block));
+    xfree(block);
+  }
+}
+
+TEST(XMalloc, TooMuchIsNullAndEnomem) {
+  for (const std::size_t size :
+       {too_much + 0, too_much - 4096, too_much / 2 + 1, too_much / 2, too_much / 4096}) {
+    errno = 0;
+    EXPECT_EQ(xmalloc(size), nullptr) << size;
+    EXPECT_EQ(errno, ENOMEM) << size;
+  }
+}
+
+TEST(XMalloc, SuccessKeepsErrno) {
+  errno = 1234;
+  for (std::size_t size = 0; size < 3'000'000; size = size * 2 + 1) xfree(xmalloc(size));
+  EXPECT_EQ(errno, 1234);
+}
+
+TEST(XFree, KeepsErrnoAndTakesNull) {
+  std::vector<void*> blocks;
+  for (int i = 0; i < 5000; ++i) blocks.push_back(xmalloc(i % 50 == 0 ? 60'000 : 300));
+  errno = 1234;
+  xfree(nullptr);
+  for (void* block : blocks) xfree(block);
+  EXPECT_EQ(errno, 1234);
+}
+
+TEST(XCalloc, IsZeroAlsoWhereOldBytesWere) {
+  for (const std::size_t size : {1u, 30u, 1000u, 32'000u, 50'000u, 2'000'000u}) {
+    for (int round = 0; round < 3; ++round) {
+      auto* p = static_cast<unsigned char*>(xcalloc(size, 1));
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(std::all_of(p, p + size, [](unsigned char c) { return c == 0; })) << size;
+      std::memset(p, 0xff, size);
+      xfree(p);
+    }
+  }
+}
+
+TEST(XCalloc, ZeroCountsAndOverflow) {
+  void* a = xcalloc(0, 100);
+  void* b = xcalloc(100, 0);
+  EXPECT_NE(a, nullptr);
+  EXPECT_NE(b, nullptr);
+  EXPECT_NE(a, b);
+  xfree(a);
+  xfree(b);
+  for (const auto& [count, size] : {std::pair{too_much + 0, std::size_t{2}},
+                                    {too_much / 2 + 1, std::size_t{2}},
+                                    {std::size_t{1} << 32, std::size_t{1} << 32},
+                                    {too_much / 2, std::size_t{2}}}) {
+    errno = 0;
+    EXPECT_EQ(xcalloc(count, size), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+  }
+}
+
+TEST(XRealloc, FollowsTheRulesOfNullAndZero) {
+  auto* p = static_cast<char*>(xrealloc(nullptr, 100));
+  ASSERT_NE(p, nullptr);
+  EXPECT_GE(xusable_size(p), 100u);
+  ashlar_stats before, after;
+  ashlar_stats_get(&before);
+  errno = 1234;
+  EXPECT_EQ(xrealloc(p, 0), nullptr);
+  EXPECT_EQ(errno, 1234) << "a block that was freed is no failure";
+  ashlar_stats_get(&after);
+  EXPECT_EQ(after.total.bytes_in_use + 112, before.total.bytes_in_use);
+  void* q = xrealloc(nullptr, 0);
+  EXPECT_NE(q, nullptr);
+  xfree(q);
+}
+
+TEST(XRealloc, KeepsContentsAndTheOldBlockOnFailure) {
+  auto* p = static_cast<char*>(xmalloc(10));
+  std::memcpy(p, "123456789", 10);
+  for (const std::size_t size : {20u, 40'000u, 1'000'000u, 50'000u, 100u, 10u}) {
+    p = static_cast<char*>(xrealloc(p, size));
+    ASSERT_NE(p, nullptr);
+    ASSERT_EQ(std::memcmp(p, "123456789", 10), 0) << size;
+  }
+  errno = 0;
+  EXPECT_EQ(xrealloc(p, too_much), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  errno = 0;
+  EXPECT_EQ(xrealloc(p, too_much / 2), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(std::memcmp(p, "123456789", 10), 0);
+  xfree(p);
+}
+
+TEST(XRealloc, StaysInPlaceWhereTheClassAllows) {
+  void* p = xmalloc(100);  // a block of 112
+  EXPECT_EQ(xrealloc(p, 112), p);
+  EXPECT_EQ(xrealloc(p, 97), p);
+  EXPECT_EQ(xrealloc(p, 60), p) << "more than half is used";
+  void* small = xrealloc(p, 20);
+  EXPECT_NE(small, p) << "would waste most of it";
+  xfree(small);
+}
+
+TEST(XAlignedAlloc, AlignsOrSaysWhyNot) {
+  for (std::size_t alignment = 1; alignment <= 4 << 20; alignment *= 2) {
+    for (const std::size_t size : {0u, 1u, 100u, 4096u, 40'000u}) {
+      void* block = xaligned_alloc(alignment, size);
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
+      EXPECT_GE(xusable_size(block), size);
+      std::memset(block, 1, size);
+      xfree(block);
+    }
+  }
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, SIZE_MAX}) {
+    errno = 0;
+    EXPECT_EQ(xaligned_alloc(alignment, 100), nullptr);
+    EXPECT_EQ(errno, EINVAL) << alignment;
+  }
+  errno = 0;
+  EXPECT_EQ(xaligned_alloc(64, too_much), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  errno = 0;
+  EXPECT_EQ(xaligned_alloc(std::size_t{1} << 62, 1), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+TEST(XUsableSize, OfNullIsZero) {
+  EXPECT_EQ(xusable_size(nullptr), 0u);
+}
+
+TEST(XAlloc, ClassicLifetimeCallsEndNothing) {
+  xalloc_init();
+  void* block = xmalloc(40);
+  xalloc_destroy();
+  std::memset(block, 1, 40);
+  xfree(block);
+  xfree(xmalloc(40));
+}
+
+TEST(AshlarTrim, GivesBackWhatIsFree) {
+  constexpr std::size_t size = 8 << 20;
+  void* block = xmalloc(size);
+  std::memset(block, 1, size);
+  xfree(block);
+  EXPECT_GE(ashlar_trim(), size);
+  EXPECT_EQ(ashlar_trim(), 0u);
+}
+
+TEST(CApiDeathTest, MisuseNamesTheCall) {
+  int local = 0;
+  void* volatile foreign = &local;
+  EXPECT_DEATH(xfree(foreign),
+               "ashlar: xfree\\(0x[0-9a-f]+\\): the address was not allocated here");
+  EXPECT_DEATH(xfree(xrealloc(foreign, 10)), "ashlar: xrealloc\\(0x[0-9a-f]+\\): ");
+  EXPECT_DEATH(static_cast<void>(xusable_size(foreign)), "ashlar: xusable_size\\(0x[0-9a-f]+\\): ");
+  void* large = xmalloc(100'000);
+  void* volatile freed = large;
+  xfree(large);
+  EXPECT_DEATH(xfree(freed), "ashlar: xfree\\(0x[0-9a-f]+\\): no block is in use");
+  void* volatile small = xmalloc(40);
+  const auto free_twice = [&] {
+    xfree(small);
+    xfree(small);
+    ashlar_trim();
+  };
+  EXPECT_DEATH(free_twice(), "the block is free already");
+  xfree(small);
+}
+
+}  // namespace

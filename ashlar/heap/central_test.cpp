@@ -1,0 +1,457 @@
+// One class's central on a page heap of its own.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <tests/support/test_space.hpp>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/heap/central.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using test::test_space;
+using central_type = central<test_space, std::mutex>;
+
+struct fixture {
+  fixture(class_index of_class, std::size_t stash_capacity)
+      : size_class(of_class), stash(stash_capacity + 1) {
+    EXPECT_TRUE(heap->start());
+    one.place(of_class, stash.data(), stash_capacity);
+  }
+
+  /// Returns: the blocks in the order in which a cache would hand them out.
+  std::vector<void*> take(std::size_t count, growth g = growth::allowed) {
+    std::vector<void*> out(count);
+    const std::size_t got = one.take(*heap, out.data() + count, count, g);
+    std::reverse(out.begin(), out.end());
+    out.resize(got);
+    return out;
+  }
+  void give(const std::vector<void*>& blocks) {
+    if (blocks.empty()) return;
+    one.give(*heap, blocks.data(), blocks.size(), "free");
+  }
+  /// The invariant of central.hpp, with what the test holds as the blocks that are out.
+  void audit(std::uint64_t held) {
+    const class_counts n = one.counts();
+    EXPECT_EQ(n.taken - n.given, held);
+    EXPECT_EQ(one.audit(*heap) + held, n.made);
+    EXPECT_EQ(n.made, n.slabs * slab_shapes[size_class].blocks);
+    EXPECT_GE(n.held_peak, held);
+    EXPECT_GE(n.made_peak, n.made);
+    heap->audit();
+  }
+  [[nodiscard]] run* slab_of(const void* block) {
+    char* begin = nullptr;
+    return heap->slab_of(block, size_class, begin);
+  }
+  [[nodiscard]] std::size_t blocks_of_a_slab() const { return slab_shapes[size_class].blocks; }
+
+  class_index size_class;
+  test_space space;
+  std::unique_ptr<page_heap<test_space, std::mutex>> heap =
+      std::make_unique<page_heap<test_space, std::mutex>>(space);
+  std::vector<void*> stash;
+  central_type one;
+};
+
+TEST(Central, ServesAscendingAddressesFromOneSlab) {
+  fixture f(6, 100);
+  const std::vector<void*> blocks = f.take(50);
+  ASSERT_EQ(blocks.size(), 50u);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(blocks[i], static_cast<char*>(blocks[0]) + i * block_sizes[6]);
+  EXPECT_EQ(f.one.counts().slabs, 1u);
+  f.audit(50);
+}
+
+TEST(Central, BatchesLeaveTheStashAsTheyCame) {
+  fixture f(6, 100);
+  std::vector<void*> blocks = f.take(90);
+  std::mt19937_64 random(1);
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  const std::vector<void*> first(blocks.begin(), blocks.begin() + 30);
+  const std::vector<void*> second(blocks.begin() + 30, blocks.begin() + 60);
+  f.give(first);
+  f.give(second);
+  f.audit(30);
+  std::vector<void*> out(30);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
+  EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
+  EXPECT_EQ(out, first);
+  f.audit(90);
+}
+
+TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
+  fixture f(6, 100);
+  std::vector<void*> blocks = f.take(20);
+  f.give({blocks.begin(), blocks.begin() + 5});
+  EXPECT_EQ(f.take(12).size(), 5u) << "what is stashed is a batch, if a short one";
+  EXPECT_EQ(f.take(12).size(), 12u);
+}
+
+TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
+  fixture f(9, 64);
+  const std::vector<void*> blocks = f.take(200);
+  ASSERT_EQ(blocks.size(), 200u);
+  f.give(blocks);
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().slabs, 1u) << "64 blocks are stashed, so their slab stays";
+  const std::vector<void*> stashed = f.take(1000);
+  EXPECT_EQ(stashed.size(), 64u);
+  EXPECT_EQ(std::set<void*>(stashed.begin(), stashed.end()),
+            std::set<void*>(blocks.begin(), blocks.begin() + 64));
+}
+
+TEST(Central, AShortBatchComesBeforeANewSlab) {
+  fixture f(class_count - 1, 16);
+  EXPECT_EQ(f.take(f.blocks_of_a_slab() - 1).size(), f.blocks_of_a_slab() - 1);
+  EXPECT_EQ(f.take(3).size(), 1u);
+  EXPECT_EQ(f.one.counts().slabs, 1u);
+  EXPECT_EQ(f.take(3).size(), 3u);
+  EXPECT_EQ(f.one.counts().slabs, 2u);
+}
+
+TEST(Central, SettlingLetsEmptySlabsLeave) {
+  fixture f(3, 20'000);
+  std::vector<void*> blocks;
+  while (f.one.counts().slabs < 4) {
+    const std::vector<void*> more = f.take(500);
+    blocks.insert(blocks.end(), more.begin(), more.end());
+  }
+  const auto made = f.one.counts().made;
+  f.give(blocks);
+  EXPECT_EQ(f.one.counts().slabs, 4u);
+  f.audit(0);
+  f.one.settle(*f.heap);
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().slabs, 0u);
+  EXPECT_EQ(f.one.counts().made, 0u);
+  EXPECT_EQ(f.one.counts().made_peak, made);
+  EXPECT_EQ(f.one.counts().held_peak, blocks.size());
+  f.heap->purge_all();
+  EXPECT_EQ(f.heap->stats().committed_bytes, 0u);
+  EXPECT_EQ(f.take(10).size(), 10u);
+}
+
+TEST(Central, TheFullestSlabServesFirst) {
+  for (const class_index c : {class_index{4}, class_index{20}, class_index{50}}) {
+    fixture f(c, 0);
+    const std::size_t blocks = f.blocks_of_a_slab();
+    std::array<std::vector<void*>, 4> slabs;
+    for (std::vector<void*>& slab : slabs)
+      while (slab.size() < blocks) slab.push_back(f.take(1).at(0));
+    ASSERT_EQ(f.one.counts().slabs, 4u);
+    // Free quarters by slab: 3, 1, all but one block, 2.
+    const std::size_t quarter = blocks / 4;
+    const std::size_t freed[] = {3 * quarter, quarter, blocks - 1, 2 * quarter};
+    std::size_t held = 4 * blocks;
+    for (std::size_t s = 0; s < 4; ++s) {
+      f.give({slabs[s].begin(), slabs[s].begin() + static_cast<long>(freed[s])});
+      held -= freed[s];
+    }
+    f.audit(held);
+    for (const std::size_t s : {1u, 3u, 0u, 2u}) {
+      for (std::size_t i = 0; i < freed[s]; ++i) {
+        const run* from = f.slab_of(f.take(1).at(0));
+        ASSERT_EQ(from, f.slab_of(slabs[s][0])) << "class " << int{c} << ", slab " << s;
+      }
+    }
+    f.audit(4 * blocks);
+  }
+}
+
+TEST(Central, RandomProgramsAgreeWithASetOfHeldBlocks) {
+  for (const class_index c : {class_index{1}, class_index{5}, class_index{33},
+                              static_cast<class_index>(class_count - 1)}) {
+    fixture f(c, c == 5 ? 0 : 300);
+    std::mt19937_64 random(c);
+    std::vector<void*> held;
+    std::set<void*> known;
+    for (int step = 0; step < 2000; ++step) {
+      if (random() % 2 == 0 && held.size() < 20'000) {
+        const std::vector<void*> got = f.take(1 + random() % 60);
+        ASSERT_FALSE(got.empty());
+        for (void* block : got) {
+          ASSERT_TRUE(known.insert(block).second) << "one block for two owners";
+          *static_cast<std::size_t*>(block) = static_cast<std::size_t>(step);
+          held.push_back(block);
+        }
+      } else {
+        std::vector<void*> back;
+        for (std::size_t n = random() % 80; n != 0 && !held.empty(); --n) {
+          std::swap(held[random() % held.size()], held.back());
+          back.push_back(held.back());
+          known.erase(held.back());
+          held.pop_back();
+        }
+        f.give(back);
+      }
+      if (step % 300 == 7) f.one.settle(*f.heap);
+      if (step % 100 == 0) f.audit(held.size());
+    }
+    f.give(held);
+    f.one.settle(*f.heap);
+    f.audit(0);
+    EXPECT_EQ(f.one.counts().slabs, 0u);
+  }
+}
+
+TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
+  fixture f(6, 1000);
+  const std::vector<void*> blocks = f.take(300);
+  ASSERT_EQ(blocks.size(), 300u);
+  f.give(blocks);
+  EXPECT_EQ(f.one.stashed(), 300u);
+  f.one.settle_unused(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
+  std::vector<void*> needed = f.take(100);
+  f.give(needed);
+  f.one.settle_unused(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
+  f.audit(0);
+  f.one.settle_unused(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
+  EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
+  f.audit(0);
+  needed = f.take(100);
+  f.give(needed);
+  f.one.settle_unused(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 100u);
+  EXPECT_EQ(f.take(40).size(), 40u);
+  f.one.settle(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
+  f.audit(40);
+}
+
+TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
+  constexpr std::size_t capacity = 500;
+  fixture f(3, capacity);
+  std::mt19937_64 random(4);
+  std::vector<void*> held, stash;
+  std::size_t lowest = 0;
+  for (int step = 0; step < 5000; ++step) {
+    switch (random() % 8) {
+      case 0:
+        f.one.settle_unused(*f.heap);
+        stash.erase(stash.begin(), stash.begin() + static_cast<std::ptrdiff_t>(lowest));
+        lowest = stash.size();
+        break;
+      case 1:
+      case 2:
+      case 3: {
+        const std::vector<void*> got = f.take(1 + random() % 100);
+        ASSERT_FALSE(got.empty());
+        if (!stash.empty()) {
+          ASSERT_LE(got.size(), stash.size());
+          // The newest, highest first when popped one by one.
+          for (void* block : got) {
+            ASSERT_EQ(block, stash.back());
+            stash.pop_back();
+          }
+          lowest = std::min(lowest, stash.size());
+        }
+        held.insert(held.end(), got.begin(), got.end());
+        break;
+      }
+      default: {
+        const std::size_t n = std::min<std::size_t>(held.size(), random() % 60);
+        const std::vector<void*> back(held.end() - static_cast<std::ptrdiff_t>(n), held.end());
+        held.resize(held.size() - n);
+        f.give(back);
+        const auto fits = static_cast<std::ptrdiff_t>(std::min(n, capacity - stash.size()));
+        stash.insert(stash.end(), back.begin(), back.begin() + fits);
+      }
+    }
+    ASSERT_EQ(f.one.stashed(), stash.size());
+    if (step % 200 == 0) f.audit(held.size());
+  }
+}
+
+TEST(Central, WithoutGrowthItServesOnlyWhatItHas) {
+  fixture f(6, 100);
+  EXPECT_TRUE(f.take(10, growth::refused).empty());
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().slabs, 0u);
+  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
+  ASSERT_EQ(blocks.size(), f.blocks_of_a_slab());
+  EXPECT_TRUE(f.take(1, growth::refused).empty());
+  f.give({blocks.begin(), blocks.begin() + 150});  // 100 are stashed, 50 go to the slab
+  EXPECT_EQ(f.take(200, growth::refused).size(), 100u);
+  EXPECT_EQ(f.take(200, growth::refused).size(), 50u);
+  EXPECT_TRUE(f.take(1, growth::refused).empty());
+  f.audit(blocks.size());
+}
+
+TEST(Central, StretchesInBothDirectionsAndAcrossSlabsComeBack) {
+  for (const class_index c : {class_index{1}, class_index{6}, class_index{40}, class_index{72}}) {
+    fixture f(c, 0);
+    std::mt19937_64 random(c);
+    std::vector<void*> blocks;
+    while (blocks.size() < 4 * f.blocks_of_a_slab()) blocks.push_back(f.take(1).at(0));
+    std::sort(blocks.begin(), blocks.end());
+    for (int round = 0; round < 20; ++round) {
+      // Cut into stretches; each goes back as it is, reversed, or mixed with single blocks.
+      std::vector<std::vector<void*>> stretches;
+      for (std::size_t i = 0; i < blocks.size();) {
+        const std::size_t n = std::min<std::size_t>(blocks.size() - i, 1 + random() % 200);
+        const auto from = blocks.begin() + static_cast<std::ptrdiff_t>(i);
+        stretches.emplace_back(from, from + static_cast<std::ptrdiff_t>(n));
+        if (random() % 2 == 0) std::reverse(stretches.back().begin(), stretches.back().end());
+        i += n;
+      }
+      std::shuffle(stretches.begin(), stretches.end(), random);
+      std::vector<void*> all;
+      for (const std::vector<void*>& s : stretches) all.insert(all.end(), s.begin(), s.end());
+      f.give(all);
+      f.audit(0);
+      ASSERT_EQ(f.one.counts().slabs, 0u);
+      std::vector<void*> again;
+      while (again.size() < blocks.size()) {
+        const std::vector<void*> got = f.take(blocks.size() - again.size());
+        ASSERT_FALSE(got.empty());
+        again.insert(again.end(), got.begin(), got.end());
+      }
+      std::sort(again.begin(), again.end());
+      ASSERT_EQ(std::adjacent_find(again.begin(), again.end()), again.end());
+      blocks = again;
+      f.audit(blocks.size());
+    }
+  }
+}
+
+TEST(Central, OutOfMemoryTakesNothing) {
+  fixture f(8, 10);
+  f.space.fail_from(1);
+  EXPECT_TRUE(f.take(10).empty());
+  f.audit(0);
+  EXPECT_EQ(f.one.counts().taken, 0u);
+  f.space.fail_nth(0);
+  EXPECT_EQ(f.take(10).size(), 10u);
+  f.audit(10);
+}
+
+TEST(Central, ThreadsShareIt) {
+  fixture f(7, 200);
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    threads.emplace_back([&f, seed] {
+      std::mt19937_64 random(seed);
+      std::vector<void*> held;
+      for (int i = 0; i < 3000; ++i) {
+        for (void* block : f.take(1 + random() % 30)) {
+          *static_cast<std::uint64_t*>(block) = seed;
+          held.push_back(block);
+        }
+        const std::size_t n = std::min<std::size_t>(held.size(), random() % 40);
+        for (std::size_t k = held.size() - n; k < held.size(); ++k)
+          ASSERT_EQ(*static_cast<std::uint64_t*>(held[k]), seed);
+        f.give({held.end() - static_cast<std::ptrdiff_t>(n), held.end()});
+        held.resize(held.size() - n);
+      }
+      f.give(held);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  f.audit(0);
+}
+
+TEST(CentralDeathTest, MisuseIsSeenWhenABlockIsSortedIntoItsSlab) {
+  fixture f(6, 0);
+  const std::vector<void*> blocks = f.take(10);
+  EXPECT_DEATH(f.give({blocks[0], blocks[0]}), "free\\(0x[0-9a-f]+\\): the block is free already");
+  int local = 0;
+  EXPECT_DEATH(f.give({&local}), "free\\(0x[0-9a-f]+\\): no block is in use");
+  EXPECT_DEATH(f.give({static_cast<char*>(blocks[3]) + 8}), "inside a block");
+  run* other = f.heap->new_slab(7, growth::allowed);
+  EXPECT_DEATH(f.give({f.heap->address_of(*other)}), "no block is in use");
+}
+
+TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
+  fixture f(6, 0);
+  const std::vector<void*> blocks = f.take(200);
+  ASSERT_EQ(blocks.size(), 200u);
+  f.give({blocks[100]});
+  const auto address = [](const void* p) {
+    line_writer<64> line;
+    line << "free\\(" << p << "\\): the block is free already";
+    return std::string(line.data(), line.size());
+  };
+  EXPECT_DEATH(f.give(blocks), address(blocks[100]));
+  std::vector<void*> reversed(blocks.rbegin(), blocks.rend());
+  EXPECT_DEATH(f.give(reversed), address(blocks[100]));
+  EXPECT_DEATH(f.give({blocks[1], blocks[2], blocks[1]}), address(blocks[1]));
+  // What is left over behind the last block of a slab is no block.
+  fixture odd(21, 0);
+  const std::vector<void*> whole = odd.take(odd.blocks_of_a_slab());
+  auto* const behind = static_cast<char*>(whole.back()) + block_sizes[21];
+  ASSERT_EQ(odd.slab_of(behind), odd.slab_of(whole[0])) << "this class has no rest";
+  EXPECT_DEATH(odd.give({whole.back(), behind}), "the address is inside a block");
+  EXPECT_DEATH(odd.give({behind}), "the address is inside a block");
+}
+
+// A handler of the abort may allocate from where the fault was seen: no lock may be held. If one
+// is, the child waits for ever and the alarm ends it.
+fixture* faulty = nullptr;
+extern "C" void allocate_and_leave(int) {
+  void* out[4];
+  const bool served = faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed) != 0 &&
+                      faulty->heap->new_slab(9, growth::allowed) != nullptr;
+  ::_exit(served ? 7 : 8);
+}
+
+TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
+  fixture direct(6, 0), stashing(6, 100);
+  const auto prepare = [](fixture& f) {
+    faulty = &f;
+    ::signal(SIGABRT, allocate_and_leave);
+    ::alarm(20);
+  };
+  const std::vector<void*> blocks = direct.take(10);
+  const auto give = [&](const std::vector<void*>& bad) {
+    prepare(direct);
+    direct.give(bad);
+  };
+  int local = 0;
+  EXPECT_EXIT(give({blocks[0], blocks[0]}), testing::ExitedWithCode(7), "free already");
+  EXPECT_EXIT(give({blocks[0], blocks[1], blocks[0]}), testing::ExitedWithCode(7), "free already");
+  EXPECT_EXIT(give({static_cast<char*>(blocks[3]) + 8}), testing::ExitedWithCode(7), "inside");
+  EXPECT_EXIT(give({&local}), testing::ExitedWithCode(7), "no block is in use");
+  const std::vector<void*> others = stashing.take(10);
+  stashing.give({others[0], others[0]});
+  const auto settle = [&] {
+    prepare(stashing);
+    stashing.one.settle(*stashing.heap);
+  };
+  EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
+}
+
+TEST(CentralDeathTest, AStashedDoubleFreeIsSeenWhenItSettles) {
+  fixture f(6, 10);
+  const std::vector<void*> blocks = f.take(10);
+  f.give({blocks[0], blocks[0]});
+  EXPECT_DEATH(f.one.settle(*f.heap), "the block is free already");
+}
+
+TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
+  fixture f(6, 10);
+  const std::vector<void*> blocks = f.take(10);
+  f.slab_of(blocks[0])->free_bits[3] &= ~std::uint64_t{2};
+  EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
+}
+
+}  // namespace

@@ -1,0 +1,214 @@
+// Where fresh pages come from: the first range, later ones, and their end.
+#include <cstdint>
+#include <memory>
+#include <tests/support/test_space.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/range_set.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using test::space_call;
+using test::test_space;
+using set = range_set<test_space>;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// A set whose first range has 1 MiB, 256 pages; limits of later ones are the test's.
+struct fixture {
+  fixture() {
+    space.set_limit(4 * mib);
+    EXPECT_TRUE(ranges->start());
+    EXPECT_EQ((*ranges)[0].pages, 256u);
+  }
+  [[nodiscard]] char* address_of(const run* r) const {
+    return reinterpret_cast<char*>((*ranges)[r->range].address_of(r->first));
+  }
+
+  test_space space;
+  std::unique_ptr<set> ranges = std::make_unique<set>(space);
+};
+
+TEST(RangeSet, StartsOnce) {
+  test_space space;
+  const auto ranges = std::make_unique<set>(space);
+  EXPECT_EQ(ranges->find(1), nullptr);
+  EXPECT_EQ(ranges->class_in_first(0), 0u);
+  EXPECT_EQ(ranges->class_in_first(UINTPTR_MAX), 0u);
+  space.fail_from(1);
+  EXPECT_FALSE(ranges->start());
+  EXPECT_EQ(space.live_reservations(), 0u);
+  space.fail_nth(0);
+  EXPECT_TRUE(ranges->start());
+  const std::uint64_t calls = space.calls();
+  EXPECT_TRUE(ranges->start());
+  EXPECT_EQ(space.calls(), calls);
+  EXPECT_EQ(ranges->count(), 1u);
+  EXPECT_EQ(space.live_reservations(), 2u) << "addresses and tables";
+}
+
+TEST(RangeSet, FindsAddressesByRange) {
+  fixture f;
+  run* early = f.ranges->take_fresh(200);
+  run* late = f.ranges->take_fresh(1000);
+  ASSERT_TRUE(early != nullptr && late != nullptr);
+  EXPECT_EQ(early->range, 0u);
+  EXPECT_EQ(late->range, 1u);
+  const auto number = [&](const run* r, std::size_t offset) {
+    return reinterpret_cast<std::uintptr_t>(f.address_of(r)) + offset;
+  };
+  for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, 200 * page_size - 1}) {
+    EXPECT_EQ(f.ranges->find(number(early, offset)), &(*f.ranges)[0]);
+    EXPECT_EQ(f.ranges->first_if_holds(number(early, offset)), &(*f.ranges)[0]);
+    EXPECT_EQ(f.ranges->find(number(late, offset)), &(*f.ranges)[1]);
+    EXPECT_EQ(f.ranges->first_if_holds(number(late, offset)), nullptr);
+  }
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const page_range& range = (*f.ranges)[i];
+    EXPECT_EQ(f.ranges->find(range.base), &range);
+    EXPECT_EQ(f.ranges->find(range.base + range.pages * page_size - 1), &range);
+    EXPECT_NE(f.ranges->find(range.base - 1), &range);
+    EXPECT_NE(f.ranges->find(range.base + range.pages * page_size), &range);
+  }
+  EXPECT_EQ(f.ranges->find(0), nullptr);
+  EXPECT_EQ(f.ranges->find(UINTPTR_MAX), nullptr);
+}
+
+TEST(RangeSet, LaterRangesGrow) {
+  fixture f;
+  f.space.set_limit(SIZE_MAX);
+  ASSERT_NE(f.ranges->take_fresh(256), nullptr);
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    run* r = f.ranges->take_fresh(1);
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->range, i);
+    EXPECT_EQ((*f.ranges)[i].pages << page_shift, (64 * mib) << i);
+    ASSERT_NE(f.ranges->take_fresh((*f.ranges)[i].pages - 1), nullptr) << "the rest of it";
+  }
+  EXPECT_EQ(f.space.live_reservations(), 8u);
+}
+
+TEST(RangeSet, LaterRangesAreSmallWhereAddressesAreScarceButHoldWhatIsNeeded) {
+  fixture f;
+  f.space.set_limit(64 * mib);
+  ASSERT_NE(f.ranges->take_fresh(257), nullptr);
+  EXPECT_EQ((*f.ranges)[1].pages << page_shift, 8 * mib);
+  run* huge = f.ranges->take_fresh(10'000);
+  ASSERT_NE(huge, nullptr);
+  EXPECT_EQ(huge->range, 2u);
+  EXPECT_EQ((*f.ranges)[2].pages << page_shift, align_up(10'000 * page_size, mib));
+  // Halved until the system agrees, down to what is needed.
+  f.space.set_limit(SIZE_MAX);
+  f.space.set_reserve_max(f.space.live_bytes() + 30 * mib);
+  run* r = f.ranges->take_fresh(5000);
+  ASSERT_NE(r, nullptr);
+  EXPECT_EQ(r->range, 3u);
+  EXPECT_LE((*f.ranges)[3].pages << page_shift, 30 * mib);
+}
+
+TEST(RangeSet, AReleasedRangeIsForgottenAndItsSlotServesAgain) {
+  fixture f;
+  ASSERT_NE(f.ranges->take_fresh(256), nullptr);
+  std::vector<run*> later;
+  for (int i = 0; i < 3; ++i) later.push_back(f.ranges->take_fresh(1000));
+  ASSERT_EQ(f.ranges->count(), 4u);
+  ASSERT_EQ(f.space.live_reservations(), 8u);
+  const auto second = reinterpret_cast<std::uintptr_t>(f.address_of(later[1]));
+
+  f.ranges->release((*f.ranges)[2]);
+  EXPECT_EQ(f.space.live_reservations(), 6u);
+  EXPECT_EQ(f.ranges->count(), 4u) << "a slot in the middle stays";
+  EXPECT_EQ(f.ranges->find(second), nullptr);
+  EXPECT_EQ(f.ranges->find(0), nullptr) << "an empty slot holds nothing";
+  EXPECT_EQ((*f.ranges)[2].pages, 0u);
+
+  run* again = f.ranges->take_fresh(1000);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->range, 2u) << "the free slot, not a new one";
+  EXPECT_EQ(again->first, 0u);
+  EXPECT_EQ(f.ranges->count(), 4u);
+  EXPECT_EQ(f.space.live_reservations(), 8u);
+
+  f.ranges->release((*f.ranges)[1]);
+  f.ranges->release((*f.ranges)[2]);
+  EXPECT_EQ(f.ranges->count(), 4u);
+  f.ranges->release((*f.ranges)[3]);
+  EXPECT_EQ(f.ranges->count(), 1u) << "all slots behind the first are free";
+  EXPECT_EQ(f.space.live_reservations(), 2u);
+  EXPECT_NE(f.ranges->find((*f.ranges)[0].base), nullptr);
+}
+
+TEST(RangeSet, AReleasedRangeTakesItsSlackAlong) {
+  fixture f;
+  ASSERT_NE(f.ranges->take_fresh(256), nullptr);
+  ASSERT_NE(f.ranges->take_fresh(1000), nullptr);
+  ASSERT_TRUE(f.ranges->keep_slack());
+  EXPECT_EQ(f.space.live_reservations(), 6u) << "slack for each of the two";
+  run* third = f.ranges->take_fresh(5000);
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(f.space.live_reservations(), 9u) << "and for one that comes later";
+  (*f.ranges)[2].slack_at(reinterpret_cast<std::uintptr_t>(f.address_of(third)) + 5000 * page_size -
+                          1) = 77;  // writable to its last block
+  f.ranges->release((*f.ranges)[2]);
+  EXPECT_EQ(f.space.live_reservations(), 6u);
+  f.ranges->release((*f.ranges)[1]);
+  EXPECT_EQ(f.space.live_reservations(), 3u);
+  ASSERT_NE(f.ranges->take_fresh(1000), nullptr);
+  EXPECT_EQ(f.space.live_reservations(), 6u);
+}
+
+TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
+  for (const bool counted : {false, true}) {
+    for (std::uint64_t n = 1;; ++n) {
+      SCOPED_TRACE(testing::Message() << "call " << n << " and later");
+      fixture f;
+      if (counted) {
+        ASSERT_TRUE(f.ranges->keep_slack());
+      }
+      ASSERT_NE(f.ranges->take_fresh(100), nullptr);
+      const std::size_t top = (*f.ranges)[0].top;
+      const std::size_t reservations = f.space.live_reservations();
+      const std::size_t bytes = f.space.live_bytes();
+      f.space.fail_from(n);
+      run* r = f.ranges->take_fresh(100'000);
+      const bool served = r != nullptr;
+      f.space.fail_nth(0);
+      if (served) break;
+      EXPECT_EQ(f.space.live_reservations(), reservations);
+      EXPECT_EQ(f.space.live_bytes(), bytes);
+      EXPECT_EQ(f.ranges->count(), 1u);
+      EXPECT_EQ((*f.ranges)[0].top, top);
+      EXPECT_NE(f.ranges->take_fresh(100'000), nullptr) << "later it may be served";
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(RangeSet, WhatNoRangeCanHoldIsRefused) {
+  fixture f;
+  const std::uint64_t calls = f.space.calls();
+  EXPECT_EQ(f.ranges->take_fresh(std::size_t{UINT32_MAX} / 2 + 1), nullptr);
+  EXPECT_EQ(f.ranges->take_fresh(std::size_t{1} << 52), nullptr);
+  EXPECT_EQ(f.space.calls(), calls);
+}
+
+TEST(RangeSet, ThereAreNoMoreThanItsSlots) {
+  fixture f;
+  f.space.set_limit(4 * mib);  // later ranges: 1 MiB each
+  std::size_t taken = 0;
+  while (f.ranges->take_fresh(256) != nullptr) ++taken;
+  EXPECT_EQ(taken, 64u);
+  EXPECT_EQ(f.ranges->count(), 64u);
+  EXPECT_EQ(f.space.live_reservations(), 128u);
+  f.ranges->release((*f.ranges)[40]);
+  run* r = f.ranges->take_fresh(256);
+  ASSERT_NE(r, nullptr);
+  EXPECT_EQ(r->range, 40u);
+  EXPECT_EQ(f.ranges->take_fresh(1), nullptr);
+}
+
+}  // namespace

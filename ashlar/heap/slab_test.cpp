@@ -1,0 +1,227 @@
+// Every class's bitmap, taken empty and filled again in several orders; double frees, one by one
+// and in stretches.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/slab.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+
+/// A slab of class `c` at addresses of its own; its blocks are never touched.
+struct slab_fixture {
+  explicit slab_fixture(class_index c)
+      : memory(std::size_t{slab_shapes[c].pages} * page_size), bits(slab_shapes[c].words, 0) {
+    slab.pages = slab_shapes[c].pages;
+    slab.size_class = c;
+    slab.kind = run_kind::slab;
+    slab.free_bits = bits.data();
+    slab.free_blocks = slab_shapes[c].blocks;
+    for (std::uint32_t i = 0; i < slab_shapes[c].blocks; ++i)
+      bits[i / 64] |= std::uint64_t{1} << (i % 64);
+  }
+  [[nodiscard]] char* base() { return memory.data(); }
+  [[nodiscard]] std::uint32_t set_bits() const {
+    std::uint32_t n = 0;
+    for (const std::uint64_t word : bits) n += static_cast<std::uint32_t>(std::popcount(word));
+    return n;
+  }
+
+  std::vector<char> memory;
+  std::vector<std::uint64_t> bits;
+  run slab;
+};
+
+/// Returns: `count` blocks in the order in which a stack they were taken to would hand them out.
+std::vector<char*> take(slab_fixture& f, std::size_t count) {
+  std::vector<void*> out(count);
+  const std::size_t got = take_blocks(f.slab, f.base(), out.data() + count, count);
+  std::vector<char*> popped;
+  for (std::size_t i = 0; i < got; ++i) popped.push_back(static_cast<char*>(out[count - 1 - i]));
+  return popped;
+}
+
+TEST(Slab, HandsOutEachBlockOfEachClassOnceInAscendingOrder) {
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    for (const std::size_t batch :
+         {std::size_t{1}, std::size_t{7}, std::size_t{64}, std::size_t{100}, std::size_t{5000}}) {
+      slab_fixture f(c);
+      std::size_t next = 0;
+      for (;;) {
+        const std::vector<char*> blocks = take(f, batch);
+        for (char* block : blocks) {
+          ASSERT_EQ(block, f.base() + next * block_sizes[c]) << "class " << i;
+          ++next;
+        }
+        ASSERT_EQ(f.slab.free_blocks, slab_shapes[c].blocks - next);
+        ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
+        if (blocks.size() < batch) break;
+      }
+      ASSERT_EQ(next, slab_shapes[c].blocks);
+      ASSERT_LE(next * block_sizes[c], f.memory.size());
+    }
+  }
+}
+
+std::uint32_t index_of(slab_fixture& f, const char* block) {
+  return slab_shapes[f.slab.size_class].index_of(static_cast<std::size_t>(block - f.base()));
+}
+
+TEST(Slab, TakesBlocksBackInAnyOrder) {
+  std::mt19937_64 random(1);
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    slab_fixture f(c);
+    std::vector<char*> blocks = take(f, slab_shapes[c].blocks);
+    if (random() % 2 == 0) std::shuffle(blocks.begin(), blocks.end(), random);
+    for (std::size_t done = 0; done != blocks.size(); ++done) {
+      ASSERT_TRUE(put_block(f.slab, index_of(f, blocks[done])));
+      ASSERT_EQ(f.slab.free_blocks, done + 1);
+    }
+    ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
+    ASSERT_EQ(take(f, slab_shapes[c].blocks).size(), slab_shapes[c].blocks);
+  }
+}
+
+TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
+  std::mt19937_64 random(2);
+  for (const class_index c : {class_index{1}, class_index{3}, class_index{11}, class_index{40},
+                              static_cast<class_index>(class_count - 1)}) {
+    slab_fixture f(c);
+    std::vector<bool> is_free(slab_shapes[c].blocks, true);
+    std::vector<char*> held;
+    for (int step = 0; step < 2000; ++step) {
+      if (random() % 2 == 0) {
+        for (char* block : take(f, 1 + random() % 80)) {
+          const auto index = static_cast<std::size_t>(block - f.base()) / block_sizes[c];
+          ASSERT_TRUE(is_free[index]);
+          // The lowest free one: everything below is taken.
+          ASSERT_EQ(std::find(is_free.begin(), is_free.end(), true) - is_free.begin(),
+                    static_cast<std::ptrdiff_t>(index));
+          is_free[index] = false;
+          held.push_back(block);
+        }
+      } else {
+        for (std::size_t n = random() % 80; n != 0 && !held.empty(); --n) {
+          std::swap(held[random() % held.size()], held.back());
+          ASSERT_TRUE(put_block(f.slab, index_of(f, held.back())));
+          is_free[static_cast<std::size_t>(held.back() - f.base()) / block_sizes[c]] = true;
+          held.pop_back();
+        }
+      }
+      ASSERT_EQ(f.slab.free_blocks + held.size(), slab_shapes[c].blocks);
+      ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
+    }
+  }
+}
+
+TEST(Slab, ABlockThatIsFreeIsNotPutAgain) {
+  for (const class_index c : {class_index{1}, class_index{9}, class_index{72}}) {
+    slab_fixture f(c);
+    const std::size_t held = take(f, slab_shapes[c].blocks / 2).size();
+    for (std::uint32_t i = 0; i < slab_shapes[c].blocks; ++i) {
+      const std::vector<std::uint64_t> before = f.bits;
+      if (i < held) continue;
+      ASSERT_FALSE(put_block(f.slab, i)) << "block " << i << " was never taken";
+      ASSERT_EQ(f.bits, before) << "a refused put changes nothing";
+    }
+    ASSERT_TRUE(put_block(f.slab, 0));
+    EXPECT_FALSE(put_block(f.slab, 0));
+    EXPECT_EQ(f.slab.free_blocks, slab_shapes[c].blocks - held + 1);
+  }
+}
+
+/// Bits as a test would keep them: one bool each.
+std::vector<bool> model_of(const slab_fixture& f) {
+  std::vector<bool> bits;
+  for (const std::uint64_t word : f.bits)
+    for (unsigned b = 0; b < 64; ++b) bits.push_back((word >> b & 1) != 0);
+  return bits;
+}
+
+TEST(Slab, EveryStretchMarksItsBitsAndNoOthers) {
+  constexpr class_index c = 17;  // some 220 blocks, so four words of bits, the last not full
+  const std::uint32_t blocks = slab_shapes[c].blocks;
+  ASSERT_EQ(slab_shapes[c].words, 4u);
+  ASSERT_NE(blocks % 64, 0u);
+  for (std::uint32_t index = 0; index < blocks; ++index) {
+    for (std::uint32_t count = 1; count <= blocks - index; ++count) {
+      slab_fixture f(c);
+      f.bits.assign(f.bits.size(), 0);
+      f.slab.free_blocks = 0;
+      ASSERT_EQ(put_blocks(f.slab, index, count), index + count);
+      ASSERT_EQ(f.slab.free_blocks, count);
+      std::vector<bool> expected(f.bits.size() * 64, false);
+      std::fill_n(expected.begin() + index, count, true);
+      ASSERT_EQ(model_of(f), expected) << index << ", " << count << " blocks";
+    }
+  }
+}
+
+TEST(Slab, EveryStretchReportsItsFirstFreeBlock) {
+  constexpr class_index c = 17;
+  const std::uint32_t blocks = slab_shapes[c].blocks;
+  // Lengths and places around the borders of words; each block of the stretch is the free one.
+  for (const std::uint32_t index : {0u, 1u, 31u, 62u, 63u, 64u, 65u, 100u, 127u, 128u}) {
+    for (const std::uint32_t count : {1u, 2u, 63u, 64u, 65u, 66u, 98u}) {
+      ASSERT_LE(index + count, blocks);
+      for (std::uint32_t bad = index; bad < index + count; ++bad) {
+        slab_fixture f(c);
+        f.bits.assign(f.bits.size(), 0);
+        f.slab.free_blocks = 0;
+        ASSERT_TRUE(put_block(f.slab, bad));
+        if (bad + 7 < blocks) {
+          ASSERT_TRUE(put_block(f.slab, bad + 7)) << "not the first";
+        }
+        ASSERT_EQ(put_blocks(f.slab, index, count), bad) << index << ", " << count << " blocks";
+        ASSERT_LE(f.slab.free_blocks, f.set_bits()) << "a block that is counted must be there";
+      }
+      // Free blocks beside the stretch are none of its business.
+      slab_fixture f(c);
+      f.bits.assign(f.bits.size(), 0);
+      f.slab.free_blocks = 0;
+      if (index != 0) {
+        ASSERT_TRUE(put_block(f.slab, index - 1));
+      }
+      if (index + count != blocks) {
+        ASSERT_TRUE(put_block(f.slab, index + count));
+      }
+      ASSERT_EQ(put_blocks(f.slab, index, count), index + count);
+      ASSERT_EQ(f.slab.free_blocks, f.set_bits());
+    }
+  }
+}
+
+TEST(Slab, RandomStretchesAgreeWithABitModel) {
+  std::mt19937_64 random(3);
+  for (const class_index c : {class_index{1}, class_index{4}, class_index{17}, class_index{30}}) {
+    const std::uint32_t blocks = slab_shapes[c].blocks;
+    slab_fixture f(c);
+    std::vector<bool> is_free(f.bits.size() * 64, false);
+    std::fill_n(is_free.begin(), blocks, true);
+    for (int step = 0; step < 5000; ++step) {
+      if (random() % 2 == 0) {
+        for (char* block : take(f, 1 + random() % 200)) is_free[index_of(f, block)] = false;
+      } else {
+        const auto index = static_cast<std::uint32_t>(random() % blocks);
+        auto end = index;
+        while (end < blocks && !is_free[end] && end - index < 200) ++end;
+        if (end == index) continue;
+        ASSERT_EQ(put_blocks(f.slab, index, end - index), end);
+        std::fill(is_free.begin() + index, is_free.begin() + end, true);
+      }
+      ASSERT_EQ(model_of(f), is_free);
+      ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,26 @@
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/fault.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+TEST(FaultDeathTest, IsOneLineAndAnAbort) {
+  const auto* address = reinterpret_cast<const void*>(0xbeef0);
+  EXPECT_EXIT(ashlar_fault({.kind = fault_kind::double_free,
+                            .call = "xfree",
+                            .address = address,
+                            .block_size = 48,
+                            .pool = "orders"}),
+              testing::KilledBySignal(SIGABRT),
+              "^ashlar: xfree\\(0xbeef0\\): the block is free already \\(double free\\), "
+              "pool 'orders', block size 48\n$");
+  EXPECT_EXIT(ashlar_fault({.kind = fault_kind::corrupted, .call = "audit"}),
+              testing::KilledBySignal(SIGABRT),
+              "^ashlar: audit\\(0x0\\): an internal invariant does not hold\n$");
+}
+
+}  // namespace

@@ -1,0 +1,193 @@
+// What heap/address_space.hpp promises of each function, asked of the system's implementation.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/os/system_space.hpp>
+
+namespace {
+
+using ashlar::os::resident_bytes;
+using ashlar::os::system_space;
+static_assert(ashlar::address_space<system_space>);
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// A reservation that ends with its scope.
+struct reservation {
+  reservation(void* at, std::size_t n) : p(static_cast<char*>(at)), bytes(n) {}
+  ~reservation() { system_space::release(p, bytes); }
+  reservation(const reservation&) = delete;
+  reservation& operator=(const reservation&) = delete;
+
+  char* p;
+  std::size_t bytes;
+};
+
+bool all_are(const char* p, std::size_t n, char value) {
+  return std::all_of(p, p + n, [value](char c) { return c == value; });
+}
+
+char read(const char* p) {
+  return *static_cast<const volatile char*>(p);
+}
+void write(char* p, char value) {
+  *static_cast<volatile char*>(p) = value;
+}
+
+/// A sanitizer turns the signal into its own report and an exit status of failure.
+bool died_of_access(int status) {
+  return (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) ||
+         (WIFEXITED(status) && WEXITSTATUS(status) != 0);
+}
+
+TEST(SystemSpaceDeathTest, ReservedAddressesMayNotBeTouched) {
+  const reservation r(system_space::reserve(mib), mib);
+  ASSERT_NE(r.p, nullptr);
+  EXPECT_EXIT(static_cast<void>(read(r.p)), died_of_access, "");
+  EXPECT_EXIT(write(r.p + mib - 1, 1), died_of_access, "");
+}
+
+TEST(SystemSpaceDeathTest, ReservedZerosAreReadButNotWritten) {
+  const reservation r(system_space::reserve_zeros(mib), mib);
+  ASSERT_NE(r.p, nullptr);
+  EXPECT_TRUE(all_are(r.p, mib, 0));
+  EXPECT_EXIT(write(r.p + 5000, 1), died_of_access, "");
+  ASSERT_TRUE(system_space::commit(r.p + 4096, 4096));
+  EXPECT_TRUE(all_are(r.p, mib, 0));
+  std::memset(r.p + 4096, 1, 4096);
+  EXPECT_EXIT(write(r.p + 4095, 1), died_of_access, "");
+  EXPECT_EXIT(write(r.p + 8192, 1), died_of_access, "");
+}
+
+TEST(SystemSpaceDeathTest, CommitReachesExactlyWhatItWasGiven) {
+  const reservation r(system_space::reserve(mib), mib);
+  ASSERT_NE(r.p, nullptr);
+  ASSERT_TRUE(system_space::commit(r.p + 4096, 8192));
+  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0)) << "never used, so zero";
+  std::memset(r.p + 4096, 7, 8192);
+  EXPECT_EXIT(static_cast<void>(read(r.p + 4095)), died_of_access, "");
+  EXPECT_EXIT(static_cast<void>(read(r.p + 12288)), died_of_access, "");
+}
+
+TEST(SystemSpace, PurgedAndRenewedPagesReadAsZeroAndStayWritable) {
+  const reservation r(system_space::reserve(mib), mib);
+  ASSERT_TRUE(system_space::commit(r.p, mib));
+  std::memset(r.p, 7, mib);
+  ASSERT_TRUE(system_space::purge(r.p + 4096, 8192));
+  EXPECT_TRUE(all_are(r.p, 4096, 7));
+  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0));
+  EXPECT_TRUE(all_are(r.p + 12288, mib - 12288, 7));
+  std::memset(r.p + 4096, 8, 8192);
+  ASSERT_TRUE(system_space::renew(r.p + 4096, 8192));
+  EXPECT_TRUE(all_are(r.p, 4096, 7));
+  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0));
+  EXPECT_TRUE(all_are(r.p + 12288, mib - 12288, 7));
+  std::memset(r.p, 9, mib);
+}
+
+TEST(SystemSpace, PurgingUnlocksWhatItsLastOwnerLocked) {
+  const reservation r(system_space::reserve(mib), mib);
+  ASSERT_TRUE(system_space::commit(r.p, mib));
+  std::memset(r.p, 7, 65'536);
+  if (::mlock(r.p, 32'768) != 0) GTEST_SKIP() << "no memory may be locked here";
+  errno = 1234;
+  // In part locked, so the system refuses at first.
+  EXPECT_TRUE(system_space::purge(r.p, 65'536));
+  EXPECT_EQ(errno, 1234);
+  EXPECT_TRUE(all_are(r.p, 65'536, 0));
+  std::memset(r.p, 8, 65'536);
+  EXPECT_EQ(::madvise(r.p, 65'536, MADV_DONTNEED), 0) << "it is still locked";
+  EXPECT_TRUE(all_are(r.p, 65'536, 0));
+}
+
+TEST(SystemSpace, MoveTakesTheContentsAndLeavesZeros) {
+  const reservation r(system_space::reserve(4 * mib), 4 * mib);
+  ASSERT_TRUE(system_space::commit(r.p, 4 * mib));
+  std::memset(r.p, 1, mib);
+  std::memset(r.p + mib, 2, mib);
+  std::memset(r.p + 2 * mib, 3, mib);
+  char* const from = r.p + mib;
+  char* const to = r.p + 2 * mib;
+  ASSERT_TRUE(system_space::move(from, to, mib));
+  EXPECT_TRUE(all_are(to, mib, 2));
+  EXPECT_TRUE(all_are(from, mib, 0));
+  EXPECT_TRUE(all_are(r.p, mib, 1));
+  std::memset(from, 4, mib);  // still committed
+  EXPECT_TRUE(all_are(to, mib, 2));
+  ASSERT_TRUE(system_space::renew(from, mib));
+  EXPECT_TRUE(all_are(from, mib, 0));
+}
+
+TEST(SystemSpace, RefusalsAreReportedAndErrnoIsKept) {
+  errno = 1234;
+  EXPECT_EQ(system_space::reserve(std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(system_space::reserve_zeros(std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(errno, 1234);
+  const reservation r(system_space::reserve(mib), mib);
+  {
+    // Addresses that are nobody's any more.
+    void* gone = system_space::reserve(mib);
+    system_space::release(gone, mib);
+    EXPECT_FALSE(system_space::commit(gone, mib));
+    EXPECT_FALSE(system_space::purge(gone, mib));
+    EXPECT_FALSE(system_space::move(gone, r.p, mib));
+  }
+  EXPECT_EQ(errno, 1234);
+  EXPECT_TRUE(system_space::commit(r.p, mib));
+  static_cast<void>(system_space::limit());
+  static_cast<void>(system_space::physical());
+  static_cast<void>(system_space::now_ms());
+  static_cast<void>(resident_bytes());
+  EXPECT_EQ(errno, 1234);
+}
+
+TEST(SystemSpace, ResidentCountsTouchedPagesOnly) {
+  constexpr std::size_t bytes = 4 * mib;  // more pages than are asked for at once
+  const reservation r(system_space::reserve(bytes), bytes);
+  ASSERT_TRUE(system_space::commit(r.p, bytes));
+  ::madvise(r.p, bytes, MADV_NOHUGEPAGE);  // or a page that is touched would bring 511 others
+  EXPECT_EQ(system_space::resident(r.p, bytes), 0u);
+  for (const std::size_t page : {0u, 1u, 255u, 256u, 257u, 1023u}) write(r.p + page * 4096, 1);
+  EXPECT_EQ(system_space::resident(r.p, bytes), 6u * 4096);
+  EXPECT_EQ(system_space::resident(r.p + 4096, 255 * 4096), 2u * 4096);
+  ASSERT_TRUE(system_space::purge(r.p, mib));
+  EXPECT_EQ(system_space::resident(r.p, bytes), 3u * 4096);
+  EXPECT_EQ(system_space::resident(nullptr, 0), 0u);
+}
+
+TEST(SystemSpace, ResidentBytesFollowWhatIsTouched) {
+  const reservation r(system_space::reserve(64 * mib), 64 * mib);
+  ASSERT_TRUE(system_space::commit(r.p, 64 * mib));
+  const std::size_t before = resident_bytes();
+  EXPECT_GT(before, 512u * 1024);
+  EXPECT_LT(before, system_space::physical());
+  for (std::size_t i = 0; i < 64 * mib; i += 4096) write(r.p + i, 1);
+  const std::size_t full = resident_bytes();
+  EXPECT_GE(full, before + 60 * mib);
+  ASSERT_TRUE(system_space::purge(r.p, 64 * mib));
+  EXPECT_LE(resident_bytes() + 60 * mib, full);
+}
+
+TEST(SystemSpace, PhysicalMemoryAndLimitArePlausible) {
+  EXPECT_GT(system_space::physical(), 64 * mib);
+  EXPECT_EQ(system_space::physical() % 4096, 0u);
+  EXPECT_GT(system_space::limit(), 64 * mib);
+}
+
+TEST(SystemSpace, TheClockGoesForward) {
+  const std::uint64_t start = system_space::now_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const std::uint64_t end = system_space::now_ms();
+  EXPECT_GE(end, start + 30);
+  EXPECT_LT(end, start + 60'000);
+}
+
+}  // namespace

@@ -1,0 +1,260 @@
+// The process heap as a program meets it: many threads, threads that end, fork.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+// A heap that is used before main, by a constructor of another file, must be there.
+void* const before_main = runtime::allocate(123);
+
+ashlar_stats stats() {
+  ashlar_stats s;
+  runtime::collect(s);
+  return s;
+}
+
+/// Allocates and frees blocks of many sizes, checking that each stays its owner's. Returns: the
+/// number of blocks that were not.
+std::size_t churn(std::uint64_t seed, int steps) {
+  std::mt19937_64 random(seed);
+  std::vector<std::pair<unsigned char*, std::size_t>> live;
+  std::size_t wrong = 0;
+  const auto mark = static_cast<unsigned char>(seed * 41 + 7);
+  const auto drop = [&](std::pair<unsigned char*, std::size_t> block) {
+    wrong += block.first[0] != mark || block.first[block.second - 1] != mark ? 1u : 0u;
+    runtime::deallocate(block.first, "free");
+  };
+  for (int i = 0; i < steps; ++i) {
+    if (random() % 2 == 0 || live.empty()) {
+      const std::size_t size = random() % 200 == 0 ? 1 + random() % 300'000 : 1 + random() % 700;
+      auto* p = static_cast<unsigned char*>(random() % 4 == 0 ? runtime::allocate_zeroed(size)
+                                                              : runtime::allocate(size));
+      if (p == nullptr) return SIZE_MAX;
+      p[0] = p[size - 1] = mark;
+      live.emplace_back(p, size);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      if (random() % 4 == 0) {
+        const std::size_t size = 1 + random() % 2000;
+        auto* p =
+            static_cast<unsigned char*>(runtime::reallocate(live.back().first, size, "realloc"));
+        if (p == nullptr) return SIZE_MAX;
+        wrong += p[0] != mark ? 1u : 0u;
+        p[size - 1] = mark;
+        live.back() = {p, size};
+      } else {
+        drop(live.back());
+        live.pop_back();
+      }
+    }
+  }
+  for (const auto& block : live) drop(block);
+  return wrong;
+}
+
+TEST(ProcessHeap, WorksBeforeMain) {
+  ASSERT_NE(before_main, nullptr);
+  EXPECT_GE(runtime::usable_size(before_main, "test"), 123u);
+}
+
+TEST(ProcessHeap, ServesManyThreads) {
+  std::atomic<std::size_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    threads.emplace_back([&wrong, seed] { wrong += churn(seed, 8000); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0u);
+  runtime::the_heap.audit();
+}
+
+TEST(ProcessHeap, AThreadThatEndsReturnsItsCache) {
+  static_cast<void>(stats());
+  void* own = runtime::allocate(64);
+  const std::uint64_t threads = stats().total.threads;
+  EXPECT_GE(threads, 1u);
+  const std::uint64_t in_use = stats().total.bytes_in_use;
+  std::vector<void*> left(100);
+  std::uint64_t during = 0;
+  std::thread([&] {
+    for (void*& block : left) block = runtime::allocate(64);
+    during = stats().total.threads;
+  }).join();
+  EXPECT_EQ(during, threads + 1);
+  EXPECT_EQ(stats().total.threads, threads);
+  EXPECT_EQ(stats().total.bytes_in_use, in_use + 100 * 64) << "only what it left to others";
+  for (void* block : left) runtime::deallocate(block, "free");
+  runtime::deallocate(own, "free");
+  EXPECT_EQ(stats().total.bytes_in_use, in_use - 64);
+}
+
+// Another library's thread-exit handler, which may run after the heap's own.
+struct late_user {
+  std::uint64_t threads_before = 0;
+  std::uint64_t threads_inside = 0;
+  void* kept = nullptr;
+  int rounds = 0;
+  pthread_key_t key{};
+};
+
+void use_heap_late(void* argument) {
+  auto& user = *static_cast<late_user*>(argument);
+  user.threads_inside = stats().total.threads;
+  void* small = runtime::allocate(100);
+  void* large = runtime::allocate(100'000);
+  std::memset(small, 1, 100);
+  std::memset(large, 1, 100'000);
+  small = runtime::reallocate(small, 1000, "realloc");
+  runtime::deallocate(small, "free");
+  runtime::deallocate(large, "free");
+  if (user.kept != nullptr) runtime::deallocate(user.kept, "free");
+  user.kept = runtime::allocate(200);
+  // Asked for again, so that one round surely comes after the heap's own handler.
+  if (++user.rounds < 3) ::pthread_setspecific(user.key, argument);
+}
+
+TEST(ProcessHeap, ThreadExitHandlersMayUseItAfterItsOwn) {
+  void* own = runtime::allocate(64);
+  late_user user;
+  ASSERT_EQ(::pthread_key_create(&user.key, use_heap_late), 0);
+  user.threads_before = stats().total.threads;
+  const std::uint64_t in_use = stats().total.bytes_in_use;
+  std::thread([&user] {
+    ::pthread_setspecific(user.key, &user);
+    runtime::deallocate(runtime::allocate(64), "free");
+  }).join();
+  EXPECT_EQ(user.rounds, 3);
+  EXPECT_EQ(user.threads_inside, user.threads_before) << "no cache is attached again";
+  EXPECT_EQ(stats().total.threads, user.threads_before);
+  EXPECT_EQ(stats().total.bytes_in_use, in_use + 208) << "blocks of 200 bytes have 208";
+  runtime::deallocate(user.kept, "free");
+  runtime::deallocate(own, "free");
+  ::pthread_key_delete(user.key);
+  runtime::the_heap.audit();
+}
+
+struct thread_local_user {
+  ~thread_local_user() {
+    runtime::deallocate(held, "free");
+    runtime::deallocate(runtime::allocate(50), "free");
+  }
+  void* held = nullptr;
+};
+
+TEST(ProcessHeap, ThreadLocalDestructorsMayUseIt) {
+  const std::uint64_t threads = stats().total.threads;
+  for (int i = 0; i < 20; ++i) {
+    std::thread([] {
+      thread_local thread_local_user user;
+      user.held = runtime::allocate(3000);
+    }).join();
+  }
+  EXPECT_EQ(stats().total.threads, threads);
+  runtime::the_heap.audit();
+}
+
+/// Returns: the exit status of a child that runs `work` and exits with its result.
+template <class Work>
+int in_child(Work work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+TEST(ProcessHeap, AForkedChildHasAWholeHeap) {
+  std::vector<void*> blocks(2000);
+  for (void*& block : blocks) block = runtime::allocate(48);
+  const int status = in_child([&] {
+    if (stats().total.threads != 1) return 2;
+    for (void* block : blocks) runtime::deallocate(block, "free");
+    if (churn(5, 3000) != 0) return 3;
+    runtime::trim();
+    runtime::the_heap.audit();
+    return 42;
+  });
+  EXPECT_EQ(status, 42);
+  for (void* block : blocks) runtime::deallocate(block, "free");
+}
+
+TEST(ProcessHeap, ForkWhileOtherThreadsAllocate) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    threads.emplace_back([&, seed] {
+      while (!stop) wrong += churn(seed, 500);
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    const int status = in_child([] {
+      if (stats().total.threads > 1) return 2;
+      return churn(9, 500) == 0 ? 42 : 3;
+    });
+    EXPECT_EQ(status, 42);
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0u);
+  runtime::the_heap.audit();
+}
+
+TEST(ProcessHeap, ZeroedMemoryIsZero) {
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t size : {1u, 100u, 5000u, 32'768u, 40'000u, 1'000'000u}) {
+      auto* p = static_cast<unsigned char*>(runtime::allocate_zeroed(size));
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(std::all_of(p, p + size, [](unsigned char c) { return c == 0; })) << size;
+      std::memset(p, 0xab, size);
+      runtime::deallocate(p, "free");
+    }
+    if (round == 1) runtime::trim();
+  }
+}
+
+TEST(ProcessHeap, ReallocateKeepsContentsAcrossEveryKindOfMove) {
+  std::mt19937_64 random(4);
+  constexpr std::size_t sizes[] = {10,      200,       3000,      32'768,  33'000, 70'000,
+                                   900'000, 2'000'000, 9'000'000, 600'000, 40'000, 5000};
+  auto* p = static_cast<unsigned char*>(runtime::allocate(1));
+  std::size_t have = 1;
+  p[0] = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t size = sizes[random() % std::size(sizes)];
+    auto* q = static_cast<unsigned char*>(runtime::reallocate(p, size, "realloc"));
+    ASSERT_NE(q, nullptr);
+    const std::size_t kept = std::min(size, have);
+    std::size_t wrong = 0;
+    for (std::size_t k = 0; k < kept; k += 61)
+      wrong += q[k] != static_cast<unsigned char>(k) ? 1u : 0u;
+    ASSERT_EQ(wrong, 0u) << have << " -> " << size;
+    for (std::size_t k = 0; k < size; k += 61) q[k] = static_cast<unsigned char>(k);
+    p = q;
+    have = size;
+  }
+  runtime::deallocate(p, "free");
+}
+
+TEST(ProcessHeap, CollectSaysWhatTheProcessIs) {
+  const ashlar_stats s = stats();
+  EXPECT_EQ(s.total.accuracy, ASHLAR_ACCURACY_BATCH);
+  EXPECT_GT(s.total.resident_bytes, 0u);
+  EXPECT_GE(s.total.reserved_bytes, s.total.committed_bytes);
+}
+
+}  // namespace

@@ -1,0 +1,130 @@
+// The environment, good and bad.
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ashlar/runtime/settings.hpp>
+
+namespace {
+
+using ashlar::runtime::read_settings;
+using ashlar::runtime::settings;
+
+constexpr const char* names[] = {"ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES", "ASHLAR_STATS"};
+
+class Settings : public testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name : names) ::unsetenv(name);
+  }
+
+  /// Effects: reads the settings with `name` set to `value`; keeps what was said in `complaint`.
+  settings with(const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    testing::internal::CaptureStderr();
+    const settings s = read_settings(environ);
+    complaint = testing::internal::GetCapturedStderr();
+    ::unsetenv(name);
+    return s;
+  }
+
+  std::string complaint;
+};
+
+TEST_F(Settings, DefaultsStandWhereNothingIsSaid) {
+  const settings s = read_settings(environ);
+  EXPECT_EQ(s.purge.delay_ms, 1000);
+  EXPECT_EQ(s.purge.keep_bytes, 0u);
+  EXPECT_FALSE(s.exact);
+  for (const char* name : names) {
+    const settings empty = with(name, "");
+    EXPECT_EQ(empty.purge.delay_ms, 1000);
+    EXPECT_EQ(complaint, "");
+  }
+}
+
+TEST_F(Settings, GoodValuesAreTakenInSilence) {
+  EXPECT_EQ(with("ASHLAR_PURGE_DELAY_MS", "0").purge.delay_ms, 0);
+  EXPECT_EQ(complaint, "");
+  EXPECT_EQ(with("ASHLAR_PURGE_DELAY_MS", "-1").purge.delay_ms, -1);
+  EXPECT_EQ(with("ASHLAR_PURGE_DELAY_MS", "250").purge.delay_ms, 250);
+  EXPECT_EQ(with("ASHLAR_KEEP_BYTES", "8388608").purge.keep_bytes, 8'388'608u);
+  EXPECT_EQ(with("ASHLAR_KEEP_BYTES", "9223372036854775807").purge.keep_bytes,
+            static_cast<std::size_t>(INT64_MAX));
+  EXPECT_TRUE(with("ASHLAR_STATS", "exact").exact);
+  EXPECT_FALSE(with("ASHLAR_STATS", "batch").exact);
+  EXPECT_EQ(complaint, "");
+}
+
+TEST_F(Settings, BadValuesAreReportedInOneLineAndTheDefaultStands) {
+  for (const char* value : {"soon", "10ms", "-2", "1.5", "0x10", "99999999999999999999", " "}) {
+    EXPECT_EQ(with("ASHLAR_PURGE_DELAY_MS", value).purge.delay_ms, 1000) << value;
+    EXPECT_EQ(complaint, std::string("ashlar: ASHLAR_PURGE_DELAY_MS=") + value +
+                             " is ignored: expected milliseconds, 0 or -1\n");
+  }
+  for (const char* value : {"-1", "1M", "many"}) {
+    EXPECT_EQ(with("ASHLAR_KEEP_BYTES", value).purge.keep_bytes, 0u) << value;
+    EXPECT_EQ(complaint, std::string("ashlar: ASHLAR_KEEP_BYTES=") + value +
+                             " is ignored: expected a number of bytes\n");
+  }
+  for (const char* value : {"Exact", "1", "exactly"}) {
+    EXPECT_FALSE(with("ASHLAR_STATS", value).exact) << value;
+    EXPECT_EQ(complaint, std::string("ashlar: ASHLAR_STATS=") + value +
+                             " is ignored: expected batch or exact\n");
+  }
+}
+
+/// Returns: what is read from exactly these entries, whatever the process's own environment says.
+settings from(std::vector<std::string> entries) {
+  std::vector<char*> environment;
+  for (std::string& entry : entries) environment.push_back(entry.data());
+  environment.push_back(nullptr);
+  return read_settings(environment.data());
+}
+
+TEST_F(Settings, AreReadFromTheEnvironmentThatIsPassed) {
+  ::setenv("ASHLAR_STATS", "exact", 1);
+  ::setenv("ASHLAR_PURGE_DELAY_MS", "77", 1);
+  settings s = from({});
+  EXPECT_FALSE(s.exact);
+  EXPECT_EQ(s.purge.delay_ms, 1000);
+  s = from({"PATH=/", "ASHLAR_KEEP_BYTES=4096", "ASHLAR_PURGE_DELAY_MS=5", "ASHLAR_STATS=exact"});
+  EXPECT_EQ(s.purge.keep_bytes, 4096u);
+  EXPECT_EQ(s.purge.delay_ms, 5);
+  EXPECT_TRUE(s.exact);
+}
+
+TEST_F(Settings, ANameMatchesWholeOrNotAtAll) {
+  testing::internal::CaptureStderr();
+  const settings s = from({"ASHLAR_STATSX=exact", "ASHLAR_STAT=exact", "XASHLAR_STATS=exact",
+                           "ASHLAR_STATS", "", "=", "ashlar_stats=exact", "ASHLAR_KEEP_BYTE=5",
+                           "ASHLAR_KEEP_BYTES_=5", "ASHLAR_PURGE_DELAY_MS="});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(s.exact);
+  EXPECT_EQ(s.purge.keep_bytes, 0u);
+  EXPECT_EQ(s.purge.delay_ms, 1000);
+}
+
+TEST_F(Settings, TheFirstOfTwoEntriesCounts) {
+  EXPECT_EQ(from({"ASHLAR_KEEP_BYTES=1", "ASHLAR_KEEP_BYTES=2"}).purge.keep_bytes, 1u);
+}
+
+TEST_F(Settings, KeepErrno) {
+  errno = 1234;
+  static_cast<void>(with("ASHLAR_PURGE_DELAY_MS", "99999999999999999999"));
+  ::setenv("ASHLAR_KEEP_BYTES", "99999999999999999999", 1);
+  testing::internal::CaptureStderr();
+  errno = 1234;
+  static_cast<void>(read_settings(environ));
+  const int after = errno;
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(after, 1234);
+}
+
+}  // namespace

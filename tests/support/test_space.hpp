@@ -1,0 +1,200 @@
+// tests/support/test_space.hpp: an address space that a test steers and watches.
+// Models heap's address_space on top of the system's. Every call checks what the concept demands of
+// its caller; calls can be made to fail; limit, physical memory and clock are what the test says.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/os/system_space.hpp>
+
+namespace ashlar::test {
+
+enum class space_call : unsigned { reserve, reserve_zeros, commit, purge, renew, move };
+inline constexpr std::size_t space_call_count = 6;
+
+class test_space {
+ public:
+  test_space() = default;
+  test_space(const test_space&) = delete;
+  test_space& operator=(const test_space&) = delete;
+  ~test_space() {
+    for (const auto& [base, bytes] : live_)
+      os::system_space::release(reinterpret_cast<void*>(base), bytes);
+  }
+
+  // ---- what the test decides --------------------------------------------------------------------
+
+  /// Effects: the n-th call from now on fails, and only that one. 0: none does.
+  void fail_nth(std::uint64_t n) {
+    fail_all_after_ = false;
+    fail_at_ = n == 0 ? 0 : calls_ + n;
+  }
+  /// Effects: the n-th call from now on fails, and every later one.
+  void fail_from(std::uint64_t n) {
+    fail_at_ = calls_ + n;
+    fail_all_after_ = true;
+  }
+  void fail_always(space_call kind, bool fails) { fails_[index(kind)] = fails; }
+  /// Effects: a refused move takes its target away, as some systems do; only `renew` brings it
+  /// back. (Nothing else may be mapped there meanwhile, so the addresses stay reserved, but every
+  /// access dies.)
+  void set_refused_moves_unmap(bool unmap) { refused_moves_unmap_ = unmap; }
+  /// Effects: reservations fail that would bring the live ones above `bytes`.
+  void set_reserve_max(std::size_t bytes) { reserve_max_ = bytes; }
+  void set_limit(std::size_t bytes) { limit_ = bytes; }
+  void set_physical(std::size_t bytes) { physical_ = bytes; }
+  void set_clock(std::uint64_t ms) { clock_ms_ = ms; }
+
+  // ---- what it sees -----------------------------------------------------------------------------
+
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+  [[nodiscard]] std::uint64_t calls(space_call kind) const { return calls_of_[index(kind)]; }
+  /// Calls of a kind that were made to fail.
+  [[nodiscard]] std::uint64_t refused(space_call kind) const { return refused_[index(kind)]; }
+  [[nodiscard]] std::size_t live_reservations() {
+    const std::lock_guard guard(mutex_);
+    return live_.size();
+  }
+  [[nodiscard]] std::size_t live_bytes() {
+    const std::lock_guard guard(mutex_);
+    return live_bytes_;
+  }
+
+  // ---- the concept ------------------------------------------------------------------------------
+
+  [[nodiscard]] void* reserve(std::size_t bytes) noexcept {
+    if (refuse(space_call::reserve) || beyond_max(bytes)) return nullptr;
+    return note(os::system_space::reserve(bytes), bytes);
+  }
+  [[nodiscard]] void* reserve_zeros(std::size_t bytes) noexcept {
+    if (refuse(space_call::reserve_zeros) || beyond_max(bytes)) return nullptr;
+    return note(os::system_space::reserve_zeros(bytes), bytes);
+  }
+  [[nodiscard]] bool commit(void* p, std::size_t bytes) noexcept {
+    check(p, bytes);
+    check_mapped(p, bytes);
+    return !refuse(space_call::commit) && os::system_space::commit(p, bytes);
+  }
+  [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
+    check(p, bytes);
+    check_mapped(p, bytes);
+    return !refuse(space_call::purge) && os::system_space::purge(p, bytes);
+  }
+  [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
+    check(p, bytes);
+    if (refuse(space_call::renew) || !os::system_space::renew(p, bytes)) return false;
+    const std::lock_guard guard(mutex_);
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
+    return true;
+  }
+  [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
+    check(from, bytes);
+    check(to, bytes);
+    check_mapped(from, bytes);
+    check_mapped(to, bytes);
+    if (!refuse(space_call::move)) return os::system_space::move(from, to, bytes);
+    if (refused_moves_unmap_) {
+      EXPECT_EQ(::mprotect(to, bytes, PROT_NONE), 0);
+      const std::lock_guard guard(mutex_);
+      const auto a = reinterpret_cast<std::uintptr_t>(to);
+      unmapped_.emplace_back(a, a + bytes);
+    }
+    return false;
+  }
+  void release(void* p, std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto found = live_.find(reinterpret_cast<std::uintptr_t>(p));
+    if (found == live_.end() || found->second != bytes) {
+      ADD_FAILURE() << "release of " << p << ", " << bytes << " bytes, which was not reserved so";
+      return;
+    }
+    live_.erase(found);
+    live_bytes_ -= bytes;
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
+    os::system_space::release(p, bytes);
+  }
+  [[nodiscard]] std::size_t resident(const void* p, std::size_t bytes) noexcept {
+    if (bytes != 0) check(p, bytes);
+    return os::system_space::resident(p, bytes);
+  }
+  [[nodiscard]] std::size_t limit() noexcept { return limit_; }
+  [[nodiscard]] std::size_t physical() noexcept { return physical_; }
+  [[nodiscard]] std::uint64_t now_ms() noexcept { return clock_ms_; }
+
+ private:
+  static constexpr std::size_t granule = 4096;
+  static constexpr std::size_t index(space_call kind) { return static_cast<std::size_t>(kind); }
+
+  bool refuse(space_call kind) noexcept {
+    const std::uint64_t n = ++calls_;
+    ++calls_of_[index(kind)];
+    const std::uint64_t at = fail_at_;
+    const bool refused = fails_[index(kind)] || (at != 0 && (fail_all_after_ ? n >= at : n == at));
+    if (refused) ++refused_[index(kind)];
+    return refused;
+  }
+  bool beyond_max(std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    return bytes > reserve_max_ || live_bytes_ > reserve_max_ - bytes;
+  }
+  void* note(void* p, std::size_t bytes) noexcept {
+    EXPECT_EQ(bytes % granule, 0u);
+    if (p == nullptr) return nullptr;
+    const std::lock_guard guard(mutex_);
+    live_.emplace(reinterpret_cast<std::uintptr_t>(p), bytes);
+    live_bytes_ += bytes;
+    return p;
+  }
+  /// [p, p + bytes) must be whole pages of one live reservation.
+  void check(const void* p, std::size_t bytes) noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    const std::lock_guard guard(mutex_);
+    const auto after = live_.upper_bound(a);
+    const bool inside = after != live_.begin() && a % granule == 0 && bytes % granule == 0 &&
+                        bytes != 0 && bytes <= std::prev(after)->second &&
+                        a - std::prev(after)->first <= std::prev(after)->second - bytes;
+    if (!inside) ADD_FAILURE() << p << ", " << bytes << " bytes, is not inside a reservation";
+  }
+
+  /// What a refused move took away may not be used before it is renewed.
+  void check_mapped(const void* p, std::size_t bytes) noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    const std::lock_guard guard(mutex_);
+    for (const auto& [begin, end] : unmapped_)
+      if (begin < a + bytes && a < end) ADD_FAILURE() << p << ": there is nothing mapped here";
+  }
+
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> calls_of_[space_call_count] = {};
+  std::atomic<std::uint64_t> refused_[space_call_count] = {};
+  std::atomic<bool> refused_moves_unmap_{false};
+  std::atomic<bool> fails_[space_call_count] = {};
+  std::atomic<std::uint64_t> fail_at_{0};
+  std::atomic<bool> fail_all_after_{false};
+  std::atomic<std::size_t> reserve_max_{SIZE_MAX};
+  // So much that the first range is 256 MiB: quick to reserve under every sanitizer.
+  std::atomic<std::size_t> limit_{std::size_t{1} << 30};
+  std::atomic<std::size_t> physical_{std::size_t{1} << 30};
+  std::atomic<std::uint64_t> clock_ms_{0};
+  std::mutex mutex_;
+  std::map<std::uintptr_t, std::size_t> live_;
+  std::size_t live_bytes_ = 0;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_;
+};
+
+static_assert(address_space<test_space>);
+
+}  // namespace ashlar::test

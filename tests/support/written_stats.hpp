@@ -1,0 +1,25 @@
+// tests/support/written_stats.hpp: what ashlar_stats_write writes, as a string.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/ashlar.h>
+
+namespace ashlar::test {
+
+inline std::string written_stats(ashlar_stats_format format) {
+  std::FILE* file = std::tmpfile();
+  EXPECT_NE(file, nullptr);
+  if (file == nullptr) return {};
+  EXPECT_EQ(ashlar_stats_write(file, format), 0);
+  std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+  std::rewind(file);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+  std::fclose(file);
+  return text;
+}
+
+}  // namespace ashlar::test
