@@ -7,7 +7,7 @@
 // merged with clean neighbours. Dirty and clean are never merged with each other: that would either
 // lose the knowledge that pages are zero or call memory resident that is not.
 //
-// Invariant (audit): slab + large + purging pages == used_pages_; dirty and clean pages are those in
+// Invariant (audit): slab + large + purging + lost pages == used_pages_; dirty and clean pages are those in
 // the bins; together they are the ranges' tops.
 // Locking: one lock for the structure, open during every system call that gives memory back; purging
 // itself is done by one thread at a time, under a lock of its own. Order: central, purge, structure.
@@ -199,22 +199,21 @@ class page_heap {
   }
 
   /// Effects: the pages of `from` become those of `to`, which has at least as many; afterwards `from`
-  /// reads as zero. Returns: false when the system cannot; then `to` is gone, or never used again.
+  /// reads as zero. Returns: false when the system cannot; then `to` is gone.
   /// Requires: both are large blocks of the caller's.
   [[nodiscard]] bool move_pages(run* from, run* to) noexcept {
     // What was moved once lies in mappings of its own, and the system moves only within one.
     const bool whole = !from->moved;
-    if (whole &&
-        space_.move(address_of(*from), address_of(*to), std::size_t{from->pages} << page_shift)) {
+    const bool done = whole && space_.move(address_of(*from), address_of(*to),
+                                           std::size_t{from->pages} << page_shift);
+    {
+      // Some systems unmap the target before they refuse: so it needs a fresh mapping even then.
       const std::lock_guard guard(mutex_);
-      from->moved = to->moved = true;
-      return true;
+      from->moved = from->moved || done;
+      to->moved = whole;
     }
-    if (!whole || space_.renew(address_of(*to), std::size_t{to->pages} << page_shift))
-      static_cast<void>(delete_large(address_of(*to)));
-    // Else: some systems unmap the target before they refuse, and this one would not map it again.
-    // Nobody may ever be given these addresses, so the run stays in use for good.
-    return false;
+    if (!done) static_cast<void>(delete_large(address_of(*to)));
+    return done;
   }
 
   // ---- exact counting -------------------------------------------------------------------------
@@ -478,8 +477,10 @@ class page_heap {
       const unlock_guard open(mutex_);
       fresh = space_.renew(address_of(*r), bytes);
     }
-    // Refused: the addresses may be mapped or not, so nobody may ever be given them.
-    if (!fresh) return;
+    if (!fresh) {
+      r->kind = run_kind::lost;
+      return;
+    }
     stats_.given_back_bytes += bytes;
     used_pages_ -= r->pages;
     make_clean(r);

@@ -128,8 +128,6 @@ class modelled {
       live_.erase(target);
       if (space_.refused(space_call::renew) != refused) {
         lost_.emplace(target, target_bytes);
-        ++lost_large_;
-        lost_large_pages_ += target_bytes / page_size;
       }
       check_pattern(start_of(from), before.bytes, before.tag);
       return;
@@ -149,7 +147,7 @@ class modelled {
   void audit() {
     heap_->audit();
     const page_heap_stats s = heap_->stats();
-    std::size_t large = lost_large_, large_pages = lost_large_pages_;
+    std::size_t large = 0, large_pages = 0;
     for (const auto& [start, b] : live_) {
       if (b.slab) continue;
       ++large;
@@ -219,7 +217,6 @@ class modelled {
   std::unique_ptr<pages> heap_;
   std::map<std::uintptr_t, block> live_;
   std::map<std::uintptr_t, std::size_t> lost_;
-  std::size_t lost_large_ = 0, lost_large_pages_ = 0;  // those that never became a block
   std::size_t live_pages_ = 0;
   std::uint64_t tags_ = 0;
 };

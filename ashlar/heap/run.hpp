@@ -28,7 +28,8 @@ enum class run_kind : std::uint8_t {
   large,    ///< one block
   dirty,    ///< free; its pages may be resident and hold old bytes
   clean,    ///< free; its pages read as zero and cost no memory
-  purging,  ///< on its way from dirty to clean, with the lock open
+  purging,  ///< on its way to clean, with the lock open
+  lost,     ///< its addresses may be unmapped since the system refused something; never used again
 };
 
 /// The record of one run. 48 bytes, for 16 pages or more of a slab: less than 0.08 %.
