@@ -20,14 +20,13 @@ inline void* or_enomem(void* block) noexcept {
 }
 
 /// Kept apart so that malloc's hit path has no frame: the miss is a tail call.
-ASHLAR_COLD inline void* allocate_missed(std::size_t size, class_index missed) noexcept {
-  return or_enomem(runtime::allocate_slow(size, missed));
+ASHLAR_COLD inline void* allocate_missed(std::size_t size) noexcept {
+  return or_enomem(runtime::allocate_slow(size));
 }
 
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
-  class_index missed = 0;
-  void* const block = runtime::process_heap::try_allocate(*runtime::tops, size, missed);
-  return block != nullptr ? block : allocate_missed(size, missed);
+  void* const block = runtime::process_heap::try_allocate(*runtime::tops, size);
+  return block != nullptr ? block : allocate_missed(size);
 }
 
 [[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size) noexcept {

@@ -50,20 +50,17 @@ class heap {
 
   // ---- blocks: the hit paths ------------------------------------------------------------------
 
-  /// Returns: a block of at least `size` bytes, aligned to 16, or null if a miss has to be handled:
-  /// then `missed` is the class, 0 for a large size. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate(detail::cache_tops& tops, std::size_t size,
-                                                     class_index& missed) noexcept {
-    if (size > small_size_max) [[unlikely]] {
-      missed = 0;
+  /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to do:
+  /// the stack is empty, or the size has no class. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate(detail::cache_tops& tops,
+                                                     std::size_t size) noexcept {
+    if (size > small_size_max) [[unlikely]]
       return nullptr;
-    }
     const class_index c = class_of_size(size);
     void** const top = tops.top[c];
     void* const block = top[-1];
     if (block != nullptr) [[likely]]
       tops.top[c] = top - 1;
-    missed = c;
     return block;
   }
 

@@ -40,9 +40,8 @@ using cache = test_heap::cache;
 /// As the runtime does it, with the cache given.
 template <class Heap>
 void* allocate(Heap& h, cache& own, std::size_t size) {
-  class_index missed = 0;
-  if (void* block = Heap::try_allocate(own, size, missed); block != nullptr) return block;
-  if (missed != 0) return h.refill(own, missed);
+  if (void* block = Heap::try_allocate(own, size); block != nullptr) return block;
+  if (const class_index c = Heap::class_for(size, 1); c != 0) return h.refill(own, c);
   bool zeroed = false;
   return h.allocate_large(size, 1, zeroed);
 }

@@ -134,10 +134,11 @@ cache* own_cache() noexcept {
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 
-void* allocate_uncounted(std::size_t size, class_index c) noexcept {
+void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
+  const class_index c = process_heap::class_for(size, alignment);
   if (c == 0) {
     bool zeroed = false;
-    return the_heap.allocate_large(size, 1, zeroed);
+    return the_heap.allocate_large(size, alignment, zeroed);
   }
   cache* own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
@@ -155,8 +156,8 @@ void* counted(void* block, std::size_t size) noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops* tops =
     const_cast<detail::cache_tops*>(&empty_tops);
 
-void* allocate_slow(std::size_t size, class_index missed) noexcept {
-  return counted(allocate_uncounted(size, missed), size);
+void* allocate_slow(std::size_t size) noexcept {
+  return counted(allocate_uncounted(size, 1), size);
 }
 
 void deallocate_slow(void* block, const char* call) noexcept {
@@ -181,11 +182,8 @@ void* allocate_zeroed(std::size_t size) noexcept {
 }
 
 void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
-  if (alignment <= block_granule) return allocate(size);
-  const class_index c = process_heap::class_for(size, alignment);
-  if (c != 0) return allocate_slow(size, c);
-  bool zeroed = false;
-  return counted(the_heap.allocate_large(size, alignment, zeroed), size);
+  return alignment <= block_granule ? allocate(size)
+                                    : counted(allocate_uncounted(size, alignment), size);
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {

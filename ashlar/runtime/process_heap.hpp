@@ -34,16 +34,15 @@ extern process_heap the_heap;
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives. Requires for all alignments: a power of two.
 
-/// Miss paths: `missed` is what `process_heap::try_allocate` said.
-[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, class_index missed) noexcept;
+/// Miss paths: what is left to do when `process_heap::try_allocate` and `try_deallocate` could not.
+[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size) noexcept;
 ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 
 /// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
 /// amortised.
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
-  class_index missed = 0;
-  void* const block = process_heap::try_allocate(*tops, size, missed);
-  return block != nullptr ? block : allocate_slow(size, missed);
+  void* const block = process_heap::try_allocate(*tops, size);
+  return block != nullptr ? block : allocate_slow(size);
 }
 
 /// Effects: gives a block back; null does nothing.
