@@ -35,6 +35,9 @@ void xalloc_destroy() noexcept {
 std::size_t ashlar_trim() noexcept {
   return runtime::trim();
 }
+void ashlar_set_purge(std::int64_t delay_ms, std::size_t keep_bytes) noexcept {
+  runtime::the_heap.set_purge_policy({.delay_ms = delay_ms, .keep_bytes = keep_bytes});
+}
 void ashlar_stats_get(ashlar_stats* stats) noexcept {
   runtime::collect(*stats);
 }

@@ -74,6 +74,12 @@ void xalloc_destroy(void) ASHLAR_NOEXCEPT;
  * Returns the bytes that went back. O(slabs). */
 size_t ashlar_trim(void) ASHLAR_NOEXCEPT;
 
+/* From now on free pages go back to the system `delay_ms` after they became free (-1: never; default
+ * 1000), but for `keep_bytes` of them (default 0). The environment's ASHLAR_PURGE_DELAY_MS and
+ * ASHLAR_KEEP_BYTES set the same at start. A cache miss or a large free has to look: a process that
+ * does not allocate keeps what it has until ashlar_trim. */
+void ashlar_set_purge(int64_t delay_ms, size_t keep_bytes) ASHLAR_NOEXCEPT;
+
 /* ---- statistics -------------------------------------------------------------------------- */
 
 /* Fills `stats`. O(classes + threads); takes each class's lock in turn; allocates nothing. */

@@ -1,9 +1,11 @@
 // The C face: what the C standard and POSIX say of each function.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -178,6 +180,33 @@ TEST(AshlarTrim, GivesBackWhatIsFree) {
   xfree(block);
   EXPECT_GE(ashlar_trim(), size);
   EXPECT_EQ(ashlar_trim(), 0u);
+}
+
+TEST(CApi, PurgePolicyIsObeyed) {
+  const auto given_back = [] {
+    ashlar_stats stats;
+    ashlar_stats_get(&stats);
+    return stats.total.given_back_bytes;
+  };
+  const auto use_and_wait = [] {
+    void* block = xmalloc(8 << 20);
+    std::memset(block, 1, 8 << 20);
+    xfree(block);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    xfree(xmalloc(100'000));  // somebody has to look
+  };
+  ashlar_trim();
+  const auto before = given_back();
+  ashlar_set_purge(0, std::size_t{1} << 40);
+  use_and_wait();
+  EXPECT_EQ(given_back(), before) << "more is allowed to stay than there is";
+  ashlar_set_purge(-1, 0);
+  use_and_wait();
+  EXPECT_EQ(given_back(), before) << "nothing goes back by itself";
+  ashlar_set_purge(0, 0);
+  use_and_wait();
+  EXPECT_GE(given_back(), before + (8 << 20));
+  ashlar_set_purge(1000, 0);
 }
 
 TEST(CApiDeathTest, MisuseNamesTheCall) {

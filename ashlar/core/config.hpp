@@ -69,4 +69,13 @@ inline constexpr bool hosted = true;
 inline constexpr bool hosted = false;
 #endif
 
+/// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
+/// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of
+/// more slack in blocks above the classes.
+#if defined(__x86_64__) || defined(__i386__)
+inline constexpr unsigned heap_page_shift = 12;
+#else
+inline constexpr unsigned heap_page_shift = 16;
+#endif
+
 }  // namespace ashlar

@@ -319,7 +319,11 @@ class heap {
     return static_cast<std::size_t>(pages_.stats().given_back_bytes - before);
   }
 
-  void set_purge_policy(const detail::purge_policy& policy) noexcept { pages_.set_policy(policy); }
+  /// Effects: from now on free pages go back as `policy` says.
+  void set_purge_policy(const detail::purge_policy& policy) noexcept {
+    pages_.set_policy(policy);
+    next_look_ms_.store(0, std::memory_order_relaxed);  // it was set by the old delay
+  }
 
   /// Effects: fills `out`; the resident figure and accuracy are left to the caller. `own` (may be
   /// null) is the caller's cache, whose content is then exact.

@@ -14,11 +14,12 @@
 #include <cstdint>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 
 namespace ashlar::detail {
 
-inline constexpr std::size_t page_shift = 12;
+inline constexpr std::size_t page_shift = heap_page_shift;
 /// The heap's own unit, bytes: class map, runs and large blocks count in it.
 inline constexpr std::size_t page_size = std::size_t{1} << page_shift;
 
