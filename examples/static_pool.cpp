@@ -20,8 +20,10 @@ int main() {
   message* held[4] = {};
   for (int i = 0; i < 4; ++i) {
     held[i] = messages.create(i);
-    if (held[i] != nullptr) std::printf("message %d\n", held[i]->number);
-    else std::printf("message %d: the pool is empty\n", i);
+    if (held[i] != nullptr)
+      std::printf("message %d\n", held[i]->number);
+    else
+      std::printf("message %d: the pool is empty\n", i);
   }
   for (message* m : held) messages.destroy(m);  // null is fine, as for delete
   const ashlar::pool_stats stats = messages.stats();

@@ -7,7 +7,8 @@
  *
  * A pointer that did not come from this family, or was freed already, given to xfree, xrealloc or
  * xusable_size ends in one line on standard error that names call and address, and abort(): at
- * once where the address is foreign, else at the latest when the block returns to its slab.
+ * once where the address is foreign, else at the latest when the block returns to its slab. With
+ * ASHLAR_CHECK=1 in the environment at start every call is checked, and all are found at once.
  */
 #ifndef ASHLAR_ADAPT_C_API_H
 #define ASHLAR_ADAPT_C_API_H

@@ -99,7 +99,7 @@ class central {
 
   /// Effects: ends in a fault naming `call` when no block of this class starts at `block`, or when it
   /// is in its slab. A block that waits in a cache or the stash is not told from one in use.
-  void expect_in_use(pages& page_heap, void* block, const char* call) noexcept {
+  void expect_in_use(pages& page_heap, const void* block, const char* call) noexcept {
     misuse bad{fault_kind::not_in_use, block};
     {
       const std::lock_guard guard(mutex_);
@@ -107,7 +107,7 @@ class central {
       const run* r = page_heap.slab_of(block, class_, base);
       if (r != nullptr) {
         const slab_shape& shape = slab_shapes[class_];
-        const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - base);
+        const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - base);
         const std::uint32_t index = shape.index_of(offset);
         if (index * std::size_t{shape.block_size} != offset || index >= shape.blocks)
           bad.kind = fault_kind::interior_pointer;
@@ -222,7 +222,7 @@ class central {
   /// a handler of the abort may allocate.
   struct misuse {
     fault_kind kind = fault_kind::not_in_use;
-    void* address = nullptr;
+    const void* address = nullptr;
   };
   void report(const misuse& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]

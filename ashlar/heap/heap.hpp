@@ -365,7 +365,7 @@ class heap {
     t.metadata_bytes = p.table_bytes + resident_metadata();
   }
 
-  // ---- exact counting: the caller brings every call here, because the hit paths do not
+  // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
   // -----------
 
   /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
@@ -377,6 +377,7 @@ class heap {
     for (std::size_t c = 1; c < class_count; ++c)
       exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
     exact_[0].begin_with(before.large.blocks_in_use);
+    pages_.mark_held(live_entry);
     exact_on_ = true;
     return true;
   }
@@ -385,19 +386,26 @@ class heap {
   void note_allocation(const void* block, std::size_t size) noexcept {
     const sized s = size_and_class(block);
     const std::size_t slack = countable_slack(s.bytes - size);
-    pages_.exchange_slack(block, slack);
+    pages_.exchange_slack(block, slack + live_entry);
     exact_[s.size_class].allocated(slack);
   }
-  /// Effects: counts the end of `block`; nothing if it is not ours, which freeing it will report.
-  void note_deallocation(const void* block) noexcept {
+  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts there.
+  void note_deallocation(const void* block, const char* call) noexcept {
     const sized s = size_and_class(block);
-    if (s.bytes != 0) exact_[s.size_class].freed(pages_.exchange_slack(block, 0));
+    exact_[s.size_class].freed(expect_live(block, s, 0, call));
   }
   /// Effects: counts that `block` stayed and now serves `size` bytes.
   void note_resize(const void* block, std::size_t size) noexcept {
     const sized s = size_and_class(block);
     const std::size_t slack = countable_slack(s.bytes - size);
-    exact_[s.size_class].resized(pages_.exchange_slack(block, slack), slack);
+    const std::size_t before = pages_.exchange_slack(block, slack + live_entry);
+    exact_[s.size_class].resized(before - live_entry, slack);
+  }
+  /// Effects: ends in a fault naming `call`, at once, when no live block starts at `block`.
+  void expect_live(const void* block, const char* call) noexcept {
+    const sized s = size_and_class(block);
+    const std::size_t slack = expect_live(block, s, 0, call);
+    pages_.exchange_slack(block, slack + live_entry);
   }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
@@ -577,9 +585,12 @@ class heap {
     }
   }
 
+  /// A table entry is 0 where no live block starts, else its slack and this.
+  static constexpr std::size_t live_entry = 1;
+
   /// What is added for a block must be what its table entry can take off again.
   [[nodiscard]] static std::size_t countable_slack(std::size_t slack) noexcept {
-    return std::min<std::size_t>(slack, UINT16_MAX);
+    return std::min(slack, UINT16_MAX - live_entry);
   }
 
   struct sized {
@@ -590,6 +601,21 @@ class heap {
     if (const class_index c = pages_.class_anywhere(block); c != 0) return {block_size_of(c), c};
     const detail::run* r = pages_.large_at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
+  }
+
+  /// Effects: replaces the table entry of the live block at `block`. Returns: its slack. Ends in a fault
+  /// naming `call` when no live block starts there.
+  [[nodiscard]] std::size_t expect_live(const void* block, const sized& s, std::size_t entry,
+                                        const char* call) noexcept {
+    if (s.bytes == 0) fail(block, call);
+    if (s.size_class != 0) centrals_[s.size_class].expect_in_use(pages_, block, call);
+    const std::size_t before = pages_.exchange_slack(block, entry);
+    if (before < live_entry)
+      ashlar_fault({.kind = fault_kind::double_free,
+                    .call = call,
+                    .address = block,
+                    .block_size = s.size_class != 0 ? s.bytes : 0});
+    return before - live_entry;
   }
 
   void overwrite(ashlar_class_stats& s, const detail::exact_counts& n) const noexcept {

@@ -866,7 +866,7 @@ TEST(HeapExact, CountsEveryCallOfARandomProgram) {
         } else {
           ++model[c].frees;
           model[c].slack -= before - asked;
-          h->note_deallocation(block);
+          h->note_deallocation(block, "free");
           deallocate(*h, *own, block);
           live.pop_back();
         }
@@ -907,7 +907,7 @@ TEST(HeapExact, ABlockOfEachKindBySize) {
   h->note_resize(blocks[0], 10);
   EXPECT_EQ(stats_of(*h, own).classes[0].slack_bytes, 6u + 9u + 1u);
   for (std::size_t i = 0; i < 2; ++i) {
-    h->note_deallocation(blocks[i]);
+    h->note_deallocation(blocks[i], "free");
     deallocate(*h, *own, blocks[i]);
   }
   s = stats_of(*h, own).classes[0];
@@ -928,16 +928,35 @@ TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
   EXPECT_EQ(s.large.blocks_in_use, 1u);
   check_equations(s);
   for (void* block : {small, large}) {
-    h->note_deallocation(block);
+    h->note_deallocation(block, "free");
     deallocate(*h, *own, block);
   }
   s = stats_of(*h, own);
   check_equations(s);
   EXPECT_EQ(s.total.bytes_in_use, 0u);
   EXPECT_EQ(s.total.slack_bytes, 0u);
+}
+
+TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  void* early = allocate(*h, *own, 64);
+  ASSERT_TRUE(h->count_exactly(own));
+  void* block = allocate(*h, *own, 64);
+  h->note_allocation(block, 50);
+  h->expect_live(early, "free");
+  h->expect_live(block, "free");
   int local = 0;
-  h->note_deallocation(&local);  // not ours: the free that follows will say so
-  check_equations(stats_of(*h, own));
+  EXPECT_DEATH(h->note_deallocation(&local, "free"), "free\\(0x.*was not allocated here");
+  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 16, "realloc"),
+               "realloc\\(0x.*inside a block");
+  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 1, "realloc"), "inside a block");
+  // In the cache again, long before it returns to its slab.
+  h->note_deallocation(block, "free");
+  deallocate(*h, *own, block);
+  EXPECT_DEATH(h->note_deallocation(block, "free"),
+               "free already \\(double free\\), block size 64");
+  EXPECT_DEATH(h->expect_live(block, "realloc"), "realloc\\(0x.*free already");
 }
 
 TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
@@ -947,7 +966,7 @@ TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
   void* block = allocate(*h, *own, 1 << 20);
   h->note_allocation(block, 1 << 20);
   h->note_resize(block, 40'000);  // as after a shrinking for which no record was left
-  h->note_deallocation(block);
+  h->note_deallocation(block, "free");
   EXPECT_EQ(stats_of(*h, own).large.slack_bytes, 0u);
 }
 
@@ -1081,7 +1100,7 @@ TEST(HeapRefusals, ExactCountingMayBeRefusedAndTriedAgain) {
     void* second = allocate(*h, *own, 30);
     h->note_allocation(second, 30);
     EXPECT_EQ(stats_of(*h, own).classes[1].slack_bytes, 2u);
-    h->note_deallocation(block);
+    h->note_deallocation(block, "free");
     deallocate(*h, *own, block);
     h->audit();
     if (counts) break;

@@ -27,6 +27,7 @@
 #include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
+#include <ashlar/heap/slab.hpp>
 #include <ashlar/heap/unlock_guard.hpp>
 
 namespace ashlar::detail {
@@ -222,6 +223,27 @@ class page_heap {
   [[nodiscard]] bool keep_slack() noexcept {
     const std::lock_guard guard(mutex_);
     return ranges_.keep_slack();
+  }
+
+  /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and for
+  /// every large one. Requires: keep_slack succeeded; no other thread is inside the heap. O(blocks).
+  void mark_held(std::uint16_t entry) noexcept {
+    const std::lock_guard guard(mutex_);
+    for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
+      const page_range& range = ranges_[i];
+      for (std::size_t page = 0; page < range.top;) {
+        const run* r = range.run_at(page);
+        if (r == nullptr) break;
+        const std::uintptr_t begin = range.address_of(r->first);
+        if (r->kind == run_kind::large) range.slack_at(begin) = entry;
+        if (r->kind == run_kind::slab) {
+          const slab_shape& shape = slab_shapes[r->size_class];
+          for (std::uint32_t b = 0; b < shape.blocks; ++b)
+            if (!is_free(*r, b)) range.slack_at(begin + std::size_t{b} * shape.block_size) = entry;
+        }
+        page += r->pages;
+      }
+    }
   }
 
   /// Effects: stores the slack of the live block at `block`. Returns: what was stored before.

@@ -162,7 +162,7 @@ void* allocate_slow(std::size_t size) noexcept {
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
-  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_deallocation(block);
+  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_deallocation(block, call);
   cache* own = own_cache();
   if (own != nullptr)
     the_heap.deallocate_slow(*own, block, call);
@@ -187,6 +187,7 @@ void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   const std::size_t kept = the_heap.resize_in_place(block, size, call);
   if (kept != 0) {
     if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
@@ -205,6 +206,7 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   return the_heap.usable_size(block, call);
 }
 

@@ -59,6 +59,12 @@ settings read_settings(char** environment) noexcept {
     else if (std::strcmp(text, "batch") != 0)
       complain("ASHLAR_STATS", text, "batch or exact");
   }
+  if (const char* text = find(environment, "ASHLAR_CHECK"); text != nullptr) {
+    if (std::strcmp(text, "1") == 0)
+      s.exact = true;
+    else if (std::strcmp(text, "0") != 0)
+      complain("ASHLAR_CHECK", text, "0 or 1");
+  }
   return s;
 }
 

@@ -8,7 +8,7 @@ namespace ashlar::runtime {
 
 struct settings {
   detail::purge_policy purge;
-  bool exact = false;  ///< count every call
+  bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
 };
 
 /// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A
