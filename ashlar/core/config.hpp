@@ -36,12 +36,6 @@ inline void cpu_relax() noexcept {
 }
 }  // namespace detail
 
-#if defined(NDEBUG)
-inline constexpr bool debug_build = false;
-#else
-inline constexpr bool debug_build = true;
-#endif
-
 /// True where exceptions exist; without them a policy that would throw ends in ashlar_fault.
 #if defined(__cpp_exceptions)
 inline constexpr bool has_exceptions = true;
@@ -60,13 +54,6 @@ inline constexpr bool address_sanitizer = false;
 #endif
 #else
 inline constexpr bool address_sanitizer = false;
-#endif
-
-/// True where the standard library is hosted (an operating system, malloc, threads).
-#if __STDC_HOSTED__
-inline constexpr bool hosted = true;
-#else
-inline constexpr bool hosted = false;
 #endif
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:

@@ -518,8 +518,8 @@ class heap {
     maintain();
   }
 
-  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by every
-  /// miss, with no lock held: a heap that is not used at all does not look.
+  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
+  /// cache's misses, with no lock held: a heap that is not used at all does not look.
   void maintain() noexcept {
     const std::int64_t delay = pages_.delay_ms();
     if (delay < 0) return;

@@ -1,19 +1,11 @@
 // support/sanitizers.hpp: which sanitizer this program was built with, as constants.
 #pragma once
 
+#include <ashlar/core/config.hpp>
+
 namespace support {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool address_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool address_sanitizer = true;
-#else
-inline constexpr bool address_sanitizer = false;
-#endif
-#else
-inline constexpr bool address_sanitizer = false;
-#endif
+using ashlar::address_sanitizer;
 
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool thread_sanitizer = true;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -217,6 +218,17 @@ void end_like(int wait_status) {
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
   // Only where this process's own signal could not kill it, as in a container's first process.
   std::_Exit(128 + number);
+}
+
+nlohmann::json usage_json(const child_outcome& outcome) {
+  return {{"wall_seconds", outcome.wall_seconds},
+          {"user_seconds", outcome.user_seconds},
+          {"system_seconds", outcome.system_seconds},
+          {"peak_rss_bytes", outcome.peak_rss_bytes},
+          {"minor_faults", outcome.minor_faults},
+          {"major_faults", outcome.major_faults},
+          {"voluntary_switches", outcome.voluntary_switches},
+          {"involuntary_switches", outcome.involuntary_switches}};
 }
 
 }  // namespace ashlar::cli

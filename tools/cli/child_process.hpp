@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,5 +96,8 @@ std::vector<std::string> environment_with(
 // Effects: ends this process the way the program ended: by its exit status, or by its signal,
 // without writing a core file of its own. Never returns.
 [[noreturn]] void end_like(int wait_status);
+
+// The times, memory, faults and switches of `outcome` by name, as every JSON file of the command has them.
+nlohmann::json usage_json(const child_outcome& outcome);
 
 }  // namespace ashlar::cli

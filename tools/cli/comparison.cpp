@@ -56,20 +56,14 @@ spread spread_from(const nlohmann::json& object, std::size_t count) {
 nlohmann::json sample_json(const run_sample& sample) {
   const child_outcome& outcome = sample.outcome;
   const bool exited = WIFEXITED(outcome.wait_status);
-  return {
-      {"warmup", sample.warmup},
-      {"round", sample.round},
-      {"position", sample.position},
-      {"exit_status", exited ? nlohmann::json(WEXITSTATUS(outcome.wait_status)) : nlohmann::json()},
-      {"signal", exited ? nlohmann::json() : nlohmann::json(WTERMSIG(outcome.wait_status))},
-      {"wall_seconds", outcome.wall_seconds},
-      {"user_seconds", outcome.user_seconds},
-      {"system_seconds", outcome.system_seconds},
-      {"peak_rss_bytes", outcome.peak_rss_bytes},
-      {"minor_faults", outcome.minor_faults},
-      {"major_faults", outcome.major_faults},
-      {"voluntary_switches", outcome.voluntary_switches},
-      {"involuntary_switches", outcome.involuntary_switches}};
+  nlohmann::json object = usage_json(outcome);
+  object["warmup"] = sample.warmup;
+  object["round"] = sample.round;
+  object["position"] = sample.position;
+  object["exit_status"] =
+      exited ? nlohmann::json(WEXITSTATUS(outcome.wait_status)) : nlohmann::json();
+  object["signal"] = exited ? nlohmann::json() : nlohmann::json(WTERMSIG(outcome.wait_status));
+  return object;
 }
 
 std::string csv_quoted(const std::string& text) {

@@ -89,15 +89,9 @@ std::string preloadable_name(const std::string& library, const scratch_directory
 }
 
 nlohmann::json process_json(const child_outcome& outcome) {
-  return {{"pid", outcome.pid},
-          {"wall_seconds", outcome.wall_seconds},
-          {"user_seconds", outcome.user_seconds},
-          {"system_seconds", outcome.system_seconds},
-          {"peak_rss_bytes", outcome.peak_rss_bytes},
-          {"minor_faults", outcome.minor_faults},
-          {"major_faults", outcome.major_faults},
-          {"voluntary_switches", outcome.voluntary_switches},
-          {"involuntary_switches", outcome.involuntary_switches}};
+  nlohmann::json figures = usage_json(outcome);
+  figures["pid"] = outcome.pid;
+  return figures;
 }
 
 nlohmann::json report_json(const run_options& options, const std::string& library,
