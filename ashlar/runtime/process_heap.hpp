@@ -12,7 +12,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/system_space.hpp>
 
@@ -22,7 +22,7 @@ struct process_config {
   using space = os::system_space;
   using mutex = os::mutex;
 };
-using process_heap = heap<process_config>;
+using process_heap = basic_heap<process_config>;
 
 /// The heap. Usable before static constructors and after static destructors.
 extern process_heap the_heap;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
-#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
 
 namespace {
@@ -34,7 +34,7 @@ struct config {
   using space = test_space;
   using mutex = std::mutex;
 };
-using test_heap = heap<config>;
+using test_heap = basic_heap<config>;
 using cache = test_heap::cache;
 
 /// As the runtime does it, with the cache given.
@@ -1038,7 +1038,7 @@ struct os_config {
 };
 
 TEST(HeapThreads, LockAllKeepsTheOthersOut) {
-  const auto h = std::make_unique<heap<os_config>>();
+  const auto h = std::make_unique<basic_heap<os_config>>();
   cache* own = h->attach();
   ASSERT_NE(allocate(*h, *own, 64), nullptr);
   std::atomic<int> done{0};

@@ -1,4 +1,4 @@
-// heap/heap.hpp: a general allocator made of fixed-block classes. The address is the header.
+// heap/basic_heap.hpp: a general allocator made of fixed-block classes. The address is the header.
 // Layer: heap. Includes: core.
 //
 //   allocate(n):   size -> class (table) -> pop the thread's stack
@@ -38,15 +38,15 @@ namespace ashlar {
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
 /// null.
 template <class Config>
-class heap {
+class basic_heap {
  public:
   using space_type = typename Config::space;
   using mutex_type = typename Config::mutex;
   using cache = detail::thread_cache;
 
-  constexpr heap() noexcept : pages_(space_) {}
-  heap(const heap&) = delete;
-  heap& operator=(const heap&) = delete;
+  constexpr basic_heap() noexcept : pages_(space_) {}
+  basic_heap(const basic_heap&) = delete;
+  basic_heap& operator=(const basic_heap&) = delete;
 
   // ---- blocks: the hit paths ------------------------------------------------------------------
 
