@@ -103,17 +103,25 @@ struct unnamed {
   static constexpr const char* name() noexcept { return nullptr; }
 };
 
-/// What a pool does when it ends while blocks of it are in use.
+/// What a pool or arena does when it ends while blocks of it are in use.
 namespace at_death {
 /// Policy: nothing. The memory goes with the pool; destructors of live objects do not run.
 struct ignore {
   using policy_kind = death_kind;
   static constexpr bool reports = false;
+  static constexpr bool destroys = false;
+};
+/// Policy: the destructors of live objects run; the memory goes with the pool.
+struct destroy {
+  using policy_kind = death_kind;
+  static constexpr bool reports = false;
+  static constexpr bool destroys = true;
 };
 /// Policy: ashlar_fault with fault_kind::leak. O(1) where calls are counted.
 struct stop {
   using policy_kind = death_kind;
   static constexpr bool reports = true;
+  static constexpr bool destroys = false;
 };
 }  // namespace at_death
 
