@@ -298,13 +298,6 @@ class arena_engine {
     newest_ = head;
   }
 
-  /// Effects: what the policy does about a request that no memory can meet.
-  [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
-                                                 std::size_t alignment) noexcept(nothrow_allocate) {
-    return exhaustion_.exhausted({size + (size == 0), alignment, name()},
-                                 [=, this]() noexcept { return try_allocate(size, alignment); });
-  }
-
  private:
   using counters_type =
       std::conditional_t<counting_type::counts, arena_counters, no_arena_counters>;
@@ -332,6 +325,12 @@ class arena_engine {
     std::byte* p = nullptr;
     if (memory_.make_room(size, alignment) && !bump(size, alignment, p)) __builtin_unreachable();
     return p;
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
+                                                 std::size_t alignment) noexcept(nothrow_allocate) {
+    return exhaustion_.exhausted({size + (size == 0), alignment, name()},
+                                 [=, this]() noexcept { return try_allocate(size, alignment); });
   }
 
   ASHLAR_HOT void fall(std::size_t to) noexcept {
