@@ -530,25 +530,25 @@ TEST(SanitizedArenaDeathTest, BytesThatNobodyHasAreSeenByAddressSanitizer) {
     const auto write = [](char* p) { *opaque(p) = 1; };
     char* const a = static_cast<char*>(memory.allocate(13, 8));
     write(a + 12);
-    EXPECT_DEATH(write(a + 13), "use-after-poison");
-    EXPECT_DEATH(write(a + 100), "use-after-poison");
+    EXPECT_DEATH(write(a + 13), "AddressSanitizer");
+    EXPECT_DEATH(write(a + 100), "AddressSanitizer");
     const arena_marker marker = memory.mark();
     char* const b = static_cast<char*>(memory.allocate(24, 8));
     write(b + 23);
-    EXPECT_DEATH(write(a + 14), "use-after-poison");  // the padding
+    EXPECT_DEATH(write(a + 14), "AddressSanitizer");  // the padding
     EXPECT_TRUE(memory.try_extend(b, 24, 9));
-    EXPECT_DEATH(write(b + 9), "use-after-poison");
+    EXPECT_DEATH(write(b + 9), "AddressSanitizer");
     EXPECT_TRUE(memory.try_extend(b, 9, 40));
     write(b + 39);
     memory.rewind(marker);
-    EXPECT_DEATH(write(b), "use-after-poison");
+    EXPECT_DEATH(write(b), "AddressSanitizer");
     write(a + 12);
     memory.deallocate(a, 13, 8);
-    EXPECT_DEATH(write(a), "use-after-poison");
+    EXPECT_DEATH(write(a), "AddressSanitizer");
     char* const c = static_cast<char*>(memory.allocate(13, 8));
     write(c);
     memory.reset();
-    EXPECT_DEATH(write(c), "use-after-poison");
+    EXPECT_DEATH(write(c), "AddressSanitizer");
   };
   try_each(chunks);
   try_each(inside);
@@ -557,8 +557,8 @@ TEST(SanitizedArenaDeathTest, BytesThatNobodyHasAreSeenByAddressSanitizer) {
   char* const low = static_cast<char*>(chunks.allocate(4000));
   char* const high = static_cast<char*>(chunks.allocate(4000));
   chunks.reset();
-  EXPECT_DEATH(*opaque(low) = 1, "use-after-poison");
-  EXPECT_DEATH(*opaque(high) = 1, "use-after-poison");
+  EXPECT_DEATH(*opaque(low) = 1, "AddressSanitizer");
+  EXPECT_DEATH(*opaque(high) = 1, "AddressSanitizer");
 }
 
 TEST(SanitizedArena, StorageIsUsableAgainAfterTheArena) {
