@@ -383,9 +383,17 @@ class arena_engine {
       scoped_lock guard(lock_);
       destroy_until(nullptr);
     } else if constexpr (death_type::reports) {
-      if (memory_.used_bytes() != 0) {
-        ashlar_fault({fault_kind::leak, "~arena", nullptr, memory_.used_bytes(), name()});
-      }
+      if (memory_.used_bytes() != 0) left_slow();
+    }
+  }
+
+  /// How many blocks are left an arena does not know: it says how many bytes.
+  ASHLAR_COLD void left_slow() const noexcept {
+    const fault what{fault_kind::leak, "~arena", memory_.base(), memory_.used_bytes(), name()};
+    if constexpr (death_type::stops) {
+      ashlar_fault(what);
+    } else {
+      ashlar_report(what);
     }
   }
 

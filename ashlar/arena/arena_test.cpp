@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -515,6 +516,19 @@ TEST(ArenaDeathTest, StopReportsAnArenaThatEndsWithBlocks) {
   };
   end_with(0);
   EXPECT_DEATH(end_with(1), "blocks in use.*leaky");
+}
+
+TEST(Arena, ReportTellsOfAnArenaThatEndsWithBlocks) {
+  const auto end_with = [](std::size_t blocks) {
+    testing::internal::CaptureStderr();
+    {
+      static_arena<64, at_death::report, named<"leaky">> memory;
+      for (std::size_t i = 0; i < blocks; ++i) static_cast<void>(memory.allocate(8, 8));
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(end_with(0), "");
+  EXPECT_NE(end_with(2).find("blocks in use, pool 'leaky', block size 16"), std::string::npos);
 }
 
 // ---- AddressSanitizer ----
