@@ -4,6 +4,9 @@
 // at_death::report, and, where its compiler asks for them, memcpy and memset.
 #pragma once
 
+#include <ashlar/arena/arena.hpp>
+#include <ashlar/arena/arena_scope.hpp>
+#include <ashlar/arena/static_arena.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>

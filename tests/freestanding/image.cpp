@@ -50,7 +50,7 @@ struct fake_port {
 
 /// Pages of a static array, never given back: what firmware has instead of an operating system.
 struct static_pages {
-  alignas(64) static inline std::byte bytes[16384];
+  alignas(64) static inline std::byte bytes[32768];
   static inline std::size_t used = 0;
   void* allocate(std::size_t size, std::size_t alignment) noexcept {
     const std::size_t at = align_up(used, alignment);
@@ -84,6 +84,9 @@ constinit static_pool_set<blocks<32, 4>, blocks<64, 4>, lock_free<std::uint32_t>
                           counting::none, spill::never>
     shared_sizes;
 constinit static_pool<needs_destruction, 3> numbered;
+constinit static_arena<2000, at_death::ignore> frame;
+constinit static_arena<2000, at_death::ignore, interrupt_mask<fake_port>, counting::none>
+    shared_frame;
 
 template <class Pool>
 void fill_and_empty(Pool& pool, int step) noexcept {
@@ -164,6 +167,26 @@ void run_sets_and_walks() noexcept {
   check_that(leaks_reported == 1, 44);
 }
 
+/// Blocks of growing size and alignment until there is no room, three times over.
+template <class Arena>
+void fill_and_reset(Arena& memory, int step) noexcept {
+  for (int round = 0; round < 3; ++round) {
+    std::size_t n = 0;
+    void* highest = nullptr;
+    while (auto* p = static_cast<volatile unsigned char*>(
+               memory.try_allocate(1 + n % 50, std::size_t{1} << n % 7))) {
+      check_that(is_aligned(const_cast<unsigned char*>(p), std::size_t{1} << n % 7), step);
+      for (std::size_t i = 0; i < 1 + n % 50; ++i) p[i] = static_cast<unsigned char>(n);
+      highest = const_cast<unsigned char*>(p);
+      ++n;
+    }
+    check_that(n > 10 && memory.owns(highest), step);
+    check_that(memory.used_bytes() <= memory.capacity_bytes(), step);
+    memory.reset();
+    check_that(memory.used_bytes() == 0, step);
+  }
+}
+
 int run() noexcept {
   fill_and_empty(ashlar_test_messages, 1);
   fill_and_empty(buffers, 2);
@@ -228,6 +251,36 @@ int run() noexcept {
   line_writer<32> line;
   line << "in use " << ashlar_test_messages.stats().peak_in_use;
   check_that(line.size() == 9 && line.data()[7] == '6', 20);
+
+  // Arenas: bounded, inside, and on pages that are never given back.
+  fill_and_reset(frame, 21);
+  fill_and_reset(shared_frame, 22);
+  check_that(fake_port::primask == 0, 23);
+  arena by_caller_too(std::span<std::byte>(storage).subspan(3));
+  fill_and_reset(by_caller_too, 24);
+  {
+    const std::size_t before = static_pages::used;
+    arena<static_pages> growing({.first_chunk_bytes = 512, .max_bytes = 8192});
+    fill_and_reset(growing, 25);
+    check_that(growing.stats().chunks > 2 && static_pages::used - before <= 8192, 26);
+    const arena_scope outer(growing);
+    check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 1, 27);
+    {
+      const arena_scope inner(growing);
+      check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 2, 28);
+      const int* const zeros = growing.create_array<int>(100);
+      for (int i = 0; i < 100; ++i) check_that(zeros[i] == 0, 29);
+      check_that(growing.create_array<int>(SIZE_MAX / 2) == nullptr, 30);
+    }
+    check_that(alive == 1, 31);
+  }
+  check_that(alive == 0, 32);
+  static_arena<64, exhaustion::throw_bad_alloc> throwing_arena;
+  static_arena<64, exhaustion::stop, at_death::stop> stopping_arena;
+  check_that(throwing_arena.allocate(64) != nullptr, 33);
+  void* const only = stopping_arena.allocate(64);
+  check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 34);
+  stopping_arena.deallocate(only, 10);
   return 0;
 }
 
