@@ -100,11 +100,12 @@ class growing_classes<type_list<Classes...>, Policies...> {
   using directory_type = slab_directory<32 * sizeof...(Classes)>;
   using source_type = pick_policy<source_kind, void, Policies...>;
   static_assert(!std::is_void_v<source_type>, "a growing_pool_set takes a page source");
-  using pool_type = fixed_pool<directed_source<source_type, directory_type>, exhaustion::null,
-                               pick_policy<lock_kind, no_lock, Policies...>,
-                               pick_policy<check_kind, check::cheap, Policies...>,
-                               pick_policy<counting_kind, counting::exact, Policies...>,
-                               pick_policy<name_kind, unnamed, Policies...>>;
+  using slab_source = directed_source<source_type, directory_type>;
+  using pool_type =
+      fixed_pool<slab_source, exhaustion::null, pick_policy<lock_kind, no_lock, Policies...>,
+                 pick_policy<check_kind, check::cheap, Policies...>,
+                 pick_policy<counting_kind, counting::exact, Policies...>,
+                 pick_policy<name_kind, unnamed, Policies...>>;
 
  public:
   using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
@@ -114,7 +115,7 @@ class growing_classes<type_list<Classes...>, Policies...> {
   static_assert(!exhaustion_type::borrows, "a growing set has a source to take from");
 
   constexpr explicit growing_classes(source_type source = {}) noexcept
-      : growing_classes(source, std::make_index_sequence<class_count>{}) {}
+      : pools_(source, directory_) {}
   growing_classes(const growing_classes&) = delete;
   growing_classes& operator=(const growing_classes&) = delete;
 
@@ -128,7 +129,7 @@ class growing_classes<type_list<Classes...>, Policies...> {
       ashlar_fault({fault_kind::bad_argument, "allocate", nullptr, size, name()});
     }
     const std::size_t c = class_of(size, alignment);
-    return c == class_count ? nullptr : pools_[c].try_allocate();
+    return c == class_count ? nullptr : pools_.at(c).try_allocate();
   }
   /// As try_allocate, but where that is null asks the exhaustion policy, with no lock held.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(
@@ -147,7 +148,7 @@ class growing_classes<type_list<Classes...>, Policies...> {
     if (c == directory_.none) [[unlikely]] {
       ashlar_fault({fault_kind::foreign_pointer, "deallocate", p, 0, name()});
     }
-    pools_[c].deallocate(p);
+    pools_.at(c).deallocate(p);
   }
   /// The same; a size or alignment that no block of its class is got for is ashlar_fault(wrong_size).
   void deallocate(void* p, std::size_t size,
@@ -182,19 +183,20 @@ class growing_classes<type_list<Classes...>, Policies...> {
   /// Returns: the figures of each class; capacity is SIZE_MAX.
   [[nodiscard]] pool_set_stats<class_count> stats() const noexcept {
     pool_set_stats<class_count> all{};
-    for (std::size_t c = 0; c < class_count; ++c) all.classes[c] = pools_[c].stats();
+    for (std::size_t c = 0; c < class_count; ++c) all.classes[c] = pools_.at(c).stats();
     return all;
   }
   [[nodiscard]] bool audit() const noexcept {
-    for (const pool_type& pool : pools_) {
-      if (!pool.audit()) return false;
+    for (std::size_t c = 0; c < class_count; ++c) {
+      if (!pools_.at(c).audit()) return false;
     }
     return true;
   }
 
  private:
-  static constexpr std::size_t sizes[] = {Classes::size_bytes...};
-  static constexpr std::size_t alignments[] = {Classes::alignment...};
+  static constexpr std::size_t sizes[class_count] = {Classes::size_bytes...};
+  static constexpr std::size_t alignments[class_count] = {Classes::alignment...};
+  static constexpr std::size_t counts[class_count] = {Classes::count...};
   static constexpr bool is_sorted = [] {
     for (std::size_t c = 1; c < class_count; ++c) {
       if (sizes[c - 1] >= sizes[c]) return false;
@@ -204,14 +206,34 @@ class growing_classes<type_list<Classes...>, Policies...> {
   static_assert(is_sorted,
                 "the block sizes of a pool set go from small to large, and each is there once");
 
+  /// One pool a class, as bases: an array of what cannot be copied is no constant for every compiler.
+  template <std::size_t C>
+  struct nth_pool : pool_type {
+    using pool_type::pool_type;
+  };
+  template <class Indices>
+  struct pools_by_index;
   template <std::size_t... C>
-  constexpr growing_classes(const source_type& source, std::index_sequence<C...>) noexcept
-      : pools_{pool_type(block_layout{Classes::size_bytes, Classes::alignment},
-                         heap_blocks{.first_slab_blocks = Classes::count},
-                         directed_source<source_type, directory_type>(source, directory_, C))...} {}
+  struct pools_by_index<std::index_sequence<C...>> : nth_pool<C>... {
+    constexpr pools_by_index(const source_type& source, directory_type& directory) noexcept
+        : nth_pool<C>(block_layout{sizes[C], alignments[C]},
+                      heap_blocks{.first_slab_blocks = counts[C]},
+                      slab_source(source, directory, C))... {}
+
+    /// Returns: the pool of class `c`. Requires: c < class_count.
+    [[nodiscard]] const pool_type& at(std::size_t c) const noexcept {
+      const pool_type* found = nullptr;
+      static_cast<void>(
+          ((c == C ? (found = static_cast<const nth_pool<C>*>(this), true) : false) || ...));
+      return *found;
+    }
+    [[nodiscard]] pool_type& at(std::size_t c) noexcept {
+      return const_cast<pool_type&>(std::as_const(*this).at(c));
+    }
+  };
 
   directory_type directory_;
-  pool_type pools_[class_count];
+  pools_by_index<std::make_index_sequence<class_count>> pools_;
 };
 
 }  // namespace detail
