@@ -109,8 +109,8 @@ TYPED_TEST(XmallocPools, AlignmentsThatAreNoneAreEinval) {
 
 TYPED_TEST(XmallocPools, ReallocKeepsTheSmallerOfBothSizes) {
   auto& pools = this->under_test;
-  for (const size_t from : {1, 15, 16, 17, 64, 396, 400, 768}) {
-    for (const size_t to : {1, 15, 16, 17, 64, 396, 400, 768}) {
+  for (const size_t from : {1u, 15u, 16u, 17u, 64u, 396u, 400u, 768u}) {
+    for (const size_t to : {1u, 15u, 16u, 17u, 64u, 396u, 400u, 768u}) {
       auto* p = static_cast<unsigned char*>(pools.reallocate(nullptr, from));
       ASSERT_NE(p, nullptr);
       for (size_t i = 0; i < from; ++i) p[i] = static_cast<unsigned char>(i * 7 + from);
