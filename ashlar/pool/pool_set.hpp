@@ -54,6 +54,8 @@ class pool_set_face {
   using stats_type = pool_set_stats<classes_type::count>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
   static constexpr std::size_t class_count = classes_type::count;
+  static constexpr bool spills_to_larger =
+      pick_policy<spill_kind, spill::take_larger, Arguments...>::to_larger;
   /// The largest request that a class serves, bytes.
   static constexpr std::size_t largest_size = classes_type::largest;
   static_assert(exhaustion_policy<exhaustion_type>);
