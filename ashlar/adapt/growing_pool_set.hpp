@@ -143,12 +143,16 @@ class growing_classes<type_list<Classes...>, Policies...> {
   /// Effects: takes a block back; null does nothing. Requires: `p` came from this set and is in use,
   /// else ashlar_fault. Complexity: O(slabs).
   void deallocate(void* p) noexcept {
-    if (p == nullptr) return;
-    const std::size_t c = directory_.owner_of(p);
-    if (c == directory_.none) [[unlikely]] {
+    if (p != nullptr && !try_deallocate(p)) [[unlikely]] {
       ashlar_fault({fault_kind::foreign_pointer, "deallocate", p, 0, name()});
     }
+  }
+  /// As deallocate, but an address outside the set is left alone. Returns: whether it was the set's.
+  bool try_deallocate(void* p) noexcept {
+    const std::size_t c = directory_.owner_of(p);
+    if (c == directory_.none) return false;
     pools_.at(c).deallocate(p);
+    return true;
   }
   /// The same; a size or alignment that no block of its class is got for is ashlar_fault(wrong_size).
   void deallocate(void* p, std::size_t size,

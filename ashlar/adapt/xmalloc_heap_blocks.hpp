@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include <ashlar/adapt/growing_pool_set.hpp>
-#include <ashlar/adapt/process_heap_source.hpp>
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/adapt/xmalloc_pools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -31,7 +31,7 @@ namespace detail {
 /// growing_pool_set with the process heap as its source, if the arguments name none.
 template <class... Arguments>
 struct with_source {
-  using type = growing_pool_set<Arguments..., process_heap_source>;
+  using type = growing_pool_set<Arguments..., process_source>;
 };
 template <class... Arguments>
   requires(!std::is_void_v<pick_policy<source_kind, void, Arguments...>>)

@@ -319,10 +319,10 @@ TEST(HeapBlocksXmalloc, WhatNoClassFitsIsTheProcessHeaps) {
 struct two_pieces {
   static inline int left = 2;
   static void* allocate(size_t size, size_t alignment) noexcept {
-    return left-- > 0 ? ashlar::process_heap_source::allocate(size, alignment) : nullptr;
+    return left-- > 0 ? ashlar::process_source::allocate(size, alignment) : nullptr;
   }
   static void deallocate(void* p, size_t size, size_t alignment) noexcept {
-    ashlar::process_heap_source::deallocate(p, size, alignment);
+    ashlar::process_source::deallocate(p, size, alignment);
   }
 };
 
@@ -341,11 +341,11 @@ struct small_pieces {
   static void* allocate(size_t size, size_t alignment) noexcept {
     if (size > 200) return nullptr;
     ++pieces;
-    return ashlar::process_heap_source::allocate(size, alignment);
+    return ashlar::process_source::allocate(size, alignment);
   }
   static void deallocate(void* p, size_t size, size_t alignment) noexcept {
     --pieces;
-    ashlar::process_heap_source::deallocate(p, size, alignment);
+    ashlar::process_source::deallocate(p, size, alignment);
   }
 };
 
@@ -362,7 +362,7 @@ TEST(GrowingPoolSet, MoreSlabsThanItCanListIsExhaustionAndAllGoBack) {
 }
 
 TEST(GrowingPoolSet, SizedDeallocationIsVerified) {
-  ashlar::growing_pool_set<blocks<32, 4>, blocks<64, 4>, ashlar::process_heap_source> set;
+  ashlar::growing_pool_set<blocks<32, 4>, blocks<64, 4>, ashlar::process_source> set;
   void* const p = set.allocate(40);
   set.deallocate(nullptr, 40);
   EXPECT_DEATH(set.deallocate(p, 20), "size or alignment");

@@ -12,6 +12,9 @@
 
 XALLOCATOR_STATIC_POOLS(ashlar::blocks<64, 10>, ashlar::blocks<396, 20>, ashlar::blocks<768, 10>);
 
+// The process heap's object, weak: null in a program into which nothing has brought it.
+extern char the_process_heap __asm__("_ZN6ashlar7runtime8the_heapE") __attribute__((weak));
+
 namespace {
 constinit unsigned long heap_calls = 0;
 constinit std::size_t reported = 0;
@@ -63,6 +66,7 @@ int main() {
   void* volatile from_heap = std::malloc(10);
   std::free(from_heap);
   REQUIRE(heap_calls > before_test);
+  REQUIRE(&the_process_heap == nullptr);
 
   const unsigned long before = heap_calls;
   for (int round = 0; round < 100; ++round) {
