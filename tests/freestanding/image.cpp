@@ -257,29 +257,29 @@ int run() noexcept {
   fill_and_reset(shared_frame, 22);
   check_that(fake_port::primask == 0, 23);
   arena by_caller_too(std::span<std::byte>(storage).subspan(3));
-  fill_and_reset(by_caller_too, 24);
+  fill_and_reset(by_caller_too, 45);
   {
     const std::size_t before = static_pages::used;
     arena<static_pages> growing({.first_chunk_bytes = 512, .max_bytes = 8192});
-    fill_and_reset(growing, 25);
-    check_that(growing.stats().chunks > 2 && static_pages::used - before <= 8192, 26);
+    fill_and_reset(growing, 45);
+    check_that(growing.stats().chunks > 2 && static_pages::used - before <= 8192, 46);
     const arena_scope outer(growing);
-    check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 1, 27);
+    check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 1, 47);
     {
       const arena_scope inner(growing);
-      check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 2, 28);
+      check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 2, 48);
       const int* const zeros = growing.create_array<int>(100);
-      for (int i = 0; i < 100; ++i) check_that(zeros[i] == 0, 29);
-      check_that(growing.create_array<int>(SIZE_MAX / 2) == nullptr, 30);
+      for (int i = 0; i < 100; ++i) check_that(zeros[i] == 0, 49);
+      check_that(growing.create_array<int>(SIZE_MAX / 2) == nullptr, 50);
     }
-    check_that(alive == 1, 31);
+    check_that(alive == 1, 51);
   }
-  check_that(alive == 0, 32);
+  check_that(alive == 0, 52);
   static_arena<64, exhaustion::throw_bad_alloc> throwing_arena;
   static_arena<64, exhaustion::stop, at_death::stop> stopping_arena;
-  check_that(throwing_arena.allocate(64) != nullptr, 33);
+  check_that(throwing_arena.allocate(64) != nullptr, 53);
   void* const only = stopping_arena.allocate(64);
-  check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 34);
+  check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 54);
   stopping_arena.deallocate(only, 10);
   return 0;
 }
