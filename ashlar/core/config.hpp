@@ -13,6 +13,8 @@
 // instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
 #define ASHLAR_HOT [[gnu::always_inline]] inline
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
+// For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong to the type.
+#define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
 // Where it vanishes, the line after it must end in ashlar_fault.

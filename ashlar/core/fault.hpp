@@ -33,6 +33,7 @@ struct fault {
   const void* address = nullptr;  ///< the pointer that was passed
   std::size_t block_size = 0;     ///< of the class or pool the address belongs to, bytes
   const char* pool = nullptr;     ///< name of the pool, if it has one
+  std::size_t blocks = 0;         ///< how many blocks it is about, where that is a number
 };
 
 /// Effects: the sentence that a message gives for `kind`, without address or call. Never null.
@@ -71,3 +72,8 @@ struct fault {
 /// writes one line to standard error and aborts. Firmware defines its own: a missing definition is
 /// a link error on purpose, so that the decision is taken by someone.
 extern "C" [[noreturn]] void ashlar_fault(const ashlar::fault& what) noexcept;
+
+/// Called with what is worth a line but is no reason to stop: blocks in use at the end of an
+/// allocator that has at_death::report. Returns. Hosted programs get the definition in os/, which
+/// writes the same line as ashlar_fault; firmware defines its own only if it uses that policy.
+extern "C" void ashlar_report(const ashlar::fault& what) noexcept;

@@ -103,17 +103,37 @@ struct unnamed {
   static constexpr const char* name() noexcept { return nullptr; }
 };
 
-/// What a pool does when it ends while blocks of it are in use.
+/// What an allocator does when it ends while blocks of it are in use.
+///   reports   it says so: by ashlar_fault if it `stops`, else by ashlar_report
+///   destroys  it runs the destructors of the objects; for pools and arenas that know them
 namespace at_death {
 /// Policy: nothing. The memory goes with the pool; destructors of live objects do not run.
 struct ignore {
   using policy_kind = death_kind;
   static constexpr bool reports = false;
+  static constexpr bool stops = false;
+  static constexpr bool destroys = false;
+};
+/// Policy: the destructors of live objects run, in no particular order.
+struct destroy {
+  using policy_kind = death_kind;
+  static constexpr bool reports = false;
+  static constexpr bool stops = false;
+  static constexpr bool destroys = true;
+};
+/// Policy: ashlar_report with fault_kind::leak, then as ignore. O(1) where calls are counted.
+struct report {
+  using policy_kind = death_kind;
+  static constexpr bool reports = true;
+  static constexpr bool stops = false;
+  static constexpr bool destroys = false;
 };
 /// Policy: ashlar_fault with fault_kind::leak. O(1) where calls are counted.
 struct stop {
   using policy_kind = death_kind;
   static constexpr bool reports = true;
+  static constexpr bool stops = true;
+  static constexpr bool destroys = false;
 };
 }  // namespace at_death
 

@@ -7,13 +7,26 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
 
-extern "C" void ashlar_fault(const ashlar::fault& what) noexcept {
+namespace {
+
+void write_line(const ashlar::fault& what) noexcept {
   ashlar::line_writer<256> line;
   line << "ashlar: " << what.call << "(" << what.address << "): " << ashlar::describe(what.kind);
   if (what.pool != nullptr) line << ", pool '" << what.pool << "'";
   if (what.block_size != 0) line << ", block size " << what.block_size;
+  if (what.blocks != 0) line << ", blocks " << what.blocks;
   line << "\n";
   // The result is of no use: there is no second place to complain to.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+extern "C" void ashlar_fault(const ashlar::fault& what) noexcept {
+  write_line(what);
   std::abort();
+}
+
+extern "C" void ashlar_report(const ashlar::fault& what) noexcept {
+  write_line(what);
 }

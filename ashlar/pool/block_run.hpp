@@ -147,7 +147,8 @@ class inline_run {
   static_assert(Count <= Traits::max_blocks, "more blocks than the lock-free word can number");
   static_assert(run_bytes(shape, Traits::upkeep, Count) < SIZE_MAX / 2, "the storage is too large");
 
-  constexpr inline_run() noexcept = default;
+  // Not defaulted: `inline_run()` would then set the whole storage to zero before.
+  constexpr inline_run() noexcept {}  // NOLINT(modernize-use-equals-default)
   inline_run(const inline_run&) = delete;
   inline_run& operator=(const inline_run&) = delete;
 

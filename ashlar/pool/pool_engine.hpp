@@ -229,7 +229,7 @@ class pool_engine {
     requires(death_type::reports || may_poison)
   {
     if constexpr (death_type::reports) {
-      if (blocks_in_use() != 0) report_slow(fault_kind::leak, "~pool", nullptr);
+      if (const std::size_t left = blocks_in_use(); left != 0) leak_slow(left);
     }
     if constexpr (may_poison) {
       run_.each_run([](const run_view& run) { unpoison(run.base, run.capacity * run.stride); });
@@ -457,6 +457,14 @@ class pool_engine {
   [[noreturn]] ASHLAR_COLD void report_slow(fault_kind kind, const char* call,
                                             const void* p) const noexcept {
     ashlar_fault({kind, call, p, run_.block_size(), name()});
+  }
+  ASHLAR_COLD void leak_slow(std::size_t left) const noexcept {
+    const fault what{fault_kind::leak, "~pool", nullptr, run_.block_size(), name(), left};
+    if constexpr (death_type::stops) {
+      ashlar_fault(what);
+    } else {
+      ashlar_report(what);
+    }
   }
   /// Requires: `p` cannot be freed.
   [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
