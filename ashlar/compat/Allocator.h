@@ -40,7 +40,7 @@
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
-#include <ashlar/runtime/process_source.hpp>
+#include <ashlar/adapt/process_source.hpp>
 
 #include "DataTypes.h"
 
@@ -128,7 +128,7 @@ class Allocator {
   }
 
  private:
-  using heap_pool = ashlar::fixed_pool<on_exhaustion, ashlar::runtime::process_source>;
+  using heap_pool = ashlar::fixed_pool<on_exhaustion, ashlar::process_source>;
 
   /// Exactly as much memory as the blocks take: what can be told without a note is told.
   class caller_pool : public ashlar::fixed_pool<on_exhaustion, ashlar::check::none> {

@@ -24,14 +24,14 @@
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
-#include <ashlar/runtime/process_source.hpp>
+#include <ashlar/adapt/process_source.hpp>
 
 namespace ashlar::compat {
 
 /// The pool under a MemManager: object_pool with the classic's choices, but for those in Policies.
 template <class T, class... Policies>
 using mem_manager_pool =
-    object_pool<T, pick_policy<source_kind, runtime::process_source, Policies...>,
+    object_pool<T, pick_policy<source_kind, process_source, Policies...>,
                 pick_policy<exhaustion_kind, exhaustion::throw_bad_alloc, Policies...>,
                 pick_policy<death_kind, at_death::stop, Policies...>,
                 pick_policy<lock_kind, no_lock, Policies...>,

@@ -33,13 +33,13 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/refill_lists.hpp>
-#include <ashlar/runtime/process_source.hpp>
+#include <ashlar/adapt/process_source.hpp>
 
 namespace ashlar::compat {
 
 /// The free lists that all Allocator<T, MaxBytes, Step> of a program share.
 template <std::size_t MaxBytes, std::size_t Step>
-using shared_refill_lists = refill_lists<runtime::process_source, MaxBytes, Step,
+using shared_refill_lists = refill_lists<process_source, MaxBytes, Step,
                                          exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>,
                                          os::mutex, at_death::abandon, named<"Allocator<T>">>;
 
