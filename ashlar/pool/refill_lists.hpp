@@ -53,6 +53,8 @@ namespace at_death {
 struct abandon {
   using policy_kind = death_kind;
   static constexpr bool reports = false;
+  static constexpr bool stops = false;
+  static constexpr bool destroys = false;
 };
 }  // namespace at_death
 
@@ -85,6 +87,7 @@ class refill_lists {
   static_assert(!exhaustion_type::borrows, "a borrowed block would be filed as our own");
   static_assert(!check_type::guards_bytes, "check::full needs room that these blocks do not have");
   static_assert(!detail::is_lock_free_policy<lock_type>, "lists of several blocks need a lock");
+  static_assert(!death_type::destroys, "what is in a block is not known here");
   static_assert(!death_type::reports || counting_type::counts, "who reports leaks has to count");
 
   constexpr refill_lists() noexcept = default;
@@ -99,7 +102,7 @@ class refill_lists {
   = default;
   ~refill_lists() {
     if constexpr (death_type::reports) {
-      if (in_use_ != 0) report_slow(fault_kind::leak, "~refill_lists", nullptr, 0);
+      if (in_use_ != 0) leak_slow();
     }
     while (chunks_ != nullptr) {
       chunk* const c = std::exchange(chunks_, chunks_->older);
@@ -317,6 +320,14 @@ class refill_lists {
   [[noreturn]] ASHLAR_COLD void report_slow(fault_kind kind, const char* call, const void* p,
                                             std::size_t bytes) const noexcept {
     ashlar_fault({kind, call, p, bytes, name()});
+  }
+  ASHLAR_COLD void leak_slow() const noexcept {
+    const fault what{fault_kind::leak, "~refill_lists", nullptr, 0, name()};
+    if constexpr (death_type::stops) {
+      ashlar_fault(what);
+    } else {
+      ashlar_report(what);
+    }
   }
   [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p, std::size_t bytes) const noexcept {
     fault_kind kind = fault_kind::double_free;
