@@ -34,13 +34,13 @@
 #include <utility>
 #include <variant>
 
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
-#include <ashlar/adapt/process_source.hpp>
 
 #include "DataTypes.h"
 

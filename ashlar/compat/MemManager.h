@@ -18,13 +18,13 @@
 #include <cstdint>
 #include <new>
 
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
-#include <ashlar/adapt/process_source.hpp>
 
 namespace ashlar::compat {
 

@@ -28,12 +28,12 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/refill_lists.hpp>
-#include <ashlar/adapt/process_source.hpp>
 
 namespace ashlar::compat {
 
