@@ -2,7 +2,8 @@
 // Layer: compat. Forwards to arena/static_arena.hpp, and with `reuse` to pool/static_run_pool.hpp.
 //
 //   SizeBasedArena<Orc, 1'000'000>::get()          memory is handed out once; freeing does nothing
-//   SizeBasedArena<Orc, 100, reuse>                freed objects and arrays are used again
+//   SizeBasedArena<Orc, 100, ashlar::arena_option::reuse>
+//                                                  freed objects and arrays are used again
 //
 // Options of ashlar's, in any order: arena_option::reuse; arena_option::final_type (T must be final);
 // an exhaustion policy (default exhaustion::throw_bad_alloc), a lock (default os::mutex), named<"...">.
