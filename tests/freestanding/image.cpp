@@ -36,6 +36,8 @@ struct needs_destruction {
   int* counter;
 };
 
+int leaks_reported = 0;
+
 struct fake_port {
   static inline unsigned primask = 0;
   static unsigned save_and_disable() noexcept {
@@ -75,6 +77,14 @@ constinit static_pool<
     message, 2, exhaustion::next_larger<static_pool<dma_buffer, 4, interrupt_mask<fake_port>>>>
     borrowing{exhaustion::next_larger(buffers)};
 
+constinit static_pool_set<blocks<8, 10, 8>, blocks<32, 8>, blocks<396, 3>,
+                          interrupt_mask<fake_port>>
+    sizes;
+constinit static_pool_set<blocks<32, 4>, blocks<64, 4>, lock_free<std::uint32_t>, check::none,
+                          counting::none, spill::never>
+    shared_sizes;
+constinit static_pool<needs_destruction, 3> numbered;
+
 template <class Pool>
 void fill_and_empty(Pool& pool, int step) noexcept {
   void* blocks[300];
@@ -97,6 +107,61 @@ void fill_and_empty(Pool& pool, int step) noexcept {
     }
     check_that(pool.audit() && pool.stats().blocks_in_use == 0, step);
   }
+}
+
+/// Sets of sizes, walks over objects, at_death. Steps 31 ... 44.
+void run_sets_and_walks() noexcept {
+  void* held[24];
+  std::size_t n = 0;
+  while (void* p = sizes.try_allocate(8, 8)) {
+    check_that(n < 24 && sizes.owns(p) && is_aligned(p, 8), 31);
+    held[n++] = p;
+  }
+  check_that(n == 21 && sizes.stats().blocks_in_use() == 21, 32);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (k % 2 == 0) {
+      sizes.deallocate(held[k], 8, 8);
+    } else {
+      sizes.deallocate(held[k]);
+    }
+  }
+  check_that(sizes.audit() && sizes.stats().blocks_in_use() == 0 && fake_port::primask == 0, 33);
+  void* const odd = sizes.allocate(396);
+  check_that(is_aligned(odd, alignof(std::max_align_t)) && sizes.usable_size(odd) == 396, 34);
+  sizes.deallocate(odd, 396);
+  check_that(sizes.allocate(397) == nullptr, 35);
+  void* const small = shared_sizes.allocate(32);
+  check_that(shared_sizes.usable_size(small) == 32, 36);
+  shared_sizes.deallocate(small, 32);
+
+  pool_set<blocks<16, 10>, blocks<100, 5>, static_pages> from_pages;
+  check_that(from_pages.has_memory(), 37);
+  void* const p = from_pages.allocate(17);
+  check_that(from_pages.usable_size(p) == 100, 38);
+  from_pages.deallocate(p, 17);
+  auto moved = static_cast<decltype(from_pages)&&>(from_pages);
+  check_that(moved.audit() && from_pages.allocate(1) == nullptr, 39);
+
+  int alive = 0;
+  {
+    static_pool_ptr<numbered> a = make_static<numbered>(&alive);
+    auto b = make_static<numbered>(&alive);
+    int seen = 0;
+    for (const needs_destruction& object : numbered.objects()) seen += *object.counter;
+    numbered.for_each([&seen](needs_destruction& object) { seen += *object.counter; });
+    check_that(seen == 8, 40);
+  }
+  check_that(alive == 0, 41);
+  {
+    static_pool<needs_destruction, 3, at_death::destroy> ending;
+    check_that(ending.create(&alive) != nullptr && ending.create(&alive) != nullptr, 42);
+  }
+  check_that(alive == 0, 43);
+  {
+    static_pool<int, 3, at_death::report> reporting;
+    check_that(reporting.create(1) != nullptr, 44);
+  }
+  check_that(leaks_reported == 1, 44);
 }
 
 int run() noexcept {
@@ -158,6 +223,8 @@ int run() noexcept {
   static_pool<message, 1, exhaustion::stop> stopping;
   check_that(throwing.allocate() != nullptr && stopping.allocate() != nullptr, 19);
 
+  run_sets_and_walks();
+
   line_writer<32> line;
   line << "in use " << ashlar_test_messages.stats().peak_in_use;
   check_that(line.size() == 9 && line.data()[7] == '6', 20);
@@ -170,6 +237,10 @@ extern "C" {
 
 void ashlar_fault(const ashlar::fault& what) noexcept {
   leave(100 + static_cast<int>(what.kind));
+}
+
+void ashlar_report(const ashlar::fault& what) noexcept {
+  if (what.kind == fault_kind::leak) ++leaks_reported;
 }
 
 // A freestanding compiler may ask for these four of any program.
