@@ -25,9 +25,9 @@
 // Firmware without libashlar gives a lock policy and defines ashlar_fault and xalloc_stats_line.
 #pragma once
 
-#include "xallocator.h"
-
 #include <ashlar/adapt/user_locks.hpp>
 #include <ashlar/adapt/xmalloc_pools.hpp>
+
+#include "xallocator.h"
 
 #define XALLOCATOR_STATIC_POOLS(...) ASHLAR_DEFINE_XMALLOC(::ashlar::static_xmalloc<__VA_ARGS__>)
