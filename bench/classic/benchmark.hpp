@@ -18,7 +18,7 @@ struct figures {
 };
 
 struct benchmark {
-  std::string_view name;                ///< document and algorithm, as in bench/classic/documents.json
+  std::string_view name;  ///< document and algorithm, as in bench/classic/documents.json
   std::vector<std::string_view> parts;  ///< what figures::parts are, in order
   figures (*system)();
   figures (*ashlar)();

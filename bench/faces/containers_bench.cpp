@@ -16,14 +16,13 @@
 #include <benchmark/benchmark.h>
 
 #include <ashlar/adapt/allocator.hpp>
-#include <ashlar/adapt/arena_allocator.hpp>
-#include <ashlar/adapt/pool_allocator.hpp>
+#include <ashlar/adapt/component_allocator.hpp>
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 
-#include "heap_source.hpp"
 #if __has_include(<boost/pool/pool_alloc.hpp>)
 #include <boost/pool/pool_alloc.hpp>
 #define WITH_BOOST 1
@@ -37,7 +36,6 @@
 namespace {
 
 constexpr int elements = 10'000;
-constexpr std::size_t node_bytes_max = 80;  // a list node with a string is the largest
 
 // ---- the allocators: of<T> is the allocator's type, get() makes one, refresh() comes after each clear ----
 
@@ -65,9 +63,10 @@ struct on_process_heap {
 
 struct on_pool {
   static constexpr const char* name = "ashlar::pool_allocator";
-  using pool = ashlar::fixed_pool<heap_source, ashlar::check::none, ashlar::counting::none>;
+  using pool =
+      ashlar::fixed_pool<ashlar::process_source, ashlar::check::none, ashlar::counting::none>;
   template <class T>
-  using of = ashlar::pool_allocator<T, pool, ashlar::allocator<std::byte>>;
+  using of = ashlar::pool_allocator<T, pool, ashlar::process_source>;
   template <class T>
   of<T> get() {
     return of<T>(blocks);
@@ -80,7 +79,7 @@ struct on_pool {
 
 struct on_arena {
   static constexpr const char* name = "ashlar::arena_allocator";
-  using memory = ashlar::arena<heap_source, ashlar::exhaustion::throw_bad_alloc>;
+  using memory = ashlar::arena<ashlar::process_source, ashlar::exhaustion::throw_bad_alloc>;
   template <class T>
   using of = ashlar::arena_allocator<T, memory>;
   template <class T>
@@ -145,15 +144,15 @@ struct on_foonathan {
 template <class Face>
 using list_of = std::list<int, typename Face::template of<int>>;
 template <class Face>
-using map_of = std::map<int, int, std::less<>, typename Face::template of<std::pair<const int, int>>>;
+using map_of =
+    std::map<int, int, std::less<>, typename Face::template of<std::pair<const int, int>>>;
 template <class Face>
 using set_of = std::set<int, std::less<>, typename Face::template of<int>>;
 template <class Face>
 using unordered_map_of = std::unordered_map<int, int, std::hash<int>, std::equal_to<>,
                                             typename Face::template of<std::pair<const int, int>>>;
 template <class Face>
-using text_of =
-    std::basic_string<char, std::char_traits<char>, typename Face::template of<char>>;
+using text_of = std::basic_string<char, std::char_traits<char>, typename Face::template of<char>>;
 
 template <class Face>
 Face make(std::size_t node_bytes) {
@@ -207,7 +206,8 @@ void string(benchmark::State& state) {
   const auto slots = std::make_unique<slot[]>(elements);
   for (auto _ : state) {
     for (int i = 0; i < elements; ++i)
-      ::new (static_cast<void*>(&slots[static_cast<std::size_t>(i)])) text(40, 'x', face.template get<char>());
+      ::new (static_cast<void*>(&slots[static_cast<std::size_t>(i)]))
+          text(40, 'x', face.template get<char>());
     benchmark::ClobberMemory();
     for (int i = 0; i < elements; ++i)
       std::destroy_at(reinterpret_cast<text*>(&slots[static_cast<std::size_t>(i)]));

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/ashlar.hpp>
 #include <ashlar/adapt/c_api.h>
+#include <ashlar/ashlar.hpp>
 
 namespace {
 
@@ -32,7 +32,8 @@ void every_size_and_alignment(Allocate allocate, Deallocate deallocate) {
       for (std::size_t i = 0; i < held_at_once; ++i) {
         held[i] = static_cast<unsigned char*>(allocate(size, alignment));
         ASSERT_NE(held[i], nullptr) << size << " bytes at " << alignment;
-        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(held[i]) % alignment, 0u) << size << " bytes at " << alignment;
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(held[i]) % alignment, 0u)
+            << size << " bytes at " << alignment;
         held[i][0] = static_cast<unsigned char>(i);
         held[i][size - 1] = static_cast<unsigned char>(i + 100);
         if (size == 1) held[i][0] = static_cast<unsigned char>(i);
@@ -49,8 +50,9 @@ void every_size_and_alignment(Allocate allocate, Deallocate deallocate) {
 /// The same for anything with the functions of a sized component.
 template <class Component>
 void every_size_and_alignment_of(Component& component) {
-  every_size_and_alignment([&](std::size_t n, std::size_t a) { return component.allocate(n, a); },
-                           [&](void* p, std::size_t n, std::size_t a) { component.deallocate(p, n, a); });
+  every_size_and_alignment(
+      [&](std::size_t n, std::size_t a) { return component.allocate(n, a); },
+      [&](void* p, std::size_t n, std::size_t a) { component.deallocate(p, n, a); });
 }
 
 TEST(Alignment, xaligned_alloc) {
@@ -75,12 +77,14 @@ TEST(Alignment, fixed_pool) {
     for (std::size_t size = 1; size <= size_max; ++size) {
       const ashlar::block_layout block{.size_bytes = size, .alignment = alignment};
       // The storage starts at an odd address on purpose.
-      ashlar::fixed_pool<> pool(block, std::span(storage).subspan(1, ashlar::fixed_pool<>::storage_bytes(block, 3)));
+      ashlar::fixed_pool<> pool(
+          block, std::span(storage).subspan(1, ashlar::fixed_pool<>::storage_bytes(block, 3)));
       ASSERT_GE(pool.capacity(), 3u) << size << " bytes at " << alignment;
       for (int i = 0; i < 3; ++i) {
         void* const p = pool.allocate();
         ASSERT_NE(p, nullptr);
-        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u) << size << " bytes at " << alignment;
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u)
+            << size << " bytes at " << alignment;
         std::memset(p, i, size);
       }
     }
@@ -109,17 +113,18 @@ TEST(Alignment, static_arena) {
 }
 
 TEST(Alignment, pool_set) {
-  static constinit ashlar::static_pool_set<
-      ashlar::blocks<16, 16>, ashlar::blocks<48, 16>, ashlar::blocks<396, 16>, ashlar::blocks<1024, 16, 1024>,
-      ashlar::blocks<4096, 16, 4096>>
+  static constinit ashlar::static_pool_set<ashlar::blocks<16, 16>, ashlar::blocks<48, 16>,
+                                           ashlar::blocks<396, 16>, ashlar::blocks<1024, 16, 1024>,
+                                           ashlar::blocks<4096, 16, 4096>>
       set;
   every_size_and_alignment_of(set);
 }
 
 TEST(Alignment, memory_resources) {
   const auto check = [](std::pmr::memory_resource& resource) {
-    every_size_and_alignment([&](std::size_t n, std::size_t a) { return resource.allocate(n, a); },
-                             [&](void* p, std::size_t n, std::size_t a) { resource.deallocate(p, n, a); });
+    every_size_and_alignment(
+        [&](std::size_t n, std::size_t a) { return resource.allocate(n, a); },
+        [&](void* p, std::size_t n, std::size_t a) { resource.deallocate(p, n, a); });
   };
   check(*ashlar::pmr::process_resource());
   ashlar::heap<> heap;
@@ -130,7 +135,6 @@ TEST(Alignment, memory_resources) {
   ashlar::pmr::resource of_arena(arena);
   check(of_arena);
 }
-
 
 /// An object of 4096 / k bytes at each alignment: the typed entry points know both at compile time.
 template <std::size_t Size, std::size_t Alignment>
