@@ -15,7 +15,7 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/os/system_space.hpp>
+#include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap_body.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
@@ -241,12 +241,8 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
                              const char* name) noexcept {
   make_fork_safe();
   // Not from the process heap: tens of kilobytes that come and go with each heap would stay there.
-  void* const memory = os::system_space::reserve(body_bytes());
+  void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
   if (memory == nullptr) return nullptr;
-  if (!os::system_space::commit(memory, body_bytes())) {
-    os::system_space::release(memory, body_bytes());
-    return nullptr;
-  }
   auto* const body = ::new (memory) heap_body;
   body->name_ = name;
   body->budget_bytes_ = budget_bytes;
@@ -260,7 +256,7 @@ void heap_body::destroy(heap_body* body) noexcept {
   registry.remove(body);
   body->engine_.release_all();
   body->~heap_body();
-  os::system_space::release(body, body_bytes());
+  os::page_source::deallocate(body, body_bytes(), detail::page_size);
 }
 
 // ---- miss paths -----------------------------------------------------------------------------------
