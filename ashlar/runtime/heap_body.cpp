@@ -167,11 +167,15 @@ bool watch_thread_exit(heap_table* table) noexcept {
   return ::pthread_setspecific(exit_key.key, table) == 0;
 }
 
+/// Returns: this thread's table, null when it has none.
+heap_table* made_table() noexcept {
+  return own_heaps == &no_heaps || own_heaps == &ended_heaps ? nullptr : own_heaps;
+}
+
 /// Returns: this thread's table, made now if it has none; null when it has to do without.
 heap_table* own_table() noexcept {
-  if (own_heaps == &ended_heaps) return nullptr;
   if (own_heaps != &no_heaps) [[likely]]
-    return own_heaps;
+    return made_table();
   void* const memory = allocate(sizeof(heap_table));
   if (memory == nullptr) return nullptr;
   auto* const table = ::new (memory) heap_table{};
@@ -191,12 +195,15 @@ heap_table* own_table() noexcept {
 /// do without a cache.
 class heap_body::visit {
  public:
-  explicit visit(heap_body& body) noexcept : table_(own_table()), slot_(body.id_ % heap_slots) {
+  enum class need : bool { a_cache, what_is_there };
+
+  explicit visit(heap_body& body, need n = need::a_cache) noexcept
+      : table_(n == need::a_cache ? own_table() : made_table()), slot_(body.id_ % heap_slots) {
     if (table_ == nullptr || table_->busy[slot_]) return;
     table_->busy[slot_] = true;
     entered_ = true;
     heap_slot& slot = table_->slots[slot_];
-    if (slot.id != body.id_ && !attach(body, slot)) return;
+    if (slot.id != body.id_ && (n == need::what_is_there || !attach(body, slot))) return;
     cache_ = slot.cache;
     const std::uint32_t pressure = body.pressure_.load(std::memory_order_relaxed);
     if (std::exchange(table_->pressure_seen[slot_], pressure) != pressure)
@@ -325,7 +332,7 @@ std::size_t heap_body::trim() noexcept {
   const std::uint64_t returned = space.returned_bytes();
   std::size_t purged = 0;
   {
-    const visit own(*this);
+    const visit own(*this, visit::need::what_is_there);
     if (own.cache() != nullptr) engine_.flush(*own.cache());
     purged = engine_.trim();
   }
@@ -334,7 +341,7 @@ std::size_t heap_body::trim() noexcept {
 
 void heap_body::collect(ashlar_stats& out) noexcept {
   {
-    const visit own(*this);
+    const visit own(*this, visit::need::what_is_there);
     engine_.collect(out, own.cache());
   }
   ashlar_total_stats& t = out.total;
