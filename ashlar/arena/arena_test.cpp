@@ -431,7 +431,8 @@ TEST(Arena, MovesWithBlocksAndMarkers) {
 
 TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
   static_arena<4096> memory;
-  for (volatile std::size_t alignment = 1; alignment <= 1024; alignment = alignment * 2) {
+  for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
+    asm volatile("" : "+r"(alignment));  // so that the compiler does not know it
     static_cast<void>(memory.allocate(1, 1));
     ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
   }
