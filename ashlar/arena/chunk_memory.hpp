@@ -4,8 +4,9 @@
 //   in use:  current -> the one before it -> ... -> the first      (linked by `next`)
 //   kept:    spare -> spare -> ...                                 in the order they will be used
 //
-// Invariants: spares are empty, and no chunk in use is: one whose last byte is given back becomes
-//   the first spare. held_bytes == the sum of piece_bytes over all chunks <= max_bytes.
+// Invariants: spares are empty, and no chunk in use is but perhaps the first: any other becomes the
+//   first spare with its last byte (the first stays, so that a scope on an empty arena has no
+//   miss). held_bytes == the sum of piece_bytes over all chunks <= max_bytes.
 // Law of growth: a miss takes the first spare. A spare that is too small for the request goes back
 //   to the source, so each is looked at once, and none lies idle in the budget. If none is left a
 //   new chunk comes: what was held before, as in doubling, within [first_chunk_bytes,
@@ -85,13 +86,14 @@ class chunk_memory {
   ASHLAR_HOT void fall(std::size_t to) noexcept {
     poison(base_ + to, used() - to);
     top_ = base_ + to;
-    if (to == 0) [[unlikely]]
+    if (to == 0 && current_->next != nullptr) [[unlikely]]
       leave_current();
   }
 
   /// Effects: the law of growth. Returns: whether the current chunk now has room for the request
   /// wherever its first byte is.
   [[nodiscard]] bool make_room(std::size_t size, std::size_t block_alignment) noexcept {
+    leave_if_empty();  // so that a first chunk too small for the request does not lie idle
     // The source is asked for `alignment` only: more of it is paid for with room.
     const std::size_t skip = block_alignment > alignment ? block_alignment - alignment : 0;
     std::size_t least = 0;
@@ -117,9 +119,11 @@ class chunk_memory {
     return true;
   }
 
-  // The start is where no chunk is in use, so it stays the same whichever chunk is the first.
+  // The start names no chunk, so it stays the same whichever chunk is the first.
   [[nodiscard]] static constexpr arena_position start() noexcept { return {}; }
-  [[nodiscard]] arena_position place_of_top() const noexcept { return {current_, used()}; }
+  [[nodiscard]] arena_position place_of_top() const noexcept {
+    return top_ == base_ ? start() : arena_position{current_, used()};
+  }
   /// Complexity: O(chunks above the position).
   [[nodiscard]] bool reaches(arena_position position) const noexcept {
     std::size_t used = this->used();
@@ -131,11 +135,12 @@ class chunk_memory {
   }
   /// Complexity: O(chunks above the position).
   void rewind(arena_position position) noexcept {
-    while (current_ != position.piece) leave_current();
+    while (current_ != position.piece && current_->next != nullptr) leave_current();
     if (current_ != nullptr) fall(position.used);
   }
   [[nodiscard]] std::size_t trim() noexcept {
     const std::size_t before = held_bytes_;
+    leave_if_empty();
     while (spares_ != nullptr) release(std::exchange(spares_, spares_->next));
     return before - held_bytes_;
   }
@@ -196,6 +201,10 @@ class chunk_memory {
     make_current(left->next, left->next != nullptr ? left->next->left_used : 0);
     left->next = spares_;
     spares_ = left;
+  }
+
+  void leave_if_empty() noexcept {
+    if (current_ != nullptr && top_ == base_) leave_current();
   }
 
   /// Effects: a piece of `wanted` bytes within the budget, half as much while the source refuses,
