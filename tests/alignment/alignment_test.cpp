@@ -40,7 +40,9 @@ void every_size_and_alignment(Allocate allocate, Deallocate deallocate) {
       }
       for (std::size_t i = held_at_once; i-- > 0;) {
         ASSERT_EQ(held[i][0], i) << size << " bytes at " << alignment;
-        if (size > 1) ASSERT_EQ(held[i][size - 1], i + 100) << size << " bytes at " << alignment;
+        if (size > 1) {
+          ASSERT_EQ(held[i][size - 1], i + 100) << size << " bytes at " << alignment;
+        }
         deallocate(held[i], size, alignment);
       }
     }
@@ -103,7 +105,7 @@ TEST(Alignment, heap_instance_with_a_budget) {
 
 TEST(Alignment, arena) {
   std::vector<std::byte> storage(16 * 2 * (size_max + alignment_max));
-  ashlar::arena<> arena(std::span(storage).subspan(1));
+  ashlar::arena<> arena(std::span<std::byte>(storage).subspan(1));
   every_size_and_alignment_of(arena);
 }
 
