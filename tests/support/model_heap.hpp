@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <new>
 #include <tests/support/require.hpp>
@@ -24,7 +25,7 @@ class model_heap {
 
   void* try_allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     REQUIRE(ashlar::is_power_of_two(alignment));
-    if (size > limit_ - used_) return nullptr;
+    if (size > PTRDIFF_MAX || size > limit_ - used_) return nullptr;
     void* const p = ::operator new(size, std::align_val_t(alignment), std::nothrow);
     if (p == nullptr) return nullptr;
     live_.emplace(p, request{size, alignment});
