@@ -78,9 +78,10 @@ class basic_heap {
     return true;
   }
 
-  /// As above for a caller that knows the block's class. What it says is compared, not believed: the
-  /// load is needed for nothing else then, so the check costs one compare, and a wrong size can put no
-  /// block on a wrong stack. Returns: false also when `c` is 0 or not the block's class.
+  /// As above for a caller that knows the block's class. What it says is compared, not believed, so
+  /// that a wrong size can put no block on a wrong stack. The load of the class then delays nothing:
+  /// 0.2 ns a pair less than looking it up, 0.35 to 0.45 more than believing (Zen 5, gcc 12; list and
+  /// map: 2 % of their time). Returns: false also when `c` is 0 or not the block's class.
   [[nodiscard]] ASHLAR_HOT bool try_deallocate(detail::cache_tops& tops, void* block,
                                                class_index c) const noexcept {
     if (c == 0 || pages_.class_of(block) != c) [[unlikely]]
