@@ -108,8 +108,10 @@ class pool_set_face {
     if (p == nullptr) [[unlikely]]
       return;
     if constexpr (exhaustion_type::borrows) {
-      if (!owns(p)) [[unlikely]]
+      if (!owns(p)) [[unlikely]] {
+        classes_type::require_power_of_two("deallocate", size, alignment);
         return exhaustion_.give_back(p, request(size, alignment));
+      }
     }
     classes_of(p)->give(p, size, alignment);
   }
