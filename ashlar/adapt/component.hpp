@@ -39,12 +39,14 @@ concept block_component = !sized_component<C> && requires(C& c, void* p) {
 template <class C>
 concept component = sized_component<C> || block_component<C>;
 
-/// A sized component that says which requests are none of its business, whatever it holds:
-/// `c.can_hold(size, alignment)`.
+/// A sized component of constant classes that takes no memory from elsewhere: what is beyond its
+/// largest class is none of its business, whatever it holds (static_pool_set, pool_set).
 template <class C>
-concept bounded_component = sized_component<C> && requires(const C& c, std::size_t n) {
-  { c.can_hold(n, n) } noexcept -> std::same_as<bool>;
-};
+concept bounded_component =
+    sized_component<C> && !C::exhaustion_type::borrows && requires(std::size_t n) {
+      { C::class_of(n, n) } noexcept -> std::same_as<std::size_t>;
+      { C::class_count } -> std::convertible_to<std::size_t>;
+    };
 
 /// An upstream that has nothing: a page source, as every upstream of a face is.
 struct no_upstream {
@@ -88,7 +90,7 @@ template <component C>
   if constexpr (block_component<C>) {
     return size <= c.block_size() && alignment <= c.alignment();
   } else if constexpr (bounded_component<C>) {
-    return c.can_hold(size, alignment);
+    return C::class_of(size, alignment) != C::class_count;
   } else {
     return true;
   }

@@ -63,11 +63,8 @@ class xmalloc_pools {
 
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
-    if (!pools_.owns(p)) [[unlikely]] {
-      if (!Larger::deallocate(p, "xfree")) foreign_slow(p, "xfree");
-      return;
-    }
-    pools_.deallocate(p);
+    if (!give_to_pools(p) && !Larger::deallocate(p, "xfree")) [[unlikely]]
+      foreign_slow(p, "xfree");
   }
 
   /// In place if the block is of the class that the new size would get, or if there is no other.
@@ -149,6 +146,16 @@ class xmalloc_pools {
   [[nodiscard]] Pools& pools() noexcept { return pools_; }
 
  private:
+  /// Returns: false when `p` is not theirs.
+  bool give_to_pools(void* p) noexcept {
+    if constexpr (requires { pools_.try_deallocate(p); }) {
+      return pools_.try_deallocate(p);
+    } else {
+      if (!pools_.owns(p)) return false;
+      pools_.deallocate(p);
+      return true;
+    }
+  }
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     void* p = nullptr;
     if (Pools::class_of(size, alignment) == Pools::class_count) {

@@ -230,7 +230,7 @@ class block_run {
   using index_type = typename Traits::index_type;
 
   /// Requires: block.alignment is a power of two, else ashlar_fault(bad_argument).
-  explicit block_run(block_layout block) noexcept {
+  constexpr explicit block_run(block_layout block) noexcept {
     if (!is_power_of_two(block.alignment)) [[unlikely]] {
       ashlar_fault({fault_kind::bad_argument, "fixed_pool", nullptr, block.size_bytes});
     }
@@ -348,8 +348,8 @@ class grown_run : public block_run<Traits> {
   static constexpr bool grows = !Traits::shared;
   static constexpr bool is_swappable = !Traits::shared && std::is_swappable_v<Source>;
 
-  grown_run(block_layout block, Source source, std::size_t first_slab, std::size_t max_slab,
-            std::size_t limit) noexcept
+  constexpr grown_run(block_layout block, Source source, std::size_t first_slab,
+                      std::size_t max_slab, std::size_t limit) noexcept
       : plain(block),
         source_(std::move(source)),
         next_slab_(first_slab),

@@ -100,10 +100,10 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
     this->run().freeze();
   }
 
-  /// Heap blocks. Effects: none yet; the page source is asked when a block is needed, with the
+  /// Heap blocks; may be constinit. Effects: none yet; the page source is asked when a block is needed, with the
   /// pool's lock held: it must not call the pool. Requires, throws: as above.
-  explicit fixed_pool(block_layout block, heap_blocks mode, source_type source = {},
-                      exhaustion_type exhaustion = {}) noexcept
+  constexpr explicit fixed_pool(block_layout block, heap_blocks mode, source_type source = {},
+                                exhaustion_type exhaustion = {}) noexcept
     requires(has_source && !traits::shared)
       : engine(std::move(exhaustion), block, std::move(source), mode.first_slab_blocks,
                mode.max_slab_blocks, mode.max_blocks) {}
