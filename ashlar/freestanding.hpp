@@ -18,4 +18,6 @@
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
+#include <ashlar/pool/refill_lists.hpp>
 #include <ashlar/pool/static_pool.hpp>
+#include <ashlar/pool/static_run_pool.hpp>

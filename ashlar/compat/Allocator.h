@@ -21,8 +21,8 @@
 //     a double free in all but the static pool, whose memory has no room for a note (there: only
 //     when no block is in use at all).
 //
-// One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program may
-// include either header in a source file, not both.
+// One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program uses
+// one of the two headers.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 //   taken  1 1 1 0 1 1 0 0      three runs, of 2, 1 and 2 slots: two bits a slot, and a run needs
 //   last   0 1 1 0 0 1 0 0      no length of its own
-// Invariant: last is a subset of taken; a slot before a free one or at the end is last if it is
+// Invariant: count_ bits of taken are set; last is a subset of taken; a slot before a free one or at the end is last if it is
 // taken; no slot of a word before hint_ is free. Bits from N on are never set.
 // A map that was never used is all zero bits.
 #pragma once
@@ -17,8 +17,8 @@ namespace ashlar::detail {
 
 template <std::size_t N>
 class run_map {
-  using word = std::uint64_t;
-  static constexpr std::size_t word_bits = 64;
+  using word = std::size_t;
+  static constexpr std::size_t word_bits = 8 * sizeof(word);
   static constexpr std::size_t word_count = (N + word_bits - 1) / word_bits;
 
  public:
@@ -36,6 +36,7 @@ class run_map {
       if (end - i >= n) {
         set(i, n, true);
         last_[(i + n - 1) / word_bits] |= bit(i + n - 1);
+        count_ += n;
         return i;
       }
       i = next(taken_, end, false);
@@ -43,7 +44,7 @@ class run_map {
     return none;
   }
 
-  /// Returns: how many slots the run has that begins at slot `i`; 0 if none does. O(length / 64).
+  /// Returns: how many slots the run has that begins at slot `i`; 0 if none does. O(length / word).
   [[nodiscard]] std::size_t length(std::size_t i) const noexcept {
     if (!is_taken(i)) return 0;
     if (i != 0 && is_taken(i - 1) && (last_[(i - 1) / word_bits] & bit(i - 1)) == 0) return 0;
@@ -56,17 +57,15 @@ class run_map {
     set(i, n, false);
     last_[(i + n - 1) / word_bits] &= ~bit(i + n - 1);
     hint_ = std::min(hint_, i / word_bits);
+    count_ -= n;
   }
 
   [[nodiscard]] bool is_taken(std::size_t i) const noexcept {
     return i < N && (taken_[i / word_bits] & bit(i)) != 0;
   }
-  /// O(words).
-  [[nodiscard]] std::size_t taken() const noexcept {
-    std::size_t n = 0;
-    for (const word w : taken_) n += static_cast<std::size_t>(std::popcount(w));
-    return n;
-  }
+  /// Returns: how many slots are taken. Counted, not looked up: to count bits is a library call where
+  /// the processor cannot.
+  [[nodiscard]] std::size_t taken() const noexcept { return count_; }
 
  private:
   [[nodiscard]] static constexpr word bit(std::size_t i) noexcept {
@@ -96,6 +95,7 @@ class run_map {
   }
 
   std::size_t hint_ = 0;
+  std::size_t count_ = 0;
   word taken_[word_count] = {};
   word last_[word_count] = {};
 };
