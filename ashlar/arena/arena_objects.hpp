@@ -100,7 +100,10 @@ class arena_objects : public Engine {
       nothrow_allocate && std::is_nothrow_default_constructible_v<T>) {
     using head = head_of<T, array_finalizer>;
     std::size_t bytes = 0;
-    if (!bytes_for<T, head>(n, bytes)) bytes = SIZE_MAX;
+    if (!bytes_for<T, head>(n, bytes)) [[unlikely]] {
+      static_cast<void>(this->allocate(SIZE_MAX, object_place<T, head>::alignment));
+      return nullptr;
+    }
     return build_array<T>(this->allocate(bytes, object_place<T, head>::alignment), n, bytes);
   }
 
@@ -131,16 +134,17 @@ class arena_objects : public Engine {
     using place = object_place<T, head>;
     if (block == nullptr) [[unlikely]]
       return nullptr;
-    T* const at = object_behind<T, head>(block);
+    void* const at = place_behind<T, head>(block);
+    T* object = nullptr;
     if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-      ::new (static_cast<void*>(at)) T(std::forward<Arguments>(arguments)...);
+      object = ::new (at) T(std::forward<Arguments>(arguments)...);
     } else {
       unfinished_block<Engine> guard(*this, block, place::offset + sizeof(T), place::alignment);
-      ::new (static_cast<void*>(at)) T(std::forward<Arguments>(arguments)...);
+      object = ::new (at) T(std::forward<Arguments>(arguments)...);
       guard.keep();
     }
     if constexpr (has_head<T>) this->enlist(::new (block) finalizer{nullptr, &end_object<T>});
-    return at;
+    return object;
   }
 
   template <class T>
@@ -150,12 +154,12 @@ class arena_objects : public Engine {
     using head = head_of<T, array_finalizer>;
     if (block == nullptr) [[unlikely]]
       return nullptr;
-    T* const at = object_behind<T, head>(block);
+    auto* const at = static_cast<std::remove_cv_t<T>*>(place_behind<T, head>(block));
     if constexpr (std::is_nothrow_default_constructible_v<T>) {
       for (std::size_t i = 0; i < n; ++i) ::new (static_cast<void*>(at + i)) T();
     } else {
       unfinished_block<Engine> guard(*this, block, bytes, object_place<T, head>::alignment);
-      unfinished_array<T> objects(at);
+      unfinished_array objects(at);
       for (std::size_t i = 0; i < n; ++i) objects.add_one();
       objects.keep();
       guard.keep();

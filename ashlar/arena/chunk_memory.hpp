@@ -74,13 +74,19 @@ class chunk_memory {
   }
   ~chunk_memory() { release_all(); }
 
+  // The current chunk: what the hit path looks at.
   [[nodiscard]] ASHLAR_HOT std::byte* base() const noexcept { return base_; }
-  [[nodiscard]] ASHLAR_HOT std::size_t used() const noexcept { return used_; }
-  [[nodiscard]] ASHLAR_HOT std::size_t limit() const noexcept { return limit_; }
-  ASHLAR_HOT void advance(std::size_t to) noexcept { used_ = to; }
+  [[nodiscard]] ASHLAR_HOT std::byte* top() const noexcept { return top_; }
+  [[nodiscard]] ASHLAR_HOT std::size_t room() const noexcept { return bytes_from(top_, end_); }
+  [[nodiscard]] ASHLAR_HOT std::size_t used() const noexcept { return bytes_from(base_, top_); }
+  [[nodiscard]] ASHLAR_HOT std::size_t limit() const noexcept { return bytes_from(base_, end_); }
+  [[nodiscard]] ASHLAR_HOT std::size_t padding(std::size_t block_alignment) const noexcept {
+    return padding_at(top_, block_alignment);
+  }
+  ASHLAR_HOT void raise(std::size_t n) noexcept { top_ += n; }
   ASHLAR_HOT void fall(std::size_t to) noexcept {
-    poison(base_ + to, used_ - to);
-    used_ = to;
+    poison(base_ + to, used() - to);
+    top_ = base_ + to;
     if (to == 0 && current_->older != nullptr) [[unlikely]] {
       make_current(current_->older, current_->older->left_used);
     }
@@ -115,13 +121,13 @@ class chunk_memory {
 
   // The start has no piece, so that it stays the same when the first chunk comes or goes.
   [[nodiscard]] static constexpr arena_position start() noexcept { return {}; }
-  [[nodiscard]] arena_position top() const noexcept {
-    return at_start() ? start() : arena_position{current_, used_};
+  [[nodiscard]] arena_position place_of_top() const noexcept {
+    return at_start() ? start() : arena_position{current_, used()};
   }
   /// Complexity: O(chunks above the position).
   [[nodiscard]] bool reaches(arena_position position) const noexcept {
     if (position.piece == nullptr) return true;
-    std::size_t used = used_;
+    std::size_t used = this->used();
     for (const chunk* c = current_; c != nullptr; c = c->older) {
       if (c == position.piece) return position.used <= used;
       if (c->older != nullptr) used = c->older->left_used;
@@ -159,7 +165,7 @@ class chunk_memory {
     return held_bytes_ - chunks_ * head_bytes;
   }
   [[nodiscard]] std::size_t used_bytes() const noexcept {
-    return current_ == nullptr ? 0 : current_->bytes_before + used_;
+    return current_ == nullptr ? 0 : current_->bytes_before + used();
   }
   [[nodiscard]] std::size_t chunks() const noexcept { return chunks_; }
 
@@ -170,35 +176,33 @@ class chunk_memory {
   [[nodiscard]] static std::size_t limit_of(const chunk* c) noexcept {
     return c->piece_bytes - head_bytes;
   }
-  [[nodiscard]] bool at_start() const noexcept { return current_ == first_ && used_ == 0; }
+  [[nodiscard]] bool at_start() const noexcept { return current_ == first_ && top_ == base_; }
   [[nodiscard]] chunk* first_spare() const noexcept {
     return current_ != nullptr ? current_->newer : first_;
   }
   [[nodiscard]] std::size_t bytes_up_to_current() const noexcept {
     if (current_ == nullptr) return 0;
-    return current_->bytes_before + limit_ + current_->number * head_bytes;
+    return current_->bytes_before + limit() + current_->number * head_bytes;
   }
 
   void make_current(chunk* c, std::size_t used) noexcept {
     current_ = c;
     base_ = payload(c);
-    limit_ = limit_of(c);
-    used_ = used;
+    top_ = base_ + used;
+    end_ = base_ + limit_of(c);
   }
   void forget_current() noexcept {
     current_ = nullptr;
-    base_ = nullptr;
-    limit_ = 0;
-    used_ = 0;
+    base_ = top_ = end_ = nullptr;
   }
   /// Effects: `c`, which is the one after the current chunk, becomes the current one.
   void enter(chunk* c) noexcept {
     c->number = 1;
     c->bytes_before = 0;
     if (current_ != nullptr) {
-      current_->left_used = used_;
+      current_->left_used = used();
       c->number += current_->number;
-      c->bytes_before = current_->bytes_before + limit_;
+      c->bytes_before = current_->bytes_before + limit();
     }
     make_current(c, 0);
   }
@@ -239,8 +243,8 @@ class chunk_memory {
   /// Requires: this has no chunk. Effects: `other` has none, and will get none.
   void take_chunks(chunk_memory& other) noexcept {
     base_ = std::exchange(other.base_, nullptr);
-    used_ = std::exchange(other.used_, 0);
-    limit_ = std::exchange(other.limit_, 0);
+    top_ = std::exchange(other.top_, nullptr);
+    end_ = std::exchange(other.end_, nullptr);
     current_ = std::exchange(other.current_, nullptr);
     first_ = std::exchange(other.first_, nullptr);
     held_bytes_ = std::exchange(other.held_bytes_, 0);
@@ -248,9 +252,9 @@ class chunk_memory {
     other.growth_.max_bytes = 0;
   }
 
+  std::byte* top_ = nullptr;
+  std::byte* end_ = nullptr;
   std::byte* base_ = nullptr;
-  std::size_t used_ = 0;
-  std::size_t limit_ = 0;
   chunk* current_ = nullptr;
   chunk* first_ = nullptr;
   std::size_t held_bytes_ = 0;

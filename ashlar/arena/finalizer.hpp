@@ -52,8 +52,8 @@ template <class T, class Head>
 }
 
 template <class T, class Head>
-[[nodiscard]] T* object_behind(void* block) noexcept {
-  return reinterpret_cast<T*>(static_cast<std::byte*>(block) + object_place<T, Head>::offset);
+[[nodiscard]] void* place_behind(void* block) noexcept {
+  return static_cast<std::byte*>(block) + object_place<T, Head>::offset;
 }
 
 /// Effects: destroys objects[0 ... n - 1], the last one first.
@@ -66,13 +66,13 @@ void destroy_backwards(T* objects, std::size_t n) noexcept {
 
 template <class T>
 block_extent end_object(finalizer* head) noexcept {
-  destroy_backwards(object_behind<T, finalizer>(head), 1);
+  destroy_backwards(static_cast<T*>(place_behind<T, finalizer>(head)), 1);
   return {object_place<T, finalizer>::offset + sizeof(T), object_place<T, finalizer>::alignment};
 }
 template <class T>
 block_extent end_array(finalizer* head) noexcept {
   const std::size_t n = static_cast<array_finalizer*>(head)->count;
-  destroy_backwards(object_behind<T, array_finalizer>(head), n);
+  destroy_backwards(static_cast<T*>(place_behind<T, array_finalizer>(head)), n);
   return {object_place<T, array_finalizer>::offset + n * sizeof(T),
           object_place<T, array_finalizer>::alignment};
 }

@@ -2,8 +2,8 @@
 // Layer: arena (freestanding). Includes: core.
 // Law: an arena that was never used is all zero bits, so a static one is in .bss and usable before
 // main (constinit). With at_death::ignore its destructor is trivial, so it serves after main too.
-// Equation: sizeof == Bytes + two words (top, destructors) + what policies add (counting::exact:
-// three words), rounded up to the alignment of std::max_align_t.
+// Equation: sizeof == Bytes, rounded up to the alignment of std::max_align_t, and before them 4
+// words of which 2 are used, or with counting::exact (the default) 6, of which 5 are used.
 #pragma once
 
 #include <cstddef>

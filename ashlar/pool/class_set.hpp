@@ -151,9 +151,12 @@ struct asks_nobody {
 };
 
 template <class List, class... Policies>
-class class_set;
+class class_set {
+  static_assert(List::size != 0, "a pool set has at least one class: blocks<Size, Count>");
+};
 
 template <class... Classes, class... Policies>
+  requires(sizeof...(Classes) != 0)
 class class_set<type_list<Classes...>, Policies...> {
   using lock_type = pick_policy<lock_kind, no_lock, Policies...>;
   using check_type = pick_policy<check_kind, check::cheap, Policies...>;
