@@ -21,12 +21,8 @@
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
-<<<<<<< HEAD
+#include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/refill_lists.hpp>
 #include <ashlar/pool/static_pool.hpp>
-#include <ashlar/pool/static_run_pool.hpp>
-=======
-#include <ashlar/pool/pool_set.hpp>
-#include <ashlar/pool/static_pool.hpp>
 #include <ashlar/pool/static_pool_ptr.hpp>
->>>>>>> main
+#include <ashlar/pool/static_run_pool.hpp>

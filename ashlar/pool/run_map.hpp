@@ -8,10 +8,11 @@
 // A map that was never used is all zero bits.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+
+#include <ashlar/core/bits.hpp>
 
 namespace ashlar::detail {
 
@@ -30,7 +31,7 @@ class run_map {
   [[nodiscard]] std::size_t take(std::size_t n) noexcept {
     if (n > N) return none;
     std::size_t i = next(taken_, hint_ * word_bits, false);
-    hint_ = std::min(i, N - 1) / word_bits;
+    hint_ = min_of(i, N - 1) / word_bits;
     while (i <= N - n) {
       const std::size_t end = n == 1 ? i + 1 : next(taken_, i, true);
       if (end - i >= n) {
@@ -56,7 +57,7 @@ class run_map {
     const std::size_t n = length(i);
     set(i, n, false);
     last_[(i + n - 1) / word_bits] &= ~bit(i + n - 1);
-    hint_ = std::min(hint_, i / word_bits);
+    hint_ = min_of(hint_, i / word_bits);
     count_ -= n;
   }
 
@@ -82,11 +83,11 @@ class run_map {
       if (++w == word_count) return N;
       bits = map[w] ^ invert;
     }
-    return std::min(w * word_bits + static_cast<std::size_t>(std::countr_zero(bits)), N);
+    return min_of(w * word_bits + static_cast<std::size_t>(std::countr_zero(bits)), N);
   }
   void set(std::size_t i, std::size_t n, bool value) noexcept {
     while (n != 0) {
-      const std::size_t here = std::min(n, word_bits - i % word_bits);
+      const std::size_t here = min_of(n, word_bits - i % word_bits);
       const word mask = (~word{0} >> (word_bits - here)) << i % word_bits;
       taken_[i / word_bits] = value ? taken_[i / word_bits] | mask : taken_[i / word_bits] & ~mask;
       i += here;
