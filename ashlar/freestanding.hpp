@@ -22,5 +22,7 @@
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
 #include <ashlar/pool/pool_set.hpp>
+#include <ashlar/pool/refill_lists.hpp>
 #include <ashlar/pool/static_pool.hpp>
 #include <ashlar/pool/static_pool_ptr.hpp>
+#include <ashlar/pool/static_run_pool.hpp>

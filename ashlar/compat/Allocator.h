@@ -21,8 +21,8 @@
 //     a double free in all but the static pool, whose memory has no room for a note (there: only
 //     when no block is in use at all).
 //
-// One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program may
-// include either header in a source file, not both.
+// One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program uses
+// one of the two headers.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Allocator {
   explicit Allocator(std::size_t size, UINT objects = 0, CHAR* memory = nullptr,
                      const CHAR* name = nullptr, std::size_t alignment = 1)
       : name_(name), size_(size), pool_(open(layout(size, alignment), objects, memory)) {
-    if (memory == nullptr && std::visit([](auto& p) { return p.capacity(); }, pool_) < objects) {
+    if (memory == nullptr && with_pool(pool_, [](auto& p) { return p.capacity(); }) < objects) {
       ASHLAR_THROW(std::bad_alloc());
       if constexpr (!ashlar::has_exceptions) fault(ashlar::fault_kind::exhausted, "Allocator");
     }
@@ -68,17 +68,17 @@ class Allocator {
   /// or what a new-handler throws. O(1); heap blocks: plus one call of the heap when a slab is added.
   [[nodiscard]] void* Allocate(std::size_t size, std::size_t alignment = 1) {
     require_fit(size, alignment);
-    return std::visit([](auto& pool) { return pool.allocate(); }, pool_);
+    return with_pool(pool_, [](auto& pool) { return pool.allocate(); });
   }
   /// As Allocate, but returns null when there is no block; the new-handler is not asked.
   [[nodiscard]] void* TryAllocate(std::size_t size, std::size_t alignment = 1) noexcept {
     require_fit(size, alignment);
-    return std::visit([](auto& pool) { return pool.try_allocate(); }, pool_);
+    return with_pool(pool_, [](auto& pool) noexcept { return pool.try_allocate(); });
   }
 
   /// Effects: the block is free; null does nothing. O(1); heap blocks: O(log blocks).
   void Deallocate(void* block) noexcept {
-    std::visit([block](auto& pool) { pool.deallocate(block); }, pool_);
+    with_pool(pool_, [block](auto& pool) noexcept { pool.deallocate(block); });
   }
 
   /// Returns: the name given to the constructor, or null.
@@ -176,15 +176,25 @@ class Allocator {
                     std::span(reinterpret_cast<std::byte*>(memory), bytes));
   }
 
+  /// Returns: use(the pool). Not std::visit, which may throw: the pool is never without a value.
+  template <class AnyPool, class Use>
+  static auto with_pool(AnyPool& pool,
+                        Use use) noexcept(noexcept(use(*std::get_if<heap_pool>(&pool))))
+      -> decltype(use(*std::get_if<heap_pool>(&pool))) {
+    if (auto* const p = std::get_if<heap_pool>(&pool)) return use(*p);
+    if (auto* const p = std::get_if<caller_pool>(&pool)) return use(*p);
+    return use(*std::get_if<inside_pool>(&pool));
+  }
   void require_fit(std::size_t size, std::size_t alignment) const noexcept {
     if (size > size_) [[unlikely]]
       fault(ashlar::fault_kind::wrong_size, "Allocate");
-    if (alignment > 1 && alignment > std::visit([](auto& p) { return p.alignment(); }, pool_)) {
+    if (alignment > 1 &&
+        alignment > with_pool(pool_, [](auto& p) noexcept { return p.alignment(); })) {
       fault(ashlar::fault_kind::wrong_size, "Allocate");
     }
   }
   [[nodiscard]] ashlar::pool_stats stats() const noexcept {
-    return std::visit([](const auto& pool) { return pool.stats(); }, pool_);
+    return with_pool(pool_, [](auto& pool) noexcept { return pool.stats(); });
   }
   [[noreturn]] ASHLAR_COLD void fault(ashlar::fault_kind kind, const char* call) const noexcept {
     ashlar_fault({kind, call, nullptr, size_, name_});

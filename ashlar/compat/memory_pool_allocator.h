@@ -15,8 +15,8 @@
 //     n * sizeof(T) that no memory holds is std::bad_array_new_length.
 //   - Over-aligned types are right. construct takes any arguments, so that what can be moved is.
 //
-// One name, two documents: Allocator.h's Allocator is a class, so a program may include either
-// header in a source file, not both.
+// One name, two documents: Allocator.h's Allocator is a class, so a program uses one of the
+// two headers.
 #pragma once
 
 #include <algorithm>

@@ -39,6 +39,15 @@ namespace ashlar {
   return (reinterpret_cast<std::uintptr_t>(p) & (alignment - 1)) == 0;
 }
 
+/// Returns: the smaller, the larger of two. (The library's are in <algorithm>, which is no
+/// freestanding header.)
+[[nodiscard]] constexpr std::size_t min_of(std::size_t a, std::size_t b) noexcept {
+  return b < a ? b : a;
+}
+[[nodiscard]] constexpr std::size_t max_of(std::size_t a, std::size_t b) noexcept {
+  return a < b ? b : a;
+}
+
 /// Returns: n / d, rounded up. Requires: d > 0.
 [[nodiscard]] constexpr std::size_t divide_up(std::size_t n, std::size_t d) noexcept {
   return n / d + (n % d != 0 ? 1 : 0);

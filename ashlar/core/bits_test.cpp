@@ -22,6 +22,9 @@ TEST(Bits, CheckedAlignmentRefusesToWrap) {
   EXPECT_EQ(result, SIZE_MAX - 15);
 }
 
+static_assert(ashlar::min_of(3, 5) == 3 && ashlar::min_of(5, 3) == 3 && ashlar::min_of(0, 0) == 0);
+static_assert(ashlar::max_of(3, 5) == 5 && ashlar::max_of(SIZE_MAX, 0) == SIZE_MAX);
+
 TEST(LineWriter, DropsWhatDoesNotFit) {
   ashlar::line_writer<8> line;
   line << "abc" << 1234567u;

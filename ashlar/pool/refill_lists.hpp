@@ -17,7 +17,6 @@
 // Memory does not move between lists but by splitting, and goes back to the source with the whole.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -78,7 +77,7 @@ class refill_lists {
   static constexpr std::size_t max_bytes = MaxBytes;
   static constexpr std::size_t step = Step;
   static constexpr std::size_t refill_blocks = 50;
-  static constexpr std::size_t widest_alignment = std::max(Step, alignof(std::max_align_t));
+  static constexpr std::size_t widest_alignment = max_of(Step, alignof(std::max_align_t));
 
   static_assert(is_power_of_two(Step) && Step >= sizeof(void*), "a free block holds a link");
   static_assert(MaxBytes >= Step && MaxBytes % Step == 0, "the last list's size is a whole step");
@@ -120,7 +119,7 @@ class refill_lists {
       std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     const std::size_t bytes = list_bytes(size, alignment);
     if (bytes == 0) [[unlikely]]
-      return source_.allocate(std::max<std::size_t>(size, 1), alignment);
+      return source_.allocate(max_of(size, 1), alignment);
     detail::scoped_lock guard(lock_);
     void* p = list_of(bytes).pop();
     if (p == nullptr) [[unlikely]]
@@ -150,7 +149,7 @@ class refill_lists {
       return;
     const std::size_t bytes = list_bytes(size, alignment);
     if (bytes == 0) [[unlikely]]
-      return source_.deallocate(p, std::max<std::size_t>(size, 1), alignment);
+      return source_.deallocate(p, max_of(size, 1), alignment);
     detail::scoped_lock guard(lock_);
     if constexpr (check_type::tracks_state) {
       const auto address = reinterpret_cast<std::uintptr_t>(p);
@@ -178,7 +177,7 @@ class refill_lists {
       ashlar_fault({fault_kind::bad_argument, "allocate", nullptr, size, name_type::name()});
     }
     if (size > MaxBytes || alignment > widest_alignment) return 0;
-    const std::size_t bytes = align_up(std::max<std::size_t>(size, 1), std::max(Step, alignment));
+    const std::size_t bytes = align_up(max_of(size, 1), max_of(Step, alignment));
     return bytes <= MaxBytes ? bytes : 0;
   }
 
@@ -247,7 +246,7 @@ class refill_lists {
   /// more than the largest or has the size of an aligned block without the alignment.
   void file_all(std::byte* p, std::size_t bytes) noexcept {
     while (bytes != 0) {
-      std::size_t piece = std::min(bytes, MaxBytes);
+      std::size_t piece = min_of(bytes, MaxBytes);
       if (!is_aligned(p, alignment_of(piece))) piece -= Step;
       file(p, piece);
       p += piece;
@@ -270,7 +269,7 @@ class refill_lists {
     if (left < skip + bytes) return nullptr;
     file_all(rest_, skip);
     std::byte* const first = rest_ + skip;
-    const std::size_t count = std::min(refill_blocks, (left - skip) / bytes);
+    const std::size_t count = min_of(refill_blocks, (left - skip) / bytes);
     for (std::size_t i = count - 1; i != 0; --i) file(first + i * bytes, bytes);
     rest_ = first + count * bytes;
     return first;
@@ -281,10 +280,10 @@ class refill_lists {
   [[nodiscard]] bool add_chunk(std::size_t bytes) noexcept {
     file_all(rest_, static_cast<std::size_t>(rest_end_ - rest_));
     rest_ = rest_end_ = nullptr;
-    std::size_t size = std::max(2 * refill_blocks * bytes, align_down(chunk_bytes_ / 2, Step));
+    std::size_t size = max_of(2 * refill_blocks * bytes, align_down(chunk_bytes_ / 2, Step));
     void* piece = source_.allocate(chunk_head + size, widest_alignment);
     while (piece == nullptr && size > bytes) {
-      size = std::max(bytes, align_down(size / 2, Step));
+      size = max_of(bytes, align_down(size / 2, Step));
       piece = source_.allocate(chunk_head + size, widest_alignment);
     }
     if (piece == nullptr) return false;
@@ -294,8 +293,8 @@ class refill_lists {
     rest_ = payload(chunks_);
     rest_end_ = rest_ + size;
     const auto start = reinterpret_cast<std::uintptr_t>(rest_);
-    lowest_ = chunk_count_ == 1 ? start : std::min(lowest_, start);
-    highest_ = std::max(highest_, start + size);
+    lowest_ = chunk_count_ == 1 ? start : min_of(lowest_, start);
+    highest_ = max_of(highest_, start + size);
     return true;
   }
 

@@ -347,11 +347,11 @@ using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
 TEST(RefillListsDeathTest, misuse_is_reported) {
   ledger book;
   refill_lists<ledger_source, 128, 8, named<"small ones">> pool(ledger_source{&book});
-  alignas(16) static std::byte elsewhere[16];
-  EXPECT_DEATH(pool.deallocate(elsewhere, 4), "not allocated here.*small ones");
+  alignas(16) std::byte elsewhere[32];
+  EXPECT_DEATH(pool.deallocate(elsewhere, 32), "not allocated here.*small ones");
   auto* const a = static_cast<std::byte*>(pool.try_allocate(32));
   auto* const b = static_cast<std::byte*>(pool.try_allocate(32));
-  EXPECT_DEATH(pool.deallocate(elsewhere, 4), "not allocated here");
+  EXPECT_DEATH(pool.deallocate(elsewhere, 32), "not allocated here");
   EXPECT_DEATH(pool.deallocate(a + 1, 32), "inside a block");
   EXPECT_DEATH(pool.deallocate(a + 8, 32), "inside a block");
   pool.deallocate(a, 32);

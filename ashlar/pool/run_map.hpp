@@ -3,22 +3,23 @@
 //
 //   taken  1 1 1 0 1 1 0 0      three runs, of 2, 1 and 2 slots: two bits a slot, and a run needs
 //   last   0 1 1 0 0 1 0 0      no length of its own
-// Invariant: last is a subset of taken; a slot before a free one or at the end is last if it is
+// Invariant: count_ bits of taken are set; last is a subset of taken; a slot before a free one or at the end is last if it is
 // taken; no slot of a word before hint_ is free. Bits from N on are never set.
 // A map that was never used is all zero bits.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+
+#include <ashlar/core/bits.hpp>
 
 namespace ashlar::detail {
 
 template <std::size_t N>
 class run_map {
-  using word = std::uint64_t;
-  static constexpr std::size_t word_bits = 64;
+  using word = std::size_t;
+  static constexpr std::size_t word_bits = 8 * sizeof(word);
   static constexpr std::size_t word_count = (N + word_bits - 1) / word_bits;
 
  public:
@@ -30,12 +31,13 @@ class run_map {
   [[nodiscard]] std::size_t take(std::size_t n) noexcept {
     if (n > N) return none;
     std::size_t i = next(taken_, hint_ * word_bits, false);
-    hint_ = std::min(i, N - 1) / word_bits;
+    hint_ = min_of(i, N - 1) / word_bits;
     while (i <= N - n) {
       const std::size_t end = n == 1 ? i + 1 : next(taken_, i, true);
       if (end - i >= n) {
         set(i, n, true);
         last_[(i + n - 1) / word_bits] |= bit(i + n - 1);
+        count_ += n;
         return i;
       }
       i = next(taken_, end, false);
@@ -43,7 +45,7 @@ class run_map {
     return none;
   }
 
-  /// Returns: how many slots the run has that begins at slot `i`; 0 if none does. O(length / 64).
+  /// Returns: how many slots the run has that begins at slot `i`; 0 if none does. O(length / word).
   [[nodiscard]] std::size_t length(std::size_t i) const noexcept {
     if (!is_taken(i)) return 0;
     if (i != 0 && is_taken(i - 1) && (last_[(i - 1) / word_bits] & bit(i - 1)) == 0) return 0;
@@ -55,18 +57,16 @@ class run_map {
     const std::size_t n = length(i);
     set(i, n, false);
     last_[(i + n - 1) / word_bits] &= ~bit(i + n - 1);
-    hint_ = std::min(hint_, i / word_bits);
+    hint_ = min_of(hint_, i / word_bits);
+    count_ -= n;
   }
 
   [[nodiscard]] bool is_taken(std::size_t i) const noexcept {
     return i < N && (taken_[i / word_bits] & bit(i)) != 0;
   }
-  /// O(words).
-  [[nodiscard]] std::size_t taken() const noexcept {
-    std::size_t n = 0;
-    for (const word w : taken_) n += static_cast<std::size_t>(std::popcount(w));
-    return n;
-  }
+  /// Returns: how many slots are taken. Counted, not looked up: to count bits is a library call where
+  /// the processor cannot.
+  [[nodiscard]] std::size_t taken() const noexcept { return count_; }
 
  private:
   [[nodiscard]] static constexpr word bit(std::size_t i) noexcept {
@@ -83,11 +83,11 @@ class run_map {
       if (++w == word_count) return N;
       bits = map[w] ^ invert;
     }
-    return std::min(w * word_bits + static_cast<std::size_t>(std::countr_zero(bits)), N);
+    return min_of(w * word_bits + static_cast<std::size_t>(std::countr_zero(bits)), N);
   }
   void set(std::size_t i, std::size_t n, bool value) noexcept {
     while (n != 0) {
-      const std::size_t here = std::min(n, word_bits - i % word_bits);
+      const std::size_t here = min_of(n, word_bits - i % word_bits);
       const word mask = (~word{0} >> (word_bits - here)) << i % word_bits;
       taken_[i / word_bits] = value ? taken_[i / word_bits] | mask : taken_[i / word_bits] & ~mask;
       i += here;
@@ -96,6 +96,7 @@ class run_map {
   }
 
   std::size_t hint_ = 0;
+  std::size_t count_ = 0;
   word taken_[word_count] = {};
   word last_[word_count] = {};
 };

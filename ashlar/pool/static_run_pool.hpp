@@ -2,7 +2,7 @@
 // Layer: pool (freestanding). Includes: core.
 // Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
 // and after it (its destructor is trivial).
-// Equation: sizeof == N * sizeof(T) + N / 4 + a word, each rounded up; blocks in use + free == N.
+// Equation: sizeof == N * sizeof(T) + N / 4 + two words, each rounded up; blocks in use + free == N.
 // For single objects alone static_pool is O(1) in every case; this one is for arrays.
 #pragma once
 
@@ -72,7 +72,7 @@ class static_run_pool {
   [[nodiscard]] bool owns(const void* p) const noexcept { return distance(p) < N * sizeof(T); }
   [[nodiscard]] static constexpr std::size_t capacity() noexcept { return N; }
   [[nodiscard]] static constexpr const char* name() noexcept { return name_type::name(); }
-  /// Returns: objects that callers have room for. O(N / 64).
+  /// Returns: objects that callers have room for. O(1).
   [[nodiscard]] std::size_t in_use() const noexcept {
     detail::scoped_lock guard(lock_);
     return map_.taken();

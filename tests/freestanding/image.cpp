@@ -87,6 +87,8 @@ constinit static_pool<needs_destruction, 3> numbered;
 constinit static_arena<2000, at_death::ignore> frame;
 constinit static_arena<2000, at_death::ignore, interrupt_mask<fake_port>, counting::none>
     shared_frame;
+constinit refill_lists<static_pages, 128, 8, spin_lock, at_death::abandon> lists;
+constinit static_run_pool<message, 70> runs;
 
 template <class Pool>
 void fill_and_empty(Pool& pool, int step) noexcept {
@@ -281,6 +283,20 @@ int run() noexcept {
   void* const only = stopping_arena.allocate(64);
   check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 54);
   stopping_arena.deallocate(only, 10);
+
+  // Last: it takes what is left of the pages.
+  void* of_list[8];
+  std::size_t taken = 0;
+  while (void* p = lists.try_allocate(40, 8)) of_list[taken++ % 8] = p;
+  check_that(taken > 8 && lists.try_allocate(128) == nullptr && lists.audit(), 80);
+  for (void* p : of_list) lists.deallocate(p, 40, 8);
+  check_that(lists.try_allocate(24, 8) != nullptr && lists.audit(), 81);
+
+  void* const first = runs.try_allocate(69);
+  void* const second = runs.try_allocate();
+  check_that(first != nullptr && second != nullptr && runs.try_allocate() == nullptr, 82);
+  runs.deallocate(first);
+  check_that(runs.try_allocate(69) == first && runs.in_use() == 70, 83);
   return 0;
 }
 
