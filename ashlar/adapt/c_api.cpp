@@ -1,37 +1,12 @@
-// adapt/c_api.cpp: the functions of ashlar/ashlar.h, but for the statistics' texts.
+// adapt/c_api.cpp: what adapt/c_api.h adds to xmalloc's family, but for the statistics' texts.
 // Layer: adapt.
 #include <ashlar/adapt/c_api.h>
-#include <ashlar/adapt/c_rules.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
 
 extern "C" {
 
-void* xmalloc(std::size_t size) noexcept {
-  return c_rules::allocate(size);
-}
-void xfree(void* block) noexcept {
-  runtime::deallocate(block, "xfree");
-}
-void* xrealloc(void* block, std::size_t size) noexcept {
-  return c_rules::reallocate(block, size, "xrealloc");
-}
-void* xcalloc(std::size_t count, std::size_t size) noexcept {
-  return c_rules::allocate_zeroed(count, size);
-}
-void* xaligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size);
-}
-std::size_t xusable_size(const void* block) noexcept {
-  return c_rules::usable_size(block, "xusable_size");
-}
-
-void xalloc_init() noexcept {
-  xfree(xmalloc(0));
-}
-void xalloc_destroy() noexcept {
-  runtime::trim();
-}
 std::size_t ashlar_trim() noexcept {
   return runtime::trim();
 }

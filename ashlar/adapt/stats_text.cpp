@@ -158,7 +158,3 @@ extern "C" int ashlar_stats_write(std::FILE* stream, ashlar_stats_format format)
   }
   return std::fflush(stream) == 0 && std::ferror(stream) == 0 ? 0 : -1;
 }
-
-extern "C" void xalloc_stats() noexcept {
-  ashlar_stats_write(stdout, ASHLAR_STATS_TEXT);
-}

@@ -13,13 +13,20 @@
 // instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
 #define ASHLAR_HOT [[gnu::always_inline]] inline
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
+// For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong to the type.
+#define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
-// Where it vanishes, the line after it must end in ashlar_fault.
+// Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too: without
+// exceptions the block after ASHLAR_CATCH_ALL is never entered.
 #if defined(__cpp_exceptions)
 #define ASHLAR_THROW(exception) throw exception
+#define ASHLAR_TRY try
+#define ASHLAR_CATCH_ALL catch (...)
 #else
 #define ASHLAR_THROW(exception) static_cast<void>(0)
+#define ASHLAR_TRY if constexpr (true)
+#define ASHLAR_CATCH_ALL else
 #endif
 
 namespace ashlar {

@@ -30,7 +30,9 @@ struct exhaustion_request {
 };
 
 /// An exhaustion policy: `exhausted(request, retry)` gets a callable that tries the allocation once
-/// more and returns a block or null. One that `borrows` gets the block back by give_back.
+/// more and returns a block or null. One that `borrows` gets the block back by give_back(p,
+/// request), with the request it was borrowed for; and by give_back(p), if it can do without
+/// (`returns_by_address`).
 template <class E>
 concept exhaustion_policy = std::same_as<typename E::policy_kind, exhaustion_kind> &&
                             requires(E& e, exhaustion_request request, void* (*retry)()) {
@@ -39,6 +41,10 @@ concept exhaustion_policy = std::same_as<typename E::policy_kind, exhaustion_kin
                               { E::may_return_null } -> std::convertible_to<bool>;
                               { E::borrows } -> std::convertible_to<bool>;
                             };
+
+/// Whether a borrowed block goes back without its size and alignment.
+template <class E>
+concept returns_by_address = requires(E& e, void* p) { e.give_back(p); };
 
 namespace exhaustion {
 
@@ -141,6 +147,7 @@ struct next_larger {
     return pool->try_allocate();
   }
   void give_back(void* p, const exhaustion_request&) noexcept { pool->deallocate(p); }
+  void give_back(void* p) noexcept { pool->deallocate(p); }
 
   Pool* pool;
 };
@@ -163,6 +170,11 @@ struct upstream {
   }
   void give_back(void* p, const exhaustion_request& request) noexcept {
     source->deallocate(p, request.size_bytes, request.alignment);
+  }
+  void give_back(void* p) noexcept
+    requires requires(Source& s) { s.deallocate(p); }
+  {
+    source->deallocate(p);
   }
 
   Source* source;

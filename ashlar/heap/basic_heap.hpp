@@ -77,6 +77,21 @@ class basic_heap {
     return true;
   }
 
+  /// As above for a caller that knows the block's class. What it says is compared, not believed: the
+  /// load is needed for nothing else then, so the check costs one compare, and a wrong size can put no
+  /// block on a wrong stack. Returns: false also when `c` is 0 or not the block's class.
+  [[nodiscard]] ASHLAR_HOT bool try_deallocate(detail::cache_tops& tops, void* block,
+                                               class_index c) const noexcept {
+    if (c == 0 || pages_.class_of(block) != c) [[unlikely]]
+      return false;
+    void** const top = tops.top[c];
+    if (top == tops.limit[c]) [[unlikely]]
+      return false;
+    *top = block;
+    tops.top[c] = top + 1;
+    return true;
+  }
+
   // ---- blocks: the misses ---------------------------------------------------------------------
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
@@ -136,7 +151,8 @@ class basic_heap {
   /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
   /// when that is for `allocate_large`. A slab starts at a page, so a class can promise no more
   /// than that.
-  [[nodiscard]] static class_index class_for(std::size_t size, std::size_t alignment) noexcept {
+  [[nodiscard]] static constexpr class_index class_for(std::size_t size,
+                                                       std::size_t alignment) noexcept {
     if (size > small_size_max || alignment > detail::page_size) return 0;
     return class_of_aligned_size(size, alignment);
   }

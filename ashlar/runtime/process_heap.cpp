@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/fault.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -170,6 +172,22 @@ void deallocate_slow(void* block, const char* call) noexcept {
     the_heap.deallocate_uncached(block, call);
 }
 
+void* allocate_aligned_slow(std::size_t size, std::size_t alignment) noexcept {
+  return counted(allocate_uncounted(size, alignment), size);
+}
+
+void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
+                           const char* call) noexcept {
+  if (block == nullptr) return;
+  const std::size_t have = the_heap.usable_size(block, call);
+  const class_index c = process_heap::class_for(size, alignment);
+  const std::size_t due =
+      c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
+  if (have != due)
+    ashlar_fault({.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
+  deallocate_slow(block, call);
+}
+
 void* allocate_zeroed(std::size_t size) noexcept {
   if (size <= small_size_max) {
     void* const block = allocate(size);
@@ -183,7 +201,7 @@ void* allocate_zeroed(std::size_t size) noexcept {
 
 void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
   return alignment <= block_granule ? allocate(size)
-                                    : counted(allocate_uncounted(size, alignment), size);
+                                    : allocate_aligned_slow(size, alignment);
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {

@@ -51,6 +51,37 @@ ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
     deallocate_slow(block, call);
 }
 
+/// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
+ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size,
+                                                      std::size_t alignment) noexcept;
+template <std::size_t Size, std::size_t Alignment>
+[[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
+  constexpr class_index c = process_heap::class_for(Size, Alignment);
+  if constexpr (c != 0) {
+    void* const block = process_heap::try_allocate(*tops, block_size_of(c));
+    if (block != nullptr) [[likely]]
+      return block;
+  }
+  return allocate_aligned_slow(Size, Alignment);
+}
+
+/// Effects: gives a block back that was allocated with `size` (or up to what its class holds beyond
+/// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not what
+/// such a request gets: always, and before anything is changed.
+ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
+                                       const char* call) noexcept;
+ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
+  const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
+  if (!the_heap.try_deallocate(*tops, block, c)) [[unlikely]]
+    deallocate_sized_slow(block, size, 1, call);
+}
+template <std::size_t Size, std::size_t Alignment>
+ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
+  constexpr class_index c = process_heap::class_for(Size, Alignment);
+  if (!the_heap.try_deallocate(*tops, block, c)) [[unlikely]]
+    deallocate_sized_slow(block, Size, Alignment, call);
+}
+
 /// Returns: a zeroed block.
 [[nodiscard]] void* allocate_zeroed(std::size_t size) noexcept;
 

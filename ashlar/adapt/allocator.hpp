@@ -1,0 +1,111 @@
+// adapt/allocator.hpp: the process heap as a standard allocator.
+// Layer: adapt. Includes: core, runtime.
+// Law: what allocate(n) gave, deallocate(p, n) takes with the same n, from any thread, through any
+// copy or rebind; xfree takes it too. The told size is compared with the block's class, always: a
+// wrong n is a fault (wrong_size) at once, not a block on a wrong stack.
+//
+// The hit paths are inlined, and the class of a single T is a constant: allocate(1) is one load of
+// this thread's stacks and a pop, deallocate(p, 1) one byte load, a compare with that constant, and
+// a push.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <version>
+
+#include <ashlar/adapt/cxx_rules.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace ashlar {
+
+#if defined(__cpp_lib_allocate_at_least) && __cpp_lib_allocate_at_least >= 202302L
+/// What allocate_at_least returns: the standard's type where it exists.
+template <class Pointer>
+using allocation_result = std::allocation_result<Pointer>;
+#else
+/// What allocate_at_least returns; the standard's type of this name where that exists.
+template <class Pointer>
+struct allocation_result {
+  Pointer ptr;        ///< the block
+  std::size_t count;  ///< how many objects it has room for; at least as many as asked for
+};
+#endif
+
+/// A stateless allocator: all are equal, for all types. T may be incomplete until a function is
+/// called, and of any alignment. In a constant expression it is std::allocator.
+/// Thread-safety: every function, any thread, any time, static constructors and destructors too.
+template <class T>
+class allocator {
+  static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
+                "a container's elements are neither const nor volatile");
+
+ public:
+  using value_type = T;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  using propagate_on_container_move_assignment = std::true_type;
+  using is_always_equal = std::true_type;
+
+  constexpr allocator() noexcept = default;
+  constexpr allocator(const allocator&) noexcept = default;
+  constexpr allocator& operator=(const allocator&) noexcept = default;
+  template <class U>
+  constexpr allocator(const allocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
+
+  /// Returns: uninitialised room for `n` objects, aligned for T; n == 0 gives a block of its own.
+  /// Throws: std::bad_array_new_length when n * sizeof(T) does not fit a size_t; when there is no
+  /// memory the new-handler runs as for operator new, then std::bad_alloc. Amortised O(1).
+  [[nodiscard]] ASHLAR_HOT constexpr T* allocate(std::size_t n) {
+    if (std::is_constant_evaluated()) return std::allocator<T>().allocate(n);
+    return static_cast<T*>(take(n));
+  }
+
+  /// As allocate, but tells how many objects fit the block that it got: at least n.
+  [[nodiscard]] constexpr allocation_result<T*> allocate_at_least(std::size_t n) {
+    if (std::is_constant_evaluated()) return {std::allocator<T>().allocate(n), n};
+    void* const block = take(n);
+    const std::size_t bytes = n * sizeof(T);
+    const class_index c = runtime::process_heap::class_for(bytes, alignof(T));
+    const std::size_t have = c != 0 ? block_size_of(c) : runtime::usable_size(block, name);
+    return {static_cast<T*>(block), have / sizeof(T)};
+  }
+
+  /// Effects: gives a block back. Requires: `p` came from allocate(n), or from allocate_at_least
+  /// with n between what was asked for and what it returned; else ashlar_fault: wrong_size, or as
+  /// xfree when it is no block of the process heap. Amortised O(1).
+  ASHLAR_HOT constexpr void deallocate(T* p, std::size_t n) noexcept {
+    if (std::is_constant_evaluated()) return std::allocator<T>().deallocate(p, n);
+    if constexpr (alignof(T) <= block_granule) {
+      runtime::deallocate_sized(p, n * sizeof(T), name);
+    } else if (n == 1) {
+      runtime::deallocate_constant<sizeof(T), alignof(T)>(p, name);
+    } else {
+      runtime::deallocate_sized_slow(p, n * sizeof(T), alignof(T), name);
+    }
+  }
+
+ private:
+  static constexpr const char* name = "allocator::deallocate";
+
+  [[nodiscard]] ASHLAR_HOT static void* take(std::size_t n) {
+    const std::size_t bytes = cxx_rules::array_bytes<sizeof(T)>(n, "allocator::allocate");
+    if constexpr (alignof(T) <= block_granule) {
+      return cxx_rules::allocate(bytes);
+    } else if (n == 1) {
+      return cxx_rules::allocate_constant<sizeof(T), alignof(T)>();
+    } else {
+      return cxx_rules::allocate(bytes, alignof(T));
+    }
+  }
+};
+
+template <class T, class U>
+[[nodiscard]] constexpr bool operator==(const allocator<T>&, const allocator<U>&) noexcept {
+  return true;
+}
+
+}  // namespace ashlar

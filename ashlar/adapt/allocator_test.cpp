@@ -1,0 +1,164 @@
+// The process heap as a standard allocator.
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <new>
+#include <tests/support/allocator_conformance.hpp>
+#include <tests/support/container_programs.hpp>
+#include <tests/support/sanitizers.hpp>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adapt/allocator.hpp>
+#include <ashlar/adapt/c_api.h>
+
+namespace {
+
+using ashlar::allocator;
+
+template <class T, std::size_t Alignment>
+struct alignas(Alignment) aligned {
+  T value;
+};
+
+TEST(Allocator, MeetsTheRequirements) {
+  support::check_allocator(allocator<int>());
+  support::check_allocator(allocator<char>());
+  support::check_allocator(allocator<support::cache_line>());
+  support::check_allocator(allocator<aligned<int, 4096>>());
+  support::check_allocator(allocator<aligned<int, 16384>>());
+  support::check_incomplete_type(allocator<int>());
+  static_assert(std::is_empty_v<allocator<int>>);
+  static_assert(std::allocator_traits<allocator<int>>::is_always_equal::value);
+  static_assert(sizeof(std::vector<int, allocator<int>>) == sizeof(std::vector<int>));
+}
+
+TEST(Allocator, RunsEveryContainer) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) support::run_containers(allocator<int>(), seed);
+}
+
+constexpr int in_a_constant_expression() {
+  allocator<int> a;
+  int* const p = a.allocate(3);
+  std::construct_at(p, 41);
+  const int v = *p + 1;
+  a.deallocate(p, 3);
+  const auto more = a.allocate_at_least(5);
+  const bool right = more.count == 5;
+  a.deallocate(more.ptr, more.count);
+  return right ? v : 0;
+}
+static_assert(in_a_constant_expression() == 42);
+
+// Every size that the block has room for, and what comes back is what deallocate takes.
+template <class T>
+void check_at_least() {
+  allocator<T> a;
+  for (const std::size_t n : {1u, 2u, 3u, 7u, 33u, 100u, 1000u, 5000u, 20000u}) {
+    auto got = a.allocate_at_least(n);
+    ASSERT_GE(got.count, n);
+    std::size_t usable = xusable_size(got.ptr);
+    EXPECT_EQ(got.count, usable / sizeof(T));
+    std::memset(static_cast<void*>(got.ptr), 1, got.count * sizeof(T));
+    for (const std::size_t told : {n, n + (got.count - n) / 2, got.count}) {
+      a.deallocate(got.ptr, told);
+      got = a.allocate_at_least(n);
+      EXPECT_EQ(xusable_size(got.ptr), usable);
+    }
+    a.deallocate(got.ptr, n);
+  }
+}
+TEST(Allocator, AtLeastTellsWhatFits) {
+  check_at_least<char>();
+  check_at_least<int>();
+  check_at_least<aligned<char, 32>>();
+  check_at_least<support::odd_triple>();
+  check_at_least<aligned<char, 4096>>();
+}
+
+TEST(Allocator, IsXmallocsKin) {
+  allocator<long> a;
+  xfree(a.allocate(5));
+  a.deallocate(static_cast<long*>(xmalloc(5 * sizeof(long))), 5);
+}
+
+TEST(Allocator, ReusesTheBlockFreedLast) {
+  allocator<std::uint64_t> a;
+  std::uint64_t* const p = a.allocate(1);
+  a.deallocate(p, 1);
+  EXPECT_EQ(a.allocate(1), p);
+  a.deallocate(p, 1);
+}
+
+TEST(Allocator, ServesManyThreads) {
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 10; seed < 14; ++seed) {
+    threads.emplace_back([seed] {
+      support::random_source random(seed);
+      std::list<std::uint64_t, allocator<std::uint64_t>> list;
+      for (int i = 0; i < 20'000; ++i) {
+        if (random.chance(60) || list.empty())
+          list.push_back(seed);
+        else
+          list.pop_front();
+      }
+      for (const std::uint64_t v : list) REQUIRE(v == seed);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+// ---- what goes wrong ------------------------------------------------------------------------------
+
+TEST(Allocator, AsksTheNewHandlerBeforeItGivesUp) {
+  static int asked;
+  asked = 0;
+  const std::new_handler before = std::set_new_handler([] {
+    if (++asked == 3) std::set_new_handler(nullptr);
+  });
+  EXPECT_THROW(static_cast<void>(allocator<char>().allocate(SIZE_MAX / 2 + 1)), std::bad_alloc);
+  std::set_new_handler(before);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(Allocator, LengthsThatOverflowAreNotAskedFor) {
+  static bool asked;
+  asked = false;
+  const std::new_handler before = std::set_new_handler([] { asked = true; });
+  EXPECT_THROW(static_cast<void>(allocator<int>().allocate(SIZE_MAX / sizeof(int) + 1)),
+               std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(allocator<int>().allocate_at_least(SIZE_MAX)),
+               std::bad_array_new_length);
+  std::set_new_handler(before);
+  EXPECT_FALSE(asked);
+}
+
+struct counts_at_death : testing::Test {
+  counts_at_death() { GTEST_FLAG_SET(death_test_style, "fast"); }
+};
+using AllocatorDeathTest = counts_at_death;
+
+TEST_F(AllocatorDeathTest, AWrongLengthIsAFault) {
+  allocator<int> a;
+  int* const p = a.allocate(100);
+  EXPECT_DEATH(a.deallocate(p, 10), "allocator::deallocate.*size or alignment");
+  EXPECT_DEATH(a.deallocate(p, 1000), "allocator::deallocate.*size or alignment");
+  EXPECT_DEATH(a.deallocate(p, 100'000), "allocator::deallocate.*size or alignment");
+  a.deallocate(p, 100);
+  int* const large = a.allocate(100'000);
+  EXPECT_DEATH(a.deallocate(large, 1), "allocator::deallocate.*size or alignment");
+  EXPECT_DEATH(a.deallocate(large, 50'000), "allocator::deallocate.*size or alignment");
+  a.deallocate(large, 100'000);
+  allocator<support::cache_line> lines;
+  support::cache_line* const line = lines.allocate(1);
+  EXPECT_DEATH(lines.deallocate(line, 3), "allocator::deallocate.*size or alignment");
+  lines.deallocate(line, 1);
+}
+TEST_F(AllocatorDeathTest, AForeignAddressIsAFault) {
+  static int local[4];
+  EXPECT_DEATH(allocator<int>().deallocate(local, 4), "allocator::deallocate.*not allocated here");
+}
+
+}  // namespace

@@ -1,0 +1,26 @@
+// adapt/process_source.hpp: the process heap as a page source.
+// Layer: adapt. Includes: core, runtime.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace ashlar {
+
+/// Where a pool, an arena or a face gets memory from the process heap. Any thread; O(1) amortised.
+struct process_source {
+  /// Returns: a block, or null when there is no memory (the new-handler is not asked: that is its
+  /// user's policy). Requires: `alignment` is a power of two.
+  [[nodiscard]] static void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    return runtime::allocate_aligned(size, alignment);
+  }
+  /// Effects: gives a block back; null does nothing. Another size or alignment than it was got with
+  /// is a fault (wrong_size).
+  static void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
+    runtime::deallocate_sized_slow(p, size, alignment, "process_source::deallocate");
+  }
+  friend constexpr bool operator==(process_source, process_source) noexcept { return true; }
+};
+
+}  // namespace ashlar

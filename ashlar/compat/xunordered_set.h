@@ -1,0 +1,20 @@
+// compat/xunordered_set.h: std::unordered_set and unordered_multiset on xmalloc's blocks.
+// Layer: compat.
+// Its bucket array is one block that doubles: with static pools, reserve() what is needed once.
+#ifndef ASHLAR_COMPAT_XUNORDERED_SET_H
+#define ASHLAR_COMPAT_XUNORDERED_SET_H
+
+#include <functional>
+#include <unordered_set>
+
+#include "stl_allocator.h"
+
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>,
+          class Alloc = stl_allocator<Key>>
+using xunordered_set = std::unordered_set<Key, Hash, Equal, Alloc>;
+
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>,
+          class Alloc = stl_allocator<Key>>
+using xunordered_multiset = std::unordered_multiset<Key, Hash, Equal, Alloc>;
+
+#endif
