@@ -253,11 +253,11 @@ int run() noexcept {
   check_that(line.size() == 9 && line.data()[7] == '6', 20);
 
   // Arenas: bounded, inside, and on pages that are never given back.
-  fill_and_reset(frame, 41);
-  fill_and_reset(shared_frame, 42);
-  check_that(fake_port::primask == 0, 43);
+  fill_and_reset(frame, 21);
+  fill_and_reset(shared_frame, 22);
+  check_that(fake_port::primask == 0, 23);
   arena by_caller_too(std::span<std::byte>(storage).subspan(3));
-  fill_and_reset(by_caller_too, 44);
+  fill_and_reset(by_caller_too, 24);
   {
     const std::size_t before = align_up(static_pages::used, alignof(std::max_align_t));
     arena<static_pages> growing({.first_chunk_bytes = 512, .max_bytes = 8192});
