@@ -38,6 +38,10 @@ struct process_operator_heap {
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "operator delete"); }
 };
 
+/// Takes a block back without being told its size.
+template <class C>
+concept takes_address = requires(C& c, void* p) { c.deallocate(p); };
+
 }  // namespace detail
 
 /// Base: new and delete of `T` and of what derives from it use the process heap, in all forms. The
@@ -75,9 +79,8 @@ struct heap_allocated {
   static void operator delete(void* p, std::size_t n) noexcept {
     runtime::deallocate_sized(p, n, call);
   }
-  static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept {
-    runtime::deallocate_sized_slow(p, n, static_cast<std::size_t>(a), call);
-  }
+  // Not sized: gcc and clang find no sized form when the constructor of an over-aligned class throws.
+  static void operator delete(void* p, std::align_val_t) noexcept { operators::deallocate(p); }
   // Not sized: that would make the compiler keep each array's length in front of it.
   static void operator delete[](void* p) noexcept { operators::deallocate(p); }
   static void operator delete[](void* p, std::align_val_t) noexcept { operators::deallocate(p); }
@@ -103,8 +106,9 @@ struct heap_allocated {
 /// page source such as process_source; without one its new is ashlar_fault(wrong_size): by its size,
 /// or its alignment where that is above the default. (One that is no larger than a block but, within
 /// the default, more aligned than T cannot be seen.) `new T[n]` does not compile: a block is for one
-/// object, and a container has allocators. Nor does nothrow new where the block of a constructor that
-/// throws could not be given back, since that operator delete is not told the size.
+/// object, and a container has allocators. Nor do nothrow new and new of over-aligned classes where
+/// pool or upstream must be told the size of what they take back: the deletes that belong to those
+/// forms are not told it.
 ///
 /// Throws: what the pool's exhaustion policy throws, std::bad_alloc for a null from it; the nothrow
 /// form returns null and does not ask the policy. Thread-safety: the pool's.
@@ -114,8 +118,11 @@ struct pooled {
   static constexpr bool has_upstream = !std::is_same_v<Upstream, no_upstream>;
   // Templates, because their answers are known only when T is complete.
   template <class P>
+  // (A block that the pool borrowed is not its own, and could not be told from the upstream's.)
   static constexpr bool frees_by_address =
-      !has_upstream && requires(P& pool, void* p) { pool.deallocate(p); };
+      detail::takes_address<std::remove_reference_t<P>> &&
+      (!has_upstream ||
+       (detail::takes_address<Upstream> && !std::remove_reference_t<P>::exhaustion_type::borrows));
 
   [[nodiscard]] static void* take(std::size_t n, std::size_t alignment) {
     expect_served("operator new", nullptr, n, alignment);
@@ -127,6 +134,7 @@ struct pooled {
   }
   [[nodiscard]] static void* try_take(std::size_t n, std::size_t alignment) noexcept {
     expect_served("operator new", nullptr, n, alignment);
+    if (!detail::serves(Pool, n, alignment)) return Upstream().allocate(n, alignment);
     if constexpr (sized_component<std::remove_reference_t<decltype(Pool)>>) {
       return Pool.try_allocate(n, alignment);
     } else {
@@ -139,6 +147,12 @@ struct pooled {
     Upstream upstream;
     detail::give(Pool, upstream, p, n, alignment);
   }
+  static void give(void* p) noexcept {
+    if constexpr (has_upstream) {
+      if (!Pool.owns(p)) return Upstream().deallocate(p);
+    }
+    Pool.deallocate(p);
+  }
   static void expect_served([[maybe_unused]] const char* call, [[maybe_unused]] const void* p,
                             [[maybe_unused]] std::size_t n,
                             [[maybe_unused]] std::size_t alignment) noexcept {
@@ -150,9 +164,15 @@ struct pooled {
 
  public:
   static void* operator new(std::size_t n) { return take(n, alignof(T)); }
-  static void* operator new(std::size_t n, std::align_val_t a) {
+  static void* operator new(std::size_t n, std::align_val_t a)
+    requires frees_by_address<decltype(Pool)>
+  {
     return take(n, static_cast<std::size_t>(a));
   }
+  // Else an over-aligned class would get what operator new(n) has.
+  static void* operator new(std::size_t, std::align_val_t)
+    requires(!frees_by_address<decltype(Pool)>)
+  = delete;
   static void* operator new(std::size_t n, const std::nothrow_t&) noexcept
     requires frees_by_address<decltype(Pool)>
   {
@@ -169,18 +189,21 @@ struct pooled {
   static void* operator new[](std::size_t, void* place) noexcept { return place; }
 
   static void operator delete(void* p, std::size_t n) noexcept { give(p, n, alignof(T)); }
-  static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept {
-    give(p, n, static_cast<std::size_t>(a));
+  // Not sized, as in heap_allocated.
+  static void operator delete(void* p, std::align_val_t) noexcept
+    requires frees_by_address<decltype(Pool)>
+  {
+    give(p);
   }
   static void operator delete(void* p, const std::nothrow_t&) noexcept
     requires frees_by_address<decltype(Pool)>
   {
-    Pool.deallocate(p);
+    give(p);
   }
   static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept
     requires frees_by_address<decltype(Pool)>
   {
-    Pool.deallocate(p);
+    give(p);
   }
   static void operator delete(void*, void*) noexcept {}
   static void operator delete[](void*, void*) noexcept {}

@@ -226,7 +226,7 @@ class growing_classes<type_list<Classes...>, Policies...> {
 
     /// Returns: the pool of class `c`. Requires: c < class_count.
     [[nodiscard]] const pool_type& at(std::size_t c) const noexcept {
-      const pool_type* found = nullptr;
+      const pool_type* found = static_cast<const nth_pool<0>*>(this);
       static_cast<void>(
           ((c == C ? (found = static_cast<const nth_pool<C>*>(this), true) : false) || ...));
       return *found;

@@ -20,6 +20,8 @@ struct process_source {
   static void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
     runtime::deallocate_sized_slow(p, size, alignment, "process_source::deallocate");
   }
+  /// The same by the address alone.
+  static void deallocate(void* p) noexcept { runtime::deallocate(p, "process_source::deallocate"); }
   friend constexpr bool operator==(process_source, process_source) noexcept { return true; }
 };
 

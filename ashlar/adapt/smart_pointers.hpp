@@ -83,11 +83,11 @@ using shared_node = std::__shared_ptr_emplace<T, Allocator>;
 }  // namespace detail
 
 /// Effects: one block of `allocator`, rebound to T, and T(arguments...) in it. Returns: its owner.
-/// Throws: what allocate and the constructor throw; nothing is held then.
+/// Throws: what allocate and the constructor throw; nothing is held then. The owner is a
+/// std::unique_ptr<T, allocator_deleter<...>>, one pointer where the allocator is stateless.
 template <class T, class Allocator, class... Arguments>
   requires(!component<Allocator> && !std::is_array_v<T>)
-[[nodiscard]] std::unique_ptr<T, allocator_deleter<detail::allocator_for<T, Allocator>>>
-allocate_unique(const Allocator& allocator, Arguments&&... arguments) {
+[[nodiscard]] auto allocate_unique(const Allocator& allocator, Arguments&&... arguments) {
   using own_type = detail::allocator_for<T, Allocator>;
   using traits = std::allocator_traits<own_type>;
   own_type own(allocator);

@@ -2,7 +2,7 @@
 // Layer: adapt. An object file of its own, so that a program's definition wins.
 #include <cstdio>
 
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/adapt/xmalloc.h>
 
 extern "C" void xalloc_stats_line(const char* line, std::size_t length) noexcept {
   // stdio, and not write(2), so that the report stands between the program's own lines in order.

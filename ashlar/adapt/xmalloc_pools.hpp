@@ -20,10 +20,6 @@
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
-/// Gets each line of xalloc_stats, with its '\n', outside of any lock of the pools. libashlar's
-/// definition writes to standard output; a program's own wins, and firmware must have one.
-extern "C" void xalloc_stats_line(const char* line, std::size_t length) noexcept;
-
 namespace ashlar {
 
 /// What serves a request for which no class is large or aligned enough: nobody.

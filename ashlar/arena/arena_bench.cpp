@@ -163,6 +163,7 @@ BENCHMARK(mixed_sizes<pmr_on_heap>);
 BENCHMARK(mixed_sizes<by_malloc>);
 
 BENCHMARK(scopes<on_storage<>>);
+BENCHMARK(scopes<on_heap<>>);  // each scope begins and ends without a chunk in use
 BENCHMARK(objects_that_end<on_storage<>>);
 
 }  // namespace

@@ -239,6 +239,23 @@ TEST_F(ArenaObjectsDeathTest, AMarkerWhoseObjectIsGoneIsRefused) {
   EXPECT_DEATH(memory.rewind(marker), "argument");
 }
 
+/// Takes away more than it is told to.
+struct rude_ender {
+  explicit rude_ender(static_arena<1024>& memory) : arena_(memory) {}
+  ~rude_ender() { arena_.reset(); }
+  static_arena<1024>& arena_;
+};
+
+TEST_F(ArenaObjectsDeathTest, ADestructorMayNotRewindBelowTheMarker) {
+  static_arena<1024> memory;
+  static_cast<void>(memory.allocate(8));
+  const arena_marker marker = memory.mark();
+  static_cast<void>(memory.create<rude_ender>(memory));
+  EXPECT_DEATH(memory.rewind(marker), "argument");
+  memory.reset();
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
 TEST_F(ArenaObjects, MoveWithTheirArenaAndEndOnce) {
   test_source source;
   {

@@ -1,19 +1,19 @@
 // arena/chunk_memory.hpp: an arena's memory that grows by chunks from a page source.
 // Layer: arena (freestanding). Includes: core. Not for users: arena<Source> is built of it.
 //
-//   first -> ... -> current -> spare -> spare      `older` points left, `newer` right
-//   full chunks     bump       kept by rewind
+//   in use:  current -> the one before it -> ... -> the first      (linked by `next`)
+//   kept:    spare -> spare -> ...                                 in the order they will be used
 //
-// Invariants: spares are empty; every chunk between the first and the current one has bytes in use,
-//   so giving back the last of the current one makes the chunk before it current again;
-//   held_bytes == the sum of piece_bytes over all chunks <= max_bytes.
-// Law of growth: a miss takes the next spare. A spare that is too small for the request goes back
+// Invariants: spares are empty, and no chunk in use is but perhaps the first: any other becomes the
+//   first spare with its last byte (the first stays, so that a scope on an empty arena has no
+//   miss). held_bytes == the sum of piece_bytes over all chunks <= max_bytes.
+// Law of growth: a miss takes the first spare. A spare that is too small for the request goes back
 //   to the source, so each is looked at once, and none lies idle in the budget. If none is left a
 //   new chunk comes: what was held before, as in doubling, within [first_chunk_bytes,
 //   max_chunk_bytes], or just the request where that is more. A program that repeats itself between
 //   resets therefore asks the source in its first round only, and one that does not ends up with
-//   fewer and larger chunks. What is left of a chunk at a miss is less than the request was, so at
-//   most half of the bytes in use are lost there.
+//   fewer and larger chunks. What is left of a chunk at a miss is less than the request and its
+//   alignment, so at most half of the bytes in use are lost there.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 namespace ashlar {
 
 /// How an arena on a page source grows. All in bytes as the source is asked for them; the head of a
-/// chunk (six words) is among them.
+/// chunk (48 bytes on 64-bit systems) is among them.
 struct arena_growth {
   std::size_t first_chunk_bytes = 4096;    ///< the least to ask for
   std::size_t max_chunk_bytes = SIZE_MAX;  ///< the most, except for a request that needs more
@@ -41,8 +41,7 @@ struct arena_growth {
 namespace detail {
 
 struct chunk {
-  chunk* older;
-  chunk* newer;
+  chunk* next;  ///< the one before it, or the next spare
   std::size_t piece_bytes;
   std::size_t number;        ///< 1 for the first
   std::size_t bytes_before;  ///< limits of all chunks before it, bytes; known when it is entered
@@ -87,14 +86,14 @@ class chunk_memory {
   ASHLAR_HOT void fall(std::size_t to) noexcept {
     poison(base_ + to, used() - to);
     top_ = base_ + to;
-    if (to == 0 && current_->older != nullptr) [[unlikely]] {
-      make_current(current_->older, current_->older->left_used);
-    }
+    if (to == 0 && current_->next != nullptr) [[unlikely]]
+      leave_current();
   }
 
   /// Effects: the law of growth. Returns: whether the current chunk now has room for the request
   /// wherever its first byte is.
   [[nodiscard]] bool make_room(std::size_t size, std::size_t block_alignment) noexcept {
+    leave_if_empty();  // so that a first chunk too small for the request does not lie idle
     // The source is asked for `alignment` only: more of it is paid for with room.
     const std::size_t skip = block_alignment > alignment ? block_alignment - alignment : 0;
     std::size_t least = 0;
@@ -106,7 +105,8 @@ class chunk_memory {
     std::size_t wanted = held_bytes_;
     if (wanted < growth_.first_chunk_bytes) wanted = growth_.first_chunk_bytes;
     if (wanted > growth_.max_chunk_bytes) wanted = growth_.max_chunk_bytes;
-    while (chunk* const spare = first_spare()) {
+    while (spares_ != nullptr) {
+      chunk* const spare = std::exchange(spares_, spares_->next);
       if (spare->piece_bytes >= least) {
         enter(spare);
         return true;
@@ -119,47 +119,35 @@ class chunk_memory {
     return true;
   }
 
-  // The start has no piece, so that it stays the same when the first chunk comes or goes.
+  // The start names no chunk, so it stays the same whichever chunk is the first.
   [[nodiscard]] static constexpr arena_position start() noexcept { return {}; }
   [[nodiscard]] arena_position place_of_top() const noexcept {
-    return at_start() ? start() : arena_position{current_, used()};
+    return top_ == base_ ? start() : arena_position{current_, used()};
   }
   /// Complexity: O(chunks above the position).
   [[nodiscard]] bool reaches(arena_position position) const noexcept {
-    if (position.piece == nullptr) return true;
     std::size_t used = this->used();
-    for (const chunk* c = current_; c != nullptr; c = c->older) {
-      if (c == position.piece) return position.used <= used;
-      if (c->older != nullptr) used = c->older->left_used;
+    for (const chunk* c = current_; c != position.piece; c = c->next) {
+      if (c == nullptr) return false;
+      if (c->next != nullptr) used = c->next->left_used;
     }
-    return false;
+    return position.piece == nullptr || position.used <= used;
   }
+  /// Complexity: O(chunks above the position).
   void rewind(arena_position position) noexcept {
-    chunk* to = const_cast<chunk*>(static_cast<const chunk*>(position.piece));
-    if (to == nullptr) to = first_;
-    if (to == nullptr) return;
-    if constexpr (address_sanitizer) {
-      for (chunk* c = current_; c != to; c = c->older) poison(payload(c), limit_of(c));
-      poison(payload(to) + position.used, limit_of(to) - position.used);
-    }
-    make_current(to, position.used);
+    while (current_ != position.piece && current_->next != nullptr) leave_current();
+    if (current_ != nullptr) fall(position.used);
   }
   [[nodiscard]] std::size_t trim() noexcept {
     const std::size_t before = held_bytes_;
-    while (chunk* const spare = first_spare()) release(spare);
-    if (current_ != nullptr && at_start()) {
-      release(current_);
-      forget_current();
-    }
+    leave_if_empty();
+    while (spares_ != nullptr) release(std::exchange(spares_, spares_->next));
     return before - held_bytes_;
   }
 
   /// Complexity: O(chunks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    for (chunk* c = first_; c != nullptr; c = c->newer) {
-      if (bytes_from(payload(c), p) < limit_of(c)) return true;
-    }
-    return false;
+    return is_in(current_, p) || is_in(spares_, p);
   }
   [[nodiscard]] std::size_t capacity_bytes() const noexcept {
     return held_bytes_ - chunks_ * head_bytes;
@@ -176,27 +164,27 @@ class chunk_memory {
   [[nodiscard]] static std::size_t limit_of(const chunk* c) noexcept {
     return c->piece_bytes - head_bytes;
   }
-  [[nodiscard]] bool at_start() const noexcept { return current_ == first_ && top_ == base_; }
-  [[nodiscard]] chunk* first_spare() const noexcept {
-    return current_ != nullptr ? current_->newer : first_;
+  [[nodiscard]] static bool is_in(chunk* list, const void* p) noexcept {
+    for (chunk* c = list; c != nullptr; c = c->next) {
+      if (bytes_from(payload(c), p) < limit_of(c)) return true;
+    }
+    return false;
   }
   [[nodiscard]] std::size_t bytes_up_to_current() const noexcept {
     if (current_ == nullptr) return 0;
     return current_->bytes_before + limit() + current_->number * head_bytes;
   }
 
+  /// Effects: allocations come from `c`, or from nowhere if it is null.
   void make_current(chunk* c, std::size_t used) noexcept {
     current_ = c;
-    base_ = payload(c);
-    top_ = base_ + used;
-    end_ = base_ + limit_of(c);
+    base_ = c != nullptr ? payload(c) : nullptr;
+    top_ = c != nullptr ? base_ + used : nullptr;
+    end_ = c != nullptr ? base_ + limit_of(c) : nullptr;
   }
-  void forget_current() noexcept {
-    current_ = nullptr;
-    base_ = top_ = end_ = nullptr;
-  }
-  /// Effects: `c`, which is the one after the current chunk, becomes the current one.
+  /// Effects: `c`, which is on no list, becomes the current chunk.
   void enter(chunk* c) noexcept {
+    c->next = current_;
     c->number = 1;
     c->bytes_before = 0;
     if (current_ != nullptr) {
@@ -206,9 +194,21 @@ class chunk_memory {
     }
     make_current(c, 0);
   }
+  /// Effects: the current chunk becomes the first spare, the one before it the current one.
+  void leave_current() noexcept {
+    chunk* const left = current_;
+    poison(base_, used());
+    make_current(left->next, left->next != nullptr ? left->next->left_used : 0);
+    left->next = spares_;
+    spares_ = left;
+  }
+
+  void leave_if_empty() noexcept {
+    if (current_ != nullptr && top_ == base_) leave_current();
+  }
 
   /// Effects: a piece of `wanted` bytes within the budget, half as much while the source refuses,
-  /// but never less than `least`; behind the current chunk. Requires: there is no spare; `least`
+  /// but never less than `least`. Requires: there is no spare; `least`
   /// is within the budget. Returns: null if the source has none.
   [[nodiscard]] chunk* take_piece(std::size_t least, std::size_t wanted) noexcept {
     const std::size_t budget = growth_.max_bytes - held_bytes_;
@@ -220,25 +220,22 @@ class chunk_memory {
       piece = source_.allocate(wanted, alignment);
     }
     if (piece == nullptr) return nullptr;
-    auto* const c = ::new (piece) chunk{current_, nullptr, wanted, 0, 0, 0};
-    (current_ != nullptr ? current_->newer : first_) = c;
+    auto* const c = ::new (piece) chunk{nullptr, wanted, 0, 0, 0};
     held_bytes_ += wanted;
     ++chunks_;
     poison(payload(c), limit_of(c));
     return c;
   }
-  /// Effects: `c` leaves the list and goes back to the source.
+  /// Effects: `c`, which is on no list, goes back to the source.
   void release(chunk* c) noexcept {
-    (c->older != nullptr ? c->older->newer : first_) = c->newer;
-    if (c->newer != nullptr) c->newer->older = c->older;
     held_bytes_ -= c->piece_bytes;
     --chunks_;
     unpoison(payload(c), limit_of(c));
     source_.deallocate(c, c->piece_bytes, alignment);
   }
   void release_all() noexcept {
-    while (first_ != nullptr) release(first_);
-    forget_current();
+    rewind(start());
+    static_cast<void>(trim());
   }
   /// Requires: this has no chunk. Effects: `other` has none, and will get none.
   void take_chunks(chunk_memory& other) noexcept {
@@ -246,7 +243,7 @@ class chunk_memory {
     top_ = std::exchange(other.top_, nullptr);
     end_ = std::exchange(other.end_, nullptr);
     current_ = std::exchange(other.current_, nullptr);
-    first_ = std::exchange(other.first_, nullptr);
+    spares_ = std::exchange(other.spares_, nullptr);
     held_bytes_ = std::exchange(other.held_bytes_, 0);
     chunks_ = std::exchange(other.chunks_, 0);
     other.growth_.max_bytes = 0;
@@ -256,7 +253,7 @@ class chunk_memory {
   std::byte* end_ = nullptr;
   std::byte* base_ = nullptr;
   chunk* current_ = nullptr;
-  chunk* first_ = nullptr;
+  chunk* spares_ = nullptr;
   std::size_t held_bytes_ = 0;
   std::size_t chunks_ = 0;
   arena_growth growth_;

@@ -14,9 +14,10 @@
 // and gives memory back.
 #pragma once
 
-#include "xallocator.h"
-
 #include <ashlar/adapt/user_locks.hpp>
 #include <ashlar/adapt/xmalloc_heap_blocks.hpp>
 
-#define XALLOCATOR_HEAP_BLOCKS(...) ASHLAR_DEFINE_XMALLOC(::ashlar::heap_blocks_xmalloc<__VA_ARGS__>)
+#include "xallocator.h"
+
+#define XALLOCATOR_HEAP_BLOCKS(...) \
+  ASHLAR_DEFINE_XMALLOC(::ashlar::heap_blocks_xmalloc<__VA_ARGS__>)

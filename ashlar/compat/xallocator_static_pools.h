@@ -14,7 +14,9 @@
 // smallest that fits, or none); one above the largest size is null with errno ENOMEM, as is exhaustion.
 //
 // More arguments, in any order (ashlar/pool/pool_set.hpp):
-//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until it gets a block
+//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block; where there
+//                                            is none, or it throws, xmalloc is null: C cannot be thrown
+//                                            through. A class with XALLOCATOR throws bad_alloc anyway.
 //   ashlar::no_lock                          one thread
 //   ashlar::user_locks                       the program's lock_init, lock_get, lock_release, lock_destroy
 //                                            (<ashlar/adapt/user_locks.hpp>); the default is ashlar::os::mutex

@@ -320,8 +320,9 @@ class class_set<type_list<Classes...>, Policies...> {
         [&](auto c) ASHLAR_HOT_LAMBDA -> void* {
           void* const p = classes_.template get<c>().try_allocate();
           if constexpr (spill_type::to_larger && c + 1 < count) {
+            // The next larger class is what a request of its size gets.
             if (p == nullptr) [[unlikely]]
-              return take_larger_slow(c + 1, alignment);
+              return take_any(sizes[c + 1], alignment);
           }
           return p;
         },
@@ -330,21 +331,6 @@ class class_set<type_list<Classes...>, Policies...> {
   [[nodiscard, gnu::noinline]] void* take_any(std::size_t size, std::size_t alignment) noexcept {
     return take_here(size, alignment);
   }
-  /// Returns: a block of class `first` or a larger one, at `alignment`.
-  [[nodiscard]] ASHLAR_COLD void* take_larger_slow(std::size_t first,
-                                                   std::size_t alignment) noexcept {
-    void* p = nullptr;
-    const auto look = [&](auto c) {
-      if (c < first || alignments[c] < alignment) return false;
-      p = classes_.template get<c>().try_allocate();
-      return p != nullptr;
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      static_cast<void>((look(index<I>{}) || ...));
-    }(indices);
-    return p;
-  }
-
   [[gnu::noinline]] void give_any(void* p, std::size_t size, std::size_t alignment) noexcept {
     require_power_of_two("deallocate", size, alignment);
     require_inside(p);

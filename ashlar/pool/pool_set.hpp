@@ -70,8 +70,8 @@ class pool_set_face {
   /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment`, its
   /// contents unspecified; null when no class that may serve has one left, or none is so large or
   /// so aligned. Requires: `alignment` is a power of two, else ashlar_fault(bad_argument). Throws:
-  /// nothing. Complexity: O(log classes), O(1) for constants; O(classes) beyond the common
-  /// alignment of all classes and when a larger class must serve. Thread-safety: as the lock policy
+  /// nothing. Complexity: O(log classes), O(1) for constants; that again for each class that is
+  /// empty, when a larger one serves. Thread-safety: as the lock policy
   /// says, for all functions of a set.
   [[nodiscard]] ASHLAR_HOT void* try_allocate(
       std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
@@ -108,8 +108,10 @@ class pool_set_face {
     if (p == nullptr) [[unlikely]]
       return;
     if constexpr (exhaustion_type::borrows) {
-      if (!owns(p)) [[unlikely]]
+      if (!owns(p)) [[unlikely]] {
+        classes_type::require_power_of_two("deallocate", size, alignment);
         return exhaustion_.give_back(p, request(size, alignment));
+      }
     }
     classes_of(p)->give(p, size, alignment);
   }

@@ -463,7 +463,7 @@ TEST(PoolSetExhaustion, AHandlerMayFreeIntoTheSetAndTheCallSucceeds) {
   EXPECT_EQ(set.allocate(10), nullptr) << "no handler any more";
 }
 
-TEST(PoolSetExhaustion, UpstreamGetsTheRequestItselfAndGetsItBack) {
+TEST(PoolSetExhaustionDeathTest, UpstreamGetsTheRequestItselfAndGetsItBack) {
   test_source source;
   using up = exhaustion::upstream<test_source>;
   static_pool_set<blocks<16, 1>, blocks<64, 1>, up> set{up(source)};
@@ -492,6 +492,9 @@ TEST(PoolSetExhaustion, UpstreamGetsTheRequestItselfAndGetsItBack) {
   for (const loan& l : all) set.deallocate(l.p, l.size, l.alignment);
   EXPECT_TRUE(source.pieces.empty());
   EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+  void* const lent = set.allocate(65);
+  EXPECT_DEATH(set.deallocate(lent, 65, opaque(std::size_t{3})), "argument");
+  set.deallocate(lent, 65);
   source.refuses = true;
   EXPECT_EQ(set.allocate(65), nullptr);
 }

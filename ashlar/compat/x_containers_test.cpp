@@ -1,0 +1,125 @@
+// The classic stl_allocator and its containers, as code written for them uses them.
+#include <list>
+#include <new>
+#include <tests/support/allocator_conformance.hpp>
+#include <tests/support/container_programs.hpp>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adapt/c_api.h>
+
+#include "xdeque.h"
+#include "xforward_list.h"
+#include "xlist.h"
+#include "xmap.h"
+#include "xqueue.h"
+#include "xset.h"
+#include "xsstream.h"
+#include "xstring.h"
+#include "xunordered_map.h"
+#include "xunordered_set.h"
+#include "xvector.h"
+
+namespace {
+
+std::uint64_t blocks_in_use() {
+  ashlar_stats s;
+  ashlar_stats_get(&s);
+  std::uint64_t n = s.large.blocks_in_use;
+  for (const ashlar_class_stats& c : s.classes) n += c.blocks_in_use;
+  return n;
+}
+
+TEST(StlAllocator, MeetsTheRequirements) {
+  support::check_allocator(stl_allocator<int>());
+  support::check_allocator(stl_allocator<support::cache_line>());
+  support::check_incomplete_type(stl_allocator<int>());
+  support::run_containers(stl_allocator<int>(), 1);
+}
+
+TEST(StlAllocator, HasTheClassicMembers) {
+  using A = stl_allocator<int>;
+  static_assert(std::is_same_v<A::value_type, int> && std::is_same_v<A::pointer, int*>);
+  static_assert(std::is_same_v<A::const_pointer, const int*>);
+  static_assert(std::is_same_v<A::reference, int&> &&
+                std::is_same_v<A::const_reference, const int&>);
+  static_assert(std::is_same_v<A::size_type, std::size_t>);
+  static_assert(std::is_same_v<A::difference_type, std::ptrdiff_t>);
+  static_assert(std::is_same_v<A::rebind<char>::other, stl_allocator<char>>);
+  static_assert(std::is_same_v<stl_allocator<void>::rebind<int>::other, A>);
+  static_assert(std::is_same_v<stl_allocator<void>::value_type, void>);
+  A a;
+  const A from_void{stl_allocator<void>()};
+  EXPECT_TRUE(a == from_void);
+  EXPECT_TRUE(a == stl_allocator<char>() && !(a != stl_allocator<char>()));
+  int* const p = a.allocate(3, nullptr);
+  a.construct(p, 4);
+  EXPECT_EQ(a.address(*p), p);
+  a.destroy(p);
+  xfree(p);
+  EXPECT_GE(a.max_size(), SIZE_MAX / 8);
+}
+
+TEST(XContainers, AreTheStandardOnesOnXmallocsBlocks) {
+  static_assert(std::is_same_v<xlist<int>, std::list<int, stl_allocator<int>>>);
+  static_assert(std::is_same_v<xlist<int, std::allocator<int>>, std::list<int>>);
+  static_assert(std::is_same_v<xqueue<int>::container_type, xlist<int>>);
+  const std::uint64_t before = blocks_in_use();
+  {
+    xlist<xstring> list;
+    list.push_back("hello world, which is longer than a string holds itself");
+    EXPECT_EQ(blocks_in_use(), before + 2);
+    xmap<int, int> map;
+    xmultimap<int, int> multimap;
+    xset<int> set;
+    xmultiset<int> multiset;
+    xqueue<int> queue;
+    xforward_list<int> forward;
+    xunordered_map<int, int> hash;
+    xunordered_multimap<int, int> multihash;
+    xunordered_set<int> hash_set;
+    xunordered_multiset<int> hash_multiset;
+    xvector<int> vector;
+    xdeque<int> deque;
+    for (int i = 0; i < 100; ++i) {
+      map[i] = hash[i] = i;
+      multimap.emplace(1, i);
+      multihash.emplace(1, i);
+      set.insert(i);
+      multiset.insert(1);
+      hash_set.insert(i);
+      hash_multiset.insert(1);
+      queue.push(i);
+      forward.push_front(i);
+      vector.push_back(i);
+      deque.push_front(i);
+    }
+    EXPECT_EQ(map.size() + multimap.size() + set.size() + multiset.size() + queue.size(), 500u);
+    EXPECT_GE(blocks_in_use(), before + 2 + 10 * 100 + 2);
+  }
+  EXPECT_EQ(blocks_in_use(), before);
+}
+
+TEST(XStrings, Append) {
+  xwstring s = L"This is ";
+  s += L"my string.";
+  EXPECT_EQ(s, L"This is my string.");
+}
+
+TEST(XStreams, Write) {
+  xstringstream stream;
+  stream << "hello world " << 2016 << std::ends;
+  EXPECT_EQ(stream.str(), xstring("hello world 2016\0", 17));
+  xostringstream out;
+  out << 1.5;
+  EXPECT_EQ(out.str(), "1.5");
+  xwstringstream wide;
+  wide << L"wide " << 7;
+  EXPECT_EQ(wide.str(), L"wide 7");
+  xwostringstream wide_out;
+  wide_out << 7;
+  EXPECT_EQ(wide_out.str(), L"7");
+}
+
+}  // namespace
