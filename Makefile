@@ -1,11 +1,11 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench build setup format clean
+.PHONY: help demo test bench bench-classic docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
 help:  ## what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
 
 setup:  ## install what is missing (Debian packages by name), telling what
 	@scripts/setup.sh build test demo
@@ -28,6 +28,20 @@ bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target bench_programs -j $(JOBS)
 	@python3 bench/run_bench.py --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+
+CLASSIC_ARGS ?=
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes docs/bench-classic.{csv,md,svg}
+	@scripts/setup.sh build chart
+	cmake --preset release -DASHLAR_BUILD_BENCH=ON
+	cmake --build --preset release --target classic_bench -j $(JOBS)
+	@python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
+	  --svg docs/bench-classic.svg $(CLASSIC_ARGS)
+
+docs: ## the API reference: build/docs/html/index.html
+	@scripts/setup.sh docs
+	@mkdir -p build/docs
+	@doxygen docs/Doxyfile
+	@echo "build/docs/html/index.html"
 
 format: ## clang-format every source in place
 	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i

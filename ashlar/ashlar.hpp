@@ -13,4 +13,9 @@
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/adapt/smart_pointers.hpp>
 #include <ashlar/adapt/static_pool_for.hpp>
+#include <ashlar/arena/arena.hpp>
+#include <ashlar/arena/arena_scope.hpp>
+#include <ashlar/arena/static_arena.hpp>
 #include <ashlar/freestanding.hpp>
+#include <ashlar/pool/pool_set.hpp>
+#include <ashlar/runtime/heap.hpp>

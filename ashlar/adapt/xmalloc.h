@@ -77,6 +77,11 @@ void xalloc_destroy(void) ASHLAR_NOEXCEPT;
 /* The classic report on standard output: a line for each block size that was used. O(classes). */
 void xalloc_stats(void) ASHLAR_NOEXCEPT;
 
+/* Where the report of a program's own pools goes: called with each line, its newline included, while no
+ * lock is held. libashlar's writes to standard output; a program may define its own, and firmware
+ * without libashlar has to. (The process heap's report is ashlar_stats_write's, of adapt/c_api.h.) */
+void xalloc_stats_line(const char* line, size_t length) ASHLAR_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

@@ -62,8 +62,8 @@ static const XallocInitDestroy xallocInitDestroy;
 /* In a class, anywhere: every form of operator new and delete, single and array, over xmalloc and
  * xfree. Ends in a public section, as it always did. Derived classes inherit them, larger and
  * over-aligned ones too; a class that is deleted through a base needs a virtual destructor there, as
- * with any heap. The placement forms are declared because a class's own operator new hides the global
- * ones. */
+ * with any heap. A class with two bases that have the macro needs it itself, else its new is ambiguous.
+ * The placement forms are declared because a class's own operator new hides the global ones. */
 #define XALLOCATOR          \
  public:                    \
   ASHLAR_XALLOCATOR_FORMS() \

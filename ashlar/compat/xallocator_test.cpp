@@ -173,6 +173,28 @@ TEST(XallocatorMacro, PlacementStillWorksAndTakesNothing) {
   EXPECT_EQ(in_use(), before);
 }
 
+struct Left {
+  XALLOCATOR
+  virtual ~Left() = default;
+  char left[20] = {};
+};
+struct Right {
+  XALLOCATOR
+  virtual ~Right() = default;
+  char right[20] = {};
+};
+struct Both : Left, Right {
+  XALLOCATOR
+};
+
+TEST(XallocatorMacro, ASecondBaseIsFreedByItsWholeObjectsAddress) {
+  const std::uint64_t before = in_use();
+  Right* const object = new Both;
+  EXPECT_EQ(in_use(), before + 1);
+  delete object;
+  EXPECT_EQ(in_use(), before);
+}
+
 TEST(XallocatorMacro, UniquePtrUsesIt) {
   const std::uint64_t before = in_use();
   {

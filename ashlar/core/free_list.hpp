@@ -29,6 +29,7 @@ class free_list {
   constexpr free_list() noexcept = default;
   constexpr free_list(free_list&& other) noexcept : head_(std::exchange(other.head_, nullptr)) {}
   free_list& operator=(free_list&&) = delete;
+  friend constexpr void swap(free_list& a, free_list& b) noexcept { std::swap(a.head_, b.head_); }
 
   [[nodiscard]] const free_block* head() const noexcept { return head_; }
 

@@ -32,6 +32,24 @@ static_assert(std::is_empty_v<exhaustion::throw_bad_alloc>);
 static_assert(std::is_empty_v<exhaustion::handler_and_retry<>>);
 static_assert(std::is_empty_v<unnamed> && std::is_empty_v<named<"sensor">>);
 
+static_assert(at_death::stop::stops && at_death::stop::reports && !at_death::stop::destroys);
+static_assert(at_death::report::reports && !at_death::report::stops);
+static_assert(at_death::destroy::destroys && !at_death::destroy::reports);
+static_assert(!at_death::ignore::reports && !at_death::ignore::destroys);
+
+// A loan that must be told the size does not go back by its address.
+struct told_the_size {
+  void* allocate(std::size_t, std::size_t) noexcept { return nullptr; }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+};
+struct knows_the_size : told_the_size {
+  using told_the_size::deallocate;
+  void deallocate(void*) noexcept {}
+};
+static_assert(!returns_by_address<exhaustion::upstream<told_the_size>>);
+static_assert(returns_by_address<exhaustion::upstream<knows_the_size>>);
+static_assert(exhaustion_policy<exhaustion::upstream<knows_the_size>>);
+
 static_assert(std::is_same_v<pick_policy<lock_kind, no_lock>, no_lock>);
 static_assert(std::is_same_v<pick_policy<lock_kind, no_lock, check::none, std::mutex>, std::mutex>);
 static_assert(

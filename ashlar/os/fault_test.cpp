@@ -23,4 +23,12 @@ TEST(FaultDeathTest, IsOneLineAndAnAbort) {
               "^ashlar: audit\\(0x0\\): an internal invariant does not hold\n$");
 }
 
+TEST(Report, IsTheSameLineAndReturns) {
+  testing::internal::CaptureStderr();
+  ashlar_report({.kind = fault_kind::leak, .call = "~pool", .block_size = 48, .blocks = 3});
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "ashlar: ~pool(0x0): the allocator ended with blocks in use, block size 48, blocks 3\n");
+}
+
 }  // namespace

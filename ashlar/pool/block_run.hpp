@@ -80,6 +80,12 @@ struct run_view {
   }
 };
 
+/// A place in a walk over all runs of a pool, the newest first.
+struct run_cursor {
+  run_view view;
+  const void* older;  ///< to be told to run_of(); null at the last run
+};
+
 /// Returns: why `p`, an address inside `run`, cannot be freed.
 [[nodiscard]] ASHLAR_COLD inline fault_kind judge(const run_view& run, const void* p) noexcept {
   if (distance(run.base, p) % run.stride != 0) return fault_kind::interior_pointer;
@@ -95,6 +101,11 @@ class watermark {
   constexpr watermark(watermark&& other) noexcept
     requires(!Traits::shared)
       : carved_(std::exchange(other.carved_, 0)) {}
+  friend constexpr void swap(watermark& a, watermark& b) noexcept
+    requires(!Traits::shared)
+  {
+    std::swap(a.carved_, b.carved_);
+  }
 
   [[nodiscard]] ASHLAR_HOT std::size_t carved() const noexcept {
     if constexpr (Traits::shared) {
@@ -142,12 +153,14 @@ class inline_run {
  public:
   using traits = Traits;
   static constexpr bool grows = false;
+  static constexpr bool is_swappable = false;
   static constexpr slot_shape shape = shape_of({BlockSize, Alignment}, Traits::upkeep);
   static_assert(is_power_of_two(Alignment), "an alignment is a power of two");
   static_assert(Count <= Traits::max_blocks, "more blocks than the lock-free word can number");
   static_assert(run_bytes(shape, Traits::upkeep, Count) < SIZE_MAX / 2, "the storage is too large");
 
-  constexpr inline_run() noexcept = default;
+  // Not defaulted: `inline_run()` would then set the whole storage to zero before.
+  constexpr inline_run() noexcept {}  // NOLINT(modernize-use-equals-default)
   inline_run(const inline_run&) = delete;
   inline_run& operator=(const inline_run&) = delete;
 
@@ -182,10 +195,14 @@ class inline_run {
   }
   std::size_t advance() noexcept { return mark_.advance(Count); }
 
+  [[nodiscard]] run_view view() const noexcept {
+    return {base(), shape.stride, Count, carved(), Traits::tracks_state ? states() : nullptr};
+  }
+  [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
+  [[nodiscard]] run_cursor run_of(const void*) const noexcept { return {}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
-    visit(
-        run_view{base(), shape.stride, Count, carved(), Traits::tracks_state ? states() : nullptr});
+    visit(view());
   }
 
  private:
@@ -209,10 +226,11 @@ class block_run {
  public:
   using traits = Traits;
   static constexpr bool grows = false;
+  static constexpr bool is_swappable = !Traits::shared;
   using index_type = typename Traits::index_type;
 
   /// Requires: block.alignment is a power of two, else ashlar_fault(bad_argument).
-  explicit block_run(block_layout block) noexcept {
+  constexpr explicit block_run(block_layout block) noexcept {
     if (!is_power_of_two(block.alignment)) [[unlikely]] {
       ashlar_fault({fault_kind::bad_argument, "fixed_pool", nullptr, block.size_bytes});
     }
@@ -238,6 +256,17 @@ class block_run {
         links_(other.links_),
         states_(other.states_) {}
   block_run& operator=(block_run&&) = delete;
+  friend void swap(block_run& a, block_run& b) noexcept
+    requires(!Traits::shared)
+  {
+    using std::swap;
+    swap(a.mark_, b.mark_);
+    swap(a.base_, b.base_);
+    swap(a.capacity_, b.capacity_);
+    swap(a.shape_, b.shape_);
+    swap(a.divisor_, b.divisor_);
+    swap(a.states_, b.states_);
+  }
 
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t block_size() const noexcept { return shape_.block_size; }
@@ -266,6 +295,8 @@ class block_run {
     if constexpr (Traits::tracks_state) states = states_;
     return {base_, shape_.stride, capacity_, carved(), states};
   }
+  [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
+  [[nodiscard]] run_cursor run_of(const void*) const noexcept { return {}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
     if (capacity_ != 0) visit(view());
@@ -315,9 +346,10 @@ class grown_run : public block_run<Traits> {
 
  public:
   static constexpr bool grows = !Traits::shared;
+  static constexpr bool is_swappable = !Traits::shared && std::is_swappable_v<Source>;
 
-  grown_run(block_layout block, Source source, std::size_t first_slab, std::size_t max_slab,
-            std::size_t limit) noexcept
+  constexpr grown_run(block_layout block, Source source, std::size_t first_slab,
+                      std::size_t max_slab, std::size_t limit) noexcept
       : plain(block),
         source_(std::move(source)),
         next_slab_(first_slab),
@@ -333,6 +365,19 @@ class grown_run : public block_run<Traits> {
         next_slab_(other.next_slab_),
         max_slab_(other.max_slab_),
         limit_(std::exchange(other.limit_, 0)) {}
+
+  friend void swap(grown_run& a, grown_run& b) noexcept
+    requires is_swappable
+  {
+    using std::swap;
+    swap(static_cast<plain&>(a), static_cast<plain&>(b));
+    swap(a.source_, b.source_);
+    swap(a.newest_, b.newest_);
+    swap(a.older_blocks_, b.older_blocks_);
+    swap(a.next_slab_, b.next_slab_);
+    swap(a.max_slab_, b.max_slab_);
+    swap(a.limit_, b.limit_);
+  }
 
   ~grown_run() {
     while (newest_ != nullptr) {
@@ -378,6 +423,15 @@ class grown_run : public block_run<Traits> {
     if constexpr (Traits::tracks_state) states = this->states_;
     newest_ = ::new (piece) slab_head{newest_, bytes, base, this->capacity_, states};
     return true;
+  }
+
+  [[nodiscard]] run_cursor first_run() const noexcept {
+    return {plain::view(), newest_ == nullptr ? nullptr : newest_->older};
+  }
+  /// Requires: `older` was in a cursor of a run of this type. An older slab is carved completely.
+  [[nodiscard]] run_cursor run_of(const void* older) const noexcept {
+    const auto* const s = static_cast<const slab_head*>(older);
+    return {{s->base, this->shape_.stride, s->capacity, s->capacity, s->states}, s->older};
   }
 
   /// Effects: what is there is all there will be.

@@ -136,10 +136,27 @@ ASHLAR_HOT constexpr auto search(Reaches reaches, Found found) noexcept {
   }
 }
 
+/// A class that is empty gives null: it is the set that asks the policy. Not exhaustion::null, since
+/// two empty members of one type may not share an address, and the set may have that one.
+struct asks_nobody {
+  using policy_kind = exhaustion_kind;
+  static constexpr bool nothrow = true;
+  static constexpr bool may_return_null = true;
+  static constexpr bool borrows = false;
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request&, Retry&&) noexcept {
+    return nullptr;
+  }
+};
+
 template <class List, class... Policies>
-class class_set;
+class class_set {
+  static_assert(List::size != 0, "a pool set has at least one class: blocks<Size, Count>");
+};
 
 template <class... Classes, class... Policies>
+  requires(sizeof...(Classes) != 0)
 class class_set<type_list<Classes...>, Policies...> {
   using lock_type = pick_policy<lock_kind, no_lock, Policies...>;
   using check_type = pick_policy<check_kind, check::cheap, Policies...>;
@@ -152,9 +169,9 @@ class class_set<type_list<Classes...>, Policies...> {
   using run = inline_run<Class::size_bytes, Class::alignment, Class::count,
                          run_traits<check_type, lock_type>>;
   template <class Class>
-  struct engine : pool_engine<run<Class>, exhaustion::null, lock_type, check_type, counting_type,
+  struct engine : pool_engine<run<Class>, asks_nobody, lock_type, check_type, counting_type,
                               death_type, name_type> {
-    constexpr engine() noexcept : engine::pool_engine(exhaustion::null{}) {}
+    constexpr engine() noexcept : engine::pool_engine(asks_nobody{}) {}
   };
 
  public:
@@ -166,11 +183,6 @@ class class_set<type_list<Classes...>, Policies...> {
   static constexpr std::size_t strides[count] = {run<Classes>::shape.stride...};
   static constexpr std::size_t counts[count] = {Classes::count...};
   static constexpr std::size_t largest = sizes[count - 1];
-  static constexpr std::size_t least_alignment = [] {
-    std::size_t least = alignments[0];
-    for (const std::size_t a : alignments) least = a < least ? a : least;
-    return least;
-  }();
   static constexpr bool is_sorted = [] {
     for (std::size_t c = 1; c < count; ++c) {
       if (sizes[c - 1] >= sizes[c]) return false;
@@ -212,20 +224,22 @@ class class_set<type_list<Classes...>, Policies...> {
 
   /// Requires: `p` is not null.
   ASHLAR_HOT void give(void* p, std::size_t size, std::size_t alignment) noexcept {
-    if (__builtin_constant_p(size) && __builtin_constant_p(alignment)) {
-      require_power_of_two("deallocate", size, alignment);
-      if (size <= largest && alignment <= least_alignment) {
-        return by_size(size, [&](auto c) ASHLAR_HOT_LAMBDA {
+    if (!__builtin_constant_p(size) || !__builtin_constant_p(alignment)) {
+      return give_any(p, size, alignment);
+    }
+    require_power_of_two("deallocate", size, alignment);
+    by_request(
+        size, alignment,
+        [&](auto c) ASHLAR_HOT_LAMBDA {
           auto& blocks = classes_.template get<c>();
-          if (blocks.owns(p)) [[likely]] {
+          constexpr bool is_certain = !spill_type::to_larger && !is_checked;
+          if (is_certain || blocks.owns(p)) [[likely]] {
             blocks.deallocate(p);
           } else {
-            give_any(p, size, alignment);
+            give_any(p, size, alignment);  // a larger class served, or a misuse
           }
-        });
-      }
-    }
-    give_any(p, size, alignment);
+        },
+        [&]() ASHLAR_HOT_LAMBDA { give_any(p, size, alignment); });
   }
 
   /// Requires: `p` is not null.
@@ -262,11 +276,31 @@ class class_set<type_list<Classes...>, Policies...> {
     }(indices);
   }
 
-  /// Requires: size <= largest.
-  template <class Found>
-  ASHLAR_HOT static auto by_size(std::size_t size, Found found) noexcept {
-    return search<0, count>([size](auto c) ASHLAR_HOT_LAMBDA { return size > sizes[c - 1]; },
-                            found);
+  /// The next class whose blocks are more aligned than those of class `c`, or `none`.
+  static constexpr std::size_t more_aligned_than(std::size_t c) noexcept {
+    std::size_t next = c + 1;
+    while (next < count && alignments[next] <= alignments[c]) ++next;
+    return next;
+  }
+  template <std::size_t C, class Found, class Unfound>
+  ASHLAR_HOT static auto from_class(std::size_t alignment, Found found, Unfound unfound) noexcept {
+    if (alignment <= alignments[C]) [[likely]]
+      return found(index<C>{});
+    if constexpr (more_aligned_than(C) != none) {
+      return from_class<more_aligned_than(C)>(alignment, found, unfound);
+    } else {
+      return unfound();
+    }
+  }
+  /// Returns: found(index<c>) for c == class_of(size, alignment), unfound() if that is `none`.
+  template <class Found, class Unfound>
+  ASHLAR_HOT static auto by_request(std::size_t size, std::size_t alignment, Found found,
+                                    Unfound unfound) noexcept {
+    if (size > largest) [[unlikely]]
+      return unfound();
+    return search<0, count>(
+        [size](auto c) ASHLAR_HOT_LAMBDA { return size > sizes[c - 1]; },
+        [&](auto c) ASHLAR_HOT_LAMBDA { return from_class<c>(alignment, found, unfound); });
   }
   /// For an address outside the set: the first or the last class, which then says so.
   template <class Found>
@@ -281,36 +315,22 @@ class class_set<type_list<Classes...>, Policies...> {
 
   ASHLAR_HOT void* take_here(std::size_t size, std::size_t alignment) noexcept {
     require_power_of_two("allocate", size, alignment);
-    if (size > largest || alignment > least_alignment) [[unlikely]] {
-      return take_from_slow(class_of(size, alignment), alignment);
-    }
-    return by_size(size, [&](auto c) ASHLAR_HOT_LAMBDA -> void* {
-      void* const p = classes_.template get<c>().try_allocate();
-      if constexpr (spill_type::to_larger && c + 1 < count) {
-        if (p == nullptr) [[unlikely]]
-          return take_from_slow(c + 1, alignment);
-      }
-      return p;
-    });
+    return by_request(
+        size, alignment,
+        [&](auto c) ASHLAR_HOT_LAMBDA -> void* {
+          void* const p = classes_.template get<c>().try_allocate();
+          if constexpr (spill_type::to_larger && c + 1 < count) {
+            // The next larger class is what a request of its size gets.
+            if (p == nullptr) [[unlikely]]
+              return take_any(sizes[c + 1], alignment);
+          }
+          return p;
+        },
+        []() ASHLAR_HOT_LAMBDA -> void* { return nullptr; });
   }
   [[nodiscard, gnu::noinline]] void* take_any(std::size_t size, std::size_t alignment) noexcept {
     return take_here(size, alignment);
   }
-  /// Returns: a block of class `first`, or of a larger one if the policy is so, at `alignment`.
-  [[nodiscard]] ASHLAR_COLD void* take_from_slow(std::size_t first,
-                                                 std::size_t alignment) noexcept {
-    void* p = nullptr;
-    const auto look = [&](auto c) {
-      if (c < first || alignments[c] < alignment) return false;
-      p = classes_.template get<c>().try_allocate();
-      return p != nullptr || !spill_type::to_larger;
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      static_cast<void>((look(index<I>{}) || ...));
-    }(indices);
-    return p;
-  }
-
   [[gnu::noinline]] void give_any(void* p, std::size_t size, std::size_t alignment) noexcept {
     require_power_of_two("deallocate", size, alignment);
     require_inside(p);

@@ -42,6 +42,12 @@ namespace detail {
 
 struct no_source {};
 
+struct objects_kind {};
+/// Among a fixed_pool's policies: what is in its blocks is known to the class that derives from it.
+struct holds_objects {
+  using policy_kind = objects_kind;
+};
+
 template <class Traits, class Source>
 struct run_on {
   using type = grown_run<Traits, Source>;
@@ -67,6 +73,9 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
   using traits = detail::traits_for<Policies...>;
   static constexpr bool has_source =
       !std::is_same_v<detail::source_for<Policies...>, detail::no_source>;
+  static_assert(!engine::death_type::destroys ||
+                    !std::is_void_v<pick_policy<detail::objects_kind, void, Policies...>>,
+                "at_death::destroy is for pools of objects: a fixed_pool's blocks have no type");
 
  public:
   using source_type = detail::source_for<Policies...>;
@@ -91,10 +100,10 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
     this->run().freeze();
   }
 
-  /// Heap blocks. Effects: none yet; the page source is asked when a block is needed, with the
+  /// Heap blocks; may be constinit. Effects: none yet; the page source is asked when a block is needed, with the
   /// pool's lock held: it must not call the pool. Requires, throws: as above.
-  explicit fixed_pool(block_layout block, heap_blocks mode, source_type source = {},
-                      exhaustion_type exhaustion = {}) noexcept
+  constexpr explicit fixed_pool(block_layout block, heap_blocks mode, source_type source = {},
+                                exhaustion_type exhaustion = {}) noexcept
     requires(has_source && !traits::shared)
       : engine(std::move(exhaustion), block, std::move(source), mode.first_slab_blocks,
                mode.max_slab_blocks, mode.max_blocks) {}
@@ -104,6 +113,20 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
   fixed_pool(fixed_pool&& other) noexcept
     requires engine::is_movable
   = default;
+  /// As the destructor for what this pool had, then as above. A pool keeps its block size with its
+  /// blocks: afterwards it has that of `other`.
+  fixed_pool& operator=(fixed_pool&& other) noexcept
+    requires engine::is_swappable
+  {
+    fixed_pool taken(std::move(other));
+    this->swap_with(taken);
+    return *this;
+  }
+  friend void swap(fixed_pool& a, fixed_pool& b) noexcept
+    requires engine::is_swappable
+  {
+    a.swap_with(b);
+  }
 
   /// Returns: the bytes of storage that hold `count` blocks wherever the storage begins; SIZE_MAX
   /// when no storage can.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/pool/live_cursor.hpp>
 
 namespace ashlar {
 
@@ -52,6 +53,11 @@ class block_guard {
 /// `Pool` derives from this and from the engine whose blocks are of T's size and alignment.
 template <class Pool, class Engine, class T>
 class object_face : public Engine {
+  static constexpr bool destroys_objects =
+      Engine::death_type::destroys && !std::is_trivially_destructible_v<T>;
+  static_assert(!Engine::death_type::destroys || Engine::tracks_state,
+                "at_death::destroy must know which blocks are in use: not with check::none");
+
  public:
   using value_type = T;
 
@@ -91,13 +97,54 @@ class object_face : public Engine {
     this->deallocate(object);
   }
 
+  /// Effects: f(object) for each object of the pool, in the order of addresses within a slab, with
+  /// no lock held. `f` may destroy any object, its own included, and create others, which are
+  /// visited or not. Requires: every block in use holds an object (made by create, not allocate)
+  /// that is not under construction, and that nobody else destroys while `f` looks at it. Objects
+  /// in borrowed blocks are not the pool's. Throws: what `f` throws. O(blocks made).
+  template <class F>
+  void for_each(F f)
+    requires Engine::tracks_state
+  {
+    this->each_live([&f](void* p) { f(*static_cast<T*>(p)); });
+  }
+  template <class F>
+  void for_each(F f) const
+    requires Engine::tracks_state
+  {
+    this->each_live([&f](void* p) { f(*static_cast<const T*>(p)); });
+  }
+
+  /// Returns: the same objects as a range with forward iterators, which stay right as long as the
+  /// pool stays where it is. No lock is taken: only while nobody else calls the pool. Requires: as
+  /// for_each.
+  [[nodiscard]] auto objects() noexcept
+    requires Engine::tracks_state
+  {
+    return object_range<T, typename Engine::run_type>(this->run());
+  }
+  [[nodiscard]] auto objects() const noexcept
+    requires Engine::tracks_state
+  {
+    return object_range<const T, typename Engine::run_type>(this->run());
+  }
+
  protected:
   using Engine::Engine;
   constexpr object_face() noexcept = default;
   object_face(object_face&&) noexcept
     requires Engine::is_movable
   = default;
-  ~object_face() = default;
+  // Each is destroyed like by a caller, so a destructor that destroys others of the pool (a parent
+  // its children) is right as long as it does so before their turn.
+  ~object_face()
+    requires destroys_objects
+  {
+    for_each([this](T& object) { destroy(&object); });
+  }
+  ~object_face()
+    requires(!destroys_objects)
+  = default;
 
  private:
   template <class... Arguments>

@@ -14,13 +14,13 @@
 namespace ashlar {
 
 /// Objects of type T in the caller's bytes or from a page source: the modes, policies and defaults
-/// of fixed_pool. The pool's end runs no destructor of objects that are still there (at_death::stop
-/// reports them).
+/// of fixed_pool. What happens to objects that are still there at the pool's end is its at_death
+/// policy; the default runs no destructor.
 template <class T, class... Policies>
-class object_pool
-    : public detail::object_face<object_pool<T, Policies...>, fixed_pool<Policies...>, T> {
-  using face = detail::object_face<object_pool<T, Policies...>, fixed_pool<Policies...>, T>;
-  using blocks = fixed_pool<Policies...>;
+class object_pool : public detail::object_face<object_pool<T, Policies...>,
+                                               fixed_pool<detail::holds_objects, Policies...>, T> {
+  using blocks = fixed_pool<detail::holds_objects, Policies...>;
+  using face = detail::object_face<object_pool<T, Policies...>, blocks, T>;
   static constexpr bool has_source =
       !std::is_same_v<typename blocks::source_type, detail::no_source>;
 
@@ -49,6 +49,20 @@ class object_pool
   object_pool(object_pool&& other) noexcept
     requires blocks::is_movable
   = default;
+  /// As the destructor for the objects that this pool had, then as above.
+  object_pool& operator=(object_pool&& other) noexcept
+    requires blocks::is_swappable
+  {
+    object_pool taken(std::move(other));
+    this->swap_with(taken);
+    return *this;
+  }
+  /// Requires: no handles of make() on objects of either.
+  friend void swap(object_pool& a, object_pool& b) noexcept
+    requires blocks::is_swappable
+  {
+    a.swap_with(b);
+  }
 
   /// Returns: the bytes of storage that hold `count` objects wherever the storage begins; SIZE_MAX
   /// when no storage can.

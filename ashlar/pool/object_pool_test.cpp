@@ -106,6 +106,19 @@ TEST(StaticPool, OfNoBlocksIsAlwaysEmpty) {
   EXPECT_EQ(shared_none.try_allocate(), nullptr);
 }
 
+TEST(StaticPool, HasNoInitialisationPass) {
+  using pool_type = static_pool<char[64], 1000>;
+  std::vector<unsigned char> bytes(sizeof(pool_type) + alignof(pool_type), 0xEE);
+  void* at = bytes.data();
+  std::size_t room = bytes.size();
+  auto* const pool = ::new (std::align(alignof(pool_type), sizeof(pool_type), at, room)) pool_type;
+  std::size_t written = 0;
+  for (const unsigned char b : bytes) written += b != 0xEE;
+  EXPECT_LE(written, 8 * word);
+  EXPECT_NE(pool->try_allocate(), nullptr);
+  pool->~pool_type();
+}
+
 // Used by a constructor that runs before main, in this file and in another one.
 struct early {
   point* p = points.create(1, 2);

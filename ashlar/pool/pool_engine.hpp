@@ -26,6 +26,7 @@
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>
 #include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/live_cursor.hpp>
 
 namespace ashlar {
 
@@ -73,7 +74,11 @@ class pool_engine {
   static constexpr bool is_lock_free = is_lock_free_policy<lock_type>;
   static constexpr bool is_movable =
       std::is_same_v<lock_type, no_lock> && std::is_move_constructible_v<Run>;
+  static constexpr bool is_swappable =
+      is_movable && Run::is_swappable && std::is_swappable_v<exhaustion_type>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
+  /// Whether the pool knows which of its blocks are in use.
+  static constexpr bool tracks_state = check_type::tracks_state;
 
   static_assert(exhaustion_policy<exhaustion_type>);
   static_assert(!(is_lock_free && check_type::guards_bytes),
@@ -184,24 +189,14 @@ class pool_engine {
   /// nobody else calls; the peak of a check::full or lock_free pool is then blocks_made, an upper
   /// bound.
   [[nodiscard]] pool_stats stats() const noexcept {
-    if constexpr (is_lock_free) {
-      return read_stats();
-    } else {
-      scoped_lock guard(lock_);
-      return read_stats();
-    }
+    return locked([this] { return read_stats(); });
   }
 
   /// Returns: whether the invariant at the head of this file holds; with check::full also whether
   /// every canary and every freed byte is as it was left. Complexity: O(capacity). With lock_free:
   /// only while nobody else calls.
   [[nodiscard]] bool audit() const noexcept {
-    if constexpr (is_lock_free) {
-      return audit_counts();
-    } else {
-      scoped_lock guard(lock_);
-      return audit_counts();
-    }
+    return locked([this] { return audit_counts(); });
   }
 
  protected:
@@ -217,6 +212,25 @@ class pool_engine {
         checks_(std::exchange(other.checks_, {})),
         exhaustion_(std::move(other.exhaustion_)),
         run_(std::move(other.run_)) {}
+
+  /// Blocks and memory change sides; both keep their addresses. Requires: nobody uses either.
+  void swap_with(pool_engine& other) noexcept
+    requires is_swappable
+  {
+    using std::swap;
+    swap(free_, other.free_);
+    swap(counters_, other.counters_);
+    swap(checks_, other.checks_);
+    swap(exhaustion_, other.exhaustion_);
+    swap(run_, other.run_);
+  }
+
+  /// Effects: visit(p) for each block in use, with no lock held.
+  template <class Visit>
+  void each_live(Visit visit) const {
+    live_cursor<Run> at = locked([&] { return live_cursor<Run>(run_); });
+    while (std::byte* const p = locked([&] { return at.next(); })) visit(p);
+  }
 
   static constexpr bool may_poison = address_sanitizer && !check_type::guards_bytes;
 
@@ -257,7 +271,9 @@ class pool_engine {
       }
     }
   }
+  using run_type = Run;
   [[nodiscard]] Run& run() noexcept { return run_; }
+  [[nodiscard]] const Run& run() const noexcept { return run_; }
 
   [[nodiscard]] exhaustion_request request() const noexcept {
     return {run_.block_size(), run_.alignment(), name()};
@@ -267,6 +283,17 @@ class pool_engine {
   using counters_type =
       counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
   static constexpr bool counts = counting_type::counts;
+
+  /// Returns: look(), with the lock held where there is one.
+  template <class Look>
+  auto locked(Look look) const {
+    if constexpr (is_lock_free) {
+      return look();
+    } else {
+      scoped_lock guard(lock_);
+      return look();
+    }
+  }
 
   // ---- AddressSanitizer: free blocks and the slack of used ones are poisoned ----
   // Not with check::full, which reads and writes freed bytes itself, and not where two blocks may

@@ -54,6 +54,8 @@ class pool_set_face {
   using stats_type = pool_set_stats<classes_type::count>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
   static constexpr std::size_t class_count = classes_type::count;
+  static constexpr bool spills_to_larger =
+      pick_policy<spill_kind, spill::take_larger, Arguments...>::to_larger;
   /// The largest request that a class serves, bytes.
   static constexpr std::size_t largest_size = classes_type::largest;
   static_assert(exhaustion_policy<exhaustion_type>);
@@ -68,8 +70,8 @@ class pool_set_face {
   /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment`, its
   /// contents unspecified; null when no class that may serve has one left, or none is so large or
   /// so aligned. Requires: `alignment` is a power of two, else ashlar_fault(bad_argument). Throws:
-  /// nothing. Complexity: O(log classes), O(1) for constants; O(classes) beyond the common
-  /// alignment of all classes and when a larger class must serve. Thread-safety: as the lock policy
+  /// nothing. Complexity: O(log classes), O(1) for constants; that again for each class that is
+  /// empty, when a larger one serves. Thread-safety: as the lock policy
   /// says, for all functions of a set.
   [[nodiscard]] ASHLAR_HOT void* try_allocate(
       std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {

@@ -36,6 +36,8 @@ struct needs_destruction {
   int* counter;
 };
 
+int leaks_reported = 0;
+
 struct fake_port {
   static inline unsigned primask = 0;
   static unsigned save_and_disable() noexcept {
@@ -48,7 +50,7 @@ struct fake_port {
 
 /// Pages of a static array, never given back: what firmware has instead of an operating system.
 struct static_pages {
-  alignas(64) static inline std::byte bytes[16384];
+  alignas(64) static inline std::byte bytes[32768];
   static inline std::size_t used = 0;
   void* allocate(std::size_t size, std::size_t alignment) noexcept {
     const std::size_t at = align_up(used, alignment);
@@ -75,6 +77,17 @@ constinit static_pool<
     message, 2, exhaustion::next_larger<static_pool<dma_buffer, 4, interrupt_mask<fake_port>>>>
     borrowing{exhaustion::next_larger(buffers)};
 
+constinit static_pool_set<blocks<8, 10, 8>, blocks<32, 8>, blocks<396, 3>,
+                          interrupt_mask<fake_port>>
+    sizes;
+constinit static_pool_set<blocks<32, 4>, blocks<64, 4>, lock_free<std::uint32_t>, check::none,
+                          counting::none, spill::never>
+    shared_sizes;
+constinit static_pool<needs_destruction, 3> numbered;
+constinit static_arena<2000, at_death::ignore> frame;
+constinit static_arena<2000, at_death::ignore, interrupt_mask<fake_port>, counting::none>
+    shared_frame;
+
 template <class Pool>
 void fill_and_empty(Pool& pool, int step) noexcept {
   void* blocks[300];
@@ -96,6 +109,81 @@ void fill_and_empty(Pool& pool, int step) noexcept {
       pool.deallocate(blocks[k]);
     }
     check_that(pool.audit() && pool.stats().blocks_in_use == 0, step);
+  }
+}
+
+/// Sets of sizes, walks over objects, at_death. Steps 31 ... 44.
+void run_sets_and_walks() noexcept {
+  void* held[24];
+  std::size_t n = 0;
+  while (void* p = sizes.try_allocate(8, 8)) {
+    check_that(n < 24 && sizes.owns(p) && is_aligned(p, 8), 31);
+    held[n++] = p;
+  }
+  check_that(n == 21 && sizes.stats().blocks_in_use() == 21, 32);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (k % 2 == 0) {
+      sizes.deallocate(held[k], 8, 8);
+    } else {
+      sizes.deallocate(held[k]);
+    }
+  }
+  check_that(sizes.audit() && sizes.stats().blocks_in_use() == 0 && fake_port::primask == 0, 33);
+  void* const odd = sizes.allocate(396);
+  check_that(is_aligned(odd, alignof(std::max_align_t)) && sizes.usable_size(odd) == 396, 34);
+  sizes.deallocate(odd, 396);
+  check_that(sizes.allocate(397) == nullptr, 35);
+  void* const small = shared_sizes.allocate(32);
+  check_that(shared_sizes.usable_size(small) == 32, 36);
+  shared_sizes.deallocate(small, 32);
+
+  pool_set<blocks<16, 10>, blocks<100, 5>, static_pages> from_pages;
+  check_that(from_pages.has_memory(), 37);
+  void* const p = from_pages.allocate(17);
+  check_that(from_pages.usable_size(p) == 100, 38);
+  from_pages.deallocate(p, 17);
+  auto moved = static_cast<decltype(from_pages)&&>(from_pages);
+  check_that(moved.audit() && from_pages.allocate(1) == nullptr, 39);
+
+  int alive = 0;
+  {
+    static_pool_ptr<numbered> a = make_static<numbered>(&alive);
+    auto b = make_static<numbered>(&alive);
+    int seen = 0;
+    for (const needs_destruction& object : numbered.objects()) seen += *object.counter;
+    numbered.for_each([&seen](needs_destruction& object) { seen += *object.counter; });
+    check_that(seen == 8, 40);
+  }
+  check_that(alive == 0, 41);
+  {
+    static_pool<needs_destruction, 3, at_death::destroy> ending;
+    check_that(ending.create(&alive) != nullptr && ending.create(&alive) != nullptr, 42);
+  }
+  check_that(alive == 0, 43);
+  {
+    static_pool<int, 3, at_death::report> reporting;
+    check_that(reporting.create(1) != nullptr, 44);
+  }
+  check_that(leaks_reported == 1, 44);
+}
+
+/// Blocks of growing size and alignment until there is no room, three times over.
+template <class Arena>
+void fill_and_reset(Arena& memory, int step) noexcept {
+  for (int round = 0; round < 3; ++round) {
+    std::size_t n = 0;
+    void* highest = nullptr;
+    while (auto* p = static_cast<volatile unsigned char*>(
+               memory.try_allocate(1 + n % 50, std::size_t{1} << n % 7))) {
+      check_that(is_aligned(const_cast<unsigned char*>(p), std::size_t{1} << n % 7), step);
+      for (std::size_t i = 0; i < 1 + n % 50; ++i) p[i] = static_cast<unsigned char>(n);
+      highest = const_cast<unsigned char*>(p);
+      ++n;
+    }
+    check_that(n > 10 && memory.owns(highest), step);
+    check_that(memory.used_bytes() <= memory.capacity_bytes(), step);
+    memory.reset();
+    check_that(memory.used_bytes() == 0, step);
   }
 }
 
@@ -158,9 +246,41 @@ int run() noexcept {
   static_pool<message, 1, exhaustion::stop> stopping;
   check_that(throwing.allocate() != nullptr && stopping.allocate() != nullptr, 19);
 
+  run_sets_and_walks();
+
   line_writer<32> line;
   line << "in use " << ashlar_test_messages.stats().peak_in_use;
   check_that(line.size() == 9 && line.data()[7] == '6', 20);
+
+  // Arenas: bounded, inside, and on pages that are never given back.
+  fill_and_reset(frame, 21);
+  fill_and_reset(shared_frame, 22);
+  check_that(fake_port::primask == 0, 23);
+  arena by_caller_too(std::span<std::byte>(storage).subspan(3));
+  fill_and_reset(by_caller_too, 24);
+  {
+    const std::size_t before = align_up(static_pages::used, alignof(std::max_align_t));
+    arena<static_pages> growing({.first_chunk_bytes = 512, .max_bytes = 8192});
+    fill_and_reset(growing, 45);
+    check_that(growing.stats().chunks > 2 && static_pages::used - before == 8192, 46);
+    const arena_scope outer(growing);
+    check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 1, 47);
+    {
+      const arena_scope inner(growing);
+      check_that(growing.create<needs_destruction>(&alive) != nullptr && alive == 2, 48);
+      const int* const zeros = growing.create_array<int>(100);
+      for (int i = 0; i < 100; ++i) check_that(zeros[i] == 0, 49);
+      check_that(growing.create_array<int>(SIZE_MAX / 2) == nullptr, 50);
+    }
+    check_that(alive == 1, 51);
+  }
+  check_that(alive == 0, 52);
+  static_arena<64, exhaustion::throw_bad_alloc> throwing_arena;
+  static_arena<64, exhaustion::stop, at_death::stop> stopping_arena;
+  check_that(throwing_arena.allocate(64) != nullptr, 53);
+  void* const only = stopping_arena.allocate(64);
+  check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 54);
+  stopping_arena.deallocate(only, 10);
   return 0;
 }
 
@@ -170,6 +290,10 @@ extern "C" {
 
 void ashlar_fault(const ashlar::fault& what) noexcept {
   leave(100 + static_cast<int>(what.kind));
+}
+
+void ashlar_report(const ashlar::fault& what) noexcept {
+  if (what.kind == fault_kind::leak) ++leaks_reported;
 }
 
 // A freestanding compiler may ask for these four of any program.

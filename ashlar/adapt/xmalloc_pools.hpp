@@ -1,0 +1,237 @@
+// adapt/xmalloc_pools.hpp: xmalloc's rules over the pools that a program declares, and the macro that
+// makes a program's xmalloc of them.
+// Layer: adapt. Includes: core, pool, os (the default lock). Calls no heap and no stdio.
+//
+// A block's address tells its class, and so its size: there is no header in front of it.
+// Thread-safety: the pools' lock policy's; no lock is held while a new-handler runs.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include <ashlar/adapt/xmalloc.h>
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/core/policy.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/pool/pool_set.hpp>
+
+namespace ashlar {
+
+/// What serves a request for which no class is large or aligned enough: nobody.
+struct nothing_larger {
+  static void* allocate(std::size_t, std::size_t) noexcept { return nullptr; }
+  static std::size_t usable_size(const void*, const char*) noexcept { return 0; }
+  /// Returns: whether the block was taken.
+  static bool deallocate(void*, const char*) noexcept { return false; }
+};
+
+/// `Pools` is a set of pools as pool_set: allocate(size, alignment) by its exhaustion policy,
+/// try_allocate, deallocate(p), owns, usable_size, class_of, class_count, stats().classes.
+/// Never destroyed: static destructors of any translation unit may still free.
+template <class Pools, class Lock, class Larger = nothing_larger>
+class xmalloc_pools {
+  static_assert(!Pools::exhaustion_type::borrows,
+                "xrealloc has to know each block's size, which a borrowed block does not tell");
+
+ public:
+  constexpr xmalloc_pools() noexcept : pools_() {}
+  xmalloc_pools(const xmalloc_pools&) = delete;
+  xmalloc_pools& operator=(const xmalloc_pools&) = delete;
+  ~xmalloc_pools()
+    requires std::is_trivially_destructible_v<Pools>
+  = default;
+  constexpr ~xmalloc_pools()
+    requires(!std::is_trivially_destructible_v<Pools>)
+  {}
+
+  /// The functions of adapt/xmalloc.h. What the exhaustion policy throws is null and ENOMEM here: C
+  /// cannot be thrown through. (A class with XALLOCATOR throws bad_alloc by itself.)
+  [[nodiscard]] void* allocate(std::size_t size,
+                               std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    void* const p = pools_.try_allocate(size, alignment);
+    return p != nullptr ? p : allocate_slow(size, alignment);
+  }
+
+  void deallocate(void* p) noexcept {
+    if (p == nullptr) return;
+    if (!give_to_pools(p) && !Larger::deallocate(p, "xfree")) [[unlikely]]
+      foreign_slow(p, "xfree");
+  }
+
+  /// In place if the block is of the class that the new size would get, or if there is no other.
+  [[nodiscard]] void* reallocate(void* p, std::size_t size) noexcept {
+    if (p == nullptr) return allocate(size);
+    if (size == 0) {
+      deallocate(p);
+      return nullptr;
+    }
+    const std::size_t old = usable_size(p, "xrealloc");
+    const std::size_t wanted = Pools::class_of(size);
+    if (wanted != Pools::class_count && old == Pools::block_size(wanted)) return p;
+    void* moved = nullptr;
+    if (size > old) {
+      moved = allocate(size);
+      if (moved == nullptr) return nullptr;
+    } else {
+      // Smaller: worth a move, but not a failure, nor a call of the handler.
+      moved = pools_.try_allocate(size);
+      if (moved == nullptr || pools_.usable_size(moved) >= old) {
+        pools_.deallocate(moved);
+        return p;
+      }
+    }
+    std::memcpy(moved, p, size < old ? size : old);
+    deallocate(p);
+    return moved;
+  }
+
+  [[nodiscard]] void* allocate_zeroed(std::size_t count, std::size_t size) noexcept {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+      errno = ENOMEM;
+      return nullptr;
+    }
+    void* const p = allocate(bytes);
+    return p == nullptr ? nullptr : std::memset(p, 0, bytes);
+  }
+
+  [[nodiscard]] void* allocate_aligned(std::size_t alignment, std::size_t size) noexcept {
+    if (!is_power_of_two(alignment)) {
+      errno = EINVAL;
+      return nullptr;
+    }
+    return allocate(size, alignment);
+  }
+
+  [[nodiscard]] std::size_t usable_size(const void* p,
+                                        const char* call = "xusable_size") const noexcept {
+    if (p == nullptr) return 0;
+    std::size_t size = pools_.usable_size(p);
+    if (size == 0) size = Larger::usable_size(p, call);
+    if (size == 0) foreign_slow(p, call);
+    return size;
+  }
+
+  /// Effects: starts and ends what the lock policy has to start and to end; the blocks stay.
+  static void init() noexcept {
+    if constexpr (requires { Lock::start(); }) Lock::start();
+  }
+  static void destroy() noexcept {
+    if constexpr (requires { Lock::stop(); }) Lock::stop();
+  }
+
+  /// Effects: a line for each class, smallest first. The first three columns are the classic report's,
+  /// word for word; a bounded class has all of its blocks from the start.
+  void write_stats() const noexcept {
+    const auto stats = pools_.stats();
+    for (const pool_stats& c : stats.classes) {
+      line_writer<192> line;
+      line << "xallocator Block Size: " << c.block_size
+           << " Block Count: " << (c.capacity == SIZE_MAX ? c.blocks_made : c.capacity)
+           << " Blocks In Use: " << c.blocks_in_use << " Peak: " << c.peak_in_use
+           << " Allocations: " << c.allocations << " Frees: " << c.frees << "\n";
+      xalloc_stats_line(line.data(), line.size());
+    }
+  }
+
+  [[nodiscard]] Pools& pools() noexcept { return pools_; }
+
+ private:
+  /// Returns: false when `p` is not theirs.
+  bool give_to_pools(void* p) noexcept {
+    if constexpr (requires { pools_.try_deallocate(p); }) {
+      return pools_.try_deallocate(p);
+    } else {
+      if (!pools_.owns(p)) return false;
+      pools_.deallocate(p);
+      return true;
+    }
+  }
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+    void* p = nullptr;
+    if (Pools::class_of(size, alignment) == Pools::class_count) {
+      // Not the policy: no handler can free what no class has.
+      p = Larger::allocate(size, alignment);
+    } else {
+      ASHLAR_TRY {
+        p = pools_.allocate(size, alignment);
+      }
+      ASHLAR_CATCH_ALL {
+        p = nullptr;
+      }
+    }
+    if (p == nullptr) errno = ENOMEM;
+    return p;
+  }
+  [[noreturn]] ASHLAR_COLD static void foreign_slow(const void* p, const char* call) noexcept {
+    ashlar_fault({fault_kind::foreign_pointer, call, p, 0, Pools::name()});
+  }
+
+  union {  // a union, so that nobody destroys it
+    Pools pools_;
+  };
+};
+
+namespace detail {
+
+/// `Set` of the arguments, with os::mutex if they have no lock.
+template <template <class...> class Set, class... Arguments>
+struct with_lock {
+  using given = pick_policy<lock_kind, void, Arguments...>;
+  static constexpr bool is_given = !std::is_void_v<given>;
+  using lock = std::conditional_t<is_given, given, os::mutex>;
+  using set = typename std::conditional_t<is_given, std::type_identity<Set<Arguments...>>,
+                                          std::type_identity<Set<Arguments..., os::mutex>>>::type;
+};
+
+}  // namespace detail
+
+/// Static pools: all blocks in the object itself, so no heap is ever called.
+template <class... BlocksAndPolicies>
+using static_xmalloc =
+    xmalloc_pools<typename detail::with_lock<static_pool_set, BlocksAndPolicies...>::set,
+                  typename detail::with_lock<static_pool_set, BlocksAndPolicies...>::lock>;
+
+}  // namespace ashlar
+
+/// Defines the program's xmalloc family on an object of the given type (an xmalloc_pools). All of it:
+/// a function that is missing would bring libashlar's definitions, and these a second xmalloc.
+#define ASHLAR_DEFINE_XMALLOC(...)                                             \
+  namespace {                                                                  \
+  constinit __VA_ARGS__ the_xmalloc_pools;                                     \
+  }                                                                            \
+  extern "C" {                                                                 \
+  void* xmalloc(::std::size_t size) noexcept {                                 \
+    return the_xmalloc_pools.allocate(size);                                   \
+  }                                                                            \
+  void xfree(void* block) noexcept {                                           \
+    the_xmalloc_pools.deallocate(block);                                       \
+  }                                                                            \
+  void* xrealloc(void* block, ::std::size_t size) noexcept {                   \
+    return the_xmalloc_pools.reallocate(block, size);                          \
+  }                                                                            \
+  void* xcalloc(::std::size_t count, ::std::size_t size) noexcept {            \
+    return the_xmalloc_pools.allocate_zeroed(count, size);                     \
+  }                                                                            \
+  void* xaligned_alloc(::std::size_t alignment, ::std::size_t size) noexcept { \
+    return the_xmalloc_pools.allocate_aligned(alignment, size);                \
+  }                                                                            \
+  ::std::size_t xusable_size(const void* block) noexcept {                     \
+    return the_xmalloc_pools.usable_size(block);                               \
+  }                                                                            \
+  void xalloc_init() noexcept {                                                \
+    the_xmalloc_pools.init();                                                  \
+  }                                                                            \
+  void xalloc_destroy() noexcept {                                             \
+    the_xmalloc_pools.destroy();                                               \
+  }                                                                            \
+  void xalloc_stats() noexcept {                                               \
+    the_xmalloc_pools.write_stats();                                           \
+  }                                                                            \
+  }                                                                            \
+  static_assert(true)

@@ -1,0 +1,638 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/arena/arena.hpp>
+#include <ashlar/arena/static_arena.hpp>
+#include <ashlar/arena/test_source.hpp>
+
+namespace {
+
+using namespace ashlar;
+using ashlar_test::test_source;
+using ashlar_test::test_source_ref;
+
+constexpr std::size_t word = sizeof(void*);
+constexpr std::size_t head = 6 * word;  // of a chunk
+
+template <class... Policies>
+using growing = arena<test_source_ref, Policies...>;
+
+/// The same pointer, about which the compiler knows nothing: it would warn of these misuses itself.
+template <class T>
+T* opaque(T* p) {
+  asm volatile("" : "+r"(p));
+  return p;
+}
+
+// ---- a policy that is off costs no byte ----
+
+static_assert(sizeof(arena<counting::none>) == 4 * word);  // destructors, top, base, limit
+static_assert(sizeof(arena<>) == 7 * word);
+static_assert(sizeof(arena<counting::none, exhaustion::throw_bad_alloc, at_death::stop,
+                           named<"a long name that costs nothing">>) == 4 * word);
+static_assert(sizeof(static_arena<1024, counting::none>) == 1024 + 4 * word);
+static_assert(sizeof(static_arena<1024>) == 1024 + 6 * word);
+static_assert(sizeof(static_arena<1024, counting::none, spin_lock>) == 1024 + 4 * word);
+
+static_assert(!std::is_copy_constructible_v<arena<>> && !std::is_copy_assignable_v<arena<>>);
+static_assert(std::is_nothrow_move_constructible_v<arena<>>);
+static_assert(std::is_nothrow_move_assignable_v<growing<>> && std::is_swappable_v<growing<>>);
+static_assert(!std::is_move_constructible_v<arena<std::mutex>>);
+static_assert(!std::is_move_assignable_v<growing<spin_lock>>);
+static_assert(!std::is_move_constructible_v<static_arena<8>>);
+static_assert(address_sanitizer ||
+              std::is_trivially_destructible_v<static_arena<64, at_death::ignore>>);
+static_assert(!std::is_trivially_destructible_v<static_arena<64>>);
+static_assert(noexcept(std::declval<arena<>&>().allocate(1)));
+static_assert(!noexcept(std::declval<arena<exhaustion::throw_bad_alloc>&>().allocate(1)));
+static_assert(std::is_trivially_copyable_v<arena_marker>);
+
+// ---- blocks ----
+
+TEST(Arena, AlignsEveryBlockWhereverItsStorageBegins) {
+  alignas(64) static std::byte bytes[20000];
+  for (std::size_t offset = 0; offset < 40; ++offset) {
+    for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+      arena memory(std::span<std::byte>(bytes).subspan(offset));
+      for (const std::size_t size : {1u, 7u, 64u, 3u}) {
+        void* const p = memory.try_allocate(size, alignment);
+        ASSERT_NE(p, nullptr);
+        ASSERT_TRUE(is_aligned(p, alignment)) << alignment;
+        ASSERT_TRUE(memory.owns(p));
+        std::memset(p, 1, size);
+      }
+    }
+  }
+}
+
+TEST(Arena, UsesItsStorageToTheLastByteAndNoFurther) {
+  std::byte bytes[100];
+  std::memset(bytes, 0x77, sizeof(bytes));
+  {
+    arena memory(std::span<std::byte>(bytes).subspan(10, 80));
+    for (int i = 0; i < 80; ++i) {
+      void* const p = memory.try_allocate(1, 1);
+      ASSERT_EQ(p, bytes + 10 + i);
+      std::memset(p, 0, 1);
+    }
+    EXPECT_EQ(memory.try_allocate(1, 1), nullptr);
+    EXPECT_EQ(memory.used_bytes(), 80u);
+    EXPECT_FALSE(memory.owns(bytes + 9));
+    EXPECT_FALSE(memory.owns(bytes + 90));
+  }
+  for (std::size_t i = 0; i < sizeof(bytes); ++i) {
+    EXPECT_EQ(bytes[i], i >= 10 && i < 90 ? std::byte{0} : std::byte{0x77});
+  }
+}
+
+TEST(Arena, ASizeOfZeroIsABlockOfOneByte) {
+  static_arena<16> memory;
+  void* const a = memory.try_allocate(0, 1);
+  void* const b = memory.try_allocate(0, 1);
+  ASSERT_NE(a, nullptr);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(memory.used_bytes(), 2u);
+  memory.deallocate(b, 0, 1);
+  memory.deallocate(a, 0, 1);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST(Arena, HugeSizesAndAlignmentsNeverWrap) {
+  test_source source{.pieces = {}, .largest_allowed = 1 << 20};
+  static_arena<64> inside;
+  growing<> chunks({}, {&source});
+  ASSERT_NE(inside.try_allocate(3, 1), nullptr);
+  ASSERT_NE(chunks.try_allocate(3, 1), nullptr);
+  constexpr std::size_t top_bit = SIZE_MAX / 2 + 1;
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 15,
+                                 SIZE_MAX - head, top_bit, top_bit - 1}) {
+    for (std::size_t alignment = 1; alignment != 0; alignment *= 2) {
+      ASSERT_EQ(inside.try_allocate(size, alignment), nullptr);
+      ASSERT_EQ(chunks.try_allocate(size, alignment), nullptr);
+    }
+  }
+  ASSERT_EQ(inside.try_allocate(1, top_bit), nullptr);
+  ASSERT_EQ(chunks.try_allocate(1, top_bit), nullptr);
+  EXPECT_EQ(inside.used_bytes(), 3u);
+  EXPECT_EQ(chunks.used_bytes(), 3u);
+  EXPECT_EQ(source.pieces.size(), 1u);
+}
+
+TEST(ArenaDeathTest, AnAlignmentMustBeAPowerOfTwo) {
+  static_arena<64, named<"odd">> memory;
+  EXPECT_DEATH(static_cast<void>(memory.try_allocate(8, 0)), "odd");
+  EXPECT_DEATH(static_cast<void>(memory.try_allocate(8, 3)), "argument");
+  EXPECT_DEATH(static_cast<void>(memory.allocate(8, SIZE_MAX)), "argument");
+}
+
+TEST(Arena, WithoutStorageHasNoBlocks) {
+  arena none{std::span<std::byte>()};
+  EXPECT_EQ(none.try_allocate(0, 1), nullptr);
+  EXPECT_EQ(none.capacity_bytes(), 0u);
+  EXPECT_EQ(none.stats().chunks, 0u);
+  none.rewind(none.mark());
+  none.reset();
+  EXPECT_EQ(none.trim(), 0u);
+  EXPECT_FALSE(none.owns(&none));
+}
+
+TEST(Arena, GivesBackTheTopmostBlockOnly) {
+  static_arena<256> memory;
+  void* const a = memory.allocate(10, 1);
+  void* const b = memory.allocate(20, 1);
+  memory.deallocate(nullptr, 10);
+  memory.deallocate(a, 10, 1);
+  EXPECT_EQ(memory.used_bytes(), 30u);
+  memory.deallocate(b, 20, 1);
+  EXPECT_EQ(memory.used_bytes(), 10u);
+  EXPECT_EQ(memory.allocate(5, 1), b);
+}
+
+TEST(Arena, StrictlyLastInFirstOutLeavesNothingOverAllChunks) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 256, .max_chunk_bytes = 256}, {&source});
+  std::vector<void*> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(memory.allocate(48));
+  const std::size_t chunks = memory.stats().chunks;
+  EXPECT_GE(chunks, 25u);
+  while (!blocks.empty()) {
+    memory.deallocate(blocks.back(), 48);
+    blocks.pop_back();
+  }
+  EXPECT_EQ(memory.used_bytes(), 0u);
+  EXPECT_EQ(memory.stats().chunks, chunks);
+  for (int i = 0; i < 100; ++i) static_cast<void>(memory.allocate(48));
+  EXPECT_EQ(source.calls, chunks);
+}
+
+TEST(ArenaDeathTest, SeesWhatCannotBeGivenBack) {
+  static std::byte bytes[256];
+  arena<named<"small">> memory(bytes);
+  void* const a = memory.allocate(16);
+  void* const b = memory.allocate(16);
+  memory.deallocate(b, 16);
+  EXPECT_DEATH(memory.deallocate(opaque(b), 16), "no block is in use.*small");
+  EXPECT_DEATH(memory.deallocate(opaque(a), 17), "size or alignment");
+  EXPECT_DEATH(memory.deallocate(opaque(a), SIZE_MAX), "size or alignment");
+  int other = 0;
+  EXPECT_DEATH(memory.deallocate(opaque(&other), sizeof(other)), "not allocated here");
+  // Ends where the storage begins, so its end looks like the top of an empty arena.
+  static std::byte two[128];
+  arena<> upper(std::span<std::byte>(two).subspan(64));
+  EXPECT_DEATH(upper.deallocate(opaque(&two[0]), 64, 1), "not allocated here");
+}
+
+TEST(Arena, ExtendsTheTopmostBlockInPlace) {
+  static_arena<100> memory;
+  void* const a = memory.allocate(10, 1);
+  EXPECT_TRUE(memory.try_extend(a, 10, 60));
+  EXPECT_EQ(memory.used_bytes(), 60u);
+  EXPECT_TRUE(memory.try_extend(a, 60, 100));
+  EXPECT_FALSE(memory.try_extend(a, 100, 101));
+  EXPECT_FALSE(memory.try_extend(a, 100, SIZE_MAX));
+  EXPECT_TRUE(memory.try_extend(a, 100, 20));
+  void* const b = memory.allocate(1, 1);
+  EXPECT_EQ(b, static_cast<std::byte*>(a) + 20);
+  EXPECT_FALSE(memory.try_extend(a, 20, 19));
+  EXPECT_TRUE(memory.try_extend(b, 0, 0));
+  EXPECT_FALSE(memory.try_extend(nullptr, 0, 5));
+  EXPECT_FALSE(memory.try_extend(&memory, 1, 5));
+  EXPECT_EQ(memory.used_bytes(), 21u);
+  EXPECT_EQ(memory.stats().peak_bytes, 100u);
+}
+
+// ---- markers ----
+
+TEST(ArenaDeathTest, AMarkerAboveTheTopOrOfOtherMemoryIsRefused) {
+  static_arena<128> memory;
+  static_arena<128> other;
+  const arena_marker start = memory.mark();
+  static_cast<void>(memory.allocate(16));
+  const arena_marker high = memory.mark();
+  memory.rewind(high);
+  memory.rewind(start);
+  EXPECT_DEATH(memory.rewind(high), "argument");
+  EXPECT_DEATH(other.rewind(start), "argument");
+  EXPECT_DEATH(memory.rewind(arena_marker()), "argument");
+}
+
+TEST(ArenaDeathTest, AMarkerInAChunkThatIsNotInUseIsRefused) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 256, .max_chunk_bytes = 256}, {&source});
+  growing<> other({}, {&source});
+  const arena_marker start = memory.mark();
+  static_cast<void>(memory.allocate(150));
+  static_cast<void>(memory.allocate(150));
+  const arena_marker second_chunk = memory.mark();
+  memory.rewind(start);
+  EXPECT_DEATH(memory.rewind(second_chunk), "argument");
+  memory.trim();
+  EXPECT_DEATH(memory.rewind(second_chunk), "argument");
+  static_cast<void>(other.allocate(150));
+  EXPECT_DEATH(memory.rewind(other.mark()), "argument");
+  other.rewind(arena_marker());
+  EXPECT_EQ(other.used_bytes(), 0u);
+}
+
+TEST(Arena, TheStartStaysTheStartWhenTheFirstChunkComesAndGoes) {
+  test_source source;
+  growing<> memory({}, {&source});
+  const arena_marker before = memory.mark();
+  static_cast<void>(memory.allocate(100));
+  memory.rewind(before);
+  const arena_marker with_chunk = memory.mark();
+  memory.trim();
+  EXPECT_TRUE(source.pieces.empty());
+  memory.rewind(with_chunk);
+  static_cast<void>(memory.allocate(100));
+  memory.rewind(with_chunk);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+  EXPECT_EQ(memory.capacity_bytes(), 4096u - head);
+}
+
+TEST(Arena, ResetKeepsTheMemory) {
+  test_source source;
+  growing<> memory({}, {&source});
+  std::vector<void*> first_round;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<void*> blocks;
+    for (std::size_t i = 0; i < 1000; ++i) {
+      blocks.push_back(memory.allocate(i % 97 * (i % 31), std::size_t{1} << (i % 8)));
+    }
+    if (round == 0) first_round = blocks;
+    ASSERT_EQ(blocks, first_round);
+    ASSERT_EQ(memory.stats().chunks, source.calls);
+    memory.reset();
+  }
+}
+
+// ---- growth ----
+
+std::vector<std::size_t> sizes_of(const test_source& source) {
+  std::vector<std::size_t> sizes;
+  for (const test_source::piece& p : source.pieces) sizes.push_back(p.size);
+  return sizes;
+}
+using sizes = std::vector<std::size_t>;
+
+TEST(ArenaGrowth, DoublesWhatItHoldsWithinItsBounds) {
+  test_source source;
+  growing<> memory(
+      {.first_chunk_bytes = 1024, .max_chunk_bytes = 8192, .max_bytes = 30 * std::size_t{1024}},
+      {&source});
+  while (memory.try_allocate(64) != nullptr) {
+  }
+  EXPECT_EQ(sizes_of(source), (sizes{1024, 1024, 2048, 4096, 8192, 8192, 6144}));
+}
+
+TEST(ArenaGrowth, ARequestLargerThanAChunkGetsItsOwn) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 1024, .max_chunk_bytes = 2048}, {&source});
+  static_cast<void>(memory.allocate(100));
+  void* const large = memory.allocate(10000);
+  ASSERT_NE(large, nullptr);
+  static_cast<void>(memory.allocate(100));
+  EXPECT_EQ(sizes_of(source), (sizes{1024, 10000 + head, 2048}));
+  void* const aligned = memory.allocate(8000, 4096);
+  EXPECT_TRUE(is_aligned(aligned, 4096));
+  std::memset(aligned, 1, 8000);
+}
+
+TEST(ArenaGrowth, ASourceThatRefusesMuchIsAskedForLess) {
+  test_source source{.pieces = {}, .largest_allowed = 1000};
+  growing<> memory({.first_chunk_bytes = 4096}, {&source});
+  EXPECT_NE(memory.try_allocate(100), nullptr);
+  EXPECT_EQ(sizes_of(source), (sizes{512}));
+  EXPECT_NE(memory.try_allocate(1000 - head), nullptr);
+  EXPECT_EQ(memory.try_allocate(1001 - head), nullptr);
+  EXPECT_EQ(sizes_of(source), (sizes{512, 1000}));
+}
+
+TEST(ArenaGrowth, ChunksTooSmallGoBackAndTheNewOneIsAsLargeAsAllWere) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 1024}, {&source});
+  for (int i = 0; i < 60; ++i) static_cast<void>(memory.allocate(64));
+  EXPECT_EQ(sizes_of(source), (sizes{1024, 1024, 2048}));
+  memory.reset();
+  ASSERT_NE(memory.allocate(2500), nullptr);
+  EXPECT_EQ(sizes_of(source), (sizes{4096}));
+}
+
+TEST(ArenaGrowth, KeptChunksNeverStandInTheWayOfTheBudget) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 512, .max_chunk_bytes = 512, .max_bytes = 8192},
+                   {&source});
+  while (memory.try_allocate(64) != nullptr) {
+  }
+  EXPECT_EQ(source.bytes, 8192u);
+  memory.reset();
+  // More than is left even if all went back: nothing is touched.
+  EXPECT_EQ(memory.try_allocate(8192), nullptr);
+  EXPECT_EQ(memory.try_allocate(8192 - head + 1), nullptr);
+  EXPECT_EQ(source.pieces.size(), 16u);
+  EXPECT_NE(memory.try_allocate(8192 - head), nullptr);
+  EXPECT_EQ(source.bytes, 8192u);
+  EXPECT_EQ(source.pieces.size(), 1u);
+}
+
+TEST(ArenaGrowth, TheSourceIsAskedAtMostOnceAMissWhateverTheOrder) {
+  // Frames of random requests: pieces that came are pieces that went or are there.
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 256, .max_chunk_bytes = 1024}, {&source});
+  unsigned state = 1;
+  std::size_t misses = 0;
+  for (int frame = 0; frame < 200; ++frame) {
+    for (int i = 0; i < 50; ++i) {
+      state = state * 1664525u + 1013904223u;
+      const std::size_t size = (state >> 20) % (state % 7 == 0 ? 4000 : 200);
+      const std::size_t asked = source.calls;
+      ASSERT_NE(memory.allocate(size), nullptr);
+      ASSERT_LE(source.calls, asked + 1);
+      misses += source.calls - asked;
+    }
+    memory.reset();
+  }
+  EXPECT_EQ(source.calls, misses);
+  // Without giving back it would hold a chunk for each order that there was; half is the law.
+  EXPECT_LE(memory.capacity_bytes(), 4 * memory.stats().peak_bytes);
+}
+
+TEST(ArenaGrowth, TrimGivesBackWhatNothingIsInAndGrowthStartsAgain) {
+  test_source source;
+  growing<> memory({.first_chunk_bytes = 1024}, {&source});
+  static_cast<void>(memory.allocate(500));
+  const arena_marker low = memory.mark();
+  for (int i = 0; i < 50; ++i) static_cast<void>(memory.allocate(64));
+  EXPECT_EQ(memory.trim(), 0u);
+  memory.rewind(low);
+  EXPECT_EQ(memory.trim(), 1024u + 2048);
+  EXPECT_EQ(sizes_of(source), (sizes{1024}));
+  EXPECT_EQ(memory.used_bytes(), 500u);
+  memory.reset();
+  EXPECT_EQ(memory.trim(), 1024u);
+  EXPECT_EQ(memory.capacity_bytes(), 0u);
+  EXPECT_NE(memory.allocate(1), nullptr);
+  EXPECT_EQ(sizes_of(source), (sizes{1024}));
+}
+
+TEST(Arena, MovesWithBlocksAndMarkers) {
+  test_source source;
+  {
+    growing<> a({}, {&source});
+    static_cast<void>(a.allocate(100));
+    const arena_marker marker = a.mark();
+    void* const p = a.allocate(5000);
+    growing<> b(std::move(a));
+    EXPECT_TRUE(b.owns(p));
+    EXPECT_FALSE(a.owns(p));
+    EXPECT_EQ(a.capacity_bytes(), 0u);
+    EXPECT_EQ(a.try_allocate(1), nullptr);
+    a.reset();
+    a.trim();
+    b.rewind(marker);
+    EXPECT_EQ(b.stats().allocations, 2u);
+    EXPECT_EQ(a.stats().allocations, 0u);
+
+    growing<> c({}, {&source});
+    static_cast<void>(c.allocate(9000));
+    c = std::move(b);
+    EXPECT_EQ(c.used_bytes(), 100u);
+    std::swap(a, c);
+    EXPECT_EQ(a.used_bytes(), 100u);
+    EXPECT_EQ(c.try_allocate(1), nullptr);
+    growing<>& same = a;
+    a = std::move(same);
+    EXPECT_EQ(a.used_bytes(), 100u);
+    EXPECT_NE(a.allocate(10000), nullptr);
+  }
+  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_EQ(source.wrong, 0u);
+
+  std::byte bytes[64];
+  arena a(bytes);
+  void* const p = a.allocate(8, 1);
+  arena b(std::move(a));
+  EXPECT_TRUE(b.owns(p));
+  EXPECT_EQ(a.try_allocate(1), nullptr);
+  a = std::move(b);
+  EXPECT_EQ(a.used_bytes(), 8u);
+}
+
+TEST(Arena, MoreThanTheStorageIsAlignedForIsAlignedAtRunTimeToo) {
+  static_arena<4096> memory;
+  for (std::size_t alignment = 1; alignment <= 1024; alignment *= 2) {
+    asm volatile("" : "+r"(alignment));  // so that the compiler does not know it
+    static_cast<void>(memory.allocate(1, 1));
+    ASSERT_TRUE(is_aligned(memory.allocate(1, alignment), alignment));
+  }
+}
+
+// ---- figures ----
+
+TEST(Arena, Counts) {
+  alignas(64) static std::byte bytes[1000];
+  arena memory(bytes);
+  static_cast<void>(memory.allocate(1, 1));
+  static_cast<void>(memory.allocate(8, 8));
+  void* const top = memory.allocate(32, 32);
+  memory.deallocate(top, 32, 32);
+  arena_stats s = memory.stats();
+  EXPECT_EQ(s.capacity_bytes, 1000u);
+  EXPECT_EQ(s.used_bytes, 32u);
+  EXPECT_EQ(s.peak_bytes, 64u);
+  EXPECT_EQ(s.allocations, 3u);
+  EXPECT_EQ(s.padding_bytes, 7u + 16);
+  EXPECT_EQ(s.chunks, 1u);
+  memory.reset();
+  s = memory.stats();
+  EXPECT_EQ(s.used_bytes, 0u);
+  EXPECT_EQ(s.peak_bytes, 64u);
+
+  static_arena<64, counting::none> uncounted;
+  static_cast<void>(uncounted.allocate(40));
+  EXPECT_EQ(uncounted.stats().used_bytes, 40u);
+  EXPECT_EQ(uncounted.stats().peak_bytes, 0u);
+  EXPECT_EQ(uncounted.stats().allocations, 0u);
+}
+
+// ---- exhaustion ----
+
+TEST(ArenaExhaustion, ThrowLeavesTheMutexFree) {
+  static_arena<32, exhaustion::throw_bad_alloc, std::mutex> memory;
+  static_cast<void>(memory.allocate(32));
+  EXPECT_THROW(static_cast<void>(memory.allocate(1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(memory.create_array<long>(SIZE_MAX / 2)), std::bad_alloc);
+  EXPECT_EQ(memory.try_allocate(1), nullptr);
+  EXPECT_EQ(memory.used_bytes(), 32u);
+}
+
+using own = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
+static_arena<64, own, std::mutex>* handled = nullptr;
+
+TEST(ArenaExhaustion, AHandlerMayResetTheArenaAndTheCallSucceeds) {
+  static_arena<64, own, std::mutex> memory(own{{[] { handled->reset(); }}, {}});
+  handled = &memory;
+  void* const first = memory.allocate(64);
+  EXPECT_EQ(memory.allocate(64), first);
+  memory.exhaustion_policy_object().source.handler = [] {
+    handled->exhaustion_policy_object().source.handler = nullptr;
+  };
+  EXPECT_EQ(memory.allocate(64), nullptr);
+}
+
+TEST(ArenaExhaustionDeathTest, StopNamesTheArena) {
+  static_arena<16, exhaustion::stop, named<"frame">> memory;
+  static_cast<void>(memory.allocate(16));
+  EXPECT_DEATH(static_cast<void>(memory.allocate(1)), "out of memory.*frame");
+}
+
+TEST(ArenaExhaustion, UpstreamLendsBlocksThatDeallocateGivesBack) {
+  test_source source;
+  static_arena<64, exhaustion::upstream<test_source>> memory{exhaustion::upstream(source)};
+  void* const own_block = memory.allocate(64);
+  void* const lent = memory.allocate(100, 64);
+  void* const least = memory.allocate(0);
+  EXPECT_EQ(sizes_of(source), (sizes{100, 1}));
+  EXPECT_FALSE(memory.owns(lent));
+  EXPECT_EQ(memory.try_allocate(1), nullptr);
+  EXPECT_FALSE(memory.try_extend(lent, 100, 50));
+  memory.reset();
+  EXPECT_EQ(source.pieces.size(), 2u);
+  memory.deallocate(lent, 100, 64);
+  memory.deallocate(least, 0);
+  EXPECT_EQ(source.wrong, 0u);
+  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_EQ(memory.allocate(64), own_block);
+}
+
+// ---- the end ----
+
+TEST(ArenaDeathTest, StopReportsAnArenaThatEndsWithBlocks) {
+  const auto end_with = [](std::size_t blocks) {
+    static_arena<64, at_death::stop, named<"leaky">> memory;
+    for (std::size_t i = 0; i < blocks; ++i) static_cast<void>(memory.allocate(8));
+  };
+  end_with(0);
+  EXPECT_DEATH(end_with(1), "blocks in use.*leaky");
+}
+
+TEST(Arena, ReportTellsOfAnArenaThatEndsWithBlocks) {
+  const auto end_with = [](std::size_t blocks) {
+    testing::internal::CaptureStderr();
+    {
+      static_arena<64, at_death::report, named<"leaky">> memory;
+      for (std::size_t i = 0; i < blocks; ++i) static_cast<void>(memory.allocate(8, 8));
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(end_with(0), "");
+  EXPECT_NE(end_with(2).find("blocks in use, pool 'leaky', block size 16"), std::string::npos);
+}
+
+// ---- AddressSanitizer ----
+
+TEST(SanitizedArenaDeathTest, BytesThatNobodyHasAreSeenByAddressSanitizer) {
+  if (!address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
+  test_source source;
+  growing<> chunks({}, {&source});
+  static_arena<256> inside;
+  static std::byte bytes[256];
+  arena given(bytes);
+  const auto try_each = [](auto& memory) {
+    const auto write = [](char* p) { *opaque(p) = 1; };
+    char* const a = static_cast<char*>(memory.allocate(13, 8));
+    write(a + 12);
+    EXPECT_DEATH(write(a + 13), "AddressSanitizer");
+    EXPECT_DEATH(write(a + 100), "AddressSanitizer");
+    const arena_marker marker = memory.mark();
+    char* const b = static_cast<char*>(memory.allocate(24, 8));
+    write(b + 23);
+    EXPECT_DEATH(write(a + 14), "AddressSanitizer");  // the padding
+    EXPECT_TRUE(memory.try_extend(b, 24, 9));
+    EXPECT_DEATH(write(b + 9), "AddressSanitizer");
+    EXPECT_TRUE(memory.try_extend(b, 9, 40));
+    write(b + 39);
+    memory.rewind(marker);
+    EXPECT_DEATH(write(b), "AddressSanitizer");
+    write(a + 12);
+    memory.deallocate(a, 13, 8);
+    EXPECT_DEATH(write(a), "AddressSanitizer");
+    char* const c = static_cast<char*>(memory.allocate(13, 8));
+    write(c);
+    memory.reset();
+    EXPECT_DEATH(write(c), "AddressSanitizer");
+  };
+  try_each(chunks);
+  try_each(inside);
+  try_each(given);
+  // A chunk that is passed on the way down is poisoned too.
+  char* const low = static_cast<char*>(chunks.allocate(4000));
+  char* const high = static_cast<char*>(chunks.allocate(4000));
+  chunks.reset();
+  EXPECT_DEATH(*opaque(low) = 1, "AddressSanitizer");
+  EXPECT_DEATH(*opaque(high) = 1, "AddressSanitizer");
+}
+
+TEST(SanitizedArena, StorageIsUsableAgainAfterTheArena) {
+  std::byte bytes[100];
+  {
+    arena memory(bytes);
+    static_cast<void>(memory.allocate(10));
+  }
+  std::memset(opaque(&bytes[0]), 1, sizeof(bytes));
+  arena memory(bytes);
+  static_cast<void>(memory.allocate(10));
+  memory = arena(std::span<std::byte>());
+  std::memset(opaque(&bytes[0]), 1, sizeof(bytes));
+}
+
+// ---- threads ----
+
+template <class Lock>
+class SharedArena : public testing::Test {};
+using locks = testing::Types<std::mutex, spin_lock>;
+TYPED_TEST_SUITE(SharedArena, locks);
+
+TYPED_TEST(SharedArena, ThreadsNeverShareABlock) {
+  test_source source;
+  growing<TypeParam> memory({.first_chunk_bytes = 512}, {&source});
+  constexpr std::size_t per_thread = 3000;
+  std::vector<unsigned char*> blocks[4];
+  {
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::size_t i = 0; i < per_thread; ++i) {
+          auto* const p = static_cast<unsigned char*>(memory.allocate(1 + i % 40, 1));
+          std::memset(p, static_cast<int>(t), 1 + i % 40);
+          blocks[t].push_back(p);
+          if (i % 5 == 0) {
+            auto* const q = static_cast<unsigned char*>(memory.allocate(9, 1));
+            std::memset(q, 0xee, 9);
+            memory.deallocate(q, 9, 1);
+          }
+        }
+      });
+    }
+    for (std::thread& t : threads) t.join();
+  }
+  for (unsigned t = 0; t < 4; ++t) {
+    for (std::size_t i = 0; i < per_thread; ++i) {
+      for (std::size_t k = 0; k < 1 + i % 40; ++k) ASSERT_EQ(blocks[t][i][k], t);
+    }
+  }
+  EXPECT_EQ(memory.stats().allocations, 4 * (per_thread + per_thread / 5));
+}
+
+}  // namespace

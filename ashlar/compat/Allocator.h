@@ -1,0 +1,256 @@
+// Allocator.h: the classic Allocator: blocks of one size in one of three modes.
+// Layer: compat. Forwards to pool/fixed_pool.hpp.
+//
+//   Allocator(size)                 heap blocks  grows by slabs of the process heap, no limit
+//   Allocator(size, n)              heap pool    n blocks in one piece, taken by the constructor
+//   Allocator(size, n, memory)      static pool  the caller's bytes, no heap
+//   AllocatorPool<T, n>             static pool  whose bytes are inside the object
+//
+// As in the classic: one caller at a time (no lock: who shares one holds his own); blocks are
+// recycled, last freed first, and go back where they came from with the Allocator.
+// Unlike it:
+//   - GetBlockSize() is a multiple of a pointer's size, at least one pointer; a static pool's memory
+//     is objects * GetBlockSize() bytes. Memory that is less aligned than its blocks have to be
+//     costs one block: declare it alignas(std::max_align_t).
+//   - An empty pool follows the protocol of operator new: the new-handler is called until it has
+//     helped or is gone, then std::bad_alloc is thrown. No lock is held meanwhile.
+//   - A request for more than the block's size ends in ashlar_fault(wrong_size): also that of a
+//     derived class that inherits DECLARE_ALLOCATOR from a smaller base.
+//   - GetBlockCount() counts in every mode.
+//   - What Deallocate finds, by mode: an address from elsewhere and the inside of a block in all;
+//     a double free in all but the static pool, whose memory has no room for a note (there: only
+//     when no block is in use at all).
+//
+// One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program may
+// include either header in a source file, not both.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include <ashlar/adapt/process_source.hpp>
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/pool/fixed_pool.hpp>
+
+#include "DataTypes.h"
+
+class Allocator {
+ public:
+  /// Effects: a pool of `objects` blocks for requests of up to `size` bytes, in the mode that the
+  /// table above gives; `name` is kept, not copied. Blocks are aligned to `alignment` or more: at
+  /// least to the largest power of two that divides the block size, where that is at most
+  /// std::max_align_t's. Requires: `alignment` is a power of two, and the memory's size fits
+  /// std::size_t, else ashlar_fault(bad_argument); `memory` outlives the Allocator. Throws:
+  /// std::bad_alloc if the piece of a heap pool cannot be had. O(1).
+  explicit Allocator(std::size_t size, UINT objects = 0, CHAR* memory = nullptr,
+                     const CHAR* name = nullptr, std::size_t alignment = 1)
+      : name_(name), size_(size), pool_(open(layout(size, alignment), objects, memory)) {
+    if (memory == nullptr && std::visit([](auto& p) { return p.capacity(); }, pool_) < objects) {
+      ASHLAR_THROW(std::bad_alloc());
+      if constexpr (!ashlar::has_exceptions) fault(ashlar::fault_kind::exhausted, "Allocator");
+    }
+  }
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+
+  /// Returns: a block of GetBlockSize() bytes. Requires: `size` is at most the constructor's, and
+  /// `alignment` at most that of the blocks, else ashlar_fault(wrong_size). Throws: std::bad_alloc,
+  /// or what a new-handler throws. O(1); heap blocks: plus one call of the heap when a slab is added.
+  [[nodiscard]] void* Allocate(std::size_t size, std::size_t alignment = 1) {
+    require_fit(size, alignment);
+    return std::visit([](auto& pool) { return pool.allocate(); }, pool_);
+  }
+  /// As Allocate, but returns null when there is no block; the new-handler is not asked.
+  [[nodiscard]] void* TryAllocate(std::size_t size, std::size_t alignment = 1) noexcept {
+    require_fit(size, alignment);
+    return std::visit([](auto& pool) { return pool.try_allocate(); }, pool_);
+  }
+
+  /// Effects: the block is free; null does nothing. O(1); heap blocks: O(log blocks).
+  void Deallocate(void* block) noexcept {
+    std::visit([block](auto& pool) { pool.deallocate(block); }, pool_);
+  }
+
+  /// Returns: the name given to the constructor, or null.
+  [[nodiscard]] const CHAR* GetName() const noexcept { return name_; }
+  /// Returns: bytes of a block.
+  [[nodiscard]] std::size_t GetBlockSize() const noexcept { return stats().block_size; }
+  /// Returns: blocks that exist so far: those that were in use at least once.
+  [[nodiscard]] UINT GetBlockCount() const noexcept {
+    return static_cast<UINT>(stats().blocks_made);
+  }
+  /// Returns: blocks that callers hold.
+  [[nodiscard]] UINT GetBlocksInUse() const noexcept {
+    return static_cast<UINT>(stats().blocks_in_use);
+  }
+  /// Returns: calls of Allocate that got a block (modulo the width of UINT, as all counts here).
+  [[nodiscard]] UINT GetAllocations() const noexcept {
+    return static_cast<UINT>(stats().allocations);
+  }
+  /// Returns: calls of Deallocate with a block.
+  [[nodiscard]] UINT GetDeallocations() const noexcept { return static_cast<UINT>(stats().frees); }
+
+  /// Returns: GetBlockSize() of an Allocator for `size`: the bytes of a static pool's memory for
+  /// each object.
+  [[nodiscard]] static constexpr std::size_t BlockSize(std::size_t size) noexcept {
+    std::size_t bytes = ashlar::align_down(SIZE_MAX, alignof(void*));  // more than any memory has
+    (void)ashlar::align_up_checked(std::max(size, sizeof(void*)), alignof(void*), bytes);
+    return bytes;
+  }
+
+ protected:
+  using on_exhaustion = ashlar::exhaustion::handler_and_retry<ashlar::exhaustion::throw_bad_alloc>;
+  /// Storage with room for a note on each block.
+  using inside_pool = ashlar::fixed_pool<on_exhaustion>;
+
+  /// For AllocatorPool.
+  Allocator(std::size_t size, std::span<std::byte> storage, std::size_t alignment) noexcept
+      : size_(size), pool_(std::in_place_type<inside_pool>, layout(size, alignment), storage) {}
+
+  [[nodiscard]] static constexpr ashlar::block_layout layout(std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    if (!ashlar::is_power_of_two(alignment)) {
+      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", nullptr, size});
+    }
+    const std::size_t bytes = BlockSize(size);
+    const std::size_t lowest_bit = bytes & (~bytes + 1);
+    return {bytes, std::max(alignment, std::min(lowest_bit, alignof(std::max_align_t)))};
+  }
+
+ private:
+  using heap_pool = ashlar::fixed_pool<on_exhaustion, ashlar::process_source>;
+
+  /// Exactly as much memory as the blocks take: what can be told without a note is told.
+  class caller_pool : public ashlar::fixed_pool<on_exhaustion, ashlar::check::none> {
+    using blocks = ashlar::fixed_pool<on_exhaustion, ashlar::check::none>;
+
+   public:
+    caller_pool(ashlar::block_layout block, std::span<std::byte> memory) noexcept
+        : blocks(block, memory), memory_(reinterpret_cast<std::uintptr_t>(memory.data())) {}
+
+    void deallocate(void* p) noexcept {
+      if (p == nullptr) return;
+      // Unsigned, so that what would be below the first block is a huge offset; its remainder is
+      // looked at only where the pool owns the address.
+      const std::size_t first = ashlar::align_up(memory_, alignment());
+      const std::size_t offset = reinterpret_cast<std::uintptr_t>(p) - first;
+      if (!owns(p)) refuse(ashlar::fault_kind::foreign_pointer, p);
+      if (offset % stride() != 0) refuse(ashlar::fault_kind::interior_pointer, p);
+      if (offset / stride() >= stats().blocks_made) refuse(ashlar::fault_kind::not_in_use, p);
+      if (stats().blocks_in_use == 0) refuse(ashlar::fault_kind::double_free, p);
+      blocks::deallocate(p);
+    }
+
+   private:
+    [[noreturn]] ASHLAR_COLD void refuse(ashlar::fault_kind kind, const void* p) const noexcept {
+      ashlar_fault({kind, "Deallocate", p, block_size()});
+    }
+
+    std::uintptr_t memory_;
+  };
+  using any_pool = std::variant<inside_pool, heap_pool, caller_pool>;
+
+  [[nodiscard]] static any_pool open(ashlar::block_layout block, UINT objects,
+                                     CHAR* memory) noexcept {
+    if (memory == nullptr && objects == 0) {
+      return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_blocks{});
+    }
+    if (memory == nullptr) {
+      return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_pool{objects});
+    }
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(block.size_bytes, std::size_t{objects}, &bytes)) {
+      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", memory, block.size_bytes});
+    }
+    return any_pool(std::in_place_type<caller_pool>, block,
+                    std::span(reinterpret_cast<std::byte*>(memory), bytes));
+  }
+
+  void require_fit(std::size_t size, std::size_t alignment) const noexcept {
+    if (size > size_) [[unlikely]]
+      fault(ashlar::fault_kind::wrong_size, "Allocate");
+    if (alignment > 1 && alignment > std::visit([](auto& p) { return p.alignment(); }, pool_)) {
+      fault(ashlar::fault_kind::wrong_size, "Allocate");
+    }
+  }
+  [[nodiscard]] ashlar::pool_stats stats() const noexcept {
+    return std::visit([](const auto& pool) { return pool.stats(); }, pool_);
+  }
+  [[noreturn]] ASHLAR_COLD void fault(ashlar::fault_kind kind, const char* call) const noexcept {
+    ashlar_fault({kind, call, nullptr, size_, name_});
+  }
+
+  const CHAR* name_ = nullptr;
+  std::size_t size_;
+  any_pool pool_;
+};
+
+/// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and one more
+/// for each object, so that a double free is found. Its size:
+///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 1) + sizeof(Allocator) + 2 alignments
+template <class T, UINT Objects>
+class AllocatorPool : public Allocator {
+  static_assert(Objects > 0, "a pool without a block");
+  static constexpr ashlar::block_layout block = layout(sizeof(T), alignof(T));
+
+ public:
+  AllocatorPool() noexcept : Allocator(sizeof(T), std::span(storage_), alignof(T)) {}
+
+ private:
+  alignas(block.alignment) std::byte storage_[inside_pool::storage_bytes(block, Objects)];
+};
+
+// In a class: its objects come from the class's own Allocator. Single objects, nothrow and
+// over-aligned ones too (a nothrow new returns null without asking the new-handler); arrays, as in
+// the classic, from the global heap. Members that follow are private.
+#define DECLARE_ALLOCATOR                                                                       \
+ public:                                                                                        \
+  static void* operator new(std::size_t size) {                                                 \
+    return _allocator.Allocate(size);                                                           \
+  }                                                                                             \
+  static void* operator new(std::size_t size, std::align_val_t alignment) {                     \
+    return _allocator.Allocate(size, static_cast<std::size_t>(alignment));                      \
+  }                                                                                             \
+  static void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                 \
+    return _allocator.TryAllocate(size);                                                        \
+  }                                                                                             \
+  static void* operator new(std::size_t size, std::align_val_t alignment,                       \
+                            const std::nothrow_t&) noexcept {                                   \
+    return _allocator.TryAllocate(size, static_cast<std::size_t>(alignment));                   \
+  }                                                                                             \
+  static void* operator new(std::size_t, void* where) noexcept {                                \
+    return where;                                                                               \
+  }                                                                                             \
+  static void operator delete(void* object) noexcept {                                          \
+    _allocator.Deallocate(object);                                                              \
+  }                                                                                             \
+  static void operator delete(void* object, std::align_val_t) noexcept {                        \
+    _allocator.Deallocate(object);                                                              \
+  }                                                                                             \
+  static void operator delete(void* object, const std::nothrow_t&) noexcept {                   \
+    _allocator.Deallocate(object);                                                              \
+  }                                                                                             \
+  static void operator delete(void* object, std::align_val_t, const std::nothrow_t&) noexcept { \
+    _allocator.Deallocate(object);                                                              \
+  }                                                                                             \
+  static void operator delete(void*, void*) noexcept {}                                         \
+                                                                                                \
+ private:                                                                                       \
+  static Allocator _allocator;
+
+// In one source file. The mode is chosen as for Allocator's constructor: objects == 0, heap blocks;
+// memory == 0, heap pool. The pool is built when static objects are: an object made before by
+// another file's static constructor is too early, as in the classic.
+#define IMPLEMENT_ALLOCATOR(class_name, objects, memory)                             \
+  Allocator class_name::_allocator(sizeof(class_name), objects, memory, #class_name, \
+                                   alignof(class_name));

@@ -1,0 +1,161 @@
+// ChunkSizedAllocator.h: the classic chunked pool: N blocks of each of several sizes.
+// Layer: compat. Forwards to pool/pool_set.hpp.
+//
+//   ChunkSizedAllocator<1000, 32, 62, 128> chunks;         what does not fit comes from the heap
+//   BoundedChunkSizedAllocator<1000, 32, 62, 128> chunks;  what does not fit is std::bad_alloc
+//   T* p = new (chunks) T(...);    p->~T(); ::operator delete(p, chunks);
+//
+// As in the classic: sizes ascend (a compile error if not), a request takes the smallest size that
+// fits, or a larger one when that has no block left; any number of threads.
+// Unlike it:
+//   - Freed blocks are used again.
+//   - A request of exactly a size uses that size.
+//   - Sizes are not rounded up to powers of two, only to the alignment: 62 takes 64 bytes, 100 takes
+//     112. Each size is there once, and at least the alignment of std::max_align_t.
+//   - Any alignment is right: a class whose size is a multiple of 32 or 64 is aligned to that, and
+//     what no class is aligned enough for comes from the heap (or is std::bad_alloc).
+//   - All memory is one piece: it is there or the constructor throws, and nothing leaks.
+//   - An address tells its class by O(log sizes) compares, not by a search through all of them;
+//     misuse ends in ashlar_fault.
+//   - The heap is ashlar's process heap, not operator new: it tells foreign addresses, and takes a
+//     block of any alignment back by its address.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/adapt/process_source.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/pool/blocks.hpp>
+#include <ashlar/pool/pool_set.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace ashlar::compat {
+
+/// Exhaustion policy: a block of the process heap; if that has none, the protocol of operator new.
+struct overflow_to_heap {
+  using policy_kind = exhaustion_kind;
+  static constexpr bool nothrow = false;
+  static constexpr bool may_return_null = false;
+  static constexpr bool borrows = true;
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request& request, Retry&& retry) {
+    const auto from_heap = [&request]() noexcept {
+      return process_source::allocate(request.size_bytes, request.alignment);
+    };
+    if (void* p = from_heap()) return p;
+    return exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>{}.exhausted(
+        request, [&]() noexcept {
+          void* const p = retry();
+          return p != nullptr ? p : from_heap();
+        });
+  }
+  static void give_back(void* p) noexcept { runtime::deallocate(p, "deallocate"); }
+  static void give_back(void* p, const exhaustion_request&) noexcept { give_back(p); }
+};
+
+/// Returns: what a size of the classic's template arguments means in bytes; 0 for a negative one.
+[[nodiscard]] constexpr std::size_t chunk_bytes(std::integral auto size) noexcept {
+  return std::cmp_less(size, 0) ? 0 : static_cast<std::size_t>(size);
+}
+/// Returns: the largest alignment, of those a cache line has use for, that costs no byte.
+[[nodiscard]] constexpr std::size_t chunk_alignment(std::size_t bytes) noexcept {
+  return std::max(alignof(std::max_align_t), std::min<std::size_t>(bytes & (~bytes + 1), 64));
+}
+
+template <class Overflow, int N, auto... Sz>
+using chunk_set = pool_set<
+    blocks<chunk_bytes(Sz), static_cast<std::size_t>(N), chunk_alignment(chunk_bytes(Sz))>...,
+    process_source, os::mutex, Overflow>;
+
+/// What both classes below are. From pool_set: allocate(size), allocate(size, alignment),
+/// try_allocate, deallocate(p), owns, usable_size, stats, audit, by any thread.
+template <class Overflow, int N, auto... Sz>
+class chunk_sized : public chunk_set<Overflow, N, Sz...> {
+  static_assert(sizeof...(Sz) > 0, "at least one size");
+  static_assert(N > 0, "at least one block of each size");
+  static_assert(((chunk_bytes(Sz) >= alignof(std::max_align_t)) && ...),
+                "a size is at least the alignment of std::max_align_t");
+
+ public:
+  /// Effects: memory for N blocks of each size, in one piece; no block is written. Throws:
+  /// std::bad_alloc when there is none.
+  chunk_sized() {
+    if (!this->has_memory()) {
+      ASHLAR_THROW(std::bad_alloc());
+      if constexpr (!has_exceptions) {
+        ashlar_fault({fault_kind::exhausted, "ChunkSizedAllocator", nullptr,
+                      chunk_set<Overflow, N, Sz...>::piece_bytes});
+      }
+    }
+  }
+  chunk_sized(const chunk_sized&) = delete;
+  chunk_sized& operator=(const chunk_sized&) = delete;
+  ~chunk_sized() = default;
+};
+
+}  // namespace ashlar::compat
+
+template <int N, auto... Sz>
+class ChunkSizedAllocator
+    : public ashlar::compat::chunk_sized<ashlar::compat::overflow_to_heap, N, Sz...> {};
+
+template <int N, auto... Sz>
+class BoundedChunkSizedAllocator
+    : public ashlar::compat::chunk_sized<ashlar::exhaustion::throw_bad_alloc, N, Sz...> {};
+
+// new (chunks) T, new (chunks) T[n]: an over-aligned T is as right as any other, and a throwing
+// constructor gives the memory back. An object ends by its destructor and ::operator delete(p,
+// chunks); an array of a type with a destructor cannot: its address is not that of its block (the
+// language puts the length there). Always inlined: gcc 12 takes a template's operator new and
+// operator delete for a mismatched pair, and warns at the user's new-expression.
+
+template <class Overflow, int N, auto... Sz>
+[[nodiscard]] ASHLAR_HOT void* operator new(
+    std::size_t size, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+  return chunks.allocate(size);
+}
+template <class Overflow, int N, auto... Sz>
+[[nodiscard]] ASHLAR_HOT void* operator new(
+    std::size_t size, std::align_val_t alignment,
+    ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+  return chunks.allocate(size, static_cast<std::size_t>(alignment));
+}
+template <class Overflow, int N, auto... Sz>
+[[nodiscard]] ASHLAR_HOT void* operator new[](
+    std::size_t size, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+  return chunks.allocate(size);
+}
+template <class Overflow, int N, auto... Sz>
+[[nodiscard]] ASHLAR_HOT void* operator new[](
+    std::size_t size, std::align_val_t alignment,
+    ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+  return chunks.allocate(size, static_cast<std::size_t>(alignment));
+}
+template <class Overflow, int N, auto... Sz>
+ASHLAR_HOT void operator delete(void* p,
+                                ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
+  chunks.deallocate(p);
+}
+template <class Overflow, int N, auto... Sz>
+ASHLAR_HOT void operator delete(void* p, std::align_val_t,
+                                ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
+  chunks.deallocate(p);
+}
+template <class Overflow, int N, auto... Sz>
+ASHLAR_HOT void operator delete[](
+    void* p, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
+  chunks.deallocate(p);
+}
+template <class Overflow, int N, auto... Sz>
+ASHLAR_HOT void operator delete[](
+    void* p, std::align_val_t, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
+  chunks.deallocate(p);
+}

@@ -1,0 +1,305 @@
+// Tests of Allocator.h, among them programs in the style of the classic's own.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+
+#include "Allocator.h"
+
+namespace {
+
+static_assert(std::is_same_v<UINT, unsigned> && std::is_same_v<CHAR, char> && TRUE == 1 && !FALSE);
+static_assert(!std::is_copy_constructible_v<Allocator> && !std::is_convertible_v<int, Allocator>);
+static_assert(Allocator::BlockSize(0) == sizeof(void*) && Allocator::BlockSize(1) == sizeof(void*));
+static_assert(Allocator::BlockSize(24) == 24 && Allocator::BlockSize(25) == 24 + sizeof(void*));
+static_assert(Allocator::BlockSize(SIZE_MAX) > SIZE_MAX - sizeof(void*));
+
+// The classic declared its pools as arrays of pointers: eight times the bytes.
+static_assert(sizeof(AllocatorPool<CHAR[396], 32>) <= 32 * 401 + sizeof(Allocator) + 32);
+static_assert(sizeof(AllocatorPool<CHAR[8], 1000>) <= 1000 * 9 + sizeof(Allocator) + 32);
+
+struct handler_guard {
+  explicit handler_guard(std::new_handler h) : before(std::set_new_handler(h)) {}
+  ~handler_guard() { std::set_new_handler(before); }
+  std::new_handler before;
+};
+
+// ---- the three modes ----
+
+TEST(CompatAllocator, heap_blocks_grow_and_are_recycled) {
+  Allocator allocator(100, 0, nullptr, "frames");
+  EXPECT_STREQ(allocator.GetName(), "frames");
+  EXPECT_EQ(allocator.GetBlockSize(), 104u);
+  EXPECT_EQ(allocator.GetBlockCount(), 0u);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1000; ++i) {
+    blocks.push_back(allocator.Allocate(100));
+    std::memset(blocks.back(), i, 100);
+  }
+  EXPECT_EQ(allocator.GetBlockCount(), 1000u);
+  EXPECT_EQ(allocator.GetBlocksInUse(), 1000u);
+  for (int i = 0; i < 1000; ++i) {
+    const auto* bytes = static_cast<const unsigned char*>(blocks[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(bytes[0], static_cast<unsigned char>(i));
+    EXPECT_EQ(bytes[99], static_cast<unsigned char>(i));
+  }
+  allocator.Deallocate(blocks[3]);
+  allocator.Deallocate(blocks[700]);
+  EXPECT_EQ(allocator.GetBlocksInUse(), 998u);
+  EXPECT_EQ(allocator.Allocate(1), blocks[700]) << "last freed, first used";
+  EXPECT_EQ(allocator.Allocate(1), blocks[3]);
+  EXPECT_EQ(allocator.GetBlockCount(), 1000u) << "recycled, not made";
+  EXPECT_EQ(allocator.GetAllocations(), 1002u);
+  EXPECT_EQ(allocator.GetDeallocations(), 2u);
+}
+
+TEST(CompatAllocator, a_heap_pool_has_as_many_blocks_as_asked_for) {
+  Allocator allocator(24, 10);
+  EXPECT_EQ(allocator.GetName(), nullptr);
+  std::array<void*, 10> blocks{};
+  for (void*& p : blocks) p = allocator.Allocate(24);
+  EXPECT_THROW((void)allocator.Allocate(24), std::bad_alloc);
+  EXPECT_EQ(allocator.TryAllocate(24), nullptr);
+  EXPECT_EQ(allocator.GetAllocations(), 10u);
+  for (void* p : blocks) allocator.Deallocate(p);
+  EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
+  EXPECT_EQ(allocator.GetBlockCount(), 10u);
+}
+
+TEST(CompatAllocator, a_static_pool_uses_exactly_the_callers_bytes) {
+  constexpr std::size_t size = 24, count = 10;
+  alignas(std::max_align_t) static CHAR memory[count * size];
+  Allocator allocator(size, count, memory, "static");
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < count; ++i) {
+    blocks.push_back(allocator.Allocate(size));
+    EXPECT_EQ(blocks.back(), memory + i * size) << "every byte serves";
+  }
+  EXPECT_EQ(allocator.TryAllocate(size), nullptr);
+  for (void* p : blocks) allocator.Deallocate(p);
+  EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
+}
+
+TEST(CompatAllocator, memory_that_is_not_aligned_costs_one_block_and_not_the_alignment) {
+  alignas(std::max_align_t) static CHAR memory[10 * 16 + 1];
+  Allocator allocator(16, 10, memory + 1);
+  for (int i = 0; i < 9; ++i) {
+    void* const p = allocator.Allocate(16);
+    EXPECT_TRUE(ashlar::is_aligned(p, 16));
+    EXPECT_GE(p, static_cast<void*>(memory + 1));
+    EXPECT_LE(p, static_cast<void*>(memory + sizeof memory - 16));
+  }
+  EXPECT_EQ(allocator.TryAllocate(16), nullptr);
+}
+
+TEST(CompatAllocator, blocks_are_aligned_in_every_mode) {
+  for (const std::size_t size : {1u, 8u, 12u, 16u, 24u, 32u, 48u, 64u, 396u, 4096u}) {
+    const std::size_t due = std::min<std::size_t>(size & (~size + 1), alignof(std::max_align_t));
+    Allocator heap_blocks(size), heap_pool(size, 3);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(ashlar::is_aligned(heap_blocks.Allocate(size), due)) << size;
+      EXPECT_TRUE(ashlar::is_aligned(heap_pool.Allocate(size), due)) << size;
+    }
+  }
+  AllocatorPool<CHAR[396], 4> odd;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(ashlar::is_aligned(odd.Allocate(396), sizeof(void*)));
+  Allocator wide(64, 0, nullptr, nullptr, 64);
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(ashlar::is_aligned(wide.Allocate(64, 64), 64));
+}
+
+TEST(CompatAllocator, an_allocator_pool_holds_as_many_as_it_says) {
+  struct alignas(64) wide {
+    char bytes[100];
+  };
+  static AllocatorPool<wide, 5> pool;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 5; ++i) {
+    blocks.push_back(pool.Allocate(sizeof(wide), 64));
+    EXPECT_TRUE(ashlar::is_aligned(blocks.back(), 64));
+    EXPECT_TRUE(blocks.back() >= &pool && blocks.back() < &pool + 1) << "inside";
+  }
+  EXPECT_EQ(pool.TryAllocate(1), nullptr);
+  for (void* p : blocks) pool.Deallocate(p);
+}
+
+// ---- exhaustion ----
+
+Allocator* short_of_blocks = nullptr;
+void* to_give_up = nullptr;
+int handler_calls = 0;
+
+TEST(CompatAllocator, the_new_handler_may_free_a_block_and_is_asked_until_it_does) {
+  Allocator allocator(16, 1);
+  short_of_blocks = &allocator;
+  to_give_up = allocator.Allocate(16);
+  handler_calls = 0;
+  const handler_guard guard([] {
+    if (++handler_calls == 3) short_of_blocks->Deallocate(to_give_up);
+  });
+  EXPECT_EQ(allocator.Allocate(16), to_give_up);
+  EXPECT_EQ(handler_calls, 3);
+}
+
+TEST(CompatAllocator, a_new_handler_may_throw_or_leave) {
+  Allocator allocator(16, 1);
+  void* const p = allocator.Allocate(16);
+  {
+    const handler_guard guard([] { throw std::length_error("no more"); });
+    EXPECT_THROW((void)allocator.Allocate(16), std::length_error);
+  }
+  {
+    const handler_guard guard([] { std::set_new_handler(nullptr); });
+    EXPECT_THROW((void)allocator.Allocate(16), std::bad_alloc);
+  }
+  EXPECT_EQ(allocator.GetBlocksInUse(), 1u);
+  allocator.Deallocate(p);
+  EXPECT_EQ(allocator.Allocate(16), p) << "usable after all that";
+}
+
+TEST(CompatAllocator, sizes_that_no_memory_holds_fail_and_do_not_wrap) {
+  EXPECT_THROW(Allocator(SIZE_MAX / 4, 16), std::bad_alloc);
+  EXPECT_THROW(Allocator(SIZE_MAX, 1), std::bad_alloc);
+  Allocator blocks(SIZE_MAX - 3);
+  EXPECT_THROW((void)blocks.Allocate(SIZE_MAX - 3), std::bad_alloc);
+  EXPECT_EQ(blocks.TryAllocate(1), nullptr);
+}
+
+TEST(CompatAllocator, size_zero_is_a_block) {
+  Allocator allocator(0);
+  void* const a = allocator.Allocate(0);
+  void* const b = allocator.Allocate(0);
+  EXPECT_NE(a, b);
+  allocator.Deallocate(a);
+  allocator.Deallocate(b);
+  allocator.Deallocate(nullptr);
+  EXPECT_EQ(allocator.GetDeallocations(), 2u);
+}
+
+// ---- misuse ----
+
+TEST(CompatAllocatorDeathTest, misuse_is_reported) {
+  alignas(std::max_align_t) static CHAR memory[4 * 32];
+  Allocator heap_blocks(32, 0, nullptr, "blocks"), heap_pool(32, 4), static_pool(32, 4, memory);
+  static AllocatorPool<CHAR[32], 4> inside;
+  CHAR elsewhere[32];
+  for (Allocator* a : {&heap_blocks, &heap_pool, &static_pool, static_cast<Allocator*>(&inside)}) {
+    auto* const p = static_cast<CHAR*>(a->Allocate(32));
+    EXPECT_DEATH((void)a->Allocate(33), "size or alignment");
+    EXPECT_DEATH((void)a->TryAllocate(33), "size or alignment");
+    EXPECT_DEATH((void)a->Allocate(32, 4096), "size or alignment");
+    EXPECT_DEATH(a->Deallocate(elsewhere), "not allocated here");
+    EXPECT_DEATH(a->Deallocate(p + 8), "inside a block");
+    EXPECT_DEATH(a->Deallocate(p + 32), "no block is in use");
+    a->Deallocate(p);
+    EXPECT_DEATH(a->Deallocate(p), "double free");
+  }
+  EXPECT_DEATH((void)heap_blocks.Allocate(33), "blocks") << "the name is in the message";
+  EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 3), "argument");
+  EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 0), "argument");
+}
+
+// ---- DECLARE_ALLOCATOR, one class a mode ----
+
+class Message {
+  DECLARE_ALLOCATOR
+ public:
+  explicit Message(int n) : number(n) {
+    if (n < 0) throw std::invalid_argument("negative");
+  }
+  virtual ~Message() = default;
+  int number;
+  static Allocator& blocks() { return _allocator; }
+};
+IMPLEMENT_ALLOCATOR(Message, 0, 0)
+
+class SmallMessage : public Message {
+ public:
+  using Message::Message;  // no new member: fits
+};
+class BigMessage : public Message {
+ public:
+  using Message::Message;
+  char text[100] = {};
+};
+
+class Packet {
+  DECLARE_ALLOCATOR
+ public:
+  char bytes[48];
+};
+IMPLEMENT_ALLOCATOR(Packet, 3, nullptr)
+
+class alignas(64) Sample {
+  DECLARE_ALLOCATOR
+ public:
+  double values[4];
+};
+alignas(64) CHAR sample_memory[2 * sizeof(Sample)];
+IMPLEMENT_ALLOCATOR(Sample, 2, sample_memory)
+
+TEST(CompatAllocatorClass, objects_come_from_the_classs_own_allocator) {
+  Message* const a = new Message(1);
+  Message* const b = new Message(2);
+  EXPECT_EQ(Message::blocks().GetBlocksInUse(), 2u);
+  EXPECT_STREQ(Message::blocks().GetName(), "Message");
+  delete a;
+  Message* const c = new (std::nothrow) SmallMessage(3);
+  EXPECT_EQ(static_cast<void*>(c), static_cast<void*>(a)) << "recycled";
+  EXPECT_EQ(c->number, 3);
+  delete c;
+  delete b;
+  std::vector<Message*> none(1);
+  delete none[0];
+  EXPECT_EQ(Message::blocks().GetBlocksInUse(), 0u);
+  EXPECT_EQ(Message::blocks().GetBlockCount(), 2u);
+}
+
+TEST(CompatAllocatorClass, a_throwing_constructor_gives_the_block_back) {
+  EXPECT_THROW(new Message(-1), std::invalid_argument);
+  EXPECT_THROW(new (std::nothrow) Message(-1), std::invalid_argument);
+  EXPECT_EQ(Message::blocks().GetBlocksInUse(), 0u);
+}
+
+TEST(CompatAllocatorClass, placement_and_arrays_do_not_use_the_pool) {
+  alignas(Message) std::byte bytes[sizeof(Message)];
+  Message* const p = new (bytes) Message(7);
+  p->~Message();
+  Packet* const array = new Packet[10];
+  delete[] array;
+  EXPECT_EQ(Message::blocks().GetBlocksInUse(), 0u);
+}
+
+TEST(CompatAllocatorClass, a_heap_pool_ends_at_its_count) {
+  Packet* packets[3];
+  for (Packet*& p : packets) p = new Packet;
+  EXPECT_THROW((void)new Packet, std::bad_alloc);
+  EXPECT_EQ(new (std::nothrow) Packet, nullptr);
+  for (Packet* p : packets) delete p;
+  delete new Packet;
+}
+
+TEST(CompatAllocatorClass, over_aligned_objects_are_aligned) {
+  Sample* const a = new Sample;
+  Sample* const b = new (std::nothrow) Sample;
+  EXPECT_TRUE(ashlar::is_aligned(a, 64));
+  EXPECT_TRUE(ashlar::is_aligned(b, 64));
+  EXPECT_EQ(static_cast<void*>(a), sample_memory);
+  EXPECT_THROW((void)new Sample, std::bad_alloc);
+  delete b;
+  delete a;
+}
+
+TEST(CompatAllocatorClassDeathTest, a_larger_derived_class_is_refused) {
+  EXPECT_DEATH((void)new BigMessage(1), "size or alignment.*Message");
+}
+
+}  // namespace

@@ -1,0 +1,233 @@
+// Tests of ChunkSizedAllocator.h, among them a program in the style of its document.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+
+#include "ChunkSizedAllocator.h"
+
+namespace {
+
+using ashlar::is_aligned;
+
+template <std::size_t N>
+struct dummy {
+  char bytes[N] = {};
+};
+
+// ---- the document's program: three sizes, made and ended through type-erased functions ----
+
+using made = std::pair<void*, std::function<void(void*)>>;
+
+template <std::size_t N, class Chunks>
+made make(Chunks& chunks) {
+  return {new (chunks) dummy<N>{}, [&chunks](void* p) { ::operator delete(p, chunks); }};
+}
+
+TEST(ChunkSizedAllocator, the_documents_program_twice) {
+  constexpr int count = 1000;
+  ChunkSizedAllocator<count, 32, 62, 128> chunks;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<made> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(make<30>(chunks));
+      all.push_back(make<60>(chunks));
+      all.push_back(make<100>(chunks));
+    }
+    for (const made& m : all) EXPECT_TRUE(chunks.owns(m.first)) << "also in the second round";
+    void* const one_more = chunks.allocate(30);
+    EXPECT_FALSE(chunks.owns(one_more)) << "all are in use: the heap's";
+    std::memset(one_more, 1, 30);
+    chunks.deallocate(one_more);
+    for (const made& m : all) m.second(m.first);
+  }
+  for (const ashlar::pool_stats& c : chunks.stats().classes) {
+    EXPECT_EQ(c.blocks_in_use, 0u);
+    EXPECT_EQ(c.peak_in_use, static_cast<std::size_t>(count));
+  }
+  EXPECT_TRUE(chunks.audit());
+}
+
+TEST(ChunkSizedAllocator, the_documents_first_example_and_every_integral_type) {
+  ChunkSizedAllocator<10, 20, 40, 80, 160> ints;
+  ChunkSizedAllocator<10, 20u, 40l, 80ull> mixed;
+  static_assert(!std::is_copy_constructible_v<decltype(ints)>);
+  static_assert(!std::is_move_constructible_v<decltype(ints)>);
+  void* const p = ints.allocate(160);
+  EXPECT_TRUE(ints.owns(p));
+  EXPECT_FALSE(mixed.owns(p));
+  ints.deallocate(p);
+}
+
+TEST(ChunkSizedAllocator, the_smallest_size_that_fits_serves_an_exact_one_too) {
+  ChunkSizedAllocator<2, 32, 62, 128> chunks;
+  for (const auto& [size, room] : {std::pair<std::size_t, std::size_t>{0, 32},
+                                   {1, 32},
+                                   {32, 32},
+                                   {33, 62},
+                                   {62, 62},
+                                   {63, 128},
+                                   {128, 128}}) {
+    void* const p = chunks.allocate(size);
+    EXPECT_EQ(chunks.usable_size(p), room) << size;
+    chunks.deallocate(p);
+  }
+  void* const a = chunks.allocate(32);
+  void* const b = chunks.allocate(32);
+  void* const c = chunks.allocate(32);
+  EXPECT_EQ(chunks.usable_size(c), 62u) << "the next larger serves when the right one is empty";
+  for (void* p : {a, b, c}) chunks.deallocate(p);
+  chunks.deallocate(nullptr);
+}
+
+TEST(ChunkSizedAllocator, the_bounded_one_never_asks_the_heap) {
+  BoundedChunkSizedAllocator<2, 32, 64> chunks;
+  void* held[4];
+  for (void*& p : held) p = chunks.allocate(20);
+  EXPECT_THROW((void)chunks.allocate(20), std::bad_alloc);
+  EXPECT_THROW((void)chunks.allocate(65), std::bad_alloc);
+  EXPECT_THROW((void)chunks.allocate(SIZE_MAX), std::bad_alloc);
+  EXPECT_EQ(chunks.try_allocate(20), nullptr);
+  for (void* p : held) chunks.deallocate(p);
+  EXPECT_NO_THROW(chunks.deallocate(chunks.allocate(20)));
+}
+
+TEST(ChunkSizedAllocator, what_the_heap_has_not_either_is_the_new_handlers) {
+  static int calls = 0;
+  calls = 0;
+  const std::new_handler before = std::set_new_handler([] {
+    if (++calls == 2) std::set_new_handler(nullptr);
+  });
+  ChunkSizedAllocator<2, 32> chunks;
+  EXPECT_THROW((void)chunks.allocate(SIZE_MAX / 2), std::bad_alloc);
+  EXPECT_EQ(calls, 2);
+  std::set_new_handler(before);
+}
+
+// ---- alignment ----
+
+struct alignas(64) line {
+  char bytes[64];
+};
+struct alignas(256) page {
+  char bytes[256];
+};
+
+TEST(ChunkSizedAllocator, every_type_is_aligned) {
+  ChunkSizedAllocator<20, 24, 64, 100, 256> chunks;
+  std::vector<void*> all;
+  for (int i = 0; i < 30; ++i) {
+    line* const l = new (chunks) line;
+    page* const p = new (chunks) page;
+    auto* const m = new (chunks) std::max_align_t;
+    auto* const d = new (chunks) dummy<97>;
+    EXPECT_TRUE(is_aligned(l, 64));
+    EXPECT_TRUE(is_aligned(p, 256));
+    EXPECT_TRUE(is_aligned(m, alignof(std::max_align_t)));
+    EXPECT_TRUE(is_aligned(d, alignof(std::max_align_t)));
+    for (void* q : {static_cast<void*>(l), static_cast<void*>(p), static_cast<void*>(m),
+                    static_cast<void*>(d)}) {
+      all.push_back(q);
+    }
+  }
+  EXPECT_TRUE(chunks.owns(all[0])) << "a size that is a multiple of 64 is aligned to 64";
+  EXPECT_FALSE(chunks.owns(all[1])) << "no class is aligned to 256: the heap's";
+  for (void* p : all) ::operator delete(p, chunks);
+  EXPECT_TRUE(chunks.audit());
+}
+
+// ---- constructors that throw, and arrays ----
+
+struct brittle {
+  explicit brittle(bool fail) {
+    if (fail) throw std::runtime_error("no");
+  }
+  alignas(32) char bytes[40];
+};
+
+TEST(ChunkSizedAllocator, a_throwing_constructor_gives_the_memory_back) {
+  ChunkSizedAllocator<1, 32, 64> chunks;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(new (chunks) brittle(true), std::runtime_error);
+    EXPECT_EQ(chunks.stats().classes[1].blocks_in_use, 0u);
+  }
+  brittle* const p = new (chunks) brittle(false);
+  EXPECT_TRUE(chunks.owns(p));
+  EXPECT_THROW(new (chunks) brittle(true), std::runtime_error) << "the heap's block, too";
+  ::operator delete(p, chunks);
+}
+
+struct second_fails {
+  second_fails() {
+    if (++made == 2) throw std::runtime_error("no");
+  }
+  ~second_fails() { --made; }
+  char bytes[16];
+  static inline int made = 0;
+};
+
+TEST(ChunkSizedAllocator, arrays) {
+  ChunkSizedAllocator<4, 32, 256> chunks;
+  auto* const numbers = new (chunks) int[50];
+  EXPECT_EQ(chunks.usable_size(numbers), 256u);
+  numbers[49] = 1;
+  ::operator delete[](numbers, chunks);
+  auto* const lines = new (chunks) line[3];
+  EXPECT_TRUE(is_aligned(lines, 64));
+  ::operator delete[](lines, chunks);
+  EXPECT_THROW(new (chunks) second_fails[3], std::runtime_error);
+  for (const ashlar::pool_stats& c : chunks.stats().classes) EXPECT_EQ(c.blocks_in_use, 0u);
+}
+
+// ---- threads and misuse ----
+
+TEST(ChunkSizedAllocator, any_number_of_threads) {
+  ChunkSizedAllocator<50, 32, 64, 128> chunks;
+  const auto work = [&chunks](int tag) {
+    std::vector<std::pair<unsigned char*, std::size_t>> live;
+    for (int i = 0; i < 20'000; ++i) {
+      const std::size_t size = 1 + static_cast<std::size_t>(i * 37 % 150);
+      auto* const p = static_cast<unsigned char*>(chunks.allocate(size));
+      std::memset(p, tag, size);
+      live.emplace_back(p, size);
+      if (live.size() > 60) {
+        const auto [q, n] = live[live.size() / 2];
+        if (q[0] != tag || q[n - 1] != tag) std::abort();
+        chunks.deallocate(q);
+        live[live.size() / 2] = live.back();
+        live.pop_back();
+      }
+    }
+    for (const auto& [p, n] : live) chunks.deallocate(p);
+  };
+  std::thread other(work, 1);
+  work(2);
+  other.join();
+  EXPECT_TRUE(chunks.audit());
+}
+
+TEST(ChunkSizedAllocatorDeathTest, misuse_is_reported) {
+  ChunkSizedAllocator<4, 32, 64> chunks;
+  BoundedChunkSizedAllocator<4, 32, 64> bounded;
+  int elsewhere = 0;
+  EXPECT_DEATH(chunks.deallocate(&elsewhere), "not allocated here") << "the process heap's word";
+  EXPECT_DEATH(bounded.deallocate(&elsewhere), "not allocated here");
+  auto* const p = static_cast<char*>(chunks.allocate(20));
+  EXPECT_DEATH(chunks.deallocate(p + 16), "inside a block");
+  EXPECT_DEATH(chunks.deallocate(p + 32), "no block is in use");
+  chunks.deallocate(p);
+  EXPECT_DEATH(chunks.deallocate(p), "double free");
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// memory_pool_allocator.h: the classic pool allocator for standard containers, Allocator<T>.
+// Layer: compat. Forwards to pool/refill_lists.hpp.
+//
+//   Allocator<T>        small blocks up to 128 bytes, in steps of 8
+//   Allocator1024<T>    up to 1024
+//   Allocator4096<T>    up to 4096
+//   Allocator<T, MaxBytes, Step>
+//
+// As in the classic: all allocators of the same bounds share one set of free lists, whatever their
+// T; a request above the bound goes to the heap; small memory is kept for reuse, never given back.
+// Unlike it:
+//   - Any number of threads: one lock for each set of lists. The lists are there before the first
+//     static constructor and after the last static destructor.
+//   - allocate never returns null: the new-handler is asked, then std::bad_alloc is thrown;
+//     n * sizeof(T) that no memory holds is std::bad_array_new_length.
+//   - Over-aligned types are right. construct takes any arguments, so that what can be moved is.
+//
+// One name, two documents: Allocator.h's Allocator is a class, so a program may include either
+// header in a source file, not both.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/adapt/process_source.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/pool/refill_lists.hpp>
+
+namespace ashlar::compat {
+
+/// The free lists that all Allocator<T, MaxBytes, Step> of a program share.
+template <std::size_t MaxBytes, std::size_t Step>
+using shared_refill_lists = refill_lists<process_source, MaxBytes, Step,
+                                         exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>,
+                                         os::mutex, at_death::abandon, named<"Allocator<T>">>;
+
+template <std::size_t MaxBytes, std::size_t Step>
+inline constinit shared_refill_lists<MaxBytes, Step> the_refill_lists;
+
+}  // namespace ashlar::compat
+
+/// Models the standard's allocator. All of the same bounds are equal. Thread-safe.
+template <class T, std::size_t MaxBytes = 128, std::size_t Step = 8>
+class Allocator {
+ public:
+  using value_type = T;
+  using pointer = T*;
+  using const_pointer = const T*;
+  using reference = T&;
+  using const_reference = const T&;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  using propagate_on_container_move_assignment = std::true_type;
+  using is_always_equal = std::true_type;
+  template <class U>
+  struct rebind {
+    using other = Allocator<U, MaxBytes, Step>;
+  };
+
+  constexpr Allocator() noexcept = default;
+  template <class U>
+  constexpr Allocator(const Allocator<U, MaxBytes, Step>&) noexcept {}  // NOLINT: as std::allocator
+
+  [[nodiscard]] pointer address(reference x) const noexcept { return std::addressof(x); }
+  [[nodiscard]] const_pointer address(const_reference x) const noexcept {
+    return std::addressof(x);
+  }
+
+  /// Returns: memory for `n` objects, aligned for them; n == 0 gives a block of its own. The hint is
+  /// not used. Throws: std::bad_array_new_length if n > max_size(); std::bad_alloc, or what a
+  /// new-handler throws. Complexity: O(1), a refill aside; above MaxBytes as the process heap.
+  [[nodiscard]] pointer allocate(size_type n, const void* hint = nullptr) {
+    (void)hint;
+    if (n > max_size()) [[unlikely]]
+      too_long(n);
+    return static_cast<pointer>(lists().allocate(n * sizeof(T), alignof(T)));
+  }
+
+  /// Effects: the memory is free; null does nothing. Requires: `p` came from allocate(n) of an equal
+  /// allocator; else ashlar_fault as far as refill_lists and the process heap see it.
+  void deallocate(pointer p, size_type n) noexcept {
+    lists().deallocate(p, n * sizeof(T), alignof(T));
+  }
+
+  /// Effects: memory for `new_size` objects instead of the `original_size` at `p`, which may be null.
+  /// The first min(original_size, new_size) objects move along if T is trivially copyable; of other
+  /// types there must be none. Throws: as allocate; `p` is then as it was.
+  [[nodiscard]] pointer reallocate(pointer p, size_type original_size, size_type new_size) {
+    const pointer q = allocate(new_size);
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      if (p != nullptr) std::memcpy(q, p, std::min(original_size, new_size) * sizeof(T));
+    }
+    deallocate(p, original_size);
+    return q;
+  }
+
+  /// Returns: the most objects that any memory could hold.
+  [[nodiscard]] constexpr size_type max_size() const noexcept { return PTRDIFF_MAX / sizeof(T); }
+
+  /// Effects: U(arguments...) at `p`.
+  template <class U, class... Arguments>
+  void construct(U* p, Arguments&&... arguments) {
+    ::new (static_cast<void*>(p)) U(std::forward<Arguments>(arguments)...);
+  }
+  /// Effects: ~U.
+  template <class U>
+  void destroy(U* p) noexcept {
+    p->~U();
+  }
+
+  template <class U>
+  [[nodiscard]] friend constexpr bool operator==(const Allocator&,
+                                                 const Allocator<U, MaxBytes, Step>&) noexcept {
+    return true;
+  }
+
+ private:
+  [[nodiscard]] static auto& lists() noexcept {
+    return ashlar::compat::the_refill_lists<MaxBytes, Step>;
+  }
+  [[noreturn]] ASHLAR_COLD static void too_long([[maybe_unused]] size_type n) {
+    ASHLAR_THROW(std::bad_array_new_length());
+    if constexpr (!ashlar::has_exceptions) {
+      ashlar_fault({ashlar::fault_kind::exhausted, "Allocator<T>::allocate", nullptr, n});
+    }
+  }
+};
+
+template <class T>
+using Allocator1024 = Allocator<T, 1024>;
+template <class T>
+using Allocator4096 = Allocator<T, 4096>;

@@ -1,0 +1,250 @@
+// Tests of memory_pool_allocator.h, among them the uses that its document tried.
+#include "memory_pool_allocator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <set>
+#include <stack>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+
+namespace {
+
+// ---- the type ----
+
+using ints = Allocator<int>;
+using ints_traits = std::allocator_traits<ints>;
+static_assert(std::is_same_v<ints::value_type, int> && std::is_same_v<ints::pointer, int*>);
+static_assert(std::is_same_v<ints::const_pointer, const int*>);
+static_assert(std::is_same_v<ints::reference, int&>);
+static_assert(std::is_same_v<ints::const_reference, const int&>);
+static_assert(std::is_same_v<ints::size_type, std::size_t>);
+static_assert(std::is_same_v<ints::difference_type, std::ptrdiff_t>);
+static_assert(ints::propagate_on_container_move_assignment::value && ints::is_always_equal::value);
+static_assert(std::is_same_v<ints::rebind<long>::other, Allocator<long>>);
+static_assert(std::is_same_v<ints_traits::rebind_alloc<char>, Allocator<char>>);
+static_assert(std::is_same_v<std::allocator_traits<Allocator1024<int>>::rebind_alloc<char>,
+                             Allocator1024<char>>,
+              "rebinding keeps the bounds");
+static_assert(std::is_empty_v<ints> && std::is_nothrow_copy_constructible_v<ints>);
+static_assert(std::is_nothrow_constructible_v<ints, Allocator<long>>);
+static_assert(!std::is_constructible_v<ints, Allocator1024<int>>, "not the same lists");
+static_assert(sizeof(std::set<int, std::less<>, ints>) == sizeof(std::set<int, std::less<>>));
+
+std::size_t bytes_in_use() {
+  return ashlar::compat::the_refill_lists<128, 8>.stats().bytes_in_use;
+}
+
+TEST(MemoryPoolAllocator, its_own_functions) {
+  Allocator<std::string> a;
+  std::string* const p = a.allocate(3, nullptr);
+  a.construct(p, "one");
+  a.construct(p + 1, std::string(100, 'x'));
+  a.construct(p + 2);
+  EXPECT_EQ(a.address(*p), p);
+  const std::string& constant = p[1];
+  EXPECT_EQ(a.address(constant), p + 1);
+  EXPECT_EQ(p[1].size(), 100u);
+  for (int i = 0; i < 3; ++i) a.destroy(p + i);
+  a.deallocate(p, 3);
+  a.deallocate(nullptr, 3);
+  EXPECT_EQ(a.allocate(3), p) << "freed last, used first";
+  a.deallocate(p, 3);
+  EXPECT_TRUE(a == Allocator<int>());
+  EXPECT_FALSE(a != a);
+}
+
+TEST(MemoryPoolAllocator, reallocate_keeps_what_can_be_copied) {
+  Allocator<int> a;
+  int* p = a.reallocate(nullptr, 0, 4);
+  std::iota(p, p + 4, 1);
+  for (const std::size_t n : {8u, 100u, 10'000u, 6u}) {  // lists, then the heap, then back
+    const std::size_t before = n == 8 ? 4 : n == 100 ? 8 : n == 10'000 ? 100 : 10'000;
+    p = a.reallocate(p, before, n);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(p[i], i + 1) << n;
+  }
+  EXPECT_THROW(p = a.reallocate(p, 6, SIZE_MAX), std::bad_array_new_length);
+  EXPECT_EQ(p[3], 4) << "as it was";
+  a.deallocate(p, 6);
+}
+
+TEST(MemoryPoolAllocator, sizes_that_no_memory_holds_throw_and_do_not_wrap) {
+  Allocator<std::uint64_t> a;
+  EXPECT_THROW((void)a.allocate(SIZE_MAX / 8 + 2), std::bad_array_new_length) << "wraps to 8 bytes";
+  EXPECT_THROW((void)a.allocate(a.max_size() + 1), std::bad_array_new_length);
+  EXPECT_THROW((void)a.allocate(a.max_size()), std::bad_alloc);
+  std::uint64_t* const none = a.allocate(0);
+  EXPECT_NE(none, nullptr);
+  a.deallocate(none, 0);
+}
+
+TEST(MemoryPoolAllocator, allocators_of_one_bound_share_their_blocks_and_others_do_not) {
+  Allocator<int> small;
+  Allocator<double> also_small;
+  Allocator1024<double> larger;
+  int* const p = small.allocate(2);
+  small.deallocate(p, 2);
+  double* const other = larger.allocate(1);
+  EXPECT_NE(static_cast<void*>(other), static_cast<void*>(p));
+  double* const same = also_small.allocate(1);
+  EXPECT_EQ(static_cast<void*>(same), static_cast<void*>(p));
+  also_small.deallocate(same, 1);
+  larger.deallocate(other, 1);
+}
+
+TEST(MemoryPoolAllocator, over_aligned_types_are_aligned) {
+  struct alignas(16) two {
+    double x, y;
+  };
+  struct alignas(64) line {
+    char bytes[64];
+  };
+  std::list<two, Allocator<two>> twos;
+  std::vector<line, Allocator<line>> lines;
+  std::list<line, Allocator4096<line>> nodes;
+  for (int i = 0; i < 100; ++i) {
+    twos.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(&twos.back(), 16));
+    nodes.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(&nodes.back(), 64));
+    lines.emplace_back();
+    EXPECT_TRUE(ashlar::is_aligned(lines.data(), 64));
+  }
+}
+
+// ---- the document's usability test: list, deque, set, stack, vector ----
+
+template <class T>
+using alloc = Allocator<T>;
+
+TEST(MemoryPoolAllocator, list_of_a_thousand_sorted) {
+  std::list<int, alloc<int>> values(1000);
+  for (int i = 1000; i > 0; --i) values.push_back(i);
+  values.sort();
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  EXPECT_EQ(values.size(), 2000u);
+  EXPECT_EQ(values.back(), 1000);
+}
+TEST(MemoryPoolAllocator, deque_grows_in_front) {
+  std::deque<int, alloc<int>> values(10'000);
+  for (int i = 0; i < 10'000; ++i) values.push_front(i);
+  EXPECT_EQ(values.front(), 9999);
+  EXPECT_EQ(values.size(), 20'000u);
+}
+TEST(MemoryPoolAllocator, stack_on_a_deque) {
+  std::stack<int, std::deque<int, alloc<int>>> values;
+  for (int i = 0; i < 1000; ++i) values.push(i);
+  EXPECT_EQ(values.top(), 999);
+  for (int i = 0; i < 500; ++i) values.pop();
+  EXPECT_EQ(values.top(), 499);
+}
+TEST(MemoryPoolAllocator, set_map_and_hash_map) {
+  std::set<int, std::less<>, alloc<int>> set;
+  std::map<int, std::string, std::less<>, alloc<std::pair<const int, std::string>>> map;
+  std::unordered_map<int, int, std::hash<int>, std::equal_to<>, alloc<std::pair<const int, int>>>
+      hash;
+  for (int i = 0; i < 5000; ++i) {
+    set.insert(i * 7919 % 5000);
+    map[i] = std::to_string(i);
+    hash[i] = i;
+  }
+  EXPECT_EQ(set.size(), 5000u);
+  EXPECT_EQ(map.at(4321), "4321");
+  for (int i = 0; i < 5000; i += 2) hash.erase(i);
+  EXPECT_EQ(hash.size(), 2500u);
+}
+TEST(MemoryPoolAllocator, vectors_resized_as_in_the_extreme_case) {
+  // Half of the vectors shrink to what the other half then needs.
+  std::vector<std::vector<int, Allocator1024<int>>> vectors(200);
+  for (std::size_t i = 0; i < vectors.size(); ++i) vectors[i].assign(i % 2 == 0 ? 128 : 32, 1);
+  for (std::size_t i = 0; i < vectors.size(); i += 2) {
+    vectors[i].resize(64);
+    vectors[i].shrink_to_fit();
+  }
+  for (std::size_t i = 1; i < vectors.size(); i += 2) vectors[i].resize(64, 2);
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    EXPECT_EQ(std::accumulate(vectors[i].begin(), vectors[i].end(), 0), i % 2 == 0 ? 64 : 96);
+  }
+}
+TEST(MemoryPoolAllocator, move_only_elements_and_moved_containers) {
+  std::vector<std::unique_ptr<int>, alloc<std::unique_ptr<int>>> a;
+  for (int i = 0; i < 100; ++i) a.push_back(std::make_unique<int>(i));
+  auto b = std::move(a);
+  a = std::move(b);
+  EXPECT_EQ(*a[42], 42);
+  std::list<std::unique_ptr<int>, alloc<std::unique_ptr<int>>> l, m;
+  l.push_back(std::make_unique<int>(1));
+  m = std::move(l);
+  EXPECT_EQ(*m.front(), 1);
+  m.swap(l);
+  EXPECT_EQ(l.size(), 1u);
+}
+
+TEST(MemoryPoolAllocator, containers_give_everything_back) {
+  const std::size_t before = bytes_in_use();
+  {
+    std::mt19937 random(1);
+    std::vector<std::vector<int, ints>> vectors(300);
+    for (int i = 0; i < 3000; ++i) vectors[random() % 300].resize(random() % 33);
+    EXPECT_GT(bytes_in_use(), before);
+  }
+  EXPECT_EQ(bytes_in_use(), before);
+}
+
+// ---- threads, and the ends of the process ----
+
+TEST(MemoryPoolAllocator, threads_share_it) {
+  std::vector<std::thread> threads;
+  std::atomic<long> sum{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      std::list<int, alloc<int>> values;
+      for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < 500; ++i) values.push_back(i);
+        for (int i = 0; i < 400; ++i) values.pop_front();
+      }
+      sum += static_cast<long>(values.size());
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(sum, 4 * 20 * 100);
+  EXPECT_TRUE((ashlar::compat::the_refill_lists<128, 8>.audit()));
+}
+
+// Built before main and ended after it: the lists are constant-initialised and never destroyed.
+std::list<int, Allocator<int>> early(1000, 7);
+static_assert(std::is_trivially_destructible_v<ashlar::compat::shared_refill_lists<128, 8>>);
+
+TEST(MemoryPoolAllocator, static_containers) {
+  EXPECT_EQ(early.size(), 1000u);
+  early.push_back(1);
+}
+
+TEST(MemoryPoolAllocatorDeathTest, misuse_is_reported) {
+  Allocator<int> a;
+  int elsewhere[4];
+  EXPECT_DEATH(a.deallocate(elsewhere, 4), "not allocated here");
+  int* const p = a.allocate(4);
+  EXPECT_DEATH(a.deallocate(p + 1, 4), "inside a block");
+  a.deallocate(p, 4);
+  EXPECT_DEATH(a.deallocate(p, 4), "double free");
+  EXPECT_DEATH(a.deallocate(elsewhere, 1000), "not allocated here") << "the process heap's";
+}
+
+}  // namespace

@@ -1,0 +1,189 @@
+// Tests of SizeBasedArena.h, among them programs in the style of its document.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+
+#include "SizeBasedArena.h"
+
+namespace {
+
+namespace arena_option = ashlar::arena_option;
+
+// ---- a class in the style of the document: it knows its bound and hands its operators on ----
+
+class Orc {
+ public:
+  static constexpr int most = 1'000'000;
+  static void* operator new(std::size_t n);
+  static void* operator new[](std::size_t n);
+  static void operator delete(void* p) noexcept;
+  static void operator delete[](void* p) noexcept;
+
+  char name[4] = {'U', 'R', 'G', '\0'};
+  int strength = 100;
+  double smell = 1000.0;
+};
+using Tribe = SizeBasedArena<Orc, Orc::most>;
+void* Orc::operator new(std::size_t n) {
+  return Tribe::get().allocate_object(n);
+}
+void* Orc::operator new[](std::size_t n) {
+  return Tribe::get().allocate_array(n);
+}
+void Orc::operator delete(void* p) noexcept {
+  Tribe::get().deallocate_one(p);
+}
+void Orc::operator delete[](void* p) noexcept {
+  Tribe::get().deallocate_n(p);
+}
+class MeanOrc : public Orc {
+ public:
+  float bonus = 1.5F;
+};
+
+static_assert(std::is_trivially_destructible_v<Tribe> || ashlar::address_sanitizer);
+static_assert(!std::is_copy_constructible_v<Tribe> && !std::is_default_constructible_v<Tribe>);
+static_assert(sizeof(Tribe) <= Orc::most * sizeof(Orc) + 64, "the objects, and a few words");
+
+TEST(SizeBasedArena, a_million_orcs_side_by_side_and_not_one_more) {
+  std::vector<Orc*> orcs;
+  orcs.reserve(Orc::most);
+  for (int i = 0; i < Orc::most; ++i) orcs.push_back(new Orc);
+  for (std::size_t i = 1; i < orcs.size(); ++i) ASSERT_EQ(orcs[i], orcs[i - 1] + 1);
+  EXPECT_EQ(orcs.front()->strength, 100);
+  EXPECT_EQ(Tribe::get().in_use(), static_cast<std::size_t>(Orc::most));
+  EXPECT_THROW((void)new Orc, std::bad_alloc);
+  EXPECT_THROW((void)new Orc[2], std::bad_alloc);
+  for (Orc* orc : orcs) delete orc;
+  EXPECT_THROW((void)new Orc, std::bad_alloc) << "without reuse, what is dead stays dead";
+}
+
+TEST(SizeBasedArenaDeathTest, a_larger_derived_class_is_refused) {
+  EXPECT_DEATH((void)new MeanOrc, "size or alignment");
+}
+
+TEST(SizeBasedArena, two_types_of_one_size_have_two_arenas) {
+  struct elf {
+    double grace;
+  };
+  struct dwarf {
+    double thirst;
+  };
+  void* const a = SizeBasedArena<elf, 4>::get().allocate_one();
+  EXPECT_FALSE((SizeBasedArena<dwarf, 4>::get().owns(a)));
+  EXPECT_TRUE((SizeBasedArena<elf, 4>::get().owns(a)));
+  EXPECT_EQ((SizeBasedArena<dwarf, 4>::get().in_use()), 0u);
+}
+
+// ---- arrays ----
+
+/// Has a destructor, so that its arrays have a cookie.
+template <class... Options>
+struct noisy {
+  using arena = SizeBasedArena<noisy, 10, Options...>;
+  static void* operator new(std::size_t n) { return arena::get().allocate_object(n); }
+  static void* operator new[](std::size_t n) { return arena::get().allocate_array(n); }
+  static void operator delete(void* p) noexcept { arena::get().deallocate_one(p); }
+  static void operator delete[](void* p) noexcept { arena::get().deallocate_n(p); }
+  ~noisy() { ++destroyed; }
+  double value = 1.0;
+  double other = 2.0;
+  static inline int destroyed = 0;
+};
+
+TEST(SizeBasedArena, arrays_have_room_for_their_cookie) {
+  using one = noisy<>;
+  one* const array = new one[3];
+  EXPECT_EQ(one::arena::get().in_use(), 4u) << "3 and the cookie";
+  one* const next = new one;
+  EXPECT_GE(next, array + 3);
+  delete[] array;
+  EXPECT_EQ(one::destroyed, 3);
+  EXPECT_EQ(one::arena::get().in_use(), 5u);
+  EXPECT_NE(one::arena::get().allocate_n(0), one::arena::get().allocate_n(0));
+  EXPECT_THROW((void)one::arena::get().allocate_n(SIZE_MAX), std::bad_alloc);
+  EXPECT_THROW((void)one::arena::get().allocate_n(SIZE_MAX / 16 + 2), std::bad_alloc) << "no wrap";
+}
+
+TEST(SizeBasedArena, with_reuse_what_is_freed_serves_again) {
+  using one = noisy<arena_option::reuse>;
+  for (int round = 0; round < 100; ++round) {
+    one* const array = new one[3];
+    one* const single = new one;
+    one* const second = new one[2];
+    delete[] array;
+    one* const again = new one[3];
+    EXPECT_EQ(again, array);
+    delete[] second;
+    delete single;
+    delete[] again;
+  }
+  EXPECT_EQ(one::arena::get().in_use(), 0u);
+  void* const all = one::arena::get().allocate_n(10);
+  EXPECT_THROW((void)new one, std::bad_alloc);
+  one::arena::get().deallocate_n(all);
+  one::arena::get().deallocate_n(nullptr);
+}
+
+TEST(SizeBasedArenaDeathTest, with_reuse_misuse_is_reported) {
+  auto& arena = SizeBasedArena<long, 5, arena_option::reuse, ashlar::named<"longs">>::get();
+  long elsewhere = 0;
+  auto* const p = static_cast<long*>(arena.allocate_n(2));
+  EXPECT_DEATH(arena.deallocate_one(&elsewhere), "not allocated here.*longs");
+  EXPECT_DEATH(arena.deallocate_one(p + 1), "inside a block");
+  arena.deallocate_n(p);
+  EXPECT_DEATH(arena.deallocate_n(p), "double free");
+}
+
+// ---- options ----
+
+TEST(SizeBasedArena, options_in_any_order) {
+  struct last final {
+    alignas(64) char bytes[64];
+  };
+  using bounded = SizeBasedArena<last, 3, ashlar::exhaustion::null, arena_option::final_type,
+                                 ashlar::no_lock, arena_option::reuse>;
+  using plain = SizeBasedArena<last, 3, ashlar::no_lock, ashlar::exhaustion::null>;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(ashlar::is_aligned(bounded::get().allocate_one(), 64));
+    void* const p = plain::get().allocate_one();
+    EXPECT_NE(p, nullptr) << "over-aligned, and all three fit";
+    EXPECT_TRUE(ashlar::is_aligned(p, 64));
+  }
+  EXPECT_EQ(bounded::get().allocate_one(), nullptr);
+  EXPECT_EQ(plain::get().allocate_one(), nullptr);
+  EXPECT_EQ(bounded::capacity(), 3u);
+}
+
+// ---- threads, and before main ----
+
+TEST(SizeBasedArena, threads_get_different_objects) {
+  using arena = SizeBasedArena<int, 40'000>;
+  const auto work = [](int tag) {
+    for (int i = 0; i < 10'000; ++i) *static_cast<int*>(arena::get().allocate_one()) = tag;
+  };
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 4; ++t) threads.emplace_back(work, t);
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(arena::get().in_use(), 40'000u);
+  EXPECT_THROW((void)arena::get().allocate_one(), std::bad_alloc);
+}
+
+using early_arena = SizeBasedArena<short, 8>;
+void* const early = early_arena::get().allocate_one();
+
+TEST(SizeBasedArena, serves_static_constructors) {
+  EXPECT_TRUE(early_arena::get().owns(early));
+  EXPECT_GE(early_arena::get().in_use(), 1u);
+}
+
+}  // namespace

@@ -1,0 +1,649 @@
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/pool/pool_set.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+/// A page source on aligned operator new that remembers what it lent, and that may refuse.
+struct test_source {
+  std::map<void*, std::pair<std::size_t, std::size_t>> pieces;
+  bool refuses = false;
+
+  void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    if (refuses) return nullptr;
+    void* const p = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
+    std::memset(p, 0xEE, size);
+    pieces[p] = {size, alignment};
+    return p;
+  }
+  void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
+    EXPECT_EQ(pieces.at(p), std::pair(size, alignment)) << "given back as it was got";
+    pieces.erase(p);
+    ::operator delete(p, std::align_val_t{alignment});
+  }
+};
+/// The same as a value.
+struct source_ref {
+  test_source* source;
+  void* allocate(std::size_t n, std::size_t a) noexcept { return source->allocate(n, a); }
+  void deallocate(void* p, std::size_t n, std::size_t a) noexcept { source->deallocate(p, n, a); }
+};
+/// A source that finds the size by itself, as a heap does.
+struct heap_like : test_source {
+  using test_source::deallocate;
+  void deallocate(void* p) noexcept {
+    const auto [size, alignment] = pieces.at(p);
+    deallocate(p, size, alignment);
+  }
+};
+
+/// The same value, about which the compiler knows nothing.
+template <class T>
+T opaque(T value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+constexpr std::size_t word = sizeof(void*);
+constexpr std::size_t strict = alignof(std::max_align_t);
+
+// ---- bytes: the classic static pools were arrays of pointers ----
+
+template <class... Arguments>
+using bare = static_pool_set<check::none, counting::none, Arguments...>;
+/// A class's link and its watermark.
+constexpr std::size_t head = 2 * align_up(word, strict);
+static_assert(sizeof(bare<blocks<32, 100>>) == head + 100 * 32);
+static_assert(sizeof(bare<blocks<32, 100>, blocks<396, 20>, blocks<768, 10>>) ==
+              3 * head + 100 * 32 + 20 * align_up(396, strict) + 10 * 768);
+static_assert(sizeof(bare<blocks<32, 100>, exhaustion::throw_bad_alloc, named<"costs nothing">,
+                          spill::never>) == head + 100 * 32);
+static_assert(sizeof(bare<blocks<8, 1000, 8>>) == 2 * word + 1000 * 8);
+static_assert(sizeof(static_pool_set<blocks<32, 96>>) ==
+              align_up(3 * word, strict) + align_up(word + 96, strict) + 96 * 32);
+static_assert(sizeof(pool_set<blocks<32, 1000000>, source_ref>) == 2 * word);
+static_assert(bare<blocks<396, 5>>::slot_bytes(0) == align_up(396, strict));
+static_assert(bare<blocks<1, 5, 1>>::slot_bytes(0) == word);
+
+// ---- the contract of sized components ----
+
+using small_set = static_pool_set<blocks<16, 4>, blocks<64, 4>>;
+using throwing_set = static_pool_set<blocks<16, 4>, exhaustion::throw_bad_alloc>;
+static_assert(page_source<small_set>);
+static_assert(page_source<pool_set<blocks<16, 4>, source_ref>>);
+static_assert(!page_source<throwing_set>, "a page source never throws");
+static_assert(small_set::nothrow_allocate && !throwing_set::nothrow_allocate);
+static_assert(noexcept(std::declval<throwing_set&>().try_allocate(1)));
+static_assert(std::is_same_v<small_set::exhaustion_type, exhaustion::null>);
+static_assert(address_sanitizer || std::is_trivially_destructible_v<small_set>);
+static_assert(!std::is_trivially_destructible_v<static_pool_set<blocks<16, 4>, at_death::stop>>);
+static_assert(!std::is_move_constructible_v<small_set> && !std::is_copy_constructible_v<small_set>);
+static_assert(
+    std::is_nothrow_move_constructible_v<pool_set<blocks<16, 4>, source_ref, std::mutex>>);
+static_assert(!std::is_copy_constructible_v<pool_set<blocks<16, 4>, source_ref>>);
+
+template <class Set>
+concept frees_by_address = requires(Set& set, void* p) { set.deallocate(p); };
+static_assert(frees_by_address<small_set>);
+static_assert(!frees_by_address<static_pool_set<blocks<16, 4>, exhaustion::upstream<test_source>>>,
+              "the source must be told the size");
+static_assert(frees_by_address<static_pool_set<blocks<16, 4>, exhaustion::upstream<heap_like>>>);
+
+// ---- which class serves ----
+
+using mixed = static_pool_set<blocks<8, 3, 8>, blocks<24, 2>, blocks<64, 2, 64>, blocks<100, 2, 4>,
+                              blocks<128, 1, 32>, blocks<396, 3>>;
+static_assert(mixed::class_count == 6 && mixed::largest_size == 396);
+static_assert(mixed::class_of(8, 8) == 0 && mixed::class_of(8) == 1, "8 bytes, aligned to 16");
+static_assert(mixed::class_of(0, 1) == 0 && mixed::class_of(396) == 5);
+static_assert(mixed::class_of(397) == mixed::class_count && mixed::class_of(1, 128) == 6);
+
+template <class Set>
+std::size_t class_of_block(const Set& set, const void* p) {
+  const std::size_t size = set.usable_size(p);
+  std::size_t c = 0;
+  while (c < Set::class_count && Set::block_size(c) != size) ++c;
+  return c;
+}
+
+TEST(PoolSet, EverySizeAndAlignmentIsServedByTheSmallestClassThatFits) {
+  static mixed set;
+  for (std::size_t alignment = 1; alignment <= 256; alignment *= 2) {
+    for (std::size_t size = 0; size <= 420; ++size) {
+      std::size_t expected = 0;
+      while (expected < mixed::class_count &&
+             (mixed::block_size(expected) < size || mixed::block_alignment(expected) < alignment)) {
+        ++expected;
+      }
+      ASSERT_EQ(mixed::class_of(size, alignment), expected);
+      void* const p = set.try_allocate(size, alignment);
+      ASSERT_EQ(p == nullptr, expected == mixed::class_count) << size << " at " << alignment;
+      if (p == nullptr) continue;
+      ASSERT_EQ(class_of_block(set, p), expected) << size << " at " << alignment;
+      ASSERT_TRUE(is_aligned(p, alignment) && set.owns(p));
+      std::memset(p, 0x5a, size);
+      set.deallocate(p, size, alignment);
+    }
+  }
+  EXPECT_TRUE(set.audit());
+  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+}
+
+// The same through the paths that the compiler folds.
+template <std::size_t Size, std::size_t Alignment = strict, class Set>
+void expect_constant_served_by(Set& set, std::size_t c) {
+  void* const p = set.try_allocate(Size, Alignment);
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(class_of_block(set, p), c);
+  EXPECT_TRUE(is_aligned(p, Alignment));
+  set.deallocate(p, Size, Alignment);
+}
+TEST(PoolSet, ConstantRequestsAreServedByTheSameClasses) {
+  static mixed set;
+  expect_constant_served_by<0, 1>(set, 0);
+  expect_constant_served_by<8, 8>(set, 0);
+  expect_constant_served_by<8>(set, 1);
+  expect_constant_served_by<24>(set, 1);
+  expect_constant_served_by<25>(set, 2);
+  expect_constant_served_by<1, 32>(set, 2);
+  expect_constant_served_by<65, 4>(set, 3);
+  expect_constant_served_by<65, 16>(set, 4);
+  expect_constant_served_by<129>(set, 5);
+  expect_constant_served_by<396>(set, 5);
+  EXPECT_EQ(set.try_allocate(397), nullptr);
+  EXPECT_EQ(set.try_allocate(65, 64), nullptr);
+  EXPECT_EQ(set.try_allocate(SIZE_MAX), nullptr);
+  EXPECT_EQ(set.try_allocate(opaque(SIZE_MAX)), nullptr);
+  EXPECT_EQ(set.try_allocate(1, std::size_t{1} << 63), nullptr);
+  EXPECT_TRUE(set.audit());
+  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+}
+
+// The classic chunks never used a block for a request of exactly its size, never used one again,
+// and static blocks of 396 bytes put every second one at 4 modulo 8.
+TEST(PoolSet, ExactFitsAreUsedAndReusedAndEveryBlockIsAligned) {
+  static_pool_set<blocks<396, 7>, blocks<768, 5>, spill::never> set;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> all;
+    while (void* p = set.try_allocate(opaque(std::size_t{396}))) all.push_back(p);
+    EXPECT_EQ(all.size(), 7u);
+    for (void* p : all) EXPECT_TRUE(is_aligned(p, strict));
+    for (void* p : all) set.deallocate(p);
+  }
+  EXPECT_EQ(set.stats().classes[1].peak_in_use, 0u);
+}
+
+TEST(PoolSet, AnEmptyClassIsServedByLargerOnesOrNot) {
+  static_pool_set<blocks<16, 2>, blocks<32, 1, 8>, blocks<64, 2>> spilling;
+  std::vector<std::size_t> served;
+  std::vector<void*> all;
+  while (void* p = spilling.try_allocate(16)) {
+    served.push_back(spilling.usable_size(p));
+    all.push_back(p);
+  }
+  EXPECT_EQ(served, (std::vector<std::size_t>{16, 16, 64, 64})) << "32 is not as aligned";
+  EXPECT_NE(spilling.try_allocate(16, 8), nullptr);
+  for (void* p : all) spilling.deallocate(p, 16);
+  EXPECT_EQ(spilling.stats().blocks_in_use(), 1u);
+  EXPECT_TRUE(spilling.audit());
+
+  static_pool_set<blocks<16, 2>, blocks<64, 2>, spill::never> strict_set;
+  EXPECT_NE(strict_set.try_allocate(16), nullptr);
+  EXPECT_NE(strict_set.try_allocate(16), nullptr);
+  EXPECT_EQ(strict_set.try_allocate(16), nullptr);
+  EXPECT_NE(strict_set.try_allocate(17), nullptr);
+}
+
+TEST(PoolSet, OfOneClassIsAPool) {
+  static_pool_set<blocks<16, 2>> set;
+  void* const a = set.allocate(16);
+  void* const b = set.allocate(3);
+  EXPECT_EQ(set.allocate(16), nullptr);
+  set.deallocate(b, 3);
+  set.deallocate(a);
+  set.deallocate(nullptr);
+  set.deallocate(nullptr, 3);
+  EXPECT_EQ(set.allocate(1), a);
+}
+
+// ---- random programs against a model, over sets of every kind ----
+
+template <class... Policies>
+struct inside {
+  using set_type = static_pool_set<blocks<8, 7, 8>, blocks<20, 5>, blocks<64, 6, 64>,
+                                   blocks<396, 3>, blocks<1000, 4>, Policies...>;
+  std::unique_ptr<set_type> owner = std::make_unique<set_type>();
+  set_type& set = *owner;
+};
+template <class... Policies>
+struct from_source {
+  using set_type = pool_set<blocks<8, 7, 8>, blocks<20, 5>, blocks<64, 6, 64>, blocks<396, 3>,
+                            blocks<1000, 4>, source_ref, Policies...>;
+  test_source source;
+  set_type set{source_ref{&source}};
+};
+
+template <class Setup>
+class AnySet : public testing::Test {};
+using setups =
+    testing::Types<inside<>, inside<spill::never>, inside<check::none, counting::none>,
+                   inside<check::none, spill::never>, inside<check::full<3>>,
+                   inside<check::full<2>, spill::never>, inside<std::mutex>, inside<spin_lock>,
+                   inside<lock_free<>>, inside<lock_free<std::uint32_t>, check::none, spill::never>,
+                   from_source<>, from_source<spill::never, check::full<>>,
+                   from_source<lock_free<>, counting::none>>;
+TYPED_TEST_SUITE(AnySet, setups);
+
+struct block_model {
+  unsigned char* at;
+  std::size_t size, alignment;
+  unsigned char pattern;
+};
+
+TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
+  std::mt19937 random(20240603);
+  using set_type = typename TypeParam::set_type;
+  for (int program = 0; program < 40; ++program) {
+    TypeParam setup;
+    auto& set = setup.set;
+    std::vector<block_model> live;
+    std::size_t used[set_type::class_count] = {};
+    std::size_t allocations = 0;
+    for (int step = 0; step < 500; ++step) {
+      if (random() % 100 < (step < 250 ? 62u : 38u)) {
+        const std::size_t size = random() % 3 == 0 ? random() % 1040 : random() % 80;
+        const std::size_t alignment = std::size_t{1} << random() % 8;
+        std::size_t expected = set_type::class_of(size, alignment);
+        if (set_type::spills_to_larger) {
+          while (expected < set_type::class_count &&
+                 (used[expected] == set_type::block_count(expected) ||
+                  set_type::block_alignment(expected) < alignment)) {
+            ++expected;
+          }
+        } else if (expected < set_type::class_count &&
+                   used[expected] == set_type::block_count(expected)) {
+          expected = set_type::class_count;
+        }
+        auto* const p = static_cast<unsigned char*>(set.allocate(size, alignment));
+        ASSERT_EQ(p == nullptr, expected == set_type::class_count);
+        if (p == nullptr) continue;
+        ASSERT_EQ(class_of_block(set, p), expected);
+        ASSERT_TRUE(is_aligned(p, alignment));
+        ++used[expected];
+        ++allocations;
+        const auto pattern = static_cast<unsigned char>(random());
+        std::memset(p, pattern, size);
+        live.push_back({p, size, alignment, pattern});
+      } else if (!live.empty()) {
+        const std::size_t i = random() % live.size();
+        const block_model b = live[i];
+        for (std::size_t k = 0; k < b.size; ++k) ASSERT_EQ(b.at[k], b.pattern);
+        --used[class_of_block(set, b.at)];
+        if (random() % 2 != 0) {
+          set.deallocate(b.at, b.size, b.alignment);
+        } else {
+          set.deallocate(b.at);
+        }
+        live[i] = live.back();
+        live.pop_back();
+      }
+      const auto stats = set.stats();
+      for (std::size_t c = 0; c < set_type::class_count; ++c) {
+        ASSERT_EQ(stats.classes[c].blocks_in_use, used[c]);
+        ASSERT_LE(stats.classes[c].peak_in_use, stats.classes[c].capacity);
+      }
+      ASSERT_EQ(stats.blocks_in_use(), live.size());
+      if (stats.allocations() != 0) {
+        ASSERT_EQ(stats.allocations(), allocations);
+        ASSERT_EQ(stats.frees(), allocations - live.size());
+      }
+      if (step % 16 == 0) {
+        ASSERT_TRUE(set.audit());
+      }
+    }
+    for (const block_model& b : live) set.deallocate(b.at, b.size, b.alignment);
+    ASSERT_EQ(set.stats().bytes_in_use(), 0u);
+    ASSERT_TRUE(set.audit());
+  }
+}
+
+TYPED_TEST(AnySet, BlocksOfAllClassesAreDistinct) {
+  TypeParam setup;
+  using set_type = typename TypeParam::set_type;
+  std::map<std::uintptr_t, std::size_t> taken;
+  for (std::size_t c = 0; c < set_type::class_count; ++c) {
+    for (std::size_t i = 0; i < set_type::block_count(c); ++i) {
+      void* const p = setup.set.try_allocate(set_type::block_size(c), set_type::block_alignment(c));
+      ASSERT_NE(p, nullptr);
+      ASSERT_EQ(class_of_block(setup.set, p), c);
+      std::memset(p, 0x77, set_type::block_size(c));
+      taken[reinterpret_cast<std::uintptr_t>(p)] = set_type::block_size(c);
+    }
+  }
+  EXPECT_EQ(setup.set.try_allocate(1, 1), nullptr);
+  std::uintptr_t end = 0;
+  for (const auto& [at, bytes] : taken) {
+    EXPECT_GE(at, end) << "blocks overlap";
+    end = at + bytes;
+  }
+  EXPECT_EQ(setup.set.stats().bytes_in_use(), setup.set.stats().capacity_bytes());
+  for (const auto& [at, bytes] : taken) setup.set.deallocate(reinterpret_cast<void*>(at));
+  EXPECT_TRUE(setup.set.audit());
+}
+
+// ---- before main ----
+
+constinit static_pool_set<blocks<16, 4>, blocks<64, 4>, std::mutex> early_set;
+struct early {
+  void* p = early_set.allocate(17);
+  early() { early_set.deallocate(p, 17); }
+};
+const early before_main;
+TEST(StaticPoolSet, WasUsableBeforeMain) {
+  EXPECT_GE(early_set.stats().allocations(), 1u);
+}
+
+// ---- from a page source ----
+
+TEST(PoolSet, TakesOnePieceAndGivesItBack) {
+  test_source source;
+  {
+    pool_set<blocks<16, 100>, blocks<400, 50, 64>, source_ref> set(source_ref{&source});
+    using set_type = decltype(set);
+    ASSERT_EQ(source.pieces.size(), 1u);
+    EXPECT_EQ(source.pieces.begin()->second,
+              std::pair(set_type::piece_bytes, set_type::piece_alignment));
+    EXPECT_GE(set_type::piece_alignment, 64u);
+    EXPECT_TRUE(set.has_memory());
+    while (set.try_allocate(1) != nullptr) {
+    }
+    EXPECT_EQ(source.pieces.size(), 1u);
+  }
+  EXPECT_TRUE(source.pieces.empty());
+}
+
+// 22 MB of pools neither fit a stack nor should be touched to be empty.
+TEST(PoolSet, ALargeOneIsNotWrittenBeforeItsUse) {
+  test_source source;
+  pool_set<blocks<64, 100'000>, blocks<396, 40'000>, source_ref> set(source_ref{&source});
+  const auto* const bytes = static_cast<const unsigned char*>(source.pieces.begin()->first);
+  const std::size_t size = source.pieces.begin()->second.first;
+  EXPECT_GT(size, 22'000'000u);
+  std::size_t written = 0;
+  for (std::size_t i = 0; i < size; ++i) written += bytes[i] != 0xEE;
+  EXPECT_LE(written, 2 * 8 * word);
+}
+
+TEST(PoolSet, WithoutMemoryHasNoBlocks) {
+  test_source source;
+  source.refuses = true;
+  pool_set<blocks<16, 4>, blocks<64, 4>, source_ref> set(source_ref{&source});
+  EXPECT_FALSE(set.has_memory());
+  EXPECT_EQ(set.try_allocate(1), nullptr);
+  EXPECT_EQ(set.allocate(1), nullptr);
+  set.deallocate(nullptr);
+  set.deallocate(nullptr, 1);
+  EXPECT_FALSE(set.owns(&set));
+  EXPECT_EQ(set.usable_size(&set), 0u);
+  EXPECT_EQ(set.stats().capacity_bytes(), 0u);
+  EXPECT_EQ(set.stats().classes[1].block_size, 64u);
+  EXPECT_TRUE(set.audit());
+  pool_set<blocks<16, 4>, source_ref, exhaustion::throw_bad_alloc> throwing(source_ref{&source});
+  EXPECT_THROW((void)throwing.allocate(1), std::bad_alloc);
+}
+
+TEST(PoolSet, MovesAndSwaps) {
+  test_source source;
+  using set_type = pool_set<blocks<16, 2>, blocks<64, 2>, source_ref, std::mutex>;
+  set_type a(source_ref{&source});
+  void* const p = a.allocate(16);
+  set_type b(std::move(a));
+  EXPECT_FALSE(a.has_memory());  // NOLINT(bugprone-use-after-move): specified
+  EXPECT_EQ(a.allocate(16), nullptr);
+  EXPECT_TRUE(a.audit());
+  EXPECT_TRUE(b.owns(p));
+  set_type c(source_ref{&source});
+  EXPECT_EQ(source.pieces.size(), 2u);
+  c = std::move(b);
+  EXPECT_EQ(source.pieces.size(), 1u) << "what c had is given back";
+  EXPECT_EQ(b.allocate(1), nullptr);  // NOLINT
+  set_type& same = c;
+  c = std::move(same);
+  EXPECT_TRUE(c.owns(p)) << "to itself: unchanged";
+  swap(a, c);
+  EXPECT_FALSE(c.has_memory());
+  a.deallocate(p, 16);
+  a = std::move(c);
+  EXPECT_FALSE(a.has_memory());
+  EXPECT_TRUE(source.pieces.empty());
+}
+
+// ---- exhaustion ----
+
+TEST(PoolSetExhaustion, ThrowsForWhatNoClassCanServe) {
+  static_pool_set<blocks<16, 1>, blocks<32, 1>, exhaustion::throw_bad_alloc, std::mutex> set;
+  void* const a = set.allocate(16);
+  EXPECT_NE(set.allocate(16), nullptr);
+  EXPECT_THROW((void)set.allocate(16), std::bad_alloc);
+  EXPECT_THROW((void)set.allocate(33), std::bad_alloc);
+  EXPECT_THROW((void)set.allocate(SIZE_MAX), std::bad_alloc);
+  EXPECT_THROW((void)set.allocate(1, 4096), std::bad_alloc);
+  EXPECT_EQ(set.try_allocate(16), nullptr);
+  set.deallocate(a, 16);
+  EXPECT_EQ(set.allocate(16), a);
+}
+
+using handled_set = static_pool_set<blocks<16, 1>, std::mutex, exhaustion::handler_and_retry<>>;
+handled_set* handled = nullptr;
+void* spare = nullptr;
+TEST(PoolSetExhaustion, AHandlerMayFreeIntoTheSetAndTheCallSucceeds) {
+  handled_set set;
+  handled = &set;
+  void* const first = spare = set.allocate(16);
+  std::set_new_handler([] {
+    handled->deallocate(std::exchange(spare, nullptr), 16);
+    std::set_new_handler(nullptr);
+  });
+  EXPECT_EQ(set.allocate(10), first);
+  EXPECT_EQ(set.allocate(10), nullptr) << "no handler any more";
+}
+
+TEST(PoolSetExhaustion, UpstreamGetsTheRequestItselfAndGetsItBack) {
+  test_source source;
+  using up = exhaustion::upstream<test_source>;
+  static_pool_set<blocks<16, 1>, blocks<64, 1>, up> set{up(source)};
+  struct loan {
+    std::size_t size, alignment;
+    void* p;
+  };
+  std::vector<loan> all;
+  for (loan l : {loan{16, 8, nullptr},
+                 {10, 16, nullptr},
+                 {0, 1, nullptr},
+                 {5, 4, nullptr},
+                 {5000, 16, nullptr},
+                 {5, 256, nullptr}}) {
+    l.p = set.allocate(l.size, l.alignment);
+    ASSERT_NE(l.p, nullptr);
+    EXPECT_TRUE(is_aligned(l.p, l.alignment));
+    all.push_back(l);
+  }
+  EXPECT_EQ(source.pieces.size(), 4u);
+  EXPECT_TRUE(set.owns(all[1].p));
+  EXPECT_FALSE(set.owns(all[4].p));
+  EXPECT_EQ(source.pieces.at(all[4].p), (std::pair<std::size_t, std::size_t>(5000, 16)));
+  EXPECT_EQ(source.pieces.at(all[2].p).first, 1u) << "a size of 0 counts as 1";
+  EXPECT_EQ(set.try_allocate(1), nullptr) << "try_allocate never asks the policy";
+  for (const loan& l : all) set.deallocate(l.p, l.size, l.alignment);
+  EXPECT_TRUE(source.pieces.empty());
+  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+  source.refuses = true;
+  EXPECT_EQ(set.allocate(65), nullptr);
+}
+
+TEST(PoolSetExhaustion, ASourceThatKnowsItsSizesGetsLoansBackByAddress) {
+  heap_like source;
+  using up = exhaustion::upstream<heap_like>;
+  static_pool_set<blocks<16, 1>, up> set{up(source)};
+  void* const own = set.allocate(16);
+  void* const lent = set.allocate(100);
+  set.deallocate(lent);
+  set.deallocate(own);
+  EXPECT_TRUE(source.pieces.empty());
+}
+
+TEST(PoolSetExhaustion, ASetBorrowsFromAnotherSet) {
+  static_pool_set<blocks<64, 2>, blocks<256, 2>> large;
+  using up = exhaustion::upstream<decltype(large)>;
+  static_pool_set<blocks<16, 2>, up> small{up(large)};
+  std::vector<void*> all;
+  while (void* p = small.allocate(16)) all.push_back(p);
+  EXPECT_EQ(all.size(), 6u);
+  for (void* p : all) small.deallocate(p);
+  EXPECT_EQ(large.stats().blocks_in_use() + small.stats().blocks_in_use(), 0u);
+}
+
+TEST(PoolSetExhaustionDeathTest, StopNamesTheSetAndTheSize) {
+  static_pool_set<blocks<16, 1>, exhaustion::stop, named<"frames">> set;
+  EXPECT_DEATH((void)set.allocate(17), "out of memory, pool 'frames', block size 17");
+}
+
+// ---- misuse ----
+
+template <class Setup>
+class CheckedSetDeathTest : public testing::Test {};
+using checked = testing::Types<inside<>, inside<check::full<>>, inside<lock_free<>>,
+                               inside<std::mutex>, inside<spill::never>, from_source<>>;
+TYPED_TEST_SUITE(CheckedSetDeathTest, checked);
+
+TYPED_TEST(CheckedSetDeathTest, SeesWhatMustNotBeFreed) {
+  TypeParam setup, other;
+  auto& set = setup.set;
+  auto* const a = static_cast<std::byte*>(set.allocate(20));
+  auto* const b = static_cast<std::byte*>(set.allocate(396));
+  auto* const first = static_cast<std::byte*>(set.allocate(8, 8));
+  auto* const last = static_cast<std::byte*>(set.allocate(1000));
+  void* const foreign = other.set.allocate(20);
+  int outside = 0;
+  EXPECT_DEATH(set.deallocate(opaque(&outside)), "not allocated here");
+  EXPECT_DEATH(set.deallocate(opaque(&outside), 20), "not allocated here");
+  EXPECT_DEATH(set.deallocate(foreign, opaque(std::size_t{20})), "not allocated here");
+  EXPECT_DEATH(set.deallocate(opaque(reinterpret_cast<void*>(8))), "not allocated here");
+  EXPECT_DEATH(set.deallocate(opaque(reinterpret_cast<void*>(~std::uintptr_t{7}))),
+               "not allocated here");
+  // A class's own state lies between the blocks of two classes.
+  EXPECT_DEATH(set.deallocate(first - 2 * sizeof(void*)), "not allocated here");
+  for (std::byte* p : {a, b, first, last}) {
+    EXPECT_DEATH(set.deallocate(p + 1), "inside a block");
+    EXPECT_DEATH(set.deallocate(p + 4, 1, 1), "inside a block|size or alignment");
+  }
+  EXPECT_DEATH(set.deallocate(b + 2 * decltype(setup)::set_type::slot_bytes(3)),
+               "no block is in use.*block size 396");
+  // Sizes and alignments that the block was never got for.
+  EXPECT_DEATH(set.deallocate(a, 21), "size or alignment.*block size 20");
+  EXPECT_DEATH(set.deallocate(a, opaque(std::size_t{21})), "size or alignment");
+  EXPECT_DEATH(set.deallocate(a, 20, 64), "size or alignment");
+  EXPECT_DEATH(set.deallocate(a, SIZE_MAX), "size or alignment");
+  EXPECT_DEATH(set.deallocate(a, 20, 3), "argument");
+  EXPECT_DEATH((void)set.allocate(20, 0), "argument");
+  EXPECT_DEATH((void)set.try_allocate(20, opaque(std::size_t{24})), "argument");
+  set.deallocate(a, 20);
+  EXPECT_DEATH(set.deallocate(a, 20), "double free");
+  EXPECT_DEATH(set.deallocate(a), "double free.*block size 20");
+  set.deallocate(b);
+  EXPECT_DEATH(set.deallocate(a), "double free");
+  EXPECT_TRUE(set.audit());
+}
+
+TEST(CheckedSetDeathTest, WithoutSpillTheClassMustBeTheRequests) {
+  static_pool_set<blocks<16, 2>, blocks<64, 2>, spill::never> set;
+  void* const p = set.allocate(64);
+  EXPECT_DEATH(set.deallocate(p, 16), "size or alignment.*block size 64");
+  set.deallocate(p, 17);
+}
+
+TEST(CheckedSetDeathTest, ASetWithoutMemoryGaveNoBlock) {
+  test_source source;
+  source.refuses = true;
+  pool_set<blocks<16, 4>, source_ref> set(source_ref{&source});
+  int outside = 0;
+  EXPECT_DEATH(set.deallocate(opaque(&outside)), "not allocated here");
+  EXPECT_DEATH((void)set.allocate(1, opaque(std::size_t{3})), "argument");
+}
+
+template <class Set>
+void leak_two_blocks() {
+  Set set;
+  ASSERT_NE(set.allocate(16), nullptr);
+  ASSERT_NE(set.allocate(17), nullptr);
+}
+TEST(PoolSetAtDeathDeathTest, BlocksInUseAreIgnoredReportedOrAFault) {
+  leak_two_blocks<static_pool_set<blocks<16, 2>, blocks<64, 2>>>();
+  testing::internal::CaptureStderr();
+  leak_two_blocks<
+      static_pool_set<blocks<16, 2>, blocks<64, 2>, at_death::report, named<"leaky">>>();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("blocks in use, pool 'leaky', block size 16, blocks 1\n"), said.npos) << said;
+  EXPECT_NE(said.find("blocks in use, pool 'leaky', block size 64, blocks 1\n"), said.npos) << said;
+  using stopping = static_pool_set<blocks<16, 2>, blocks<64, 2>, at_death::stop>;
+  EXPECT_DEATH(leak_two_blocks<stopping>(), "blocks in use");
+}
+
+// ---- threads ----
+
+template <class Setup>
+class SharedSet : public testing::Test {};
+using shared = testing::Types<inside<std::mutex>, inside<spin_lock, spill::never>,
+                              inside<spin_lock, check::full<3>>, inside<lock_free<>>,
+                              from_source<lock_free<>, check::none>>;
+TYPED_TEST_SUITE(SharedSet, shared);
+
+TYPED_TEST(SharedSet, ThreadsNeverShareABlock) {
+  constexpr int threads = 3, rounds = 4000, held_most = 6;
+  TypeParam setup;
+  auto& set = setup.set;
+  std::atomic<long> wrong{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      std::vector<std::pair<unsigned char*, std::size_t>> held;
+      for (int r = 0; r < rounds; ++r) {
+        if (held.size() < held_most && random() % 2 != 0) {
+          const std::size_t size = 1 + random() % 400;
+          if (void* p = set.try_allocate(size, 8)) {
+            std::memset(p, t + 1, size);
+            held.emplace_back(static_cast<unsigned char*>(p), size);
+          }
+        } else if (!held.empty()) {
+          const auto [p, size] = held.back();
+          held.pop_back();
+          for (std::size_t i = 0; i < size; ++i) wrong += p[i] != t + 1;
+          set.deallocate(p, size, 8);
+        }
+      }
+      for (const auto& [p, size] : held) set.deallocate(p, size, 8);
+    });
+  }
+  for (auto& w : workers) w.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(set.audit());
+  EXPECT_EQ(set.stats().blocks_in_use(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,372 @@
+// Tests of pool/refill_lists.hpp.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <random>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/pool/refill_lists.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+/// A source with a budget that knows what it gave, and is thread-safe.
+struct ledger {
+  std::mutex mutex;
+  std::size_t budget = SIZE_MAX;
+  std::size_t given = 0;
+  std::size_t pieces = 0;
+  std::size_t refused = 0;
+  std::vector<std::size_t> sizes;
+};
+struct ledger_source {
+  ledger* book;
+  void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    const std::lock_guard guard(book->mutex);
+    if (size > book->budget - book->given || size > SIZE_MAX / 2) {
+      ++book->refused;
+      return nullptr;
+    }
+    void* const p = std::aligned_alloc(std::max(alignment, sizeof(void*)),
+                                       align_up(size, std::max(alignment, sizeof(void*))));
+    if (p == nullptr) return nullptr;
+    book->given += size;
+    ++book->pieces;
+    book->sizes.push_back(size);
+    return p;
+  }
+  void deallocate(void* p, std::size_t size, std::size_t) noexcept {
+    const std::lock_guard guard(book->mutex);
+    book->given -= size;
+    --book->pieces;
+    std::free(p);
+  }
+};
+
+constexpr std::size_t head = align_up(2 * sizeof(void*), alignof(std::max_align_t));  // of a chunk
+constexpr std::size_t wide = refill_lists<ledger_source>::widest_alignment;
+
+using lists = refill_lists<ledger_source>;
+
+TEST(RefillLists, rounds_up_to_the_list_that_fits) {
+  static_assert(lists::list_bytes(0, 1) == 8 && lists::list_bytes(1, 1) == 8);
+  static_assert(lists::list_bytes(8, 8) == 8 && lists::list_bytes(9, 1) == 16);
+  static_assert(lists::list_bytes(17, 1) == 24 && lists::list_bytes(128, 1) == 128);
+  static_assert(lists::list_bytes(24, 16) == 32);
+  static_assert(lists::list_bytes(129, 1) == 0 && lists::list_bytes(SIZE_MAX, 1) == 0);
+  static_assert(lists::list_bytes(8, 32) == 0, "aligned to more: the source's");
+  static_assert(refill_lists<ledger_source, 24>::list_bytes(20, 16) == 0, "32 is above the bound");
+  ledger book;
+  lists pool(ledger_source{&book});
+  auto* const a = static_cast<std::byte*>(pool.try_allocate(17, 1));
+  auto* const b = static_cast<std::byte*>(pool.try_allocate(24, 8));
+  EXPECT_EQ(b - a, 24) << "the same list";
+  EXPECT_EQ(pool.stats().bytes_in_use, 48u);
+  pool.deallocate(a, 17, 1);
+  pool.deallocate(b, 24, 8);
+}
+
+TEST(RefillLists, a_refill_makes_fifty_blocks_in_the_order_of_their_addresses) {
+  ledger book;
+  lists pool(ledger_source{&book});
+  auto* before = static_cast<std::byte*>(pool.try_allocate(64));
+  for (int i = 1; i < 100; ++i) {
+    auto* const p = static_cast<std::byte*>(pool.try_allocate(64));
+    EXPECT_EQ(p - before, 64) << i;
+    before = p;
+  }
+  EXPECT_EQ(book.pieces, 1u) << "the first chunk holds two refills";
+  EXPECT_TRUE(pool.audit());
+  pool.deallocate(before, 64);
+  EXPECT_EQ(pool.try_allocate(60), before) << "freed last, used first";
+}
+
+TEST(RefillLists, chunks_grow_so_that_they_are_few) {
+  ledger book;
+  lists pool(ledger_source{&book});
+  for (int i = 0; i < 1'000'000; ++i) (void)pool.try_allocate(16);
+  EXPECT_LE(book.pieces, 30u);
+  EXPECT_LE(book.given, 16'000'000 * 3 / 2 + 16 * 100 + book.pieces * 64);
+  EXPECT_EQ(pool.stats().chunk_count, book.pieces);
+}
+
+TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
+  ledger book;
+  {
+    lists pool(ledger_source{&book});
+    void* const large = pool.try_allocate(129, 8);
+    EXPECT_EQ(book.given, 129u);
+    void* const aligned = pool.try_allocate(8, 64);
+    EXPECT_TRUE(is_aligned(aligned, 64));
+    EXPECT_FALSE(pool.owns(large));
+    EXPECT_EQ(pool.stats().chunk_count, 0u);
+    pool.deallocate(large, 129, 8);
+    pool.deallocate(aligned, 8, 64);
+    EXPECT_EQ(book.given, 0u);
+    EXPECT_EQ(pool.try_allocate(SIZE_MAX, 1), nullptr);
+    EXPECT_EQ(pool.try_allocate(SIZE_MAX - 100, 64), nullptr);
+    (void)pool.try_allocate(8);
+  }
+  EXPECT_EQ(book.pieces, 0u) << "chunks are back";
+}
+
+TEST(RefillLists, every_block_is_aligned_as_asked) {
+  ledger book;
+  lists pool(ledger_source{&book});
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t alignment = std::size_t{1} << random() % 5;
+    const std::size_t size = random() % 129;
+    void* const p = pool.try_allocate(size, alignment);
+    ASSERT_TRUE(is_aligned(p, alignment)) << size << " at " << alignment;
+    if (random() % 2 != 0) pool.deallocate(p, size, alignment);
+  }
+  EXPECT_TRUE(pool.audit());
+}
+
+// ---- what is left over ----
+
+TEST(RefillLists, the_rest_of_a_chunk_is_filed_completely) {
+  // Sizes that leave something of every chunk; in the end every byte of all chunks was a block.
+  ledger book;
+  book.budget = 5000;
+  lists pool(ledger_source{&book});
+  std::size_t got = 0;
+  std::vector<std::pair<void*, std::size_t>> blocks;
+  for (std::size_t size = 128; size >= 8; size -= 8) {
+    while (void* const p = pool.try_allocate(size, 8)) {
+      got += size;
+      blocks.emplace_back(p, size);
+      ASSERT_TRUE(pool.audit());
+    }
+  }
+  EXPECT_EQ(got, pool.stats().chunk_bytes) << "every byte of every chunk served";
+  EXPECT_GT(got, 0u);
+  for (auto [p, size] : blocks) pool.deallocate(p, size, 8);
+  EXPECT_TRUE(pool.audit());
+  EXPECT_EQ(pool.stats().bytes_in_use, 0u);
+}
+
+/// A source of one caller's buffer, whole or not at all.
+struct buffer_source {
+  std::byte* bytes;
+  std::size_t size;
+  void* allocate(std::size_t n, std::size_t) noexcept {
+    if (n > size) return nullptr;
+    size = 0;
+    return bytes;
+  }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+};
+
+TEST(RefillLists, out_of_memory_searches_every_larger_list_to_the_last) {
+  for (std::size_t larger = 16; larger <= 128; larger += 8) {
+    for (std::size_t wanted = 8; wanted < larger; wanted += 8) {
+      alignas(16) std::byte buffer[head + 128];
+      refill_lists<buffer_source> pool(buffer_source{buffer, head + larger});
+      void* const block = pool.try_allocate(larger, 8);
+      ASSERT_NE(block, nullptr) << larger;
+      pool.deallocate(block, larger, 8);
+      // The only free block of the whole component is on list `larger`.
+      void* const p = pool.try_allocate(wanted, 8);
+      ASSERT_NE(p, nullptr) << wanted << " out of " << larger;
+      ASSERT_TRUE(pool.audit());
+      void* const rest = pool.try_allocate(larger - wanted, 8);
+      const bool whole = rest != nullptr;
+      // What was left is one block, unless it has the size of an aligned block without the
+      // alignment: then it is two.
+      ASSERT_TRUE(whole || (larger - wanted) % wide == 0) << wanted << " out of " << larger;
+      if (!whole) {
+        ASSERT_NE(pool.try_allocate(larger - wanted - 8, 8), nullptr);
+        ASSERT_NE(pool.try_allocate(8, 8), nullptr);
+      }
+      EXPECT_EQ(pool.stats().bytes_in_use, larger);
+      EXPECT_EQ(pool.try_allocate(8, 8), nullptr);
+    }
+  }
+}
+
+TEST(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
+  ledger book;
+  book.budget = 500;
+  lists pool(ledger_source{&book});
+  EXPECT_NE(pool.try_allocate(64), nullptr);
+  EXPECT_EQ(pool.stats().chunk_count, 1u);
+  EXPECT_GE(pool.stats().chunk_bytes, 200u) << "at least half of what there was";
+  EXPECT_TRUE(pool.audit());
+}
+
+// ---- a random program against a model ----
+
+template <class Lists>
+void random_program(Lists& pool, unsigned seed, std::size_t most) {
+  struct held {
+    std::byte* p;
+    std::size_t size, alignment;
+    std::byte pattern;
+  };
+  std::mt19937 random(seed);
+  std::vector<held> live;
+  const auto check_and_free = [&](std::size_t i) {
+    const held h = live[i];
+    for (std::size_t k = 0; k < h.size; ++k) ASSERT_EQ(h.p[k], h.pattern);
+    pool.deallocate(h.p, h.size, h.alignment);
+    live[i] = live.back();
+    live.pop_back();
+  };
+  for (int i = 0; i < 30'000; ++i) {
+    if (live.empty() || random() % 5 < 3) {
+      held h{nullptr, random() % most, std::size_t{1} << random() % 6,
+             static_cast<std::byte>(random())};
+      h.p = static_cast<std::byte*>(pool.try_allocate(h.size, h.alignment));
+      if (h.p == nullptr) {
+        for (int k = 0; k < 20 && !live.empty(); ++k) check_and_free(random() % live.size());
+        continue;
+      }
+      ASSERT_TRUE(is_aligned(h.p, h.alignment));
+      std::memset(h.p, static_cast<int>(h.pattern), h.size);
+      live.push_back(h);
+    } else {
+      check_and_free(random() % live.size());
+    }
+    if (i % 3000 == 0) {
+      ASSERT_TRUE(pool.audit());
+    }
+  }
+  while (!live.empty()) check_and_free(live.size() - 1);
+  ASSERT_TRUE(pool.audit());
+  ASSERT_EQ(pool.stats().bytes_in_use, 0u);
+}
+
+TEST(RefillLists, random_program) {
+  ledger book;
+  {
+    lists pool(ledger_source{&book});
+    random_program(pool, 1, 200);
+  }
+  EXPECT_EQ(book.given, 0u);
+}
+TEST(RefillLists, random_program_short_of_memory) {
+  for (const std::size_t budget : {1'000u, 10'000u, 50'000u}) {
+    ledger book;
+    book.budget = budget;
+    {
+      lists pool(ledger_source{&book});
+      random_program(pool, static_cast<unsigned>(budget), 140);
+    }
+    EXPECT_EQ(book.given, 0u);
+    EXPECT_GT(book.refused, 0u);
+  }
+}
+TEST(RefillLists, random_program_with_other_bounds) {
+  ledger book;
+  {
+    refill_lists<ledger_source, 4096> pool(ledger_source{&book});
+    random_program(pool, 3, 5000);
+  }
+  {
+    refill_lists<ledger_source, 1024, 64> pool(ledger_source{&book});
+    random_program(pool, 4, 1200);
+  }
+  {
+    refill_lists<ledger_source, 24, 8, check::none> pool(ledger_source{&book});
+    random_program(pool, 5, 30);
+  }
+  EXPECT_EQ(book.given, 0u);
+}
+
+TEST(RefillLists, many_threads_with_a_lock) {
+  ledger book;
+  {
+    refill_lists<ledger_source, 128, 8, spin_lock> pool(ledger_source{&book});
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+      threads.emplace_back([&pool, t] {
+        std::mt19937 random(t);
+        std::vector<std::pair<unsigned char*, std::size_t>> live;
+        for (int i = 0; i < 20'000; ++i) {
+          if (live.size() < 100 && random() % 2 != 0) {
+            const std::size_t size = 1 + random() % 140;
+            auto* const p = static_cast<unsigned char*>(pool.try_allocate(size));
+            std::memset(p, static_cast<int>(t), size);
+            live.emplace_back(p, size);
+          } else if (!live.empty()) {
+            const auto [p, size] = live.back();
+            if (p[0] != t || p[size - 1] != t) std::abort();
+            pool.deallocate(p, size);
+            live.pop_back();
+          }
+        }
+        for (const auto& [p, size] : live) pool.deallocate(p, size);
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_TRUE(pool.audit());
+    EXPECT_EQ(pool.stats().bytes_in_use, 0u);
+  }
+  EXPECT_EQ(book.given, 0u);
+}
+
+// ---- exhaustion and misuse ----
+
+TEST(RefillLists, exhaustion_is_the_policys) {
+  ledger book;
+  book.budget = 0;
+  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> throwing(ledger_source{&book});
+  EXPECT_THROW((void)throwing.allocate(8), std::bad_alloc);
+  EXPECT_THROW((void)throwing.allocate(1000), std::bad_alloc);
+  lists null(ledger_source{&book});
+  static_assert(noexcept(null.allocate(8)));
+  EXPECT_EQ(null.allocate(8), nullptr);
+  refill_lists<ledger_source, 128, 8,
+               exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>, spin_lock>
+      asking(ledger_source{&book});
+  static ledger* short_book = nullptr;
+  short_book = &book;
+  asking.exhaustion_policy_object().source.handler = [] { short_book->budget = 10'000; };
+  EXPECT_NE(asking.allocate(8), nullptr) << "the handler runs without the lock, then a retry";
+}
+
+using abandoned = refill_lists<buffer_source, 128, 8, at_death::abandon>;
+static_assert(std::is_trivially_destructible_v<abandoned>);
+static_assert(!std::is_trivially_destructible_v<lists>);
+[[maybe_unused]] constinit abandoned serves_to_the_end{buffer_source{nullptr, 0}};
+
+using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
+
+TEST(RefillListsDeathTest, misuse_is_reported) {
+  ledger book;
+  refill_lists<ledger_source, 128, 8, named<"small ones">> pool(ledger_source{&book});
+  alignas(16) static std::byte elsewhere[16];
+  EXPECT_DEATH(pool.deallocate(elsewhere, 4), "not allocated here.*small ones");
+  auto* const a = static_cast<std::byte*>(pool.try_allocate(32));
+  auto* const b = static_cast<std::byte*>(pool.try_allocate(32));
+  EXPECT_DEATH(pool.deallocate(elsewhere, 4), "not allocated here");
+  EXPECT_DEATH(pool.deallocate(a + 1, 32), "inside a block");
+  EXPECT_DEATH(pool.deallocate(a + 8, 32), "inside a block");
+  pool.deallocate(a, 32);
+  EXPECT_DEATH(pool.deallocate(a, 32), "double free");
+  pool.deallocate(b, 32);
+  EXPECT_DEATH(pool.deallocate(a, 32), "double free") << "nothing is in use";
+  EXPECT_DEATH((void)pool.try_allocate(8, 3), "argument");
+  EXPECT_DEATH((void)pool.try_allocate(8, 0), "argument");
+  EXPECT_DEATH(
+      {
+        leak_checked leaking(ledger_source{&book});
+        (void)leaking.try_allocate(8, 8);
+      },
+      "ended with blocks in use");
+  pool.deallocate(nullptr, 32);
+}
+
+}  // namespace

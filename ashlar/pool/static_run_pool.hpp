@@ -1,0 +1,106 @@
+// pool/static_run_pool.hpp: room for N objects inside the pool, handed out one by one or as arrays.
+// Layer: pool (freestanding). Includes: core.
+// Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
+// and after it (its destructor is trivial).
+// Equation: sizeof == N * sizeof(T) + N / 4 + a word, each rounded up; blocks in use + free == N.
+// For single objects alone static_pool is O(1) in every case; this one is for arrays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/policy.hpp>
+#include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/run_map.hpp>
+
+namespace ashlar {
+
+/// Memory, not objects: constructors and destructors are the caller's. Policies, in any order:
+/// exhaustion (default null), a lock (no_lock; not lock_free), named. Misuse is always found.
+template <class T, std::size_t N, class... Policies>
+class static_run_pool {
+ public:
+  using value_type = T;
+  using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
+  using lock_type = pick_policy<lock_kind, no_lock, Policies...>;
+  using name_type = pick_policy<name_kind, unnamed, Policies...>;
+  static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
+
+  static_assert(N > 0 && N <= SIZE_MAX / sizeof(T), "from one object to what has an address");
+  static_assert(!exhaustion_type::borrows, "a borrowed array's length would not be known");
+  static_assert(!detail::is_lock_free_policy<lock_type>, "arrays need a lock");
+
+  constexpr static_run_pool() noexcept = default;
+  static_run_pool(const static_run_pool&) = delete;
+  static_run_pool& operator=(const static_run_pool&) = delete;
+
+  /// Returns: room for `n` neighbouring objects (0 counts as 1), at the lowest address there is; or
+  /// null. Throws: nothing. Complexity: O(N / 64) at worst, O(1) while there is room near the lowest
+  /// free slot. Thread-safety: as the lock policy says, for all functions.
+  [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
+    detail::scoped_lock guard(lock_);
+    const std::size_t i = map_.take(n == 0 ? 1 : n);
+    return i == map_.none ? nullptr : memory_.bytes + i * sizeof(T);
+  }
+
+  /// As try_allocate, but asks the exhaustion policy, with no lock held. Throws: what that throws.
+  [[nodiscard]] void* allocate(std::size_t n = 1) noexcept(nothrow_allocate) {
+    void* const p = try_allocate(n);
+    if (p == nullptr) [[unlikely]]
+      return exhausted_slow(n);
+    return p;
+  }
+
+  /// Effects: all of what try_allocate returned as `p` is free; null does nothing. Requires: it is in
+  /// use; else ashlar_fault. O(n / 64).
+  void deallocate(void* p) noexcept {
+    if (p == nullptr) return;
+    detail::scoped_lock guard(lock_);
+    const std::size_t offset = distance(p);
+    if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
+      lock_.unlock();
+      bad_free_slow(p);
+    }
+    map_.give(offset / sizeof(T));
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept { return distance(p) < N * sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t capacity() noexcept { return N; }
+  [[nodiscard]] static constexpr const char* name() noexcept { return name_type::name(); }
+  /// Returns: objects that callers have room for. O(N / 64).
+  [[nodiscard]] std::size_t in_use() const noexcept {
+    detail::scoped_lock guard(lock_);
+    return map_.taken();
+  }
+
+ private:
+  [[nodiscard]] std::size_t distance(const void* p) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(memory_.bytes);
+  }
+  [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t n) noexcept(nothrow_allocate) {
+    // A length that is not a size in bytes was refused for its length.
+    const std::size_t bytes = n > N ? SIZE_MAX : n * sizeof(T);
+    return exhaustion_.exhausted(exhaustion_request{bytes, alignof(T), name()},
+                                 [this, n]() noexcept { return try_allocate(n); });
+  }
+  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
+    fault_kind kind = fault_kind::foreign_pointer;
+    if (owns(p)) {
+      const bool taken = map_.is_taken(distance(p) / sizeof(T));
+      kind = taken ? fault_kind::interior_pointer : fault_kind::double_free;
+    }
+    ashlar_fault({kind, "deallocate", p, sizeof(T), name()});
+  }
+
+  detail::run_map<N> map_;
+  [[no_unique_address]] mutable lock_type lock_;
+  [[no_unique_address]] exhaustion_type exhaustion_;
+  detail::raw_bytes<N * sizeof(T), alignof(T)> memory_;
+};
+
+}  // namespace ashlar

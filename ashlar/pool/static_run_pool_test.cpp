@@ -1,0 +1,160 @@
+// Tests of pool/static_run_pool.hpp and pool/run_map.hpp.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <random>
+#include <thread>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/pool/run_map.hpp>
+#include <ashlar/pool/static_run_pool.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+// ---- the map ----
+
+/// The same by a list of lengths: a slot's value is the length of the run that begins there, -1 in
+/// its inside, 0 where it is free.
+template <std::size_t N>
+struct plain_map {
+  int slot[N] = {};
+  std::size_t take(std::size_t n) {
+    for (std::size_t i = 0; i + n <= N; ++i) {
+      std::size_t k = 0;
+      while (k < n && slot[i + k] == 0) ++k;
+      if (k < n) continue;
+      for (k = 0; k < n; ++k) slot[i + k] = k == 0 ? static_cast<int>(n) : -1;
+      return i;
+    }
+    return SIZE_MAX;
+  }
+  void give(std::size_t i) {
+    const auto n = static_cast<std::size_t>(slot[i]);
+    for (std::size_t k = 0; k < n; ++k) slot[i + k] = 0;
+  }
+};
+
+template <std::size_t N>
+void maps_agree(unsigned seed) {
+  detail::run_map<N> map;
+  plain_map<N> model;
+  std::mt19937 random(seed);
+  for (int step = 0; step < 4000; ++step) {
+    if (random() % 2 == 0) {
+      const std::size_t n = random() % 4 == 0 ? 1 + random() % (N + 1) : 1 + random() % 3;
+      ASSERT_EQ(map.take(n), model.take(n)) << "the lowest run of " << n;
+    } else {
+      const std::size_t i = random() % N;
+      const std::size_t length = model.slot[i] > 0 ? static_cast<std::size_t>(model.slot[i]) : 0;
+      ASSERT_EQ(map.length(i), length) << i;
+      if (length != 0) {
+        map.give(i);
+        model.give(i);
+      }
+    }
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < N; ++i) {
+      ASSERT_EQ(map.is_taken(i), model.slot[i] != 0) << i;
+      if (model.slot[i] != 0) ++taken;
+    }
+    ASSERT_EQ(map.taken(), taken);
+  }
+}
+
+TEST(RunMap, agrees_with_a_plain_model) {
+  maps_agree<1>(1);
+  maps_agree<7>(2);
+  maps_agree<63>(3);
+  maps_agree<64>(4);
+  maps_agree<65>(5);
+  maps_agree<200>(6);
+}
+
+TEST(RunMap, slots_outside_are_no_runs) {
+  detail::run_map<10> map;
+  EXPECT_EQ(map.take(11), map.none);
+  EXPECT_EQ(map.take(SIZE_MAX), map.none);
+  EXPECT_EQ(map.take(10), 0u);
+  EXPECT_EQ(map.length(0), 10u);
+  for (const std::size_t i : {std::size_t{1}, std::size_t{9}, std::size_t{10}, SIZE_MAX}) {
+    EXPECT_EQ(map.length(i), 0u);
+  }
+}
+
+// ---- the pool ----
+
+struct alignas(32) wide {
+  char bytes[96];
+};
+static_assert(std::is_trivially_destructible_v<static_run_pool<wide, 4>>);
+static_assert(sizeof(static_run_pool<std::uint64_t, 640>) == 640 * 8 + 640 / 4 + 8);
+constinit static_run_pool<wide, 10> wides;
+constinit static_run_pool<int, 100, exhaustion::throw_bad_alloc, spin_lock, named<"ints">> ints;
+
+TEST(StaticRunPool, objects_and_arrays) {
+  auto* const one = static_cast<wide*>(wides.try_allocate());
+  auto* const three = static_cast<wide*>(wides.try_allocate(3));
+  auto* const none = static_cast<wide*>(wides.try_allocate(0));
+  EXPECT_TRUE(is_aligned(one, 32));
+  EXPECT_EQ(three, one + 1);
+  EXPECT_EQ(none, one + 4) << "0 counts as 1";
+  EXPECT_EQ(wides.in_use(), 5u);
+  wides.deallocate(three);
+  EXPECT_EQ(wides.try_allocate(4), one + 5) << "the gap is too small";
+  EXPECT_EQ(wides.try_allocate(3), three) << "and fits";
+  EXPECT_EQ(wides.try_allocate(2), nullptr);
+  EXPECT_EQ(wides.try_allocate(1), one + 9);
+  EXPECT_EQ(wides.try_allocate(1), nullptr);
+  for (std::size_t i : {0u, 1u, 4u, 5u, 9u}) wides.deallocate(one + i);
+  wides.deallocate(nullptr);
+  EXPECT_EQ(wides.in_use(), 0u);
+  EXPECT_EQ(wides.try_allocate(10), one) << "neighbours are one again";
+  wides.deallocate(one);
+}
+
+TEST(StaticRunPool, exhaustion_is_the_policys) {
+  EXPECT_THROW((void)ints.allocate(101), std::bad_alloc);
+  EXPECT_THROW((void)ints.allocate(SIZE_MAX), std::bad_alloc);
+  void* const all = ints.allocate(100);
+  EXPECT_THROW((void)ints.allocate(), std::bad_alloc);
+  EXPECT_EQ(ints.try_allocate(), nullptr);
+  ints.deallocate(all);
+}
+
+TEST(StaticRunPool, threads_with_a_lock) {
+  const auto work = [](int tag) {
+    std::mt19937 random(static_cast<unsigned>(tag));
+    for (int i = 0; i < 20'000; ++i) {
+      const std::size_t n = 1 + random() % 5;
+      auto* const p = static_cast<int*>(ints.allocate(n));
+      for (std::size_t k = 0; k < n; ++k) p[k] = tag;
+      for (std::size_t k = 0; k < n; ++k) {
+        if (p[k] != tag) std::abort();
+      }
+      ints.deallocate(p);
+    }
+  };
+  std::thread other(work, 1);
+  work(2);
+  other.join();
+  EXPECT_EQ(ints.in_use(), 0u);
+}
+
+TEST(StaticRunPoolDeathTest, misuse_is_reported) {
+  int elsewhere = 0;
+  auto* const p = static_cast<int*>(ints.allocate(4));
+  EXPECT_DEATH(ints.deallocate(&elsewhere), "not allocated here.*ints");
+  EXPECT_DEATH(ints.deallocate(p + 1), "inside a block");
+  EXPECT_DEATH(ints.deallocate(reinterpret_cast<char*>(p) + 1), "inside a block");
+  EXPECT_DEATH(ints.deallocate(p + 4), "free already");
+  ints.deallocate(p);
+  EXPECT_DEATH(ints.deallocate(p), "double free");
+}
+
+}  // namespace

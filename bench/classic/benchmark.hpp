@@ -1,0 +1,49 @@
+// bench/classic/benchmark.hpp: the documents' benchmarks as functions, found by name.
+// A benchmark does one run and returns what that run took; the caller repeats it in one process, as the
+// documents do (their first run is cold, the others warm). Each exists twice: on the C library's malloc
+// ("system") and on the ashlar face of the document's own name ("ashlar").
+#pragma once
+
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+namespace classic {
+
+using microseconds = std::chrono::duration<double, std::micro>;
+
+/// What one run measured. Most benchmarks have one figure; those that the documents split have two.
+struct figures {
+  std::vector<microseconds> parts;
+};
+
+struct benchmark {
+  std::string_view name;  ///< document and algorithm, as in bench/classic/documents.json
+  std::vector<std::string_view> parts;  ///< what figures::parts are, in order
+  figures (*system)();
+  figures (*ashlar)();
+  bool once = false;  ///< a process can do one run only: its pool never uses a block again
+};
+
+/// Returns: the benchmarks of one document.
+std::vector<benchmark> xallocator_benchmarks();
+std::vector<benchmark> stl_allocator_benchmarks();
+std::vector<benchmark> mem_manager_benchmarks();
+std::vector<benchmark> memory_pool_benchmarks();
+std::vector<benchmark> arena_benchmarks();
+
+/// Returns: the time that `work()` takes.
+template <class Work>
+microseconds timed(Work&& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::steady_clock::now() - start;
+}
+
+/// Effects: the compiler must assume that `object` is read and written here.
+template <class T>
+void keep(T& object) {
+  asm volatile("" : : "r"(&object) : "memory");
+}
+
+}  // namespace classic
