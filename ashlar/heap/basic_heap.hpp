@@ -25,6 +25,7 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/central.hpp>
 #include <ashlar/heap/exact_counts.hpp>
+#include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/thread_cache.hpp>
 
@@ -97,6 +98,7 @@ class basic_heap {
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
+    if (own.capacity[c] == 0) return allocate_uncached(c);
     grow(own, c);
     const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
     void** const first = own.bottom(c) + 1;
@@ -121,6 +123,7 @@ class basic_heap {
     if (block == nullptr) return;
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
+    if (own.capacity[c] == 0) return deallocate_uncached(block, call);
     if (own.top[c] == own.limit[c] && !grow(own, c)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.bottom(c) + 1;
@@ -230,6 +233,7 @@ class basic_heap {
     if (c == 0) return deallocate_large(block, call);
     centrals_[c].give(pages_, &block, 1, call);
     note_held(-static_cast<std::int64_t>(block_size_of(c)));
+    maintain();
   }
 
   /// Effects: makes the heap usable; nothing if it is. Returns: false when memory for that was
@@ -265,7 +269,7 @@ class basic_heap {
     } else {
       c = static_cast<cache*>(map(cache_bytes()));
       if (c == nullptr) return nullptr;
-      c->start();
+      start_cache(*c);
     }
     c->previous = nullptr;
     c->next = caches_;
@@ -293,7 +297,7 @@ class basic_heap {
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
-    own->start();
+    start_cache(*own);
     const std::lock_guard guard(caches_mutex_);
     if (own->previous != nullptr)
       own->previous->next = own->next;
@@ -325,6 +329,28 @@ class basic_heap {
   }
 
   // ---- the whole ------------------------------------------------------------------------------
+
+  /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
+  void set_bounds(const heap_bounds& bounds) noexcept {
+    bounds_ = bounds;
+    pages_.set_pages_max(bounds.budget_bytes >> detail::page_shift);
+  }
+
+  /// Returns: whether `address` lies where this heap's blocks do, in use or not.
+  [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
+
+  /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses the
+  /// heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space takes.
+  void release_all() noexcept {
+    for (cache** list : {&caches_, &spare_caches_}) {
+      while (cache* c = *list) {
+        *list = c->next;
+        space_.release(c, cache_bytes());
+      }
+    }
+    if (stashes_ != nullptr) space_.release(stashes_, stashes_bytes());
+    pages_.release_all();
+  }
 
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the
   /// system. Returns: bytes given to the system. O(slabs + stashed blocks).
@@ -464,18 +490,16 @@ class basic_heap {
   /// copying and faulting in 128 pages (some 200 us).
   static constexpr std::size_t remap_pages_min = 128;
 
-  /// What all caches together may come to hold, shared out evenly, and what each may in any case.
-  static constexpr std::size_t caches_bytes = 32 * 1024 * 1024;
-  static constexpr std::size_t cache_bytes_min = 512 * 1024;
   static constexpr std::size_t spare_caches_max = 8;
 
-  /// A stash holds up to 4 MiB of blocks a class, 16,384 of them at most: with less, batches of ten
-  /// thousand go through the bitmaps. What all stashes hold is sorted back before the heap grows.
-  static constexpr std::size_t stash_bytes_max = 4 * 1024 * 1024;
+  /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
   static constexpr std::size_t stash_blocks_max = 16384;
-  static constexpr std::size_t settle_bytes_min = 512 * 1024;
-  static constexpr std::size_t stash_capacity(class_index c) noexcept {
-    return std::min(stash_blocks_max, stash_bytes_max / block_size_of(c));
+  [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
+    return std::min(stash_blocks_max, bounds_.stash_bytes / block_size_of(c));
+  }
+
+  void start_cache(cache& c) const noexcept {
+    c.start(bounds_.stack_bytes_first, bounds_.cached_block_max);
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
@@ -486,8 +510,8 @@ class basic_heap {
 
   /// Effects: more room for class `c`, if this cache may hold more. Returns: whether it got it.
   bool grow(cache& own, class_index c) noexcept {
-    const std::size_t share = caches_bytes / cache_count_.load(std::memory_order_relaxed);
-    return own.grow(c, std::max(share, cache_bytes_min));
+    const std::size_t share = bounds_.caches_bytes / cache_count_.load(std::memory_order_relaxed);
+    return own.grow(c, std::max(share, bounds_.cache_bytes_min));
   }
 
   static void publish(cache& own, class_index c) noexcept {
@@ -524,7 +548,7 @@ class basic_heap {
     std::size_t bytes = 0;
     for (std::size_t c = 1; c < class_count; ++c)
       bytes += centrals_[c].stashed() * block_size_of(static_cast<class_index>(c));
-    if (bytes < settle_bytes_min) return;
+    if (bytes < bounds_.settle_bytes_min) return;
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
   }
 
@@ -647,7 +671,7 @@ class basic_heap {
 
   /// Returns: bytes of the stashes and caches that are in memory. O(their pages).
   [[nodiscard]] std::size_t resident_metadata() noexcept {
-    std::size_t bytes = space_.resident(stashes_, stashes_bytes());
+    std::size_t bytes = stashes_ != nullptr ? space_.resident(stashes_, stashes_bytes()) : 0;
     const std::lock_guard guard(caches_mutex_);
     for (cache* list : {caches_, spare_caches_})
       for (cache* c = list; c != nullptr; c = c->next) bytes += space_.resident(c, cache_bytes());
@@ -657,7 +681,7 @@ class basic_heap {
   [[nodiscard]] static constexpr std::size_t cache_bytes() noexcept {
     return align_up(sizeof(cache), detail::page_size);
   }
-  [[nodiscard]] static constexpr std::size_t stashes_bytes() noexcept {
+  [[nodiscard]] std::size_t stashes_bytes() const noexcept {
     std::size_t slots = 0;
     for (std::size_t c = 1; c < class_count; ++c)
       slots += stash_capacity(static_cast<class_index>(c));
@@ -685,6 +709,7 @@ class basic_heap {
   std::atomic<std::uint64_t> cache_count_{0};
   std::size_t spare_count_ = 0;
   void* stashes_ = nullptr;
+  heap_bounds bounds_;
   bool exact_on_ = false;
   detail::exact_counts exact_[class_count];  // 0: large
   std::atomic<std::int64_t> held_bytes_{0};

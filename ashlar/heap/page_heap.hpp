@@ -7,6 +7,7 @@
 // merged with clean neighbours. Dirty and clean are never merged with each other: that would either
 // lose the knowledge that pages are zero or call memory resident that is not.
 //
+// Law: used_pages_ + dirty pages <= pages_max_ whenever pages are handed out.
 // Invariant (audit): slab + large + purging + lost pages == used_pages_; dirty and clean pages are those in
 // the bins; together they are the ranges' tops.
 // Locking: one lock for the structure, open during every system call that gives memory back; purging
@@ -64,6 +65,13 @@ class page_heap {
     const std::lock_guard guard(mutex_);
     return ranges_.start();
   }
+
+  /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other thread
+  /// is inside the heap.
+  void set_pages_max(std::size_t pages) noexcept { pages_max_ = pages; }
+
+  /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever will.
+  void release_all() noexcept { ranges_.release_all(); }
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_policy(const purge_policy& policy) noexcept {
@@ -367,6 +375,7 @@ class page_heap {
   [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
                                growth g) noexcept {
     for (run_bins* bins : {&dirty_, &clean_}) {
+      if (bins == &clean_ && !within_max(pages)) return nullptr;
       if (run* r = bins->find(length); r != nullptr) {
         const bool zero = bins == &clean_;
         bins->remove(r);
@@ -379,6 +388,12 @@ class page_heap {
     // With clean pages before them they are one run, or a rest of these would stand beside those.
     r = merge(r, clean_, run_kind::clean, [](const run*) {});
     return carve(r, clean_, pages, align_pages, true);
+  }
+
+  /// Returns: whether so many pages more may be in use. Dirty pages count until they are purged.
+  [[nodiscard]] bool within_max(std::size_t pages) const noexcept {
+    const std::size_t now = used_pages_ + dirty_.pages();
+    return now <= pages_max_ && pages <= pages_max_ - now;
   }
 
   /// Effects: cuts `pages` at an aligned address out of `r`; the rest goes to `bins`, of whose kind
@@ -523,7 +538,7 @@ class page_heap {
     const std::size_t end = std::size_t{r->first} + r->pages;
     if (extra > UINT32_MAX - r->pages) return false;
     if (end == range.top) {
-      if (!range.extend(space_, extra)) return false;
+      if (!within_max(extra) || !range.extend(space_, extra)) return false;
     } else {
       run* after = range.run_at(end);
       if (after == nullptr || after->pages < extra) return false;
@@ -531,6 +546,7 @@ class page_heap {
       run_bins& bins = after->kind == run_kind::dirty ? dirty_ : clean_;
       const run_kind kind = after->kind;
       const std::uint32_t since = after->dirty_since_ms;
+      if (kind == run_kind::clean && !within_max(extra)) return false;
       bins.remove(after);
       if (after->pages > extra) {
         after->first += static_cast<std::uint32_t>(extra);
@@ -596,6 +612,7 @@ class page_heap {
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
   run_bins dirty_, clean_;
   std::size_t used_pages_ = 0;
+  std::size_t pages_max_ = SIZE_MAX;
   std::size_t committed_pages_peak_ = 0;
   page_heap_stats stats_;
 };

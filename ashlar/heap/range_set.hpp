@@ -21,6 +21,19 @@
 
 namespace ashlar::detail {
 
+/// How many ranges a heap may have and the least that one is: as the space says (where ranges are
+/// pieces of somebody's memory, or there are many small heaps), else for a heap as large as the machine.
+template <class Space>
+inline constexpr std::uint32_t ranges_max_of = 64;
+template <class Space>
+  requires requires { Space::ranges_max; }
+inline constexpr std::uint32_t ranges_max_of<Space> = Space::ranges_max;
+template <class Space>
+inline constexpr std::size_t range_bytes_min_of = std::size_t{1} << 20;
+template <class Space>
+  requires requires { Space::range_bytes_min; }
+inline constexpr std::size_t range_bytes_min_of<Space> = Space::range_bytes_min;
+
 template <address_space Space>
 class range_set {
  public:
@@ -68,6 +81,13 @@ class range_set {
     return r;
   }
 
+  /// Effects: gives every range back. Requires: nobody uses one any more, nor ever will.
+  void release_all() noexcept {
+    for (std::uint32_t i = count_; i-- != 0;)
+      if (ranges_[i].pages != 0) ranges_[i].release(space_);
+    count_ = 0;
+  }
+
   /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere.
   void release(page_range& range) noexcept {
     range.release(space_);
@@ -83,11 +103,11 @@ class range_set {
   }
 
  private:
-  static constexpr std::uint32_t ranges_max = 64;
+  static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
   static constexpr std::size_t first_bytes_min = std::size_t{16} << 30;
   static constexpr std::size_t later_bytes_min = std::size_t{64} << 20;
   static constexpr std::size_t later_bytes_max = std::size_t{64} << 30;
-  static constexpr std::size_t least_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t least_bytes = range_bytes_min_of<Space>;
   /// Page numbers and run lengths are 32 bits.
   static constexpr std::size_t most_bytes = std::size_t{UINT32_MAX / 2} << page_shift;
 

@@ -49,14 +49,17 @@ struct cache_tops {
 };
 
 struct thread_cache : cache_tops {
-  /// Effects: makes every stack empty and small. Requires: zeroed memory.
-  void start() noexcept {
+  /// Effects: makes every stack empty and small; those of blocks above `block_max` have no room, so
+  /// that every call for them misses. Requires: zeroed memory.
+  void start(std::size_t stack_bytes = cached_bytes_first,
+             std::size_t block_max = small_size_max) noexcept {
     top[0] = limit[0] = slots + 1;
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       top[c] = bottom(c) + 1;
-      capacity[c] =
-          std::min(cache_capacity(c, cached_bytes_first), cache_capacity(c, cached_bytes_max));
+      capacity[c] = block_sizes[c] > block_max ? std::uint16_t{0}
+                                               : std::min(cache_capacity(c, stack_bytes),
+                                                          cache_capacity(c, cached_bytes_max));
       limit[c] = top[c] + capacity[c];
     }
     capacity_bytes = 0;
@@ -68,7 +71,7 @@ struct thread_cache : cache_tops {
   }
 
   /// Effects: doubles the room of class `c`, up to its maximum, if all stacks together may then hold
-  /// no more than `budget` bytes. Returns: whether it grew.
+  /// no more than `budget` bytes. A class without room stays so. Returns: whether it grew.
   bool grow(class_index c, std::size_t budget) noexcept {
     const std::uint16_t most = cache_capacity(c, cached_bytes_max);
     const auto wanted = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));

@@ -1,0 +1,51 @@
+// heap/heap_bounds.hpp: how much a heap may take, and how much of that may rest where it is not shared.
+// Layer: heap. Includes: nothing of ashlar but core.
+//
+// The defaults are a heap's that has the machine to itself. A heap with a budget holds back less in
+// proportion, so that nearly all of its budget can be had by any thread and any class:
+//
+//   resting place          bound, the lesser of     with a budget B
+//   all caches together    32 MiB                   B / 8
+//   a stash (of a class)   4 MiB                    B / 16
+//   what a cache keeps     every class              classes up to B / 1024
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/thread_cache.hpp>
+
+namespace ashlar {
+
+struct heap_bounds {
+  /// Pages of slabs (whole ones) and large blocks in use, and free pages that keep their memory. Not
+  /// the heap's own tables.
+  std::size_t budget_bytes = SIZE_MAX;
+  /// What all caches together may come to hold, shared out evenly, and what each may in any case.
+  std::size_t caches_bytes = 32 * 1024 * 1024;
+  std::size_t cache_bytes_min = 512 * 1024;
+  /// What a stack of a new cache holds, and the largest block that a cache keeps at all.
+  std::size_t stack_bytes_first = detail::cached_bytes_first;
+  std::size_t cached_block_max = small_size_max;
+  /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
+  std::size_t stash_bytes = 4 * 1024 * 1024;
+  std::size_t settle_bytes_min = 512 * 1024;
+
+  static constexpr std::size_t stash_bytes_min = 4096;
+
+  [[nodiscard]] static constexpr heap_bounds of_budget(std::size_t bytes) noexcept {
+    heap_bounds b;
+    b.budget_bytes = bytes;
+    b.caches_bytes = std::min(b.caches_bytes, bytes / 8);
+    b.cache_bytes_min = std::min(b.cache_bytes_min, bytes / 64);
+    b.stack_bytes_first = std::min(b.stack_bytes_first, bytes / 1024);
+    b.cached_block_max = std::min(b.cached_block_max, bytes / 1024);
+    b.stash_bytes = std::clamp(bytes / 16, stash_bytes_min, b.stash_bytes);
+    b.settle_bytes_min = std::min(b.settle_bytes_min, bytes / 16);
+    return b;
+  }
+};
+
+}  // namespace ashlar

@@ -1,0 +1,167 @@
+// A heap with bounds on a steered address space: the budget in every path that takes pages, classes that
+// no cache keeps, and giving everything back.
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <tests/support/test_space.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/basic_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using test::test_space;
+
+struct config {
+  using space = test_space;
+  using mutex = std::mutex;
+};
+using bounded_heap = basic_heap<config>;
+
+std::unique_ptr<bounded_heap> make(std::size_t budget) {
+  auto h = std::make_unique<bounded_heap>();
+  h->set_bounds(heap_bounds::of_budget(budget));
+  return h;
+}
+
+void* allocate(bounded_heap& h, bounded_heap::cache& own, std::size_t size) {
+  if (void* block = bounded_heap::try_allocate(own, size); block != nullptr) return block;
+  if (const class_index c = bounded_heap::class_for(size, 1); c != 0) return h.refill(own, c);
+  bool zeroed = false;
+  return h.allocate_large(size, 1, zeroed);
+}
+void deallocate(bounded_heap& h, bounded_heap::cache& own, void* block) {
+  if (!h.try_deallocate(own, block)) h.deallocate_slow(own, block, "free");
+}
+
+ashlar_total_stats totals(bounded_heap& h) {
+  ashlar_stats s;
+  h.collect(s, nullptr);
+  return s.total;
+}
+
+TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
+  const heap_bounds all = heap_bounds::of_budget(SIZE_MAX), usual;
+  EXPECT_EQ(all.caches_bytes, usual.caches_bytes);
+  EXPECT_EQ(all.cache_bytes_min, usual.cache_bytes_min);
+  EXPECT_EQ(all.stack_bytes_first, usual.stack_bytes_first);
+  EXPECT_EQ(all.cached_block_max, usual.cached_block_max);
+  EXPECT_EQ(all.stash_bytes, usual.stash_bytes);
+  EXPECT_EQ(all.settle_bytes_min, usual.settle_bytes_min);
+  for (std::size_t budget = 1; budget != 0; budget *= 2) {
+    const heap_bounds b = heap_bounds::of_budget(budget);
+    EXPECT_EQ(b.budget_bytes, budget);
+    EXPECT_LE(b.caches_bytes, budget / 8);
+    EXPECT_LE(b.cached_block_max, budget / 1024);
+    EXPECT_GE(b.stash_bytes, 4096u);
+  }
+}
+
+TEST(HeapBounds, ClassesAboveTheBoundAreNeverCached) {
+  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  bounded_heap::cache* own = h->attach();
+  ASSERT_NE(own, nullptr);
+  for (const std::size_t size : {1024u, 1100u, 8000u, 32768u}) {
+    const class_index c = class_of_size(size);
+    for (int i = 0; i < 3; ++i) {
+      void* block = allocate(*h, *own, size);
+      ASSERT_NE(block, nullptr);
+      deallocate(*h, *own, block);
+      EXPECT_EQ(own->count(c) != 0, size == 1024) << size;
+    }
+  }
+  h->detach(own);
+  EXPECT_EQ(totals(*h).bytes_in_use, 0u);
+  h->audit();
+}
+
+TEST(HeapBounds, RandomProgramsNeverExceedTheBudget) {
+  for (const std::size_t budget : {std::size_t{1} << 20, std::size_t{3} << 20}) {
+    const std::unique_ptr<bounded_heap> h = make(budget);
+    h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});  // all that is dirty counts
+    bounded_heap::cache* own = h->attach();
+    ASSERT_NE(own, nullptr);
+    std::mt19937_64 random(budget);
+    std::vector<void*> live;
+    std::uint64_t refused = 0, resized = 0;
+    for (int i = 0; i < 40'000; ++i) {
+      const std::size_t size = random() % 10 == 0 ? random() % 200'000 : random() % 3000;
+      const std::uint64_t dice = random() % 100;
+      if (dice < 52) {
+        void* block = allocate(*h, *own, size);
+        refused += block == nullptr ? 1u : 0u;
+        if (block != nullptr) live.push_back(block);
+      } else if (!live.empty()) {
+        std::swap(live[random() % live.size()], live.back());
+        if (dice < 62) {
+          resized += h->resize_in_place(live.back(), size, "realloc") != 0 ? 1u : 0u;
+        } else {
+          deallocate(*h, *own, live.back());
+          live.pop_back();
+        }
+      }
+      if (i % 97 == 0) {
+        ASSERT_LE(totals(*h).committed_bytes, budget);
+      }
+    }
+    EXPECT_LE(totals(*h).peak_committed_bytes, budget);
+    EXPECT_GT(totals(*h).peak_committed_bytes, budget - (256u << 10));
+    EXPECT_GT(refused, 0u);
+    EXPECT_GT(resized, 0u);
+    for (void* block : live) deallocate(*h, *own, block);
+    h->detach(own);
+    EXPECT_EQ(totals(*h).bytes_in_use, 0u);
+    h->audit();
+  }
+}
+
+TEST(HeapBounds, ALargeBlockGrowsUpToTheBudgetInPlace) {
+  const std::unique_ptr<bounded_heap> h = make(1 << 20);
+  bool zeroed = false;
+  void* block = h->allocate_large(512 << 10, 1, zeroed);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(h->resize_in_place(block, 1 << 20, "realloc"), std::size_t{1} << 20);
+  EXPECT_EQ(h->resize_in_place(block, (1 << 20) + 1, "realloc"), 0u);
+  // The same where the neighbour is a clean run and not the untouched end.
+  EXPECT_NE(h->resize_in_place(block, 256 << 10, "realloc"), 0u);
+  h->trim();
+  void* other = h->allocate_large(512 << 10, 1, zeroed);
+  ASSERT_NE(other, nullptr);
+  h->deallocate_uncached(other, "free");
+  h->trim();
+  EXPECT_EQ(h->resize_in_place(block, 2 << 20, "realloc"), 0u);
+  EXPECT_NE(h->resize_in_place(block, 1 << 20, "realloc"), 0u);
+  EXPECT_EQ(totals(*h).committed_bytes, 1u << 20);
+}
+
+TEST(HeapBounds, ReleaseAllLeavesNothing) {
+  for (const bool later_ranges : {false, true}) {
+    const auto h = std::make_unique<bounded_heap>();
+    if (later_ranges) h->space().set_limit(64 << 20);
+    std::vector<bounded_heap::cache*> caches;
+    for (int i = 0; i < 12; ++i) caches.push_back(h->attach());
+    for (bounded_heap::cache* own : caches) {
+      ASSERT_NE(own, nullptr);
+      for (std::size_t size = 1; size < 100'000; size += size / 3 + 1)
+        ASSERT_NE(allocate(*h, *own, size), nullptr);
+    }
+    bool zeroed = false;
+    if (later_ranges) {
+      ASSERT_NE(h->allocate_large(30 << 20, 1, zeroed), nullptr);
+    }
+    for (std::size_t i = 0; i < 10; ++i) h->detach(caches[i]);  // more than are kept as spare
+    EXPECT_GT(h->space().live_reservations(), 2u);
+    h->release_all();
+    EXPECT_EQ(h->space().live_reservations(), 0u);
+    EXPECT_EQ(h->space().live_bytes(), 0u);
+  }
+  const auto unused = std::make_unique<bounded_heap>();
+  unused->release_all();
+  EXPECT_EQ(unused->space().live_reservations(), 0u);
+}
+
+}  // namespace

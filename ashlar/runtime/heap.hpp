@@ -1,0 +1,225 @@
+// runtime/heap.hpp: a heap of one's own, beside the process heap: a budget, a source, an end.
+// Layer: runtime. Includes: core, heap, os.
+//
+//   ashlar::heap tenant({.budget_bytes = 64 << 20, .name = "tenant 7"});
+//   void* p = tenant.try_allocate(100);      any thread; null: the budget is used up
+//   tenant.deallocate(p, 100);               any thread
+//                                            ~heap: everything goes back at once, freed or not
+//
+//   heap<Policies...>, in any order: a page source (where blocks come from; default the system), and
+//   exhaustion::* (what allocate does when there is nothing left; default null)
+//
+// The same engine as the process heap: one cache for each thread and heap, blocks without headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/page_source.hpp>
+#include <ashlar/core/policy.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/core/stats.h>
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/heap_body.hpp>
+
+namespace ashlar {
+
+struct heap_options {
+  /// What the heap may hold, bytes. From the system: pages that are in use or that were and still have
+  /// their memory; a class in use has whole slabs, of 64 KiB and more, so budgets of less than a few
+  /// hundred KiB serve few sizes. From a source: all that is taken from it at one time. The heap's own
+  /// data (stats().total.metadata_bytes) come on top of it, and always from the system.
+  std::size_t budget_bytes = SIZE_MAX;
+  /// What statistics and faults call the heap; must outlive it.
+  const char* name = nullptr;
+};
+
+/// A general allocator with a budget and statistics of its own, which frees everything when it ends.
+/// Every function but the constructor and the destructor may be called by any thread at any time, from
+/// thread-exit handlers and, in a child of fork, by the thread that forked. It may be used before main
+/// and, if it is never destroyed, after it.
+///
+/// Neither copyable nor movable: threads know it by its place. With exhaustion::null it is a page source
+/// itself: other heaps, pools and arenas may take their memory from it.
+template <class... Policies>
+class heap {
+ public:
+  using source_type = pick_policy<source_kind, os::page_source, Policies...>;
+  using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
+  static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
+
+  /// Effects: none on the source yet: memory is taken when it is needed. When the system refuses the
+  /// heap's own data (some 50 KiB), every allocation finds the heap exhausted. Requires: what `source`
+  /// refers to outlives the heap; the source is called with locks of the heap held, by any thread, so
+  /// it must be callable by any thread, must not call this heap, and begins and ends no heap.
+  /// Throws: nothing. Some system calls, here and at the first allocation; heap_bench.cpp measures what
+  /// the life of a heap costs.
+  explicit heap(const heap_options& options = {}, source_type source = {},
+                exhaustion_type exhaustion = {}) noexcept
+      : source_(std::move(source)),
+        exhaustion_(std::move(exhaustion)),
+        body_(runtime::heap_body::create(erased_source(), options.budget_bytes, options.name)),
+        id_(body_ != nullptr ? body_->id() : no_id),
+        name_(options.name) {}
+
+  /// Effects: gives back all memory, blocks in use included, whose destructors do not run. Requires:
+  /// no thread is inside the heap or will be (what a thread still caches of it is no use). Waits for
+  /// threads that are ending just now. O(pages) in the system; no walk over blocks or threads.
+  ~heap() {
+    if (body_ != nullptr) runtime::heap_body::destroy(body_);
+  }
+  heap(const heap&) = delete;
+  heap& operator=(const heap&) = delete;
+
+  /// Returns: a block of at least `size` bytes (0 counts as 1) at a multiple of `alignment` and of 16;
+  /// null when the budget is used up, the source has no more, or the size is above PTRDIFF_MAX. Never
+  /// asks the policy. Before it says null, the calling thread's cache and everything that no thread
+  /// holds is used; what other threads' caches hold, an eighth of the budget at most and rarely that, is
+  /// given back when they miss next, trim or end.
+  /// Ends in a fault, bad_argument, when `alignment` is no power of two. Throws: nothing. O(1)
+  /// amortised; a failing call costs some microseconds.
+  [[nodiscard]] void* try_allocate(std::size_t size,
+                                   std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    if (body_ == nullptr) [[unlikely]]
+      return nullptr;
+    if (is_natural(alignment)) [[likely]]
+      return body_->allocate(id_, size);
+    return body_->allocate_slow(size, alignment);
+  }
+
+  /// Returns: as try_allocate; when that has nothing, what the exhaustion policy says, which is called
+  /// with no lock held. Throws: what the policy throws.
+  [[nodiscard]] void* allocate(std::size_t size,
+                               std::size_t alignment = alignof(std::max_align_t))  //
+      noexcept(nothrow_allocate) {
+    void* const block = try_allocate(size, alignment);
+    if (block != nullptr) [[likely]]
+      return block;
+    return exhausted_slow(size, alignment);
+  }
+
+  /// Effects: gives a block back; null does nothing. Ends in a fault when `p` is nothing of this heap
+  /// (at once), or is free already (at once when it is large, else when it returns to its slab).
+  /// Requires: size and alignment as allocated. They are not looked at: the address tells the class.
+  /// Throws: nothing. O(1) amortised.
+  void deallocate(void* p, [[maybe_unused]] std::size_t size,
+                  [[maybe_unused]] std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    deallocate(p);
+  }
+  void deallocate(void* p) noexcept {
+    if (body_ == nullptr) [[unlikely]]
+      return no_block_of_ours(p, "deallocate");
+    body_->deallocate(id_, p, "deallocate");
+  }
+
+  /// Effects: `p` (null: nothing yet) gets `size` bytes, in place if that is possible; the contents
+  /// are kept up to the lesser of both sizes; alignment above 16 is not. Returns: the block, or null,
+  /// and then `p` stays as it was: never asks the policy. Shrinking cannot fail.
+  /// Ends in a fault when `p` is nothing of this heap. Throws: nothing.
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t size) noexcept {
+    if (body_ == nullptr) [[unlikely]] {
+      no_block_of_ours(p, "try_reallocate");
+      return nullptr;
+    }
+    return body_->reallocate(p, size, "try_reallocate");
+  }
+
+  /// Returns: the bytes a caller may use of the block; 0 for null. Ends in a fault when `p` is nothing
+  /// of this heap.
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    if (body_ == nullptr) [[unlikely]] {
+      no_block_of_ours(p, "usable_size");
+      return 0;
+    }
+    return p == nullptr ? 0 : body_->usable_size(p, "usable_size");
+  }
+
+  /// Returns: whether `p` lies where this heap's blocks do, in use or not. O(ranges), mostly 1.
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    return body_ != nullptr && body_->owns(p);
+  }
+
+  /// Effects: gives back the calling thread's cached blocks and all free pages; of a source, the pieces
+  /// that are free as a whole, but for the first. Returns: bytes given back. O(slabs + free blocks).
+  std::size_t trim() noexcept { return body_ != nullptr ? body_->trim() : 0; }
+
+  /// Returns: this heap's figures (core/stats.h), at batch accuracy; resident_bytes is 0, unknown. Of a
+  /// heap with a source, committed and given back say what was taken from it and returned. O(classes).
+  [[nodiscard]] ashlar_stats stats() const noexcept {
+    ashlar_stats s{};
+    if (body_ != nullptr) body_->collect(s);
+    return s;
+  }
+
+  [[nodiscard]] const char* name() const noexcept { return name_; }
+
+  /// Effects: checks every structure; ends in a fault, corrupted, if one is broken. Requires: no other
+  /// thread is inside the heap. O(pages).
+  void audit() const noexcept {
+    if (body_ != nullptr) body_->audit();
+  }
+
+ private:
+  static_assert(((detail::is_of_kind<source_kind, Policies> ||
+                  detail::is_of_kind<exhaustion_kind, Policies>) &&
+                 ...),
+                "a heap's policies are a page source and an exhaustion policy");
+  static_assert(
+      !exhaustion_type::borrows,
+      "a heap takes more by its page source: a loan could not be told from its own blocks");
+
+  static constexpr std::uint64_t no_id = 0;
+
+  [[nodiscard]] static constexpr bool is_natural(std::size_t alignment) noexcept {
+    return alignment <= block_granule && (alignment & (alignment - 1)) == 0 && alignment != 0;
+  }
+
+  [[nodiscard]] runtime::any_source erased_source() noexcept {
+    if constexpr (std::is_same_v<source_type, os::page_source>) {
+      return {};
+    } else {
+      return {.self = &source_,
+              .allocate =
+                  [](void* self, std::size_t bytes, std::size_t alignment) noexcept {
+                    return static_cast<source_type*>(self)->allocate(bytes, alignment);
+                  },
+              .deallocate =
+                  [](void* self, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+                    static_cast<source_type*>(self)->deallocate(p, bytes, alignment);
+                  }};
+    }
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
+                                                 std::size_t alignment) noexcept(nothrow_allocate) {
+    return exhaustion_.exhausted({size, alignment, name_}, [this, size, alignment]() noexcept {
+      return try_allocate(size, alignment);
+    });
+  }
+
+  /// A heap that got no memory for itself has no blocks.
+  void no_block_of_ours(const void* p, const char* call) const noexcept {
+    if (p != nullptr)
+      ashlar_fault(
+          {.kind = fault_kind::foreign_pointer, .call = call, .address = p, .pool = name_});
+  }
+
+  [[no_unique_address]] source_type source_;
+  [[no_unique_address]] exhaustion_type exhaustion_;
+  runtime::heap_body* body_;
+  std::uint64_t id_;  // a copy: the hit path of allocate then touches nothing of the body
+  const char* name_;
+};
+
+heap() -> heap<>;
+heap(heap_options) -> heap<>;
+template <page_source Source>
+heap(heap_options, Source) -> heap<Source>;
+
+static_assert(page_source<heap<>>);
+
+}  // namespace ashlar

@@ -1,0 +1,115 @@
+// What a heap of one's own costs, beside the process heap and the standard library's shared pools.
+// ns per pair of allocate and free; for the life of a heap, ns per heap.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+
+#include <benchmark/benchmark.h>
+
+#include <ashlar/runtime/heap.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace {
+
+struct process_face {
+  void* allocate(std::size_t n) { return ashlar::runtime::allocate(n); }
+  void deallocate(void* p, std::size_t) { ashlar::runtime::deallocate(p, "free"); }
+};
+struct heap_face {
+  ashlar::heap<> heap;
+  void* allocate(std::size_t n) { return heap.try_allocate(n); }
+  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
+};
+struct budget_face {
+  ashlar::heap<> heap{{.budget_bytes = 64 << 20}};
+  void* allocate(std::size_t n) { return heap.try_allocate(n); }
+  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
+};
+struct pmr_face {
+  std::pmr::synchronized_pool_resource pool;
+  void* allocate(std::size_t n) { return pool.allocate(n); }
+  void deallocate(void* p, std::size_t n) { pool.deallocate(p, n); }
+};
+
+template <class Face>
+Face& shared() {
+  static Face face;
+  return face;
+}
+
+template <class Face>
+void pair_of_64(benchmark::State& state) {
+  Face& face = shared<Face>();
+  for (auto _ : state) {
+    void* p = face.allocate(64);
+    benchmark::DoNotOptimize(p);
+    face.deallocate(p, 64);
+  }
+}
+
+/// A thousand blocks of 16 to 1,039 bytes live; a random one is replaced.
+template <class Face>
+void replace_one_of_1000(benchmark::State& state) {
+  Face& face = shared<Face>();
+  struct block {
+    void* p = nullptr;
+    std::size_t n = 0;
+  };
+  std::array<block, 1000> live{};
+  std::uint64_t random = 88172645463325252u + static_cast<std::uint64_t>(state.thread_index());
+  const auto replace = [&](block& b) {
+    b.n = 16 + (random >> 40) % 1024;
+    b.p = face.allocate(b.n);
+    *static_cast<char*>(b.p) = 1;
+  };
+  const auto next = [&random] {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+  };
+  for (block& b : live) {
+    next();
+    replace(b);
+  }
+  for (auto _ : state) {
+    next();
+    block& b = live[random % live.size()];
+    face.deallocate(b.p, b.n);
+    replace(b);
+  }
+  for (block& b : live) face.deallocate(b.p, b.n);
+}
+
+void life_of_a_heap(benchmark::State& state) {
+  for (auto _ : state) {
+    ashlar::heap h({.budget_bytes = 1 << 20});
+    for (std::int64_t i = 0; i < state.range(0); ++i) {
+      void* p = h.try_allocate(64);
+      benchmark::DoNotOptimize(p);
+    }
+  }
+}
+void life_of_a_pool_resource(benchmark::State& state) {
+  for (auto _ : state) {
+    std::pmr::synchronized_pool_resource h;
+    for (std::int64_t i = 0; i < state.range(0); ++i) {
+      void* p = h.allocate(64);
+      benchmark::DoNotOptimize(p);
+    }
+  }
+}
+
+BENCHMARK(pair_of_64<process_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(pair_of_64<heap_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(pair_of_64<budget_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(pair_of_64<pmr_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(replace_one_of_1000<process_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(replace_one_of_1000<heap_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(replace_one_of_1000<budget_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(replace_one_of_1000<pmr_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(life_of_a_heap)->Arg(0)->Arg(1)->Arg(1000);
+BENCHMARK(life_of_a_pool_resource)->Arg(0)->Arg(1)->Arg(1000);
+
+}  // namespace

@@ -1,0 +1,358 @@
+// runtime/heap_body.cpp: heap instances coming and going, threads coming and going, fork.
+// Layer: runtime.
+//
+// Locks, in this order: the registry's `lives`; the heaps' own, a heap before the heap that is its
+// source; the registry's `links`, a leaf that is held for a few instructions and never during a call
+// into a heap: a heap's source is foreign code, and may be another heap.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include <pthread.h>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/heap_body.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+
+namespace ashlar::runtime {
+
+namespace {
+
+/// Nobody's slots, never written: of a thread that has used no heap yet, and of one that is ending.
+constinit const heap_table no_heaps{};
+constinit const heap_table ended_heaps{};
+
+heap_table* constant(const heap_table& table) noexcept {
+  return const_cast<heap_table*>(&table);
+}
+
+}  // namespace
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local heap_table* own_heaps =
+    const_cast<heap_table*>(&no_heaps);
+
+// ---- which heaps live -----------------------------------------------------------------------------
+
+struct heap_registry {
+  os::mutex lives;  ///< one heap begins or ends at a time, and none while the process forks
+  os::mutex links;  ///< the list and the pins
+  heap_body* newest = nullptr;
+  std::uint64_t last_id = 0;
+
+  void add(heap_body* body) noexcept {
+    const std::lock_guard one_at_a_time(lives);
+    const std::lock_guard guard(links);
+    body->id_ = ++last_id;
+    body->next_ = newest;
+    if (newest != nullptr) newest->previous_ = body;
+    newest = body;
+  }
+
+  /// Effects: takes `body` off the list and waits until nobody pins it.
+  void remove(heap_body* body) noexcept {
+    {
+      const std::lock_guard one_at_a_time(lives);
+      const std::lock_guard guard(links);
+      if (body->previous_ != nullptr)
+        body->previous_->next_ = body->next_;
+      else
+        newest = body->next_;
+      if (body->next_ != nullptr) body->next_->previous_ = body->previous_;
+    }
+    body->unpinned_.lock();
+  }
+
+  /// Effects: gives a cache of the calling thread's back, if the heap still lives. O(living heaps).
+  void detach(const heap_slot& slot) noexcept {
+    heap_body* const body = pin(slot.id);
+    if (body == nullptr) return;
+    body->engine_.detach(slot.cache);
+    unpin(body);
+  }
+
+  // ---- fork: the child has the forking thread alone ----
+
+  void lock_all() noexcept {
+    lives.lock();
+    for (heap_body* b = newest; b != nullptr; b = b->next_) b->engine_.lock_all();
+    links.lock();
+  }
+  void unlock_all() noexcept {
+    links.unlock();
+    for (heap_body* b = newest; b != nullptr; b = b->next_) b->engine_.unlock_all();
+    lives.unlock();
+  }
+  void keep_own_caches() noexcept {
+    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+      const heap_slot& slot = own_heaps->slots[b->id_ % heap_slots];
+      b->engine_.keep_only(slot.id == b->id_ ? slot.cache : nullptr);
+      if (b->pins_ != 0) b->unpinned_.unlock();  // those who pinned it are not here
+      b->pins_ = 0;
+    }
+  }
+
+ private:
+  /// Returns: the heap with `id`, kept alive until `unpin`; null when it has ended.
+  [[nodiscard]] heap_body* pin(std::uint64_t id) noexcept {
+    const std::lock_guard guard(links);
+    heap_body* body = newest;
+    while (body != nullptr && body->id_ != id) body = body->next_;
+    // Free for sure when there are no pins: `remove` locks it only after the heap has left the list.
+    if (body != nullptr && body->pins_++ == 0) body->unpinned_.lock();
+    return body;
+  }
+  void unpin(heap_body* body) noexcept {
+    const std::lock_guard guard(links);
+    if (--body->pins_ == 0) body->unpinned_.unlock();
+  }
+};
+
+namespace {
+
+constinit heap_registry registry;
+
+void before_fork() noexcept {
+  registry.lock_all();
+}
+void after_fork_in_parent() noexcept {
+  registry.unlock_all();
+}
+void after_fork_in_child() noexcept {
+  registry.unlock_all();
+  registry.keep_own_caches();
+}
+
+/// Effects: makes fork safe for heap instances, once. Handlers that prepare a fork run in the reverse
+/// order of their registration, and a heap's source may allocate from the process heap: so the process
+/// heap's handlers, which its first use registers, come first.
+void make_fork_safe() noexcept {
+  static constinit os::mutex mutex;
+  static constinit bool done = false;
+  deallocate(allocate(1), "free");
+  const std::lock_guard guard(mutex);
+  if (done) return;
+  done = true;
+  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+// ---- threads --------------------------------------------------------------------------------------
+
+void end_thread(void* table) noexcept {
+  auto* const own = static_cast<heap_table*>(table);
+  // From here on this thread has no caches: giving one back may call a source that is a heap itself.
+  own_heaps = constant(ended_heaps);
+  for (const heap_slot& slot : own->slots)
+    if (slot.id != 0) registry.detach(slot);
+  deallocate(own, "free");
+}
+
+struct {
+  os::mutex mutex;
+  pthread_key_t key{};
+  bool valid = false;
+} constinit exit_key;
+
+/// Returns: whether the system will call `end_thread` when this thread ends.
+bool watch_thread_exit(heap_table* table) noexcept {
+  {
+    const std::lock_guard guard(exit_key.mutex);
+    if (!exit_key.valid) exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
+    if (!exit_key.valid) return false;
+  }
+  return ::pthread_setspecific(exit_key.key, table) == 0;
+}
+
+/// Returns: this thread's table, null when it has none.
+heap_table* made_table() noexcept {
+  return own_heaps == &no_heaps || own_heaps == &ended_heaps ? nullptr : own_heaps;
+}
+
+/// Returns: this thread's table, made now if it has none; null when it has to do without.
+heap_table* own_table() noexcept {
+  if (own_heaps != &no_heaps) [[likely]]
+    return made_table();
+  void* const memory = allocate(sizeof(heap_table));
+  if (memory == nullptr) return nullptr;
+  auto* const table = ::new (memory) heap_table{};
+  if (!watch_thread_exit(table)) {
+    deallocate(memory, "free");
+    return nullptr;
+  }
+  return own_heaps = table;
+}
+
+}  // namespace
+
+// ---- a thread inside a heap -----------------------------------------------------------------------
+
+/// The calling thread's way into a heap's miss paths: finds or attaches its cache, and keeps the slot.
+/// The heap's source runs inside; when that is a heap, too, its misses may want the same slot, and then
+/// do without a cache.
+class heap_body::visit {
+ public:
+  enum class need : bool { a_cache, what_is_there };
+
+  explicit visit(heap_body& body, need n = need::a_cache) noexcept
+      : table_(n == need::a_cache ? own_table() : made_table()), slot_(body.id_ % heap_slots) {
+    if (table_ == nullptr || table_->busy[slot_]) return;
+    table_->busy[slot_] = true;
+    entered_ = true;
+    heap_slot& slot = table_->slots[slot_];
+    if (slot.id != body.id_ && (n == need::what_is_there || !attach(body, slot))) return;
+    cache_ = slot.cache;
+    const std::uint32_t pressure = body.pressure_.load(std::memory_order_relaxed);
+    if (std::exchange(table_->pressure_seen[slot_], pressure) != pressure)
+      body.engine_.flush(*cache_);
+  }
+  ~visit() {
+    if (entered_) table_->busy[slot_] = false;
+  }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+
+  /// Null: the thread has to do without.
+  [[nodiscard]] heap_engine::cache* cache() const noexcept { return cache_; }
+
+ private:
+  [[nodiscard]] bool attach(heap_body& body, heap_slot& slot) noexcept {
+    // Whoever has the slot goes first: it must not be found in a slot that is not its own any more.
+    const heap_slot old = std::exchange(slot, {});
+    if (old.id != 0) registry.detach(old);
+    heap_engine::cache* const own = body.engine_.attach();
+    if (own == nullptr) return false;
+    slot = {body.id_, own};
+    table_->pressure_seen[slot_] = body.pressure_.load(std::memory_order_relaxed);
+    return true;
+  }
+
+  heap_table* table_;
+  std::size_t slot_;
+  bool entered_ = false;
+  heap_engine::cache* cache_ = nullptr;
+};
+
+// ---- begin and end --------------------------------------------------------------------------------
+
+namespace {
+constexpr std::size_t body_bytes() noexcept {
+  return align_up(sizeof(heap_body), detail::page_size);
+}
+}  // namespace
+
+heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
+                             const char* name) noexcept {
+  make_fork_safe();
+  // Not from the process heap: tens of kilobytes that come and go with each heap would stay there.
+  void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
+  if (memory == nullptr) return nullptr;
+  auto* const body = ::new (memory) heap_body;
+  body->name_ = name;
+  body->budget_bytes_ = budget_bytes;
+  body->engine_.space().place(source, budget_bytes);
+  body->engine_.set_bounds(heap_bounds::of_budget(budget_bytes));
+  registry.add(body);
+  return body;
+}
+
+void heap_body::destroy(heap_body* body) noexcept {
+  registry.remove(body);
+  body->engine_.release_all();
+  body->~heap_body();
+  os::page_source::deallocate(body, body_bytes(), detail::page_size);
+}
+
+// ---- miss paths -----------------------------------------------------------------------------------
+
+void* heap_body::allocate_once(std::size_t size, std::size_t alignment) noexcept {
+  const visit own(*this);
+  const class_index c = heap_engine::class_for(size, alignment);
+  if (c == 0) {
+    bool zeroed = false;
+    return engine_.allocate_large(size, alignment, zeroed);
+  }
+  return own.cache() != nullptr ? engine_.allocate_class(*own.cache(), c)
+                                : engine_.allocate_uncached(c);
+}
+
+void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+  if (!std::has_single_bit(alignment))
+    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name_});
+  if (void* const block = allocate_once(size, alignment); block != nullptr) return block;
+  if (size > budget_bytes_ || size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
+  trim();
+  if (void* const block = allocate_once(size, alignment); block != nullptr) return block;
+  pressure_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void heap_body::require_ours(const void* block, const char* call) noexcept {
+  if (!engine_.owns(block)) [[unlikely]]
+    ashlar_fault(
+        {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name_});
+}
+
+void heap_body::deallocate_slow(void* block, const char* call) noexcept {
+  if (block == nullptr) return;
+  require_ours(block, call);
+  const visit own(*this);
+  if (own.cache() != nullptr)
+    engine_.deallocate_slow(*own.cache(), block, call);
+  else
+    engine_.deallocate_uncached(block, call);
+}
+
+std::size_t heap_body::usable_size(const void* block, const char* call) noexcept {
+  require_ours(block, call);
+  return engine_.usable_size(block, call);
+}
+
+void* heap_body::reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (block == nullptr) return allocate(id_, size);
+  require_ours(block, call);
+  if (engine_.resize_in_place(block, size, call) != 0) return block;
+  const std::size_t have = engine_.usable_size(block, call);
+  if (size > have && have > small_size_max) {
+    if (void* const moved = engine_.move_large(block, size); moved != nullptr) return moved;
+  }
+  void* const fresh = allocate(id_, size);
+  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
+  if (fresh == nullptr) return size <= have ? block : nullptr;
+  std::memcpy(fresh, block, std::min(have, size));
+  deallocate(id_, block, call);
+  return fresh;
+}
+
+std::size_t heap_body::trim() noexcept {
+  heap_space& space = engine_.space();
+  const std::uint64_t returned = space.returned_bytes();
+  std::size_t purged = 0;
+  {
+    const visit own(*this, visit::need::what_is_there);
+    if (own.cache() != nullptr) engine_.flush(*own.cache());
+    purged = engine_.trim();
+  }
+  return space.has_source() ? static_cast<std::size_t>(space.returned_bytes() - returned) : purged;
+}
+
+void heap_body::collect(ashlar_stats& out) noexcept {
+  {
+    const visit own(*this, visit::need::what_is_there);
+    engine_.collect(out, own.cache());
+  }
+  ashlar_total_stats& t = out.total;
+  t.accuracy = ASHLAR_ACCURACY_BATCH;
+  t.resident_bytes = 0;  // the system knows that of processes only
+  t.metadata_bytes += body_bytes();
+  const heap_space& space = engine_.space();
+  if (!space.has_source()) return;
+  t.committed_bytes = space.taken_bytes();
+  t.peak_committed_bytes = space.taken_bytes_peak();
+  t.given_back_bytes = space.returned_bytes();
+}
+
+}  // namespace ashlar::runtime
