@@ -62,7 +62,8 @@ class component_allocator {
   /// when n * sizeof(T) does not fit a size_t; what the component's exhaustion policy throws;
   /// std::bad_alloc for a null from it or from the upstream. Complexity: the component's.
   [[nodiscard]] ASHLAR_HOT T* allocate(std::size_t n) {
-    static_assert(ashlar::component<Component>, "neither a sized nor a block component: component.hpp");
+    static_assert(ashlar::component<Component>,
+                  "neither a sized nor a block component: component.hpp");
     static_assert(detail::takes_upstream<Component> || std::same_as<Upstream, no_upstream>,
                   "this component takes every size: give the upstream to it, not to the allocator");
     constexpr const char* call = "component_allocator::allocate";
