@@ -62,7 +62,8 @@ class component_allocator {
   /// when n * sizeof(T) does not fit a size_t; what the component's exhaustion policy throws;
   /// std::bad_alloc for a null from it or from the upstream. Complexity: the component's.
   [[nodiscard]] ASHLAR_HOT T* allocate(std::size_t n) {
-    static_assert(ashlar::component<Component>, "neither a sized nor a block component: component.hpp");
+    static_assert(ashlar::component<Component>,
+                  "neither a sized nor a block component: component.hpp");
     static_assert(detail::takes_upstream<Component> || std::same_as<Upstream, no_upstream>,
                   "this component takes every size: give the upstream to it, not to the allocator");
     constexpr const char* call = "component_allocator::allocate";
@@ -100,7 +101,7 @@ using pool_allocator = component_allocator<T, Pool, Upstream>;
 template <class... Policies>
 class arena;
 
-/// The name for arenas. Only the topmost block goes back before the arena is rewound or reset.
+/// The name for arenas (include arena/arena.hpp, too). Only the topmost block goes back before the arena is rewound or reset.
 template <class T, class Arena = arena<>>
 using arena_allocator = component_allocator<T, Arena>;
 

@@ -184,7 +184,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
   const std::size_t due =
       c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
   if (have != due)
-    ashlar_fault({.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
+    ashlar_fault(
+        {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
   deallocate_slow(block, call);
 }
 
@@ -200,8 +201,7 @@ void* allocate_zeroed(std::size_t size) noexcept {
 }
 
 void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
-  return alignment <= block_granule ? allocate(size)
-                                    : allocate_aligned_slow(size, alignment);
+  return alignment <= block_granule ? allocate(size) : allocate_aligned_slow(size, alignment);
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
