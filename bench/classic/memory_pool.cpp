@@ -19,22 +19,16 @@ struct point_2d {
   int y;
 };
 
-// A vector keeps its memory when it is resized to less, so a vector of the new size replaces it: that is
-// what gives the larger block back.
-template <class Vector>
-void replace(Vector& v, std::size_t size) {
-  Vector(size).swap(v);
-}
-
-/// Half of the vectors have `large` elements, half `small`; the large ones shrink to `middle`, then the
-/// small ones grow to it. Timed: the resizing, as in the document.
+/// Half of the vectors have `Large` elements, half `Small`; the large ones are resized to `Middle`, which
+/// keeps their memory, then the small ones, which does not. Timed: the resizing, as in the document.
 template <class Vector, std::size_t Large, std::size_t Middle, std::size_t Small>
 figures extreme() {
-  std::vector<Vector> list(containers);
-  for (std::size_t i = 0; i < containers; ++i) replace(list[i], i < containers / 2 ? Large : Small);
+  std::vector<Vector> list;
+  list.reserve(containers);
+  for (std::size_t i = 0; i < containers; ++i)
+    list.emplace_back(i < containers / 2 ? Large : Small);
   return {{timed([&] {
-    for (std::size_t i = 0; i < containers / 2; ++i) replace(list[i], Middle);
-    for (std::size_t i = containers / 2; i < containers; ++i) replace(list[i], Middle);
+    for (Vector& v : list) v.resize(Middle);
     keep(list);
   })}};
 }

@@ -74,7 +74,8 @@ struct on_pool {
   void refresh() {}
   pool blocks;
   explicit on_pool(std::size_t node_bytes)
-      : blocks({.size_bytes = node_bytes}, ashlar::heap_blocks{.first_slab_blocks = 1024}) {}
+      : blocks({.size_bytes = node_bytes, .alignment = alignof(void*)},
+               ashlar::heap_blocks{.first_slab_blocks = 1024}) {}
 };
 
 struct on_arena {

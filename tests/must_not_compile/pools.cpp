@@ -33,5 +33,7 @@ static_pool<thing, 4, lock_free<>, check::full<>> pool;
 #elif MISUSE == 8  // says: no matching (function|constructor)
 fixed_pool<> pool(block_layout{}, heap_pool{4});
 #elif MISUSE == 9  // says: cannot convert|no viable conversion|cannot initialize
-void f() { things.destroy(static_cast<long*>(nullptr)); }
+void f() {
+  things.destroy(static_cast<long*>(nullptr));
+}
 #endif

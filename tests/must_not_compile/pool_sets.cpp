@@ -1,4 +1,4 @@
-// Programs that must not compile, one for each value of REJECTED; CMakeLists.txt has the sentences.
+// What pool sets and at_death refuse. See check_case.cmake.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,37 +13,37 @@ struct source {
 };
 using lender = exhaustion::next_larger<fixed_pool<>>;
 
-#if REJECTED == 0
-static_pool_set<blocks<16, 1>, blocks<17, 1>> set;
-#elif REJECTED == 1
+static_pool_set<blocks<16, 1>, blocks<17, 1>> right;
+
+#if MISUSE == 1  // says: go from small to large
 static_pool_set<blocks<32, 1>, blocks<16, 1>> set;
-#elif REJECTED == 2
+#elif MISUSE == 2   // says: go from small to large
 static_pool_set<blocks<16, 1>, blocks<32, 1>, blocks<32, 1>> set;
-#elif REJECTED == 3
+#elif MISUSE == 3   // says: a block has at least one byte
 static_pool_set<blocks<0, 1>> set;
-#elif REJECTED == 4
+#elif MISUSE == 4   // says: a class without blocks
 static_pool_set<blocks<16, 0>> set;
-#elif REJECTED == 5
+#elif MISUSE == 5   // says: an alignment is a power of two
 static_pool_set<blocks<16, 1, 24>> set;
-#elif REJECTED == 6
+#elif MISUSE == 6   // says: a pool set has at least one class
 static_pool_set<check::none> set;
-#elif REJECTED == 7
+#elif MISUSE == 7   // says: it takes no page source
 static_pool_set<blocks<16, 1>, source> set;
-#elif REJECTED == 8
+#elif MISUSE == 8   // says: takes a page source among its arguments
 pool_set<blocks<16, 1>> set;
-#elif REJECTED == 9
+#elif MISUSE == 9   // says: two policies of one kind
 static_pool_set<blocks<16, 1>, spill::never, spill::take_larger> set;
-#elif REJECTED == 10
+#elif MISUSE == 10  // says: is not a policy
 static_pool_set<blocks<16, 1>, int> set;
-#elif REJECTED == 11
+#elif MISUSE == 11  // says: is for pools of one size
 fixed_pool<> large{block_layout{}, {}};
 static_pool_set<blocks<16, 1>, lender> set{lender(large)};
-#elif REJECTED == 12
+#elif MISUSE == 12  // says: is for pools of objects
 static_pool_set<blocks<16, 1>, at_death::destroy> set;
-#elif REJECTED == 13
+#elif MISUSE == 13  // says: is for pools of objects
 fixed_pool<at_death::destroy> pool{block_layout{}, {}};
-#elif REJECTED == 14
+#elif MISUSE == 14  // says: must know which blocks are in use
 static_pool<std::string, 4, at_death::destroy, check::none> pool;
-#elif REJECTED == 15
+#elif MISUSE == 15  // says: more blocks than the lock-free word can number
 static_pool_set<blocks<16, 65'535>, lock_free<std::uint32_t>> set;
 #endif
