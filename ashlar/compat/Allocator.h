@@ -1,5 +1,5 @@
 // Allocator.h: the classic Allocator: blocks of one size in one of three modes.
-// Layer: compat. Forwards to pool/fixed_pool.hpp.
+// Layer: compat. Forwards to pool/fixed_pool.hpp and, for a caller's bytes, pool/packed_pool.hpp.
 //
 //   Allocator(size)                 heap blocks  grows by slabs of the process heap, no limit
 //   Allocator(size, n)              heap pool    n blocks in one piece, taken by the constructor
@@ -9,9 +9,10 @@
 // As in the classic: one caller at a time (no lock: who shares one holds his own); blocks are
 // recycled, last freed first, and go back where they came from with the Allocator.
 // Unlike it:
-//   - GetBlockSize() is a multiple of a pointer's size, at least one pointer; a static pool's memory
-//     is objects * GetBlockSize() bytes. Memory that is less aligned than its blocks have to be
-//     costs one block: declare it alignas(std::max_align_t).
+//   - GetBlockSize() is a multiple of a pointer's size, at least one pointer. In a caller's memory it
+//     is `size` itself, but at least 4: objects * size bytes are all that is ever touched, whatever
+//     the size (below 4 they hold fewer objects). Memory that is less aligned than its blocks have
+//     to be costs one block: declare it alignas(std::max_align_t).
 //   - An empty pool follows the protocol of operator new: the new-handler is called until it has
 //     helped or is gone, then std::bad_alloc is thrown. No lock is held meanwhile.
 //   - A request for more than the block's size ends in ashlar_fault(wrong_size): also that of a
@@ -19,7 +20,7 @@
 //   - GetBlockCount() counts in every mode.
 //   - What Deallocate finds, by mode: an address from elsewhere and the inside of a block in all;
 //     a double free in all but the static pool, whose memory has no room for a note (there: only
-//     when no block is in use at all).
+//     of the block that was freed last, or when no block is in use).
 //
 // One name, two documents: memory_pool_allocator.h's Allocator<T> is a template, so a program uses
 // one of the two headers.
@@ -36,11 +37,11 @@
 
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/bits.hpp>
-#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
+#include <ashlar/pool/packed_pool.hpp>
 
 #include "DataTypes.h"
 
@@ -54,7 +55,7 @@ class Allocator {
   /// std::bad_alloc if the piece of a heap pool cannot be had. O(1).
   explicit Allocator(std::size_t size, UINT objects = 0, CHAR* memory = nullptr,
                      const CHAR* name = nullptr, std::size_t alignment = 1)
-      : name_(name), size_(size), pool_(open(layout(size, alignment), objects, memory)) {
+      : name_(name), size_(size), pool_(open(size, alignment, objects, memory)) {
     if (memory == nullptr && with_pool(pool_, [](auto& p) { return p.capacity(); }) < objects) {
       ASHLAR_THROW(std::bad_alloc());
       if constexpr (!ashlar::has_exceptions) fault(ashlar::fault_kind::exhausted, "Allocator");
@@ -100,8 +101,7 @@ class Allocator {
   /// Returns: calls of Deallocate with a block.
   [[nodiscard]] UINT GetDeallocations() const noexcept { return static_cast<UINT>(stats().frees); }
 
-  /// Returns: GetBlockSize() of an Allocator for `size`: the bytes of a static pool's memory for
-  /// each object.
+  /// Returns: GetBlockSize() of an Allocator for `size` that has memory of its own.
   [[nodiscard]] static constexpr std::size_t BlockSize(std::size_t size) noexcept {
     std::size_t bytes = ashlar::align_down(SIZE_MAX, alignof(void*));  // more than any memory has
     (void)ashlar::align_up_checked(std::max(size, sizeof(void*)), alignof(void*), bytes);
@@ -115,64 +115,36 @@ class Allocator {
 
   /// For AllocatorPool.
   Allocator(std::size_t size, std::span<std::byte> storage, std::size_t alignment) noexcept
-      : size_(size), pool_(std::in_place_type<inside_pool>, layout(size, alignment), storage) {}
+      : size_(size),
+        pool_(std::in_place_type<inside_pool>, layout(BlockSize(size), alignment), storage) {}
 
-  [[nodiscard]] static constexpr ashlar::block_layout layout(std::size_t size,
+  [[nodiscard]] static constexpr ashlar::block_layout layout(std::size_t bytes,
                                                              std::size_t alignment) noexcept {
     if (!ashlar::is_power_of_two(alignment)) {
-      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", nullptr, size});
+      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", nullptr, bytes});
     }
-    const std::size_t bytes = BlockSize(size);
     const std::size_t lowest_bit = bytes & (~bytes + 1);
     return {bytes, std::max(alignment, std::min(lowest_bit, alignof(std::max_align_t)))};
   }
 
  private:
   using heap_pool = ashlar::fixed_pool<on_exhaustion, ashlar::process_source>;
-
-  /// Exactly as much memory as the blocks take: what can be told without a note is told.
-  class caller_pool : public ashlar::fixed_pool<on_exhaustion, ashlar::check::none> {
-    using blocks = ashlar::fixed_pool<on_exhaustion, ashlar::check::none>;
-
-   public:
-    caller_pool(ashlar::block_layout block, std::span<std::byte> memory) noexcept
-        : blocks(block, memory), memory_(reinterpret_cast<std::uintptr_t>(memory.data())) {}
-
-    void deallocate(void* p) noexcept {
-      if (p == nullptr) return;
-      // Unsigned, so that what would be below the first block is a huge offset; its remainder is
-      // looked at only where the pool owns the address.
-      const std::size_t first = ashlar::align_up(memory_, alignment());
-      const std::size_t offset = reinterpret_cast<std::uintptr_t>(p) - first;
-      if (!owns(p)) refuse(ashlar::fault_kind::foreign_pointer, p);
-      if (offset % stride() != 0) refuse(ashlar::fault_kind::interior_pointer, p);
-      if (offset / stride() >= stats().blocks_made) refuse(ashlar::fault_kind::not_in_use, p);
-      if (stats().blocks_in_use == 0) refuse(ashlar::fault_kind::double_free, p);
-      blocks::deallocate(p);
-    }
-
-   private:
-    [[noreturn]] ASHLAR_COLD void refuse(ashlar::fault_kind kind, const void* p) const noexcept {
-      ashlar_fault({kind, "Deallocate", p, block_size()});
-    }
-
-    std::uintptr_t memory_;
-  };
+  using caller_pool = ashlar::packed_pool<on_exhaustion>;
   using any_pool = std::variant<inside_pool, heap_pool, caller_pool>;
 
-  [[nodiscard]] static any_pool open(ashlar::block_layout block, UINT objects,
+  [[nodiscard]] static any_pool open(std::size_t size, std::size_t alignment, UINT objects,
                                      CHAR* memory) noexcept {
-    if (memory == nullptr && objects == 0) {
-      return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_blocks{});
-    }
     if (memory == nullptr) {
+      const ashlar::block_layout block = layout(BlockSize(size), alignment);
+      if (objects == 0)
+        return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_blocks{});
       return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_pool{objects});
     }
     std::size_t bytes = 0;
-    if (__builtin_mul_overflow(block.size_bytes, std::size_t{objects}, &bytes)) {
-      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", memory, block.size_bytes});
+    if (__builtin_mul_overflow(size, std::size_t{objects}, &bytes)) {
+      ashlar_fault({ashlar::fault_kind::bad_argument, "Allocator", memory, size});
     }
-    return any_pool(std::in_place_type<caller_pool>, block,
+    return any_pool(std::in_place_type<caller_pool>, layout(size, alignment),
                     std::span(reinterpret_cast<std::byte*>(memory), bytes));
   }
 
@@ -211,7 +183,7 @@ class Allocator {
 template <class T, UINT Objects>
 class AllocatorPool : public Allocator {
   static_assert(Objects > 0, "a pool without a block");
-  static constexpr ashlar::block_layout block = layout(sizeof(T), alignof(T));
+  static constexpr ashlar::block_layout block = layout(BlockSize(sizeof(T)), alignof(T));
 
  public:
   AllocatorPool() noexcept : Allocator(sizeof(T), std::span(storage_), alignof(T)) {}

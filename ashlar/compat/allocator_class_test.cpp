@@ -89,6 +89,39 @@ TEST(CompatAllocator, a_static_pool_uses_exactly_the_callers_bytes) {
   EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
 }
 
+TEST(CompatAllocator, a_static_pool_stays_inside_count_times_size_whatever_the_size) {
+  constexpr std::size_t count = 20;
+  for (const std::size_t size : {4u, 5u, 7u, 8u, 12u, 13u, 20u, 100u, 396u}) {
+    alignas(std::max_align_t) static CHAR memory[count * 396 + 512];
+    std::memset(memory, 7, sizeof memory);
+    Allocator allocator(size, count, memory);
+    EXPECT_EQ(allocator.GetBlockSize(), size);
+    void* blocks[count];
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < count; ++i) {
+        blocks[i] = allocator.Allocate(size);
+        std::memset(blocks[i], static_cast<int>(100 + i), size);
+      }
+      EXPECT_EQ(allocator.TryAllocate(size), nullptr) << "all " << count << ", and no more";
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto* const bytes = static_cast<const CHAR*>(blocks[i]);
+        EXPECT_EQ(std::count(bytes, bytes + size, static_cast<CHAR>(100 + i)),
+                  static_cast<std::ptrdiff_t>(size));
+        allocator.Deallocate(blocks[i]);
+      }
+    }
+    EXPECT_EQ(allocator.GetBlockCount(), count);
+    EXPECT_EQ(std::count(memory + count * size, memory + sizeof memory, CHAR{7}),
+              static_cast<std::ptrdiff_t>(sizeof memory - count * size))
+        << size;
+  }
+  static CHAR tiny[8];
+  Allocator bytes(1, sizeof tiny, tiny);
+  EXPECT_NE(bytes.TryAllocate(1), nullptr);
+  EXPECT_NE(bytes.TryAllocate(1), nullptr);
+  EXPECT_EQ(bytes.TryAllocate(1), nullptr) << "4 bytes each";
+}
+
 TEST(CompatAllocator, memory_that_is_not_aligned_costs_one_block_and_not_the_alignment) {
   alignas(std::max_align_t) static CHAR memory[10 * 16 + 1];
   Allocator allocator(16, 10, memory + 1);

@@ -1,0 +1,127 @@
+// pool/packed_pool.hpp: blocks of exactly their size, side by side in a caller's bytes.
+// Layer: pool (freestanding). Includes: core.
+//
+//   | lost to alignment | block 0 | block 1 | ... | block count-1 |
+//
+// For memory that somebody else has measured as count * size, as classic code does. fixed_pool makes
+// its blocks a multiple of a pointer's size, and so finds room for fewer there.
+// Law: a free block's first bytes are the number of the next free one, plus 1, and 0 in the last;
+// copied in and out, since a block of 12 bytes is aligned for nothing larger than 4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/pool/block_layout.hpp>
+#include <ashlar/pool/pool_engine.hpp>
+
+namespace ashlar {
+
+/// A block component. One caller at a time. What a misuse costs to find without a note on each
+/// block is found: foreign and interior addresses, blocks never handed out, a double free of the
+/// block that was freed last or when none is in use.
+template <exhaustion_policy Exhaustion = exhaustion::null>
+class packed_pool {
+  using link = std::uint32_t;
+
+ public:
+  using exhaustion_type = Exhaustion;
+  static constexpr bool nothrow_allocate = Exhaustion::nothrow;
+  static constexpr std::size_t min_block_size = sizeof(link);
+
+  /// Effects: as many blocks as fit into `storage`, the first at its first aligned address. Blocks
+  /// have at least min_block_size bytes, and a multiple of their alignment. Requires: `storage`
+  /// outlives the pool; block.alignment is a power of two, else ashlar_fault(bad_argument). O(1).
+  packed_pool(block_layout block, std::span<std::byte> storage) noexcept
+      : alignment_(block.alignment) {
+    if (!is_power_of_two(block.alignment)) {
+      ashlar_fault({fault_kind::bad_argument, "packed_pool", nullptr, block.size_bytes});
+    }
+    const std::size_t least = block.size_bytes < min_block_size ? min_block_size : block.size_bytes;
+    const auto at = reinterpret_cast<std::uintptr_t>(storage.data());
+    const std::size_t lost = static_cast<std::size_t>(-at) & (alignment_ - 1);
+    if (!align_up_checked(least, alignment_, stride_) || lost >= storage.size()) return;
+    first_ = storage.data() + lost;
+    const std::size_t fit = (storage.size() - lost) / stride_;
+    capacity_ = fit < UINT32_MAX ? fit : UINT32_MAX;
+  }
+  packed_pool(const packed_pool&) = delete;
+  packed_pool& operator=(const packed_pool&) = delete;
+
+  /// Returns: a block, the last freed first; null when there is none. O(1).
+  [[nodiscard]] void* try_allocate() noexcept {
+    std::byte* p = nullptr;
+    if (free_ != 0) {
+      p = first_ + (free_ - 1) * stride_;
+      __builtin_memcpy(&free_, p, sizeof free_);
+    } else if (made_ < capacity_) {
+      p = first_ + made_++ * stride_;
+    } else {
+      return nullptr;
+    }
+    ++allocations_;
+    const std::size_t in_use = allocations_ - frees_;
+    if (in_use > peak_) peak_ = in_use;
+    return p;
+  }
+  /// As try_allocate, but an empty pool asks the exhaustion policy.
+  [[nodiscard]] void* allocate() noexcept(nothrow_allocate) {
+    static_assert(!Exhaustion::borrows, "a block that was borrowed could not be given back");
+    if (void* const p = try_allocate()) return p;
+    return Exhaustion{}.exhausted({block_size(), alignment_, nullptr},
+                                  [this]() noexcept { return try_allocate(); });
+  }
+  /// Effects: the block is free; null does nothing. Misuse ends in ashlar_fault as said above. O(1).
+  void deallocate(void* p) noexcept {
+    if (p == nullptr) return;
+    if (!owns(p)) refuse(fault_kind::foreign_pointer, p);
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(p) - first_);
+    const std::size_t number = offset / stride_;
+    if (offset % stride_ != 0) refuse(fault_kind::interior_pointer, p);
+    if (number >= made_) refuse(fault_kind::not_in_use, p);
+    if (allocations_ == frees_ || free_ == number + 1) refuse(fault_kind::double_free, p);
+    __builtin_memcpy(p, &free_, sizeof free_);
+    free_ = static_cast<link>(number + 1);
+    ++frees_;
+  }
+
+  /// Returns: whether `p` points into one of the blocks. O(1).
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(first_) <
+           capacity_ * stride_;
+  }
+  [[nodiscard]] std::size_t block_size() const noexcept { return stride_; }
+  [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] pool_stats stats() const noexcept {
+    return {.block_size = stride_,
+            .capacity = capacity_,
+            .blocks_made = made_,
+            .blocks_in_use = allocations_ - frees_,
+            .peak_in_use = peak_,
+            .allocations = allocations_,
+            .frees = frees_};
+  }
+
+ private:
+  [[noreturn]] ASHLAR_COLD void refuse(fault_kind kind, const void* p) const noexcept {
+    ashlar_fault({kind, "deallocate", p, stride_});
+  }
+
+  std::byte* first_ = nullptr;
+  std::size_t stride_ = 0;
+  std::size_t alignment_;
+  std::size_t capacity_ = 0;
+  std::size_t made_ = 0;
+  std::size_t allocations_ = 0;
+  std::size_t frees_ = 0;
+  std::size_t peak_ = 0;
+  link free_ = 0;
+};
+
+}  // namespace ashlar
