@@ -240,6 +240,19 @@ TEST(CompatAllocatorDeathTest, misuse_is_reported) {
   EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 0), "argument");
 }
 
+TEST(CompatAllocatorDeathTest, the_sanitizer_sees_the_use_of_a_free_block_in_a_callers_memory) {
+  if (!ashlar::address_sanitizer) GTEST_SKIP() << "for AddressSanitizer";
+  alignas(std::max_align_t) static CHAR memory[4 * 32];
+  {
+    Allocator allocator(32, 4, memory);
+    auto* const p = static_cast<volatile CHAR*>(allocator.Allocate(32));
+    p[31] = 1;
+    allocator.Deallocate(const_cast<CHAR*>(p));
+    EXPECT_DEATH(p[31] = 1, "use-after-poison");
+  }
+  for (CHAR& c : memory) c = 1;
+}
+
 // ---- DECLARE_ALLOCATOR, one class a mode ----
 
 class Message {

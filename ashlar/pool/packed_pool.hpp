@@ -17,6 +17,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/poison.hpp>
 #include <ashlar/pool/block_layout.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
@@ -52,12 +53,14 @@ class packed_pool {
   }
   packed_pool(const packed_pool&) = delete;
   packed_pool& operator=(const packed_pool&) = delete;
+  ~packed_pool() { detail::unpoison(first_, capacity_ * stride_); }
 
   /// Returns: a block, the last freed first; null when there is none. O(1).
   [[nodiscard]] void* try_allocate() noexcept {
     std::byte* p = nullptr;
     if (free_ != 0) {
       p = first_ + (free_ - 1) * stride_;
+      detail::unpoison(p, stride_);
       __builtin_memcpy(&free_, p, sizeof free_);
     } else if (made_ < capacity_) {
       p = first_ + made_++ * stride_;
@@ -88,6 +91,8 @@ class packed_pool {
     __builtin_memcpy(p, &free_, sizeof free_);
     free_ = static_cast<link>(number + 1);
     ++frees_;
+    // AddressSanitizer sees the use of a free block, where that shares no granule with a used one.
+    if (((stride_ | alignment_) % detail::poison_granule) == 0) detail::poison(p, stride_);
   }
 
   /// Returns: whether `p` points into one of the blocks. O(1).
