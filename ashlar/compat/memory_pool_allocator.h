@@ -52,6 +52,7 @@ inline constinit shared_refill_lists<MaxBytes, Step> the_refill_lists;
 template <class T, std::size_t MaxBytes = 128, std::size_t Step = 8>
 class Allocator {
  public:
+  using _Not_user_specialized = void;  // NOLINT(bugprone-reserved-identifier): the classic's name
   using value_type = T;
   using pointer = T*;
   using const_pointer = const T*;

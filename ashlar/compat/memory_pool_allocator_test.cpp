@@ -36,6 +36,7 @@ static_assert(std::is_same_v<ints::reference, int&>);
 static_assert(std::is_same_v<ints::const_reference, const int&>);
 static_assert(std::is_same_v<ints::size_type, std::size_t>);
 static_assert(std::is_same_v<ints::difference_type, std::ptrdiff_t>);
+static_assert(std::is_void_v<ints::_Not_user_specialized>);
 static_assert(ints::propagate_on_container_move_assignment::value && ints::is_always_equal::value);
 static_assert(std::is_same_v<ints::rebind<long>::other, Allocator<long>>);
 static_assert(std::is_same_v<ints_traits::rebind_alloc<char>, Allocator<char>>);
