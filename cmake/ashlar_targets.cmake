@@ -29,3 +29,10 @@ function(ashlar_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
 endfunction()
+
+# ashlar_expect(<target> <regex>): a ctest entry of that name: the program ends with 0 and its output matches.
+# Not PASS_REGULAR_EXPRESSION: with that ctest does not look at the exit code, nor so at what a sanitizer found.
+function(ashlar_expect name regex)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> "-DEXPECT=${regex}"
+    -P ${PROJECT_SOURCE_DIR}/cmake/expect.cmake)
+endfunction()
