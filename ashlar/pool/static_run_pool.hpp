@@ -32,6 +32,9 @@ class static_run_pool {
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
 
   static_assert(N > 0 && N <= SIZE_MAX / sizeof(T), "from one object to what has an address");
+  static_assert(
+      detail::of_kinds<exhaustion_kind, lock_kind, name_kind>::template have_all<Policies...>,
+      "a static_run_pool takes an exhaustion policy, a lock and a name");
   static_assert(!exhaustion_type::borrows, "a borrowed array's length would not be known");
   static_assert(!detail::is_lock_free_policy<lock_type>, "arrays need a lock");
 
