@@ -43,8 +43,8 @@ class static_run_pool {
   static_run_pool& operator=(const static_run_pool&) = delete;
 
   /// Returns: room for `n` neighbouring objects (0 counts as 1), at the lowest address there is; or
-  /// null. Throws: nothing. Complexity: O(N / 64) at worst, O(1) while there is room near the lowest
-  /// free slot. Thread-safety: as the lock policy says, for all functions.
+  /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is room
+  /// near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
     detail::scoped_lock guard(lock_);
     const std::size_t i = map_.take(n == 0 ? 1 : n);
