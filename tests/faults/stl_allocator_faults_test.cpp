@@ -5,11 +5,10 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <tests/support/sanitizers.hpp>
 #include <type_traits>
 
 #include <gtest/gtest.h>
-
-#include <tests/support/sanitizers.hpp>
 
 #include "stl_allocator.h"
 
