@@ -136,6 +136,8 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
         else:
             if FROM.match(previous):
                 found.append("a quotation without its block")
+            if line.count("`") % 2 != 0:
+                found.append("a backtick without its pair in the line")
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
             found += [path_fault(root, c) for c in CODE.findall(line)]
         faults += [f"{page.relative_to(root)}:{number}: {f}" for f in found if f]

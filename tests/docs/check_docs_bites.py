@@ -67,6 +67,7 @@ def main() -> int:
         "a folder's file that is gone": (QUOTE + "`examples/gone`\n", "examples/gone"),
         "a header that is gone": (QUOTE + "see `gone.h`\n", "gone.h"),
         "a pattern without a match": (QUOTE + "`examples/*.c`\n", "examples/*.c"),
+        "code over a line's end": (QUOTE + "`core/\ngone.hpp`\n", "without its pair"),
         "a dead link": (QUOTE + "[d](docs/gone.md)\n", "docs/gone.md"),
         "a link out of the tree": (QUOTE + "[d](../..)\n", "leads nowhere"),
         "a dead heading": (QUOTE + "[d](docs/other.md#three)\n", "heading"),
