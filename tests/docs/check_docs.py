@@ -149,8 +149,7 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1]).resolve()
-    pages = [p for p in (root / "README.md", root / "CONTRIBUTING.md") if p.is_file()]
-    pages += sorted((root / "docs").rglob("*.md"))
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
     faults: list[str] = []
     quotations = 0
     for page in pages:

@@ -26,6 +26,7 @@ def run(check: str, page: str) -> tuple[int, str]:
         root = pathlib.Path(folder)
         for name, text in {
             "README.md": page,
+            "CONTRIBUTING.md": "",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
             "ashlar/core/bits.hpp": "",
