@@ -19,14 +19,15 @@ class button : public widget {
   const char* name() const override { return "button"; }
 
  private:
-  char label_[40] = {};
+  [[maybe_unused]] char label_[40] = {};
 };
 class image : public widget {
  public:
   const char* name() const override { return "image"; }
 
  private:
-  alignas(64) unsigned char pixels_[1024] = {};  // over-aligned members are aligned, too
+  // Over-aligned members are aligned, too.
+  [[maybe_unused]] alignas(64) unsigned char pixels_[1024] = {};
 };
 
 // Made before main, gone after it.

@@ -1,6 +1,6 @@
 # Compiles a file of misuses: without any it must compile; with each one it must fail, and say why.
 # cmake -DCOMPILER=... -DFLAGS="..." -DSOURCE=cases.cpp -P check_case.cmake
-# In the file, a line `#if MISUSE == 3 // says: REGEX` opens misuse 3. The numbers run from 1 without gaps.
+# In the file, a line `#if MISUSE == 3  // says: REGEX` opens misuse 3. The numbers run from 1 without gaps.
 cmake_minimum_required(VERSION 3.25)
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 
@@ -16,12 +16,12 @@ compile(0)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${SOURCE} does not compile without a misuse, so its failures prove nothing:\n${output}")
 endif()
-file(STRINGS ${SOURCE} cases REGEX "^#(el)?if MISUSE == ")
+file(STRINGS ${SOURCE} cases REGEX "^#(el)?if MISUSE == [0-9]+")
 set(number 0)
 foreach(case IN LISTS cases)
   math(EXPR number "${number} + 1")
   if(NOT case MATCHES "^#(el)?if MISUSE == ${number} +// says: (.+)$")
-    message(FATAL_ERROR "${SOURCE}: expected '#if MISUSE == ${number} // says: REGEX', found '${case}'")
+    message(FATAL_ERROR "${SOURCE}: expected '#if MISUSE == ${number}  // says: REGEX', found '${case}'")
   endif()
   set(expected "${CMAKE_MATCH_2}")
   compile(${number})
