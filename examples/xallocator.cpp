@@ -26,7 +26,8 @@ class image : public widget {
   const char* name() const override { return "image"; }
 
  private:
-  [[maybe_unused]] alignas(64) unsigned char pixels_[1024] = {};  // over-aligned members are aligned, too
+  // Over-aligned members are aligned, too.
+  [[maybe_unused]] alignas(64) unsigned char pixels_[1024] = {};
 };
 
 // Made before main, gone after it.

@@ -9,7 +9,7 @@ declare -A packages=(
   [demo]="python3 sqlite3"
   [bench]="libbenchmark-dev python3 valgrind libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libboost-dev libfoonathan-memory-dev"
   [chart]="python3 python3-matplotlib"
-  [docs]="doxygen"
+  [docs]="doxygen python3"
 )
 
 missing=()

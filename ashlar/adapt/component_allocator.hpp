@@ -101,7 +101,8 @@ using pool_allocator = component_allocator<T, Pool, Upstream>;
 template <class... Policies>
 class arena;
 
-/// The name for arenas (include arena/arena.hpp, too). Only the topmost block goes back before the arena is rewound or reset.
+/// The name for arenas (include arena/arena.hpp, too). Only the topmost block goes back before the
+/// arena is rewound or reset.
 template <class T, class Arena = arena<>>
 using arena_allocator = component_allocator<T, Arena>;
 

@@ -102,6 +102,9 @@ class arena_engine {
                 "callers; give it spin_lock, interrupt_mask or a mutex, or each thread its own");
   static_assert((std::size_t{0} + ... + std::size_t{is_of_kind<check_kind, Policies>}) == 0,
                 "an arena keeps no state of its blocks: it takes no check policy");
+  static_assert(of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind,
+                         name_kind, source_kind>::template have_all<Policies...>,
+                "an arena takes no policy of this kind");
 
   arena_engine(const arena_engine&) = delete;
   arena_engine& operator=(const arena_engine&) = delete;

@@ -39,7 +39,7 @@
 #if (0 - AUTOMATIC_XALLOCATOR_INIT_DESTROY - 1) != -1
 
 /// Calls xalloc_init when the first static object of its kind is made and xalloc_destroy when the last
-/// one ends: one object a translation unit, ahead of all statics that come after the #include.
+/// one ends: one object a translation unit, ahead of all statics that come after this header.
 /// Thread-safety: as of static initialisation, one thread.
 class XallocInitDestroy {
  public:

@@ -39,8 +39,8 @@ namespace ashlar {
   return (reinterpret_cast<std::uintptr_t>(p) & (alignment - 1)) == 0;
 }
 
-/// Returns: the smaller, the larger of two. (The library's are in <algorithm>, which is no
-/// freestanding header.)
+/// Returns: the smaller, the larger of two. (The library's are in the header `algorithm`,
+/// which is not freestanding.)
 [[nodiscard]] constexpr std::size_t min_of(std::size_t a, std::size_t b) noexcept {
   return b < a ? b : a;
 }

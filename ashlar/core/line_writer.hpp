@@ -28,6 +28,13 @@ class line_writer {
     return number(n, 10);
   }
 
+  /// Effects: the last character is the end of a line, in place of another if there is no room.
+  void end_line() noexcept {
+    static_assert(Capacity != 0);
+    if (used_ == Capacity) --used_;
+    put('\n');
+  }
+
   [[nodiscard]] const char* data() const noexcept { return text_; }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
 

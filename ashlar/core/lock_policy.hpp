@@ -96,7 +96,8 @@ struct cortex_m_primask {
 
 /// Policy: a stack of tagged indices (core/tagged_stack.hpp). `Word` holds index and tag by halves:
 /// 64 bits give 2^32 - 2 blocks and a tag of 32 bits, 32 bits give 65,534 blocks and a tag of 16.
-/// Not for cores without compare-and-swap (Cortex-M0): use interrupt_mask there.
+/// A processor that cannot compare and swap the word is a compile error (Cortex-M: 64 bits; Cortex-M0:
+/// any word): take 32 bits, or interrupt_mask.
 template <class Word = std::uint64_t>
   requires(std::same_as<Word, std::uint64_t> || std::same_as<Word, std::uint32_t>)
 struct lock_free {

@@ -1,6 +1,7 @@
 // core/policy.hpp: how a template finds its policies among arguments given in any order.
 // Layer: core (freestanding).
-// Law: every argument has exactly one kind, and no kind is given twice; both are compile errors.
+// Law: every argument has exactly one kind, the component takes that kind, and none is given twice; all
+// else is a compile error.
 #pragma once
 
 #include <concepts>
@@ -53,6 +54,15 @@ struct kind_of<P> {
 
 template <class Kind, class P>
 inline constexpr bool is_of_kind = std::same_as<Kind, typename kind_of<P>::type>;
+
+/// Whether each of `Policies` is of one of `Kinds`: a component refuses what it would ignore.
+template <class... Kinds>
+struct of_kinds {
+  template <class P>
+  static constexpr bool has = (is_of_kind<Kinds, P> || ...);
+  template <class... Policies>
+  static constexpr bool have_all = (has<Policies> && ...);
+};
 
 template <class Kind, class Default, class... Policies>
 struct pick {

@@ -24,6 +24,11 @@ namespace ashlar::detail {
 
 template <class Word>
 class tagged_stack {
+  static_assert(
+      std::atomic<Word>::is_always_lock_free,
+      "lock_free: this processor changes no word of this size in one step, so the compiler would "
+      "call a library that takes a lock; lock_free<std::uint32_t> may do, else interrupt_mask");
+
  public:
   using index_type =
       std::conditional_t<sizeof(Word) == sizeof(std::uint64_t), std::uint32_t, std::uint16_t>;

@@ -1,6 +1,9 @@
+#include <cerrno>
 #include <csignal>
+#include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <ashlar/core/fault.hpp>
 
@@ -29,6 +32,31 @@ TEST(Report, IsTheSameLineAndReturns) {
   EXPECT_EQ(
       testing::internal::GetCapturedStderr(),
       "ashlar: ~pool(0x0): the allocator ended with blocks in use, block size 48, blocks 3\n");
+}
+
+TEST(Report, IsALineWhateverTheNames) {
+  const std::string name(500, 'x');
+  testing::internal::CaptureStderr();
+  ashlar_report({.kind = fault_kind::leak, .call = "~pool", .pool = name.c_str()});
+  const std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_GT(line.size(), 200u);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+
+  testing::internal::CaptureStderr();
+  ashlar_report({.kind = fault_kind::leak, .call = nullptr});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "ashlar: (0x0): the allocator ended with blocks in use\n");
+}
+
+TEST(Report, KeepsErrno) {
+  const int to_stderr = ::dup(STDERR_FILENO);
+  ::close(STDERR_FILENO);
+  errno = EDOM;
+  ashlar_report({.kind = fault_kind::leak, .call = "~pool"});
+  const int after = errno;
+  ::dup2(to_stderr, STDERR_FILENO);
+  ::close(to_stderr);
+  EXPECT_EQ(after, EDOM);
 }
 
 }  // namespace

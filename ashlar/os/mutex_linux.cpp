@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/core/config.hpp>
 #include <ashlar/os/mutex.hpp>
 
 namespace ashlar::os {
@@ -14,14 +15,6 @@ namespace {
 // Critical sections are some 50 to 500 ns long, a sleep and its wake-up 5 us and more: so it pays
 // to look again for about as long as one section takes.
 constexpr int spins = 100;
-
-void cpu_relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__) || defined(__arm__)
-  __asm__ volatile("yield");
-#endif
-}
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) noexcept {
   return ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
@@ -36,7 +29,7 @@ void mutex::lock_slow() noexcept {
       errno = saved;
       return;
     }
-    cpu_relax();
+    detail::cpu_relax();
   }
   while (state_.exchange(2, std::memory_order_acquire) != 0) futex(state_, FUTEX_WAIT, 2);
   errno = saved;

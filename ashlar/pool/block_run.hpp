@@ -395,8 +395,7 @@ class grown_run : public block_run<Traits> {
   /// O(log n) slabs), within the bounds given; half as many while the source refuses.
   /// Returns: false when the limit is reached or the source has nothing. Requires: all is carved.
   bool grow() noexcept {
-    std::size_t count = next_slab_;
-    if (count > max_slab_) count = max_slab_;
+    std::size_t count = max_of(min_of(next_slab_, max_slab_), 1);
     if (count > limit_ - capacity()) count = limit_ - capacity();
     for (; count != 0; count /= 2) {
       if (add_slab(count)) {

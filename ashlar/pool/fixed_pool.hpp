@@ -31,7 +31,7 @@ struct heap_pool {
 };
 
 /// Slabs as needed: the first of `first_slab_blocks`, each further one as large as all before it
-/// together but at most `max_slab_blocks`; at most `max_blocks` blocks in all.
+/// together but at most `max_slab_blocks` (0 counts as 1); at most `max_blocks` blocks in all.
 struct heap_blocks {
   std::size_t first_slab_blocks = 32;
   std::size_t max_slab_blocks = SIZE_MAX;
@@ -47,6 +47,11 @@ struct objects_kind {};
 struct holds_objects {
   using policy_kind = objects_kind;
 };
+
+template <class... Policies>
+inline constexpr bool are_pool_policies =
+    of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind, name_kind,
+             source_kind, objects_kind>::template have_all<Policies...>;
 
 template <class Traits, class Source>
 struct run_on {
@@ -73,6 +78,7 @@ class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Poli
   using traits = detail::traits_for<Policies...>;
   static constexpr bool has_source =
       !std::is_same_v<detail::source_for<Policies...>, detail::no_source>;
+  static_assert(detail::are_pool_policies<Policies...>, "a pool takes no policy of this kind");
   static_assert(!engine::death_type::destroys ||
                     !std::is_void_v<pick_policy<detail::objects_kind, void, Policies...>>,
                 "at_death::destroy is for pools of objects: a fixed_pool's blocks have no type");

@@ -350,6 +350,17 @@ TEST(FixedPool, HeapBlocksGrowByDoublingAndStopAtTheCap) {
   EXPECT_EQ(source.pieces, 0u);
 }
 
+TEST(FixedPool, SlabsOfNoBlocksHaveOne) {
+  for (const heap_blocks mode : {heap_blocks{.first_slab_blocks = 0, .max_blocks = 3},
+                                 heap_blocks{.max_slab_blocks = 0, .max_blocks = 3}}) {
+    test_source source;
+    fixed_pool<test_source_ref> pool({16, 16}, mode, {&source});
+    for (int i = 0; i < 3; ++i) EXPECT_NE(pool.try_allocate(), nullptr);
+    EXPECT_EQ(pool.try_allocate(), nullptr);
+    EXPECT_TRUE(pool.audit());
+  }
+}
+
 TEST(FixedPool, ASourceThatRefusesMuchIsAskedForLess) {
   test_source source;
   source.largest_allowed = 1024;

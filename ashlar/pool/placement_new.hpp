@@ -25,7 +25,10 @@ template <class Run, class... Policies>
   void* const p = pool.allocate();
   // A new-expression tests for null only where its operator new is noexcept.
   if constexpr (!engine::nothrow_allocate && engine::exhaustion_type::may_return_null) {
-    if (p == nullptr) ASHLAR_THROW(std::bad_alloc());
+    if (p == nullptr) {
+      ASHLAR_THROW(std::bad_alloc());
+      ashlar_fault({fault_kind::exhausted, "new (pool)", nullptr, size, pool.name()});
+    }
   }
   return p;
 }

@@ -79,6 +79,10 @@ class refill_lists {
   static constexpr std::size_t refill_blocks = 50;
   static constexpr std::size_t widest_alignment = max_of(Step, alignof(std::max_align_t));
 
+  static_assert(
+      detail::of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind,
+                       name_kind>::template have_all<Policies...>,
+      "refill_lists: a page source is the first argument; no policy of this kind is taken");
   static_assert(is_power_of_two(Step) && Step >= sizeof(void*), "a free block holds a link");
   static_assert(MaxBytes >= Step && MaxBytes % Step == 0, "the last list's size is a whole step");
   static_assert(MaxBytes <= SIZE_MAX / 1024, "a refill has to fit std::size_t");

@@ -28,6 +28,7 @@ class static_pool : public detail::object_face<static_pool<T, N, Policies...>,
                                                detail::static_engine<T, N, Policies...>, T> {
   using engine = detail::static_engine<T, N, Policies...>;
   using face = detail::object_face<static_pool<T, N, Policies...>, engine, T>;
+  static_assert(detail::are_pool_policies<Policies...>, "a pool takes no policy of this kind");
   static_assert(std::is_same_v<detail::source_for<Policies...>, detail::no_source>,
                 "a static_pool has its storage inside: it takes no page source");
 

@@ -32,6 +32,9 @@ class static_run_pool {
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
 
   static_assert(N > 0 && N <= SIZE_MAX / sizeof(T), "from one object to what has an address");
+  static_assert(
+      detail::of_kinds<exhaustion_kind, lock_kind, name_kind>::template have_all<Policies...>,
+      "a static_run_pool takes an exhaustion policy, a lock and a name");
   static_assert(!exhaustion_type::borrows, "a borrowed array's length would not be known");
   static_assert(!detail::is_lock_free_policy<lock_type>, "arrays need a lock");
 
@@ -40,8 +43,8 @@ class static_run_pool {
   static_run_pool& operator=(const static_run_pool&) = delete;
 
   /// Returns: room for `n` neighbouring objects (0 counts as 1), at the lowest address there is; or
-  /// null. Throws: nothing. Complexity: O(N / 64) at worst, O(1) while there is room near the lowest
-  /// free slot. Thread-safety: as the lock policy says, for all functions.
+  /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is room
+  /// near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
     detail::scoped_lock guard(lock_);
     const std::size_t i = map_.take(n == 0 ? 1 : n);

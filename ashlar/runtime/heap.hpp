@@ -164,9 +164,7 @@ class heap {
   }
 
  private:
-  static_assert(((detail::is_of_kind<source_kind, Policies> ||
-                  detail::is_of_kind<exhaustion_kind, Policies>) &&
-                 ...),
+  static_assert(detail::of_kinds<source_kind, exhaustion_kind>::template have_all<Policies...>,
                 "a heap's policies are a page source and an exhaustion policy");
   static_assert(
       !exhaustion_type::borrows,

@@ -127,19 +127,6 @@ void after_fork_in_child() noexcept {
   registry.keep_own_caches();
 }
 
-/// Effects: makes fork safe for heap instances, once. Handlers that prepare a fork run in the reverse
-/// order of their registration, and a heap's source may allocate from the process heap: so the process
-/// heap's handlers, which its first use registers, come first.
-void make_fork_safe() noexcept {
-  static constinit os::mutex mutex;
-  static constinit bool done = false;
-  deallocate(allocate(1), "free");
-  const std::lock_guard guard(mutex);
-  if (done) return;
-  done = true;
-  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
 // ---- threads --------------------------------------------------------------------------------------
 
 void end_thread(void* table) noexcept {
@@ -151,20 +138,34 @@ void end_thread(void* table) noexcept {
   deallocate(own, "free");
 }
 
+/// The key whose destructor tells us that a thread ends.
 struct {
-  os::mutex mutex;
   pthread_key_t key{};
   bool valid = false;
 } constinit exit_key;
 
+/// Effects: makes fork safe for heap instances and makes the key, once. Handlers that prepare a fork run
+/// in the reverse order of their registration, and a heap's source may allocate from the process heap: so
+/// the process heap's handlers, which its first use registers, come first.
+/// Requires: no other thread yet, which holds until constructors have run. Later, a fork could copy a
+/// program in which another thread has done half of this, or holds the lock for it.
+void start_instances() noexcept {
+  static constinit bool started = false;
+  if (started) return;
+  started = true;
+  deallocate(allocate(1), "free");
+  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
+}
+
+/// The first heap may begin before this, in an earlier constructor.
+[[gnu::constructor(102)]] void start_instances_early() noexcept {
+  start_instances();
+}
+
 /// Returns: whether the system will call `end_thread` when this thread ends.
 bool watch_thread_exit(heap_table* table) noexcept {
-  {
-    const std::lock_guard guard(exit_key.mutex);
-    if (!exit_key.valid) exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
-    if (!exit_key.valid) return false;
-  }
-  return ::pthread_setspecific(exit_key.key, table) == 0;
+  return exit_key.valid && ::pthread_setspecific(exit_key.key, table) == 0;
 }
 
 /// Returns: this thread's table, null when it has none.
@@ -246,7 +247,7 @@ constexpr std::size_t body_bytes() noexcept {
 
 heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
                              const char* name) noexcept {
-  make_fork_safe();
+  start_instances();
   // Not from the process heap: tens of kilobytes that come and go with each heap would stay there.
   void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
   if (memory == nullptr) return nullptr;

@@ -57,19 +57,13 @@ void end_thread(void* own) noexcept {
 
 /// The key whose destructor tells us that a thread ends; made with the first cache.
 struct {
-  os::mutex mutex;
   pthread_key_t key{};
   bool valid = false;
 } constinit exit_key;
 
 /// Returns: whether the system will call `end_thread` when this thread ends.
 bool watch_thread_exit(cache* own) noexcept {
-  {
-    const std::lock_guard guard(exit_key.mutex);
-    if (!exit_key.valid) exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
-    if (!exit_key.valid) return false;
-  }
-  return ::pthread_setspecific(exit_key.key, own) == 0;
+  return exit_key.valid && ::pthread_setspecific(exit_key.key, own) == 0;
 }
 
 // ---- fork -----------------------------------------------------------------------------------------
@@ -87,18 +81,19 @@ void after_fork_in_child() noexcept {
 
 // ---- start ----------------------------------------------------------------------------------------
 
-/// Effects: makes fork safe and applies the environment's settings, each once. Called with the first
+/// Effects: makes fork safe, makes the key and applies the environment's settings, each once. Called with the first
 /// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
 /// fork in the reverse order of their registration, and another library's may allocate, so ours, which
 /// lock the heap, have to be registered before it.
 /// Requires: no other thread yet, which holds until constructors have run. `environment` may be null,
 /// as it is before the C library is set up: then a later call reads the settings.
 void start_process(char** environment) noexcept {
-  static constinit bool fork_is_safe = false;
+  static constinit bool started = false;
   static constinit bool configured = false;
-  if (!fork_is_safe) {
-    fork_is_safe = true;
+  if (!started) {
+    started = true;
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
   }
   if (configured || environment == nullptr) return;
   configured = true;

@@ -14,7 +14,8 @@ namespace {
 
 void complain(const char* name, const char* value, const char* expected) noexcept {
   line_writer<256> line;
-  line << "ashlar: " << name << "=" << value << " is ignored: expected " << expected << "\n";
+  line << "ashlar: " << name << "=" << value << " is ignored: expected " << expected;
+  line.end_line();
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

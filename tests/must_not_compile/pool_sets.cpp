@@ -46,4 +46,14 @@ fixed_pool<at_death::destroy> pool{block_layout{}, {}};
 static_pool<std::string, 4, at_death::destroy, check::none> pool;
 #elif MISUSE == 15  // says: more blocks than the lock-free word can number
 static_pool_set<blocks<16, 65'535>, lock_free<std::uint32_t>> set;
+#elif MISUSE == 16  // says: a pool takes no policy of this kind
+fixed_pool<spill::never> pool{block_layout{}, {}};
+#elif MISUSE == 17  // says: a pool takes no policy of this kind
+static_pool<int, 4, blocks<16, 1>> pool;
+#elif MISUSE == 18  // says: an arena takes no policy of this kind
+static_arena<64, spill::never> memory;
+#elif MISUSE == 19  // says: takes an exhaustion policy, a lock and a name
+static_run_pool<int, 8, at_death::report> pool;
+#elif MISUSE == 20  // says: a page source is the first argument
+refill_lists<source, 128, 8, source> lists;
 #endif

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Checks that what README.md, CONTRIBUTING.md and docs/ quote and name is there.
+
+- A fenced block of C or C++ is a quotation: `<!-- from examples/NAME -->` stands in the line before it,
+  and its lines are in that file, next to each other, with the same indentation but for a common one. A
+  line `// ...` or `/* ... */` stands for lines that are left out.
+- What looks like a path of the repository, in backticks, exists: `cmake/layers.txt`, `adapt/pmr.hpp` (from
+  the root, or from ashlar/), `<ashlar/core/bits.hpp>`, `tests/*_test.cpp`; a header's bare name is that of
+  some file.
+- A link to a file, and to a heading in it, leads there.
+
+Run: check_docs.py ROOT. Prints a line for each fault, and ends with 1 if there is one.
+"""
+import pathlib
+import re
+import sys
+import textwrap
+
+FENCE = re.compile(r"^\s*```(\w*)")
+FROM = re.compile(r"^\s*<!-- from (\S+) -->\s*$")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"^[\w.*-]+(/[\w.*-]+)+/?$")
+HEADER = re.compile(r"^[\w*]+\.(h|hpp)$")
+SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
+ELLIPSIS = ("// ...", "/* ... */")
+
+
+def anchors(file: pathlib.Path) -> set[str]:
+    """The names that GitHub gives the headings of a Markdown file."""
+    names: set[str] = set()
+    fenced = False
+    for line in file.read_text().splitlines():
+        if FENCE.match(line):
+            fenced = not fenced
+        if not fenced and re.match(r"#+ ", line):
+            text = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+            names.add(text.replace(" ", "-"))
+    return names
+
+
+def pieces(block: list[str]) -> list[list[str]]:
+    """The block, cut where it leaves something out; no empty piece, nor an empty line at an end."""
+    cut: list[list[str]] = [[]]
+    for line in textwrap.dedent("\n".join(block)).splitlines():
+        if line.strip() in ELLIPSIS:
+            cut.append([])
+        else:
+            cut[-1].append(line.rstrip())
+    return [p for p in ("\n".join(c).strip("\n").splitlines() for c in cut) if p]
+
+
+def find(piece: list[str], source: list[str], start: int) -> int:
+    """The line after the piece's place in the source at or behind `start`; -1 if it is not there."""
+    wanted = textwrap.dedent("\n".join(piece))
+    for i in range(start, len(source) - len(piece) + 1):
+        if textwrap.dedent("\n".join(source[i : i + len(piece)])) == wanted:
+            return i + len(piece)
+    return -1
+
+
+def quotation_fault(root: pathlib.Path, name: str, block: list[str]) -> str:
+    """What is wrong with a block that says it is from the file `name`; nothing if it is right."""
+    file = root / name
+    if not name.startswith("examples/") or not file.is_file():
+        return f"{name} is no example"
+    source = [line.rstrip() for line in file.read_text().splitlines()]
+    parts = pieces(block)
+    if not parts:
+        return f"nothing is quoted from {name}"
+    at = 0
+    for part in parts:
+        at = find(part, source, at)
+        if at < 0:
+            return f"not in {name}: {part[0].strip()} ..."
+    return ""
+
+
+def path_fault(root: pathlib.Path, code: str) -> str:
+    """What is wrong with a piece of code in backticks, if it is a path; nothing if it is not."""
+    name = code.strip("<>\"")
+    if HEADER.match(name):
+        return "" if any(root.glob(f"ashlar/**/{name}")) else f"no header has this name: {name}"
+    if not PATH.match(name):
+        return ""
+    first = name.split("/")[0]
+    if first in ("build", "..", ".") or not (SUFFIX.search(name) or (root / first).is_dir()):
+        return ""
+    for base in ("", "ashlar/"):
+        if "*" in name and any(root.glob(base + name)):
+            return ""
+        if (root / (base + name)).exists():
+            return ""
+    return f"no such path: {name}"
+
+
+def link_fault(root: pathlib.Path, page: pathlib.Path, target: str) -> str:
+    """What is wrong with a link, if it is to a file."""
+    if re.match(r"^[a-z]+:", target):
+        return ""
+    name, _, heading = target.partition("#")
+    file = (page.parent / name).resolve() if name else page
+    if not file.exists() or not file.is_relative_to(root):
+        return f"the link leads nowhere: {target}"
+    if heading and heading not in anchors(file):
+        return f"the link's heading is not there: {target}"
+    return ""
+
+
+def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
+    """The faults of a page, each with its line, and the number of its quotations."""
+    faults: list[str] = []
+    quotations = 0
+    block: list[str] | None = None
+    language = name = ""
+    opened = 0
+    previous = ""
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        fence = FENCE.match(line)
+        found: list[str] = []
+        if block is None and fence:
+            block, language, opened = [], fence[1], number
+            marker = FROM.match(previous)
+            name = marker[1] if marker else ""
+        elif block is not None and fence:
+            if name:
+                quotations += 1
+                found.append(quotation_fault(root, name, block))
+            elif language in ("c", "cpp", "c++", "C", "cc"):
+                found.append("a block of code that does not say which example it is from")
+            block = None
+            faults += [f"{page.relative_to(root)}:{opened}: {f}" for f in found if f]
+            found = []
+        elif block is not None:
+            block.append(line)
+        else:
+            if FROM.match(previous):
+                found.append("a quotation without its block")
+            if line.count("`") % 2 != 0:
+                found.append("a backtick without its pair in the line")
+            found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
+            found += [path_fault(root, c) for c in CODE.findall(line)]
+        faults += [f"{page.relative_to(root)}:{number}: {f}" for f in found if f]
+        previous = line
+    if block is not None:
+        faults.append(f"{page.relative_to(root)}:{opened}: a block without an end")
+    return faults, quotations
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1]).resolve()
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    faults: list[str] = []
+    quotations = 0
+    for page in pages:
+        page_faults, page_quotations = check_page(root, page)
+        faults += page_faults
+        quotations += page_quotations
+    if quotations == 0:
+        faults.append("no page quotes an example: nothing was checked")
+    print("\n".join(faults) if faults else f"{len(pages)} pages, {quotations} quotations: all there")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

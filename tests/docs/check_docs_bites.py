@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Proof that check_docs.py bites: in a small tree each planted fault must be found, and named.
+
+Run: check_docs_bites.py CHECK_DOCS.PY
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+EXAMPLE = """\
+int main() {
+  int stones = 2;
+  if (stones == 2) {
+    ++stones;
+  }
+  return 0;
+}
+"""
+QUOTE = "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\n// ...\n  ++stones;\n```\n"
+
+
+def run(check: str, page: str) -> tuple[int, str]:
+    """The check's exit status and text for a tree whose only page is `page`."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in {
+            "README.md": page,
+            "CONTRIBUTING.md": "",
+            "docs/other.md": "# Two words\n",
+            "examples/a.cpp": EXAMPLE,
+            "ashlar/core/bits.hpp": "",
+        }.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        done = subprocess.run([sys.executable, check, folder], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+
+def main() -> int:
+    check = sys.argv[1]
+    right = [
+        QUOTE,
+        QUOTE + "`core/bits.hpp`, `<ashlar/core/bits.hpp>`, `bits.hpp`, `examples/*.cpp`, `and/or`\n",
+        QUOTE + "[o](docs/other.md#two-words) [w](https://example.org/none) `[x](none)`\n",
+        QUOTE + "```\nnone/of/this.cpp\n```\n",
+    ]
+    wrong = {
+        "a changed line": (QUOTE.replace("= 2;", "= 3;"), "not in examples/a.cpp"),
+        "changed indentation": (
+            "<!-- from examples/a.cpp -->\n```cpp\nif (stones == 2) {\n++stones;\n```\n",
+            "not in examples/a.cpp",
+        ),
+        "lines in another order": (
+            "<!-- from examples/a.cpp -->\n```cpp\n++stones;\n// ...\nint stones = 2;\n```\n",
+            "not in examples/a.cpp",
+        ),
+        "lines that are no neighbours": (
+            "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\nreturn 0;\n```\n",
+            "not in examples/a.cpp",
+        ),
+        "a file that is gone": (QUOTE.replace("a.cpp", "b.cpp"), "examples/b.cpp is no example"),
+        "an empty quotation": (QUOTE + "<!-- from examples/a.cpp -->\n```cpp\n```\n", "nothing is quoted"),
+        "code from nowhere": (QUOTE + "```cpp\nint stones = 2;\n```\n", "which example"),
+        "a lost mark": (QUOTE + "<!-- from examples/a.cpp -->\n\n```\nx\n```\n", "without its block"),
+        "an open block": (QUOTE + "```\nx\n", "without an end"),
+        "a path that is gone": (QUOTE + "see `core/gone.hpp`\n", "core/gone.hpp"),
+        "a folder's file that is gone": (QUOTE + "`examples/gone`\n", "examples/gone"),
+        "a header that is gone": (QUOTE + "see `gone.h`\n", "gone.h"),
+        "a pattern without a match": (QUOTE + "`examples/*.c`\n", "examples/*.c"),
+        "code over a line's end": (QUOTE + "`core/\ngone.hpp`\n", "without its pair"),
+        "a dead link": (QUOTE + "[d](docs/gone.md)\n", "docs/gone.md"),
+        "a link out of the tree": (QUOTE + "[d](../..)\n", "leads nowhere"),
+        "a dead heading": (QUOTE + "[d](docs/other.md#three)\n", "heading"),
+        "no quotation at all": ("text\n", "nothing was checked"),
+    }
+    failed = 0
+    for page in right:
+        status, text = run(check, page)
+        if status != 0:
+            failed += 1
+            print(f"a right page is refused:\n{page}{text}")
+    for what, (page, message) in wrong.items():
+        status, text = run(check, page)
+        if status != 1 or message not in text:
+            failed += 1
+            print(f"{what}: exit status {status}, expected 1 and '{message}' in:\n{text}")
+    print(f"{len(right)} right pages, {len(wrong)} planted faults, {failed} not as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
