@@ -34,7 +34,7 @@ bench-classic: ## the classic documents' own benchmarks, their ratios beside our
 	@scripts/setup.sh build chart
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target classic_bench -j $(JOBS)
-	@python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
+	@/usr/bin/python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
 	  --svg docs/bench-classic.svg $(CLASSIC_ARGS)
 
 docs: ## the API reference: build/docs/html/index.html

@@ -57,8 +57,10 @@ def measure(bench, names, rounds):
                 for run, figures in enumerate(once(bench, name, side, limit)):
                     for part, figure in zip(parts, figures):
                         samples.setdefault((name, part), {}).setdefault(side, {}).setdefault(run, []).append(figure)
-            print(f"\rround {number + 1} of {rounds}: {name:45}", end="", file=sys.stderr, flush=True)
-    print("\r" + " " * 75 + "\r", end="", file=sys.stderr)
+            if sys.stderr.isatty():
+                print(f"\rround {number + 1} of {rounds}: {name:45}", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r" + " " * 75 + "\r", end="", file=sys.stderr)
     return {key: {side: [statistics.median(runs[r]) for r in range(RUNS)] for side, runs in sides.items()}
             for key, sides in samples.items()}
 
@@ -143,6 +145,11 @@ def main():
     parser.add_argument("--svg", help="draw the ratios there (needs matplotlib)")
     parser.add_argument("--markdown", help="write the table there as Markdown")
     options = parser.parse_args()
+    if options.svg:
+        try:
+            import matplotlib  # noqa: F401  before minutes of measuring, not after
+        except ImportError:
+            parser.error("--svg needs matplotlib (Debian: apt-get install python3-matplotlib)")
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     if not os.access(options.bench, os.X_OK):
