@@ -28,6 +28,7 @@ bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target bench_programs -j $(JOBS)
 	@python3 bench/run_bench.py --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
 CLASSIC_ARGS ?=
 bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes docs/bench-classic.{csv,md,svg}

@@ -125,6 +125,7 @@ def chart(table, title, path):
         axes.text(row["ratio"] + 0.01, place - 0.2, f"{row['ratio']:.2f}", va="center", fontsize=8)
         if row["document_ratio"] != "":
             axes.text(row["document_ratio"] + 0.01, place + 0.2, f"{row['document_ratio']:.2f}", va="center", fontsize=8)
+    axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.axvline(1, color="#444444", linewidth=0.8, linestyle="--")
     axes.set_yticks(list(places), [row["row"] for row in shown], fontsize=8)
     axes.set_xlabel("time / the system allocator's time on the same machine (three runs together; less is better)")
