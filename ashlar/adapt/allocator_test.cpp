@@ -158,7 +158,8 @@ TEST_F(AllocatorDeathTest, AWrongLengthIsAFault) {
 }
 TEST_F(AllocatorDeathTest, AForeignAddressIsAFault) {
   static int local[4];
-  EXPECT_DEATH(allocator<int>().deallocate(local, 4), "allocator::deallocate.*not allocated here");
+  int* volatile foreign = local;  // so that the compiler does not see what it is
+  EXPECT_DEATH(allocator<int>().deallocate(foreign, 4), "allocator::deallocate.*not allocated here");
 }
 
 }  // namespace
