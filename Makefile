@@ -18,7 +18,7 @@ build: ## Release build in build/release
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
 
-test: ## build and pass the tests: release, debug, clang, sanitizers, lint
+test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
 	@scripts/setup.sh build test
 	@scripts/test.sh
 
