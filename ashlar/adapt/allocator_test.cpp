@@ -159,7 +159,8 @@ TEST_F(AllocatorDeathTest, AWrongLengthIsAFault) {
 TEST_F(AllocatorDeathTest, AForeignAddressIsAFault) {
   static int local[4];
   int* volatile foreign = local;  // so that the compiler does not see what it is
-  EXPECT_DEATH(allocator<int>().deallocate(foreign, 4), "allocator::deallocate.*not allocated here");
+  EXPECT_DEATH(allocator<int>().deallocate(foreign, 4),
+               "allocator::deallocate.*not allocated here");
 }
 
 }  // namespace
