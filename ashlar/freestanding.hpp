@@ -7,6 +7,7 @@
 #include <ashlar/arena/arena.hpp>
 #include <ashlar/arena/arena_scope.hpp>
 #include <ashlar/arena/static_arena.hpp>
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>

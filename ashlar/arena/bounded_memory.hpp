@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/poison.hpp>
 
@@ -24,11 +25,6 @@ struct arena_position {
   const void* piece = nullptr;  ///< the base of bounded memory, a chunk of a growing one
   std::size_t used = 0;
 };
-
-/// Returns: the bytes from `base` to `p`, modulo the width: huge if `p` lies before.
-[[nodiscard]] ASHLAR_HOT std::size_t bytes_from(const std::byte* base, const void* p) noexcept {
-  return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base);
-}
 
 /// Returns: the bytes from `p` to the next multiple of `alignment`.
 [[nodiscard]] ASHLAR_HOT std::size_t padding_at(const std::byte* p,

@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
@@ -58,11 +59,6 @@ struct run_traits {
   }();
 };
 
-[[nodiscard]] ASHLAR_HOT std::size_t distance(const std::byte* base, const void* p) noexcept {
-  // Through integers: `p` may be any address, and wraps below `base` to a huge number on purpose.
-  return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base);
-}
-
 /// One run as a plain body sees it: for the cold paths, which are shared by all pools.
 struct run_view {
   const std::byte* base;
@@ -72,11 +68,12 @@ struct run_view {
   const block_state* states;  ///< null where states are not kept
 
   [[nodiscard]] bool contains(const void* p) const noexcept {
-    return distance(base, p) < capacity * stride;
+    return bytes_from(base, p) < capacity * stride;
   }
   /// Returns: whether `p` is the start of a carved block.
   [[nodiscard]] bool is_carved_block(const void* p) const noexcept {
-    return contains(p) && distance(base, p) % stride == 0 && distance(base, p) / stride < carved;
+    return contains(p) && bytes_from(base, p) % stride == 0 &&
+           bytes_from(base, p) / stride < carved;
   }
 };
 
@@ -88,8 +85,8 @@ struct run_cursor {
 
 /// Returns: why `p`, an address inside `run`, cannot be freed.
 [[nodiscard]] ASHLAR_COLD inline fault_kind judge(const run_view& run, const void* p) noexcept {
-  if (distance(run.base, p) % run.stride != 0) return fault_kind::interior_pointer;
-  if (distance(run.base, p) / run.stride >= run.carved) return fault_kind::not_in_use;
+  if (bytes_from(run.base, p) % run.stride != 0) return fault_kind::interior_pointer;
+  if (bytes_from(run.base, p) / run.stride >= run.carved) return fault_kind::not_in_use;
   return fault_kind::double_free;
 }
 
@@ -181,7 +178,7 @@ class inline_run {
   [[nodiscard]] std::size_t blocks_made() const noexcept { return mark_.carved(); }
 
   [[nodiscard]] ASHLAR_HOT std::size_t index_of(const void* p) const noexcept {
-    return divisor.quotient(distance(base(), p));
+    return divisor.quotient(bytes_from(base(), p));
   }
   [[nodiscard]] ASHLAR_HOT std::byte* at(std::size_t i) const noexcept {
     return base() + i * shape.stride;
@@ -281,7 +278,7 @@ class block_run {
   [[nodiscard]] std::size_t blocks_made() const noexcept { return mark_.carved(); }
 
   [[nodiscard]] ASHLAR_HOT std::size_t index_of(const void* p) const noexcept {
-    return divisor_.quotient(distance(base_, p));
+    return divisor_.quotient(bytes_from(base_, p));
   }
   [[nodiscard]] ASHLAR_HOT std::byte* at(std::size_t i) const noexcept {
     return base_ + i * shape_.stride;
@@ -449,7 +446,7 @@ class grown_run : public block_run<Traits> {
   [[nodiscard]] ASHLAR_COLD block_state* older_state_slow(const void* p) const noexcept {
     if (newest_ == nullptr) return nullptr;
     for (const slab_head* s = newest_->older; s != nullptr; s = s->older) {
-      const std::size_t i = this->divisor_.quotient(distance(s->base, p));
+      const std::size_t i = this->divisor_.quotient(bytes_from(s->base, p));
       if (i < s->capacity) return s->states + i;
     }
     return nullptr;

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
@@ -353,7 +354,7 @@ class class_set<type_list<Classes...>, Policies...> {
   /// the message should not name the size of one.
   ASHLAR_HOT void require_inside(const void* p) const noexcept {
     if constexpr (is_checked) {
-      if (distance(reinterpret_cast<const std::byte*>(this), p) >= sizeof(*this)) [[unlikely]] {
+      if (bytes_from(this, p) >= sizeof(*this)) [[unlikely]] {
         fault_slow(fault_kind::foreign_pointer, "deallocate", p, 0);
       }
     }

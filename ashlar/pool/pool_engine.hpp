@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/counting.hpp>
@@ -168,7 +169,7 @@ class pool_engine {
       scoped_lock guard(lock_);
       return contains(p);
     } else {
-      return distance(run_.base(), p) < run_.capacity() * run_.stride();
+      return bytes_from(run_.base(), p) < run_.capacity() * run_.stride();
     }
   }
 

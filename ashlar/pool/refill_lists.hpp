@@ -23,6 +23,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
@@ -204,7 +205,7 @@ class refill_lists {
         free_bytes += bytes;
         const chunk* const c = chunk_of(b);
         if (c == nullptr || !is_aligned(b, alignment_of(bytes)) || free_bytes > chunk_bytes_ ||
-            distance(payload(c), b) + bytes > c->bytes) {
+            detail::bytes_from(payload(c), b) + bytes > c->bytes) {
           return false;
         }
       }
@@ -226,15 +227,12 @@ class refill_lists {
   [[nodiscard]] static std::size_t gap(const std::byte* p, std::size_t bytes) noexcept {
     return -reinterpret_cast<std::uintptr_t>(p) & (alignment_of(bytes) - 1);
   }
-  [[nodiscard]] static std::size_t distance(const void* from, const void* to) noexcept {
-    return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-  }
   [[nodiscard]] static std::byte* payload(const chunk* c) noexcept {
     return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(c)) + chunk_head;
   }
   [[nodiscard]] const chunk* chunk_of(const void* p) const noexcept {
     const chunk* c = chunks_;
-    while (c != nullptr && distance(payload(c), p) >= c->bytes) c = c->older;
+    while (c != nullptr && detail::bytes_from(payload(c), p) >= c->bytes) c = c->older;
     return c;
   }
   [[nodiscard]] ASHLAR_HOT detail::free_list& list_of(std::size_t bytes) noexcept {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
@@ -64,7 +65,7 @@ class static_run_pool {
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
     detail::scoped_lock guard(lock_);
-    const std::size_t offset = distance(p);
+    const std::size_t offset = detail::bytes_from(memory_.bytes, p);
     if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
       lock_.unlock();
       bad_free_slow(p);
@@ -72,7 +73,9 @@ class static_run_pool {
     map_.give(offset / sizeof(T));
   }
 
-  [[nodiscard]] bool owns(const void* p) const noexcept { return distance(p) < N * sizeof(T); }
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    return detail::bytes_from(memory_.bytes, p) < N * sizeof(T);
+  }
   [[nodiscard]] static constexpr std::size_t capacity() noexcept { return N; }
   [[nodiscard]] static constexpr const char* name() noexcept { return name_type::name(); }
   /// Returns: objects that callers have room for. O(1).
@@ -82,9 +85,6 @@ class static_run_pool {
   }
 
  private:
-  [[nodiscard]] std::size_t distance(const void* p) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(memory_.bytes);
-  }
   [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t n) noexcept(nothrow_allocate) {
     // A length that is not a size in bytes was refused for its length.
     const std::size_t bytes = n > N ? SIZE_MAX : n * sizeof(T);
@@ -94,7 +94,7 @@ class static_run_pool {
   [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
     fault_kind kind = fault_kind::foreign_pointer;
     if (owns(p)) {
-      const bool taken = map_.is_taken(distance(p) / sizeof(T));
+      const bool taken = map_.is_taken(detail::bytes_from(memory_.bytes, p) / sizeof(T));
       kind = taken ? fault_kind::interior_pointer : fault_kind::double_free;
     }
     ashlar_fault({kind, "deallocate", p, sizeof(T), name()});
