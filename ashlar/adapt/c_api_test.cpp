@@ -193,7 +193,7 @@ TEST(CApi, PurgePolicyIsObeyed) {
     std::memset(block, 1, 8 << 20);
     xfree(block);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    xfree(xmalloc(100'000));  // somebody has to look
+    xfree(xmalloc(200'000));  // somebody has to look
   };
   ashlar_trim();
   const auto before = given_back();
@@ -216,7 +216,7 @@ TEST(CApiDeathTest, MisuseNamesTheCall) {
                "ashlar: xfree\\(0x[0-9a-f]+\\): the address was not allocated here");
   EXPECT_DEATH(xfree(xrealloc(foreign, 10)), "ashlar: xrealloc\\(0x[0-9a-f]+\\): ");
   EXPECT_DEATH(static_cast<void>(xusable_size(foreign)), "ashlar: xusable_size\\(0x[0-9a-f]+\\): ");
-  void* large = xmalloc(100'000);
+  void* large = xmalloc(200'000);
   void* volatile freed = large;
   xfree(large);
   EXPECT_DEATH(xfree(freed), "ashlar: xfree\\(0x[0-9a-f]+\\): no block is in use");

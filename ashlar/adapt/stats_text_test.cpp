@@ -29,7 +29,7 @@ class StatsText : public testing::Test {
  protected:
   StatsText() {
     for (void*& block : small) block = xmalloc(120);
-    large = xmalloc(100'000);
+    large = xmalloc(200'000);
     ashlar_stats_get(&stats);
   }
   ~StatsText() override {

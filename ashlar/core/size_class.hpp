@@ -1,10 +1,10 @@
 // core/size_class.hpp: from a size to a class and back, as tables made at compile time.
 // Layer: core (freestanding).
 //
-//   16 32 48 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 KiB 20 KiB ... 32 KiB
+//   16 32 48 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 72 KiB 80 KiB ... 128 KiB
 //   steps of 16 B    | 8 steps for each doubling
 //
-// Law: for a size n in (128, 32768] with block size b(n): b(n) - n < n / 8, because the step inside
+// Law: for a size n in (128, 131072] with block size b(n): b(n) - n < n / 8, because the step inside
 // (2^k, 2^(k+1)] is 2^k / 8. Up to 128 bytes the slack is below 16.
 #pragma once
 
@@ -23,7 +23,7 @@ using class_index = std::uint8_t;
 /// Every block is a multiple of this and aligned to it at least: alignof(max_align_t) on 64 bits.
 inline constexpr std::size_t block_granule = 16;
 
-inline constexpr std::size_t small_size_max = 32 * 1024;  ///< largest size that has a class, bytes
+inline constexpr std::size_t small_size_max = 128 * 1024;  ///< largest size that has a class, bytes
 inline constexpr std::size_t steps_per_doubling = 8;
 
 namespace detail {
@@ -45,7 +45,7 @@ constexpr std::size_t count_classes() noexcept {
 
 /// Number of classes, class 0 included: valid indices are below it.
 inline constexpr std::size_t class_count = detail::count_classes();
-static_assert(class_count == 73 && class_count <= UINT8_MAX);
+static_assert(class_count == 89 && class_count <= UINT8_MAX);
 
 namespace detail {
 
@@ -56,7 +56,7 @@ inline constexpr auto block_sizes = [] {
   return sizes;
 }();
 
-/// Class of a size in granules, rounded up. 2049 bytes, of which a program touches a few lines.
+/// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
 inline constexpr auto class_by_granules = [] {
   std::array<class_index, small_size_max / block_granule + 1> classes{};
   std::size_t c = 1;

@@ -189,7 +189,7 @@ class basic_heap {
     }
     detail::run* r = pages_.large_at(block);
     if (r == nullptr) fail(block, call);
-    if (size <= small_size_max || size > PTRDIFF_MAX) return 0;
+    if (size <= detail::shared_slab_block_max || size > PTRDIFF_MAX) return 0;
     const std::size_t before = r->pages;
     if (!pages_.resize_large(r, divide_up(size, detail::page_size))) return 0;
     note_large(before, r->pages);
@@ -493,9 +493,14 @@ class basic_heap {
   static constexpr std::size_t spare_caches_max = 8;
 
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
+  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
+  /// hold can serve any class.
   static constexpr std::size_t stash_blocks_max = 16384;
+  static constexpr std::size_t stash_lone_blocks_max = 2;
   [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
-    return std::min(stash_blocks_max, bounds_.stash_bytes / block_size_of(c));
+    const std::size_t size = block_size_of(c);
+    return std::min(size > detail::shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
+                    bounds_.stash_bytes / size);
   }
 
   void start_cache(cache& c) const noexcept {

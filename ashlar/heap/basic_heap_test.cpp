@@ -921,7 +921,7 @@ TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
   const auto h = std::make_unique<test_heap>();
   cache* own = h->attach();
   void* small = allocate(*h, *own, 100);
-  void* large = allocate(*h, *own, 100'000);
+  void* large = allocate(*h, *own, 200'000);
   ASSERT_TRUE(h->count_exactly(own));
   ashlar_stats s = stats_of(*h, own);
   EXPECT_EQ(s.classes[6].blocks_in_use, 1u);

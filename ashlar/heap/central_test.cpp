@@ -118,7 +118,7 @@ TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
 }
 
 TEST(Central, AShortBatchComesBeforeANewSlab) {
-  fixture f(class_count - 1, 16);
+  fixture f(class_of_size(shared_slab_block_max), 16);
   EXPECT_EQ(f.take(f.blocks_of_a_slab() - 1).size(), f.blocks_of_a_slab() - 1);
   EXPECT_EQ(f.take(3).size(), 1u);
   EXPECT_EQ(f.one.counts().slabs, 1u);

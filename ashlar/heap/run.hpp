@@ -54,8 +54,12 @@ struct run {
 
 static_assert(sizeof(run) <= 48 || sizeof(void*) != 8);
 
-/// How a slab of each class is cut: `pages` is the least number, at least 64 KiB and 4 blocks, of
-/// which less than 1/64 is left over at the end.
+/// A block above this has a slab of its own: one that shared would hold its neighbours' pages back.
+/// What it gains by a class is a place in the caches, where most of its kind are taken and freed.
+inline constexpr std::size_t shared_slab_block_max = 32 * 1024;
+
+/// How a slab of each class is cut. `pages` is the least number, at least 64 KiB and 4 blocks, of
+/// which less than 1/64 is left over at the end; or exactly one block.
 struct slab_shape {
   std::uint32_t block_size;
   std::uint32_t pages;
@@ -80,8 +84,11 @@ inline constexpr auto slab_shapes = [] {
   std::array<slab_shape, class_count> shapes{};
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t size = block_sizes[c];
-    std::size_t bytes = slab_bytes_min;
-    while (bytes < slab_blocks_min * size || (bytes % size) * 64 > bytes) bytes += page_size;
+    std::size_t bytes = size;
+    if (size <= shared_slab_block_max) {
+      bytes = slab_bytes_min;
+      while (bytes < slab_blocks_min * size || (bytes % size) * 64 > bytes) bytes += page_size;
+    }
     const std::size_t blocks = bytes / size;
     shapes[c] = {.block_size = static_cast<std::uint32_t>(size),
                  .pages = static_cast<std::uint32_t>(bytes / page_size),

@@ -543,7 +543,7 @@ TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
   heap a({.name = "tenant a"});
   heap b;
   void* of_b = b.try_allocate(100);
-  void* large_of_b = b.try_allocate(100'000);
+  void* large_of_b = b.try_allocate(200'000);
   void* of_process = runtime::allocate(100);
   int local = 0;
   static_cast<void>(a.try_allocate(1));
@@ -562,7 +562,7 @@ TEST(HeapDeathTest, WhatIsFreeAlreadyIsAFault) {
   heap h;
   EXPECT_DEATH(
       {
-        void* p = h.try_allocate(100'000);
+        void* p = h.try_allocate(200'000);
         h.deallocate(p);
         h.deallocate(p);
       },

@@ -185,7 +185,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 }
 
 void* allocate_zeroed(std::size_t size) noexcept {
-  if (size <= small_size_max) {
+  // Above this, a block that is a run of its own and known to be zero is worth more than a cache's.
+  if (size <= detail::shared_slab_block_max) {
     void* const block = allocate(size);
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }

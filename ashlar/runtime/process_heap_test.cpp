@@ -115,9 +115,9 @@ void use_heap_late(void* argument) {
   auto& user = *static_cast<late_user*>(argument);
   user.threads_inside = stats().total.threads;
   void* small = runtime::allocate(100);
-  void* large = runtime::allocate(100'000);
+  void* large = runtime::allocate(200'000);
   std::memset(small, 1, 100);
-  std::memset(large, 1, 100'000);
+  std::memset(large, 1, 200'000);
   small = runtime::reallocate(small, 1000, "realloc");
   runtime::deallocate(small, "free");
   runtime::deallocate(large, "free");

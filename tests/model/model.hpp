@@ -50,7 +50,7 @@ inline std::size_t random_size(support::random_source& random) {
     const std::size_t power = std::size_t{1} << random.below(kind < 897 ? 15 : 21);
     return power - 1 + random.below(3);
   }
-  if (kind < 930) return 32 * 1024 - 17 + random.below(35);
+  if (kind < 930) return (random.chance(50) ? 32 : 128) * 1024 - 17 + random.below(35);
   if (kind < 970) return 4096 + random.below(60 * 1024);
   if (kind < 999 || random.chance(50)) return random.below(kind < 990 ? 16 * 1024 : 256 * 1024);
   return random.below(6 * 1024 * 1024);
