@@ -84,12 +84,17 @@ class page_heap {
     return delay_ms_.load(std::memory_order_relaxed);
   }
 
+  /// Returns: what a cache needs to find a block's class by itself. Requires: started.
+  [[nodiscard]] const page_classes& first_classes() const noexcept {
+    return ranges_.first_classes();
+  }
+
   // ---- lookup: address -> class, slab or large block --------------------------------------------
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
   /// `class_anywhere`". Any value may be passed; no lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    return ranges_.class_in_first(number_of(address));
+    return ranges_.first_classes().of(address);
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.

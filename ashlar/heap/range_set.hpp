@@ -16,6 +16,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/page_classes.hpp>
 #include <ashlar/heap/page_range.hpp>
 #include <ashlar/heap/run.hpp>
 
@@ -44,17 +45,11 @@ class range_set {
   /// Effects: reserves the first range, once. Returns: false when the system refuses.
   [[nodiscard]] bool start() noexcept { return count_ != 0 || add(1) != nullptr; }
 
-  /// Returns: the class of the slab that holds `address`, if the first range does; else 0. Any value
-  /// may be passed. Reads three words and a byte.
-  [[nodiscard]] ASHLAR_HOT class_index class_in_first(std::uintptr_t address) const noexcept {
-    const std::size_t page = (address - first_base_) >> page_shift;
-    if (page >= first_pages_) [[unlikely]]
-      return 0;
-    return first_classes_[page];
-  }
+  /// Returns: the first range's classes. Requires: it has started.
+  [[nodiscard]] const page_classes& first_classes() const noexcept { return first_; }
 
   [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
-    return ((address - first_base_) >> page_shift) < first_pages_ ? &ranges_[0] : nullptr;
+    return first_.holds(address) ? &ranges_[0] : nullptr;
   }
 
   /// Returns: the range that holds `address`, or null. O(ranges).
@@ -152,20 +147,14 @@ class range_set {
       return nullptr;
     }
     if (i == 0) {
-      first_classes_ = ranges_[0].class_of.entries();
-      first_base_ = ranges_[0].base;
-      first_pages_ = ranges_[0].pages;
+      first_ = {ranges_[0].base, ranges_[0].pages, ranges_[0].class_of.entries()};
     }
     count_ = std::max(count_, i + 1);
     return &ranges_[i];
   }
 
-  // Copies of ranges_[0]'s, beside each other and not atomic (an atomic load is never folded into the
-  // instruction that uses it: two more in every free). They are written once, by `start`, which
-  // happens before anybody has a cache, and so before anybody has a block.
-  std::uintptr_t first_base_ = 0;
-  std::size_t first_pages_ = 0;
-  const class_index* first_classes_ = nullptr;
+  // Not atomic: written once, by `start`, which happens before anybody has a block.
+  page_classes first_;
 
   Space& space_;
   std::uint32_t count_ = 0;  ///< slots that may be taken; a slot with 0 pages is not

@@ -37,8 +37,8 @@ TEST(RangeSet, StartsOnce) {
   test_space space;
   const auto ranges = std::make_unique<set>(space);
   EXPECT_EQ(ranges->find(1), nullptr);
-  EXPECT_EQ(ranges->class_in_first(0), 0u);
-  EXPECT_EQ(ranges->class_in_first(UINTPTR_MAX), 0u);
+  EXPECT_EQ(ranges->first_classes().of(nullptr), 0u);
+  EXPECT_EQ(ranges->first_classes().of(reinterpret_cast<void*>(UINTPTR_MAX)), 0u);
   space.fail_from(1);
   EXPECT_FALSE(ranges->start());
   EXPECT_EQ(space.live_reservations(), 0u);

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/page_classes.hpp>
 
 namespace ashlar::detail {
 
@@ -42,17 +43,19 @@ inline constexpr auto slot_offsets = [] {
 }();
 inline constexpr std::size_t slots_total = slot_offsets[class_count];
 
-/// The two arrays that the hit paths read: nothing else of a cache is touched by a hit.
+/// All that the hit paths read: nothing else of a cache or of the heap is touched by a hit.
 struct cache_tops {
   void** top[class_count];
   void** limit[class_count];
+  page_classes classes;
 };
 
 struct thread_cache : cache_tops {
   /// Effects: makes every stack empty and small; those of blocks above `block_max` have no room, so
   /// that every call for them misses. Requires: zeroed memory.
-  void start(std::size_t stack_bytes = cached_bytes_first,
+  void start(const page_classes& of_heap, std::size_t stack_bytes = cached_bytes_first,
              std::size_t block_max = small_size_max) noexcept {
+    classes = of_heap;
     top[0] = limit[0] = slots + 1;
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);

@@ -14,7 +14,7 @@ using namespace ashlar::detail;
 /// A cache in zeroed memory, as `start` requires.
 std::unique_ptr<thread_cache> new_cache() {
   auto cache = std::make_unique<thread_cache>();
-  cache->start();
+  cache->start({});
   return cache;
 }
 
@@ -128,7 +128,7 @@ TEST(ThreadCache, StartsAgainAsIfNew) {
   while (cache->grow(4, SIZE_MAX)) {
   }
   const auto fresh = new_cache();
-  cache->start();
+  cache->start({});
   EXPECT_EQ(cache->capacity[4], fresh->capacity[4]);
   EXPECT_EQ(cache->capacity_bytes, 0u);
   EXPECT_EQ(cache->count(4), 0u);

@@ -71,7 +71,7 @@ class heap_body {
   }
   ASHLAR_HOT void deallocate(std::uint64_t id, void* block, const char* call) noexcept {
     const heap_slot& slot = own_heaps->slots[id % heap_slots];
-    if (slot.id == id && engine_.try_deallocate(*slot.cache, block)) [[likely]]
+    if (slot.id == id && heap_engine::try_deallocate(*slot.cache, block)) [[likely]]
       return;
     deallocate_slow(block, call);
   }

@@ -47,7 +47,7 @@ ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 
 /// Effects: gives a block back; null does nothing.
 ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
-  if (!the_heap.try_deallocate(*tops, block)) [[unlikely]]
+  if (!process_heap::try_deallocate(*tops, block)) [[unlikely]]
     deallocate_slow(block, call);
 }
 
@@ -72,13 +72,13 @@ ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_
                                        const char* call) noexcept;
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
   const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
-  if (!the_heap.try_deallocate(*tops, block, c)) [[unlikely]]
+  if (!process_heap::try_deallocate(*tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
 template <std::size_t Size, std::size_t Alignment>
 ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
-  if (!the_heap.try_deallocate(*tops, block, c)) [[unlikely]]
+  if (!process_heap::try_deallocate(*tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 
