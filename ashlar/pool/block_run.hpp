@@ -358,6 +358,7 @@ class grown_run : public block_run<Traits> {
       : plain(std::move(other)),
         source_(std::move(other.source_)),
         newest_(std::exchange(other.newest_, nullptr)),
+        found_last_(std::exchange(other.found_last_, nullptr)),
         older_blocks_(std::exchange(other.older_blocks_, 0)),
         next_slab_(other.next_slab_),
         max_slab_(other.max_slab_),
@@ -370,6 +371,7 @@ class grown_run : public block_run<Traits> {
     swap(static_cast<plain&>(a), static_cast<plain&>(b));
     swap(a.source_, b.source_);
     swap(a.newest_, b.newest_);
+    swap(a.found_last_, b.found_last_);
     swap(a.older_blocks_, b.older_blocks_);
     swap(a.next_slab_, b.next_slab_);
     swap(a.max_slab_, b.max_slab_);
@@ -442,17 +444,25 @@ class grown_run : public block_run<Traits> {
   }
 
   /// Returns: the state of the block at `p` in an older slab, or null if none starts there.
-  /// Complexity: O(slabs).
+  /// Complexity: O(slabs); O(1) while it is the slab that was found last.
   [[nodiscard]] ASHLAR_COLD block_state* older_state_slow(const void* p) const noexcept {
     if (newest_ == nullptr) return nullptr;
+    if (block_state* const state = state_in(found_last_, p)) return state;
     for (const slab_head* s = newest_->older; s != nullptr; s = s->older) {
-      const std::size_t i = this->divisor_.quotient(bytes_from(s->base, p));
-      if (i < s->capacity) return s->states + i;
+      if (block_state* const state = state_in(s, p)) {
+        found_last_ = s;
+        return state;
+      }
     }
     return nullptr;
   }
 
  private:
+  [[nodiscard]] block_state* state_in(const slab_head* s, const void* p) const noexcept {
+    if (s == nullptr) return nullptr;
+    const std::size_t i = this->divisor_.quotient(bytes_from(s->base, p));
+    return i < s->capacity ? s->states + i : nullptr;
+  }
   [[nodiscard]] std::size_t piece_alignment() const noexcept {
     return this->shape_.alignment > alignof(slab_head) ? this->shape_.alignment
                                                        : alignof(slab_head);
@@ -460,6 +470,7 @@ class grown_run : public block_run<Traits> {
 
   [[no_unique_address]] Source source_;
   slab_head* newest_ = nullptr;
+  mutable const slab_head* found_last_ = nullptr;  ///< an older slab of this run, or null
   std::size_t older_blocks_ = 0;
   std::size_t next_slab_;
   std::size_t max_slab_;

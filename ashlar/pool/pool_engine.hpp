@@ -123,8 +123,8 @@ class pool_engine {
   /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
   /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
-  /// slabs and checks or borrows, O(slabs), which are O(log capacity) unless max_slab_blocks or a
-  /// source that is short of memory keeps them small.
+  /// slabs and checks or borrows, O(slabs) but for the newest slab and the one found last. Slabs are
+  /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
   ASHLAR_HOT void deallocate(void* p) noexcept {
     if (p == nullptr) [[unlikely]]
       return;
