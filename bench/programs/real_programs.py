@@ -7,7 +7,8 @@ answer is right; the answer is known beforehand, or was recorded by prepare() fr
 One run of a program, in this order (run_once() does it; a benchmark does the same and measures):
     program.prepare(work)                    once; keeps what is there and still fits. prepare(work, [quick]): one mode
     program.before_run(work)                 untimed: puts back what the last run changed
-    start program.command(work, quick)       with the library preloaded; this process (and its children) is measured
+    start program.command(work, quick)       with LD_PRELOAD=program.preload(library), where that is not empty:
+                                             the process, with its children, that is measured
     a server only:  driven = program.drive(work, quick)   clients, not preloaded; driven.seconds is its wall time
                     (the server is idle now: the time to read its memory)
                     program.stop(work)       it ends by itself
@@ -70,13 +71,19 @@ class Program:
     before_run: Callable[[Path], None] = nothing
     drive: Optional[Callable[[Path, bool], Driven]] = None
     stop: Optional[Callable[[Path], None]] = None
-    # An allocator it is linked against. Without a preloaded library that one serves it, not the C library:
-    # preload C_LIBRARY, which then comes first, where the C library's malloc is meant.
-    linked_allocator: Optional[str] = None
+    linked_allocator: Optional[str] = None  # one that it is linked against; see preload()
 
     @property
     def server(self):
         return self.drive is not None
+
+    def preload(self, library):
+        """What LD_PRELOAD must be for the program to run on that library, "" being the C library's malloc.
+
+        A program linked against an allocator runs on that one until another comes before it, and so the C library
+        must itself be preloaded.
+        """
+        return library or (C_LIBRARY if self.linked_allocator else "")
 
     def missing(self):
         return [tool for tool in self.tools if not find(tool)]
@@ -335,8 +342,8 @@ def programs():
 def run_once(program, work, quick, library=""):
     """The finished run and its wall time. Raises RuntimeError when it could not be carried out."""
     environment = clean_environment()
-    if library:
-        environment["LD_PRELOAD"] = library
+    if program.preload(library):
+        environment["LD_PRELOAD"] = program.preload(library)
     program.before_run(work)
     started = time.monotonic()
     process = subprocess.Popen(program.command(work, quick), env=environment, stdin=subprocess.DEVNULL,
