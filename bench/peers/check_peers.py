@@ -65,7 +65,7 @@ def find_library(peer):
 def remedy(peer):
     if "crate" in peer["version"]:
         return "make peers"
-    return "scripts/setup.sh bench" + f" (Debian's {peer['version']['package']})"
+    return f"scripts/setup.sh bench (Debian's {peer['version']['package']})"
 
 
 def wrong_symbols(peer, library, output):
