@@ -1,11 +1,9 @@
 // bench/workloads/big_blocks.cpp: blocks beyond the small classes, realloc and calloc. What is
 // timed here is mostly the kernel (page faults, unmapping) and memory moved: read the peak RSS
 // beside it.
-#include <array>
-#include <cstdio>
 #include <cstring>
 
-#include "harness.hpp"
+#include "workloads.hpp"
 
 namespace bench {
 namespace {
@@ -70,23 +68,28 @@ void churn_of_sizes(const char* name, bool touch, std::size_t slots, std::size_t
         return block;
       });
   });
-  char label[64];
-  std::snprintf(label, sizeof label, "%zuK-%zuK%s", low >> 10, high >> 10, touch ? "/touch" : "");
-  report(name, label, "ns/op", result, count);
   live.clear();
+  report(name, label("%zuK-%zuK%s", low >> 10, high >> 10, touch ? "/touch" : ""), "ns/op", result,
+         count);
 }
 
 }  // namespace
 
 void medium(const arguments& given) {
-  const bool touch = is(given[0], "touch");
+  const bool touch = option(given[0], "touch");
   churn_of_sizes("medium", touch, 1000, 1 << 10, 128 << 10, std::size_t{1} << 30, 100'000,
                  repetitions(touch ? 5 : 9));
 }
 
 void large(const arguments& given) {
-  const bool touch = is(given[0], "touch");
+  const bool touch = option(given[0], "touch");
   churn_of_sizes("large", touch, 16, 32 << 10, 64 << 20, 256 << 20, touch ? 150 : 3'000,
+                 repetitions(touch ? 3 : 9));
+}
+
+void huge(const arguments& given) {
+  const bool touch = option(given[0], "touch");
+  churn_of_sizes("huge", touch, 8, 1 << 20, 64 << 20, 128 << 20, touch ? 50 : 1'000,
                  repetitions(touch ? 3 : 9));
 }
 
@@ -107,8 +110,8 @@ void calloc_large(const arguments&) {
         return block;
       });
   });
-  report("calloc_large", "64K-4096K", "ns/op", result, count);
   live.clear();
+  report("calloc_large", "64K-4096K", "ns/op", result, count);
 }
 
 void realloc_growth(const arguments& given) {
@@ -136,8 +139,11 @@ void realloc_growth(const arguments& given) {
         lengths[which] = grown;
       }
     });
-    report("realloc_growth", "strings", "ns/op", result, count);
+    for (std::size_t i = 0; i < strings; ++i)
+      if (lengths[i] != 0 && (texts[i][0] != 'a' || texts[i][lengths[i] - 1] != 'a'))
+        fail("a text has changed in realloc");
     give_all(texts);
+    report("realloc_growth", "strings", "ns/op", result, count);
     return;
   }
   if (given[0] != nullptr && !is(given[0], "vector")) fail("realloc_growth: vector or strings");
@@ -152,6 +158,7 @@ void realloc_growth(const arguments& given) {
       touch_pages(data, held, wanted);
       held = wanted;
     }
+    if (*static_cast<volatile unsigned char*>(data) != 1) fail("a vector has changed in realloc");
     give(data);
   });
   report("realloc_growth", "vector", "ns/vector", result, 1);

@@ -1,17 +1,17 @@
-// bench/workloads/programs.cpp: the standard containers, and what a process costs that hardly
-// allocates.
+// bench/workloads/programs.cpp: the standard containers and strings, and what a process costs that
+// hardly allocates.
 #include <cstdint>
-#include <cstdio>
 #include <list>
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness.hpp"
+#include "workloads.hpp"
 
 namespace bench {
 namespace {
@@ -27,13 +27,71 @@ void fill_and_clear(const char* name, Insert insert) {
   auto result = sample(repetitions(21), elements * rounds, [&] {
     for (std::size_t round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < elements; ++i) insert(container, keys[i]);
+      if (container.size() != elements) fail("a container lost elements");
       container.clear();
     }
   });
   report("containers", name, "ns/element", result, elements * rounds);
 }
 
+// Texts that grow piece by piece, as output buffers do; at 1,000 characters one begins anew.
+void append_to_strings() {
+  constexpr std::size_t texts = 1'000, count = 500'000, longest = 1'000;
+  const std::string pieces(40, 'x');
+  series result;
+  {
+    std::vector<std::string> all(texts);
+    random_source random(139);
+    result = sample(repetitions(9), count, [&] {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::string& text = all[random.below(texts)];
+        if (text.size() > longest) std::string().swap(text);
+        text.append(pieces, 0, random.between(8, pieces.size()));
+      }
+    });
+    for (const auto& text : all)
+      if (text.find_first_not_of('x') != std::string::npos) fail("a text has changed");
+  }
+  report("strings", "append", "ns/append", result, count);
+}
+
+// Words are joined to pairs, the pairs to one text, and the text is cut into words again.
+void join_strings() {
+  constexpr std::size_t words = 2'000, rounds = 20;
+  series result;
+  {
+    std::vector<std::string> all;
+    random_source random(149);
+    for (std::size_t i = 0; i < words; ++i)
+      all.emplace_back(random.between(10, 60), static_cast<char>('a' + i % 26));
+    const std::vector<std::string> expected = all;
+    result = sample(repetitions(15), words * rounds, [&] {
+      for (std::size_t round = 0; round < rounds; ++round) {
+        std::string joined;
+        for (std::size_t i = 0; i < words; i += 2) joined += all[i] + "," + all[i + 1] + ",";
+        all.clear();
+        for (std::size_t from = 0; from < joined.size();) {
+          const std::size_t comma = joined.find(',', from);
+          all.push_back(joined.substr(from, comma - from));
+          from = comma + 1;
+        }
+      }
+    });
+    if (all != expected) fail("the words are not those that were joined");
+  }
+  report("strings", "join", "ns/word", result, words * rounds);
+}
+
 }  // namespace
+
+void strings(const arguments& given) {
+  if (is(given[0], "append"))
+    append_to_strings();
+  else if (is(given[0], "join"))
+    join_strings();
+  else
+    fail("strings: append or join");
+}
 
 void containers(const arguments& given) {
   if (is(given[0], "list")) {
@@ -53,20 +111,10 @@ void containers(const arguments& given) {
   }
 }
 
-void idle(const arguments&) {
-  void* block = take(64);
-  touch_first(block);
-  series resident, page_tables;
-  resident.add(static_cast<double>(status_kib("VmRSS")));
-  page_tables.add(static_cast<double>(status_kib("VmPTE")));
-  report("idle", "rss", "KiB", resident, 1);
-  report("idle", "page_tables", "KiB", page_tables, 1);
-  give(block);
-}
-
 // The child is this program with the word `nothing`, so it loads what we load and what is
-// preloaded.
+// preloaded. This process itself has hardly begun, so what it holds is what a start costs.
 void startup(const arguments&) {
+  const series resident(static_cast<double>(resident_kib()));
   constexpr std::size_t children = 10;
   auto result = sample(repetitions(15), children, [&] {
     for (std::size_t i = 0; i < children; ++i) {
@@ -80,6 +128,7 @@ void startup(const arguments&) {
     }
   });
   report("startup", "process", "ns/process", result, children);
+  report("startup", "rss", "KiB", resident, 1, kind::memory);
 }
 
 }  // namespace bench
