@@ -89,7 +89,7 @@ void large(const arguments& given) {
 
 void huge(const arguments& given) {
   const bool touch = option(given[0], "touch");
-  churn_of_sizes("huge", touch, 8, 1 << 20, 64 << 20, 128 << 20, touch ? 50 : 1'000,
+  churn_of_sizes("huge", touch, 8, 1 << 20, 64 << 20, 128 << 20, touch ? 30 : 1'000,
                  repetitions(touch ? 3 : 9));
 }
 

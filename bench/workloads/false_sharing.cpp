@@ -12,11 +12,12 @@ namespace bench {
 void false_sharing(const arguments& given) {
   const bool passive = is(given[0], "passive");
   if (!passive) option(given[0], "active");
-  constexpr std::size_t size_bytes = 8, blocks_each = 64, writes = 10'000, threads = 2;
+  constexpr std::size_t size_bytes = 8, blocks_each = 16, writes = 100'000, threads = 2;
   std::array<page_array<void*>, threads> blocks{page_array<void*>(blocks_each),
                                                 page_array<void*>(blocks_each)};
   auto result = sample_timed(repetitions(15), blocks_each * writes, [&] {
     double elapsed = 0;
+    clock::time_point start;
     if (passive) {
       for (std::size_t i = 0; i < blocks_each; ++i)
         for (auto& each : blocks) touch_first(each[i] = take(size_bytes), 0);
@@ -38,12 +39,10 @@ void false_sharing(const arguments& given) {
       for (void* block : own) touch_first(block, 0);
       for (void* block : own) {
         auto* word = static_cast<volatile std::uint64_t*>(block);
-        meet.wait();
-        const auto start = clock::now();
+        meet.wait([&] { start = clock::now(); });
         for (std::size_t i = 0; i < writes; ++i) *word = *word + 1;
-        if (self == 0) elapsed += nanoseconds(clock::now() - start);
+        meet.wait([&] { elapsed += nanoseconds(clock::now() - start); });
       }
-      meet.wait();
       for (void* block : own)
         if (first_word(block) != writes) fail("a block was written to by two threads");
       give_all(own);

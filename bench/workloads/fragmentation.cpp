@@ -80,7 +80,7 @@ void measure(const char* workload, const char* variant, std::size_t most_blocks,
     one.clear();
     return (one.elapsed_ns() - before_ns) / static_cast<double>(one.operations() - before);
   };
-  auto times = sample_timed(repetitions(3), 1, once);
+  auto times = sample_timed(quick ? 1 : 3, 1, once);
   report(workload, variant, "ns/op", times, one.operations());
   const auto live_bytes = static_cast<double>(one.peak_live_bytes());
   report(workload, label("%s/held", variant), "ratio", series(held.peak_bytes() / live_bytes),
@@ -100,8 +100,8 @@ void checkerboard(const arguments& given) {
 }
 
 void sawtooth(const arguments&) {
-  constexpr std::size_t limit = 64 << 20, smallest = 32, largest = 8 << 10;
-  measure("sawtooth", "32-8192", limit / smallest, [&](adversary& one) {
+  constexpr std::size_t limit = 32 << 20, smallest = 64, largest = 8 << 10;
+  measure("sawtooth", "64-8192", limit / smallest, [&](adversary& one) {
     random_source random(127);
     for (std::size_t size_bytes = smallest; size_bytes <= largest; size_bytes += size_bytes / 2) {
       one.grow(size_bytes, limit);

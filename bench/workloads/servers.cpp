@@ -118,7 +118,7 @@ void asymmetric(const arguments& given) {
 }
 
 void phases(const arguments&) {
-  constexpr std::size_t threads = 2, bytes_each = 16 << 20, survivor_each = 16;
+  constexpr std::size_t threads = 2, bytes_each = 4 << 20, survivor_each = 16;
   struct range {
     std::size_t low, high;
   };

@@ -31,13 +31,20 @@ void wait_until(Condition condition) {
 }
 
 // All threads meet; everything written before wait() is seen by the others after it. Who waits long
-// sleeps, and leaves the processor to those who still work.
+// sleeps, and leaves the processor to those who still work. The last to arrive calls last() before
+// anyone leaves: only it knows when all had arrived, for where processors are few the others may
+// wake much later.
 class meeting_point {
  public:
   explicit meeting_point(std::size_t threads) : threads_(static_cast<unsigned>(threads)) {}
   void wait() {
+    wait([] {});
+  }
+  template <class Last>
+  void wait(Last last) {
     const unsigned round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == threads_ - 1) {
+      last();
       arrived_.store(0, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);
       round_.notify_all();
@@ -67,20 +74,21 @@ void run_threads(std::size_t threads, Body body) {
 }
 
 // Threads run body(thread, meeting point) together, once untimed and `count` times timed. Returns
-// the nanoseconds of each repetition, from the start of all to the end of the last one.
+// the nanoseconds of each repetition, from when all were ready to the end of the last one.
 template <class Body>
 series sample_threads(std::size_t threads, std::size_t count, Body body) {
   series result;
+  clock::time_point start;
   meeting_point start_line(threads), inside(threads), finish(threads);
   const std::size_t untimed = bodies_to_count != 0 ? bodies_to_count : 1;
   const std::size_t timed = bodies_to_count != 0 ? 0 : count;
   run_threads(threads, [&](std::size_t self) {
     for (std::size_t i = 0; i < untimed + timed; ++i) {
-      start_line.wait();
-      const auto start = clock::now();
+      start_line.wait([&] { start = clock::now(); });
       body(self, inside);
-      finish.wait();
-      if (self == 0 && i >= untimed) result.add(nanoseconds(clock::now() - start));
+      finish.wait([&] {
+        if (i >= untimed) result.add(nanoseconds(clock::now() - start));
+      });
     }
   });
   return result;
