@@ -68,6 +68,9 @@ inline void mark(void* block, std::size_t size_bytes, std::size_t identity) {
 inline std::size_t marked_size(const void* block) {
   return static_cast<std::uint32_t>(first_word(block));
 }
+inline std::size_t marked_identity(const void* block) {
+  return static_cast<std::size_t>(first_word(block) >> 32);
+}
 // Ends the process when the marks are not those of `identity`.
 inline void check_mark(void* block, std::size_t identity) {
   const std::uint64_t word = first_word(block);

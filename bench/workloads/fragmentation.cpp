@@ -22,21 +22,25 @@ class adversary {
     const auto start = clock::now();
     for (std::size_t i = 0; i < more; ++i) {
       void*& block = blocks_[count_ + i];
-      mark(block = take(size_bytes), size_bytes, 0);
+      mark(block = take(size_bytes), size_bytes, next_identity_ + i);
     }
     elapsed_ns_ += nanoseconds(clock::now() - start);
     count_ += more;
+    next_identity_ += more;
     operations_ += more;
     live_bytes_ += more * size_bytes;
     peak_bytes_ = std::max(peak_bytes_, live_bytes_);
   }
   // Frees each block for which keep(block, its place) is false, in the order of allocation; the
-  // others keep that order.
+  // others keep that order, so that each one's mark must be above the last one's.
   template <class Keep>
   void shrink(Keep keep) {
-    std::size_t kept = 0, dropped = 0;
+    std::size_t kept = 0, dropped = 0, last_identity = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      check_mark(blocks_[i], 0);
+      const std::size_t identity = marked_identity(blocks_[i]);
+      check_mark(blocks_[i], identity);
+      if (identity <= last_identity) fail("two live blocks are the same");
+      last_identity = identity;
       if (keep(blocks_[i], i)) {
         kept_[kept++] = blocks_[i];
       } else {
@@ -50,6 +54,7 @@ class adversary {
     std::copy_n(kept_.begin(), kept, blocks_.begin());
     operations_ += dropped;
     count_ = kept;
+    if (count_ == 0) next_identity_ = 1;
   }
   void clear() {
     shrink([](void*, std::size_t) { return false; });
@@ -65,6 +70,7 @@ class adversary {
  private:
   page_array<void*> blocks_, kept_;
   std::size_t count_ = 0, live_bytes_ = 0, peak_bytes_ = 0, operations_ = 0;
+  std::size_t next_identity_ = 1;
   double elapsed_ns_ = 0;
 };
 

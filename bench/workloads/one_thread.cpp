@@ -17,7 +17,7 @@ series batches(std::size_t count, std::size_t size_bytes, order way, bool touch,
   page_array<void*> blocks(count);
   page_array<void*> in_order(count);
   auto places = shuffled_order(way == order::random ? count : 1, 7);
-  return sample_timed(repeat, count * rounds, [&] {
+  auto result = sample_timed(repeat, count * rounds, [&] {
     double elapsed = 0;
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto start = clock::now();
@@ -37,10 +37,12 @@ series batches(std::size_t count, std::size_t size_bytes, order way, bool touch,
     }
     return elapsed;
   });
+  check_fresh(blocks, size_bytes);
+  return result;
 }
 
 void batch_workload(const char* name, order way, const arguments& given) {
-  const std::size_t size_bytes = number(given[0], 64, 1, largest_small);
+  const std::size_t size_bytes = number(given[0], 64, 8, largest_small);
   constexpr std::size_t count = 10'000, rounds = 20;
   auto result = batches(count, size_bytes, way, false, rounds, repetitions(21));
   report(name, label("%zu", size_bytes), "ns/pair", result, count * rounds);
@@ -117,6 +119,7 @@ void bulk(const arguments& given) {
     return nanoseconds(clock::now() - start) / static_cast<double>(count);
   };
   if (only_counted(round)) {
+    check_fresh(blocks, mixed ? 64 : size_bytes);
     report("bulk", label("%zu/%s", count, size_name), "ns/object", {}, count);
     return;
   }
@@ -124,6 +127,7 @@ void bulk(const arguments& given) {
   first.add(round());
   const std::size_t rounds = repetitions(count > 1'000'000 ? 2 : 7);
   for (std::size_t i = 0; i < rounds; ++i) warm.add(round());
+  check_fresh(blocks, mixed ? 64 : size_bytes);
   report("bulk", label("%zu/%s/first", count, size_name), "ns/object", first, count);
   report("bulk", label("%zu/%s/warm", count, size_name), "ns/object", warm, count);
 }

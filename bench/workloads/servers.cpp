@@ -30,7 +30,7 @@ struct marked_block {
 void check_disjoint(page_array<void*>& blocks) {
   std::sort(blocks.begin(), blocks.end());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    check_mark(blocks[i], first_word(blocks[i]) >> 32);
+    check_mark(blocks[i], marked_identity(blocks[i]));
     if (i > 0 && static_cast<char*>(blocks[i - 1]) + marked_size(blocks[i - 1]) > blocks[i])
       fail("two live blocks overlap");
   }
@@ -59,7 +59,7 @@ void server(const arguments& given) {
       void*& object = own[((drawn >> 32) * live_each) >> 32];
       if (drawn % 16 == 0) {
         object = slots[(drawn >> 4) % exchanged].exchange(object, std::memory_order_acq_rel);
-        check_mark(object, first_word(object) >> 32);  // a request is read by who serves it
+        check_mark(object, marked_identity(object));  // a request is read by who serves it
       }
       const std::size_t size_bytes = sizes[(drawn >> 8) % size_table::count];
       give(object);

@@ -8,6 +8,16 @@
 #include "workloads.hpp"
 
 namespace bench {
+namespace {
+
+// Each block's first word is its place; those that are not there yet are left out.
+void check_first_words(const page_array<void*>& blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i] != nullptr && first_word(blocks[i]) != i)
+      fail("a live block's content has changed");
+}
+
+}  // namespace
 
 void producer_consumer(const arguments&) {
   static ring blocks;
@@ -41,22 +51,23 @@ void larson(const arguments& given) {
   const size_table sizes(low, high, 29);
   std::array<page_array<void*>, 2> arrays{page_array<void*>(live), page_array<void*>(live)};
   for (auto& array : arrays)
-    for (std::size_t i = 0; i < live; ++i) touch_first(array[i] = take(sizes[i]));
+    for (std::size_t i = 0; i < live; ++i) touch_first(array[i] = take(sizes[i]), i);
   auto elapsed = sample_threads(2, repetitions(9), [&](std::size_t self, meeting_point& inside) {
     random_source random(31 + self);
     for (unsigned round = 0; round < rounds; ++round) {
       auto& array = arrays[(self + round) % 2];
       for (std::size_t i = 0; i < each_round; ++i) {
         const std::uint64_t drawn = random.next();
-        void*& block = array[((drawn >> 32) * live) >> 32];
-        give(block);
-        touch_first(block = take(sizes[drawn % 4096]));
+        const std::size_t place = ((drawn >> 32) * live) >> 32;
+        give(array[place]);
+        touch_first(array[place] = take(sizes[drawn % size_table::count]), place);
       }
       inside.wait();
     }
   });
   constexpr std::size_t operations = 2 * rounds * each_round;
   auto rate = to_mops(elapsed, operations);
+  for (auto& array : arrays) check_first_words(array);
   for (auto& array : arrays) give_all(array);
   report("larson", label("%zu-%zu", low, high), "Mops/s", rate, operations);
 }
@@ -79,6 +90,7 @@ void batches_2t(const arguments& given) {
       inside.wait();
     }
   });
+  check_fresh(arrays[0], size_bytes);
   auto each = to_ns_per(elapsed, batch * rounds);
   report("batches_2t", label("%zu%s", size_bytes, touch ? "/touch" : ""), "ns/pair/thread", each,
          2 * batch * rounds);
@@ -93,12 +105,13 @@ void random_sizes(const arguments&) {
     auto& array = arrays[self];
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t drawn = random.next();
-      void*& block = array[((drawn >> 32) * live) >> 32];
-      give(block);
-      touch_first(block = take(sizes[drawn % 4096]));
+      const std::size_t place = ((drawn >> 32) * live) >> 32;
+      give(array[place]);
+      touch_first(array[place] = take(sizes[drawn % size_table::count]), place);
     }
   });
   auto rate = to_mops(elapsed, 2 * count);
+  for (auto& array : arrays) check_first_words(array);
   for (auto& array : arrays) give_all(array);
   report("random_sizes", "16-16000", "Mops/s", rate, 2 * count);
 }
