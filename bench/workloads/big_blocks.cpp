@@ -1,11 +1,9 @@
 // bench/workloads/big_blocks.cpp: blocks beyond the small classes, realloc and calloc. What is
 // timed here is mostly the kernel (page faults, unmapping) and memory moved: read the peak RSS
 // beside it.
-#include <array>
-#include <cstdio>
 #include <cstring>
 
-#include "harness.hpp"
+#include "workloads.hpp"
 
 namespace bench {
 namespace {
@@ -25,21 +23,24 @@ page_array<step> steps(std::size_t count, std::size_t slots, std::size_t low, st
 }
 
 // Blocks in slots, with a limit on the sum of their sizes: what must leave to make room is freed
-// first, from the slot after the one that is replaced.
+// first, from the slot after the one that is replaced. With `touch`, each page is written to.
 class live_set {
  public:
-  live_set(std::size_t slots, std::size_t limit_bytes)
-      : blocks_(slots), sizes_(slots), limit_bytes_(limit_bytes) {}
+  live_set(std::size_t slots, std::size_t limit_bytes, bool touch)
+      : blocks_(slots), sizes_(slots), limit_bytes_(limit_bytes), touch_(touch) {}
   template <class Take>
   void replace(const step& now, Take take_block) {
     drop(now.slot);
     for (std::size_t next = now.slot; live_bytes_ + now.size_bytes > limit_bytes_;)
       drop(next = (next + 1) % blocks_.size());
     blocks_[now.slot] = take_block(now.size_bytes);
+    if (touch_) mark(blocks_[now.slot], now.size_bytes, now.slot);
     sizes_[now.slot] = now.size_bytes;
     live_bytes_ += now.size_bytes;
   }
   void clear() {
+    for (std::size_t slot = 0; slot < blocks_.size(); ++slot)
+      if (touch_ && blocks_[slot] != nullptr) check_mark(blocks_[slot], slot);
     for (std::size_t slot = 0; slot < blocks_.size(); ++slot) drop(slot);
   }
 
@@ -55,38 +56,39 @@ class live_set {
   page_array<std::size_t> sizes_;
   std::size_t live_bytes_ = 0;
   std::size_t limit_bytes_;
+  bool touch_;
 };
 
 void churn_of_sizes(const char* name, bool touch, std::size_t slots, std::size_t low,
                     std::size_t high, std::size_t limit_bytes, std::size_t count,
                     std::size_t repeat) {
   const auto plan = steps(count, slots, low, high, 53);
-  live_set live(slots, limit_bytes);
+  live_set live(slots, limit_bytes, touch);
   auto result = sample(repeat, count, [&] {
-    for (std::size_t i = 0; i < count; ++i)
-      live.replace(plan[i], [&](std::size_t size_bytes) {
-        void* block = take(size_bytes);
-        if (touch) touch_pages(block, 0, size_bytes);
-        return block;
-      });
+    for (std::size_t i = 0; i < count; ++i) live.replace(plan[i], take);
   });
-  char label[64];
-  std::snprintf(label, sizeof label, "%zuK-%zuK%s", low >> 10, high >> 10, touch ? "/touch" : "");
-  report(name, label, "ns/op", result, count);
   live.clear();
+  report(name, label("%zuK-%zuK%s", low >> 10, high >> 10, touch ? "/touch" : ""), "ns/op", result,
+         count);
 }
 
 }  // namespace
 
 void medium(const arguments& given) {
-  const bool touch = is(given[0], "touch");
+  const bool touch = option(given[0], "touch");
   churn_of_sizes("medium", touch, 1000, 1 << 10, 128 << 10, std::size_t{1} << 30, 100'000,
                  repetitions(touch ? 5 : 9));
 }
 
 void large(const arguments& given) {
-  const bool touch = is(given[0], "touch");
+  const bool touch = option(given[0], "touch");
   churn_of_sizes("large", touch, 16, 32 << 10, 64 << 20, 256 << 20, touch ? 150 : 3'000,
+                 repetitions(touch ? 3 : 9));
+}
+
+void huge(const arguments& given) {
+  const bool touch = option(given[0], "touch");
+  churn_of_sizes("huge", touch, 8, 1 << 20, 64 << 20, 128 << 20, touch ? 30 : 1'000,
                  repetitions(touch ? 3 : 9));
 }
 
@@ -94,21 +96,19 @@ void large(const arguments& given) {
 void calloc_large(const arguments&) {
   constexpr std::size_t slots = 8, count = 300;
   const auto plan = steps(count, slots, 64 << 10, 4 << 20, 59);
-  live_set live(slots, 64 << 20);
+  live_set live(slots, 64 << 20, true);
   auto result = sample(repetitions(5), count, [&] {
     for (std::size_t i = 0; i < count; ++i)
       live.replace(plan[i], [](std::size_t size_bytes) {
         void* block = take_zeroed(size_bytes);
-        auto* bytes = static_cast<volatile unsigned char*>(block);
-        for (std::size_t at = 0; at < size_bytes; at += page_bytes) {
+        const auto* bytes = static_cast<const volatile unsigned char*>(block);
+        for (std::size_t at = 0; at < size_bytes; at += page_bytes)
           if (bytes[at] != 0) fail("calloc's block is not zero");
-          bytes[at] = 1;
-        }
         return block;
       });
   });
-  report("calloc_large", "64K-4096K", "ns/op", result, count);
   live.clear();
+  report("calloc_large", "64K-4096K", "ns/op", result, count);
 }
 
 void realloc_growth(const arguments& given) {
@@ -118,6 +118,7 @@ void realloc_growth(const arguments& given) {
     constexpr std::size_t strings = 10'000, count = 500'000;
     page_array<char*> texts(strings);
     page_array<std::size_t> lengths(strings);
+    const auto letter = [](std::size_t which) { return static_cast<char>('a' + which % 26); };
     random_source random(61);
     auto result = sample(repetitions(7), count, [&] {
       for (std::size_t i = 0; i < count; ++i) {
@@ -131,13 +132,16 @@ void realloc_growth(const arguments& given) {
         }
         const std::size_t grown = old == 0 ? 16 : old + old / 2;
         char* text = static_cast<char*>(resize(texts[which], grown));
-        std::memset(text + old, 'a', grown - old);
+        std::memset(text + old, letter(which), grown - old);
         texts[which] = text;
         lengths[which] = grown;
       }
     });
-    report("realloc_growth", "strings", "ns/op", result, count);
+    for (std::size_t i = 0; i < strings; ++i)
+      for (std::size_t at = 0; at < lengths[i]; ++at)
+        if (texts[i][at] != letter(i)) fail("a text has changed in realloc");
     give_all(texts);
+    report("realloc_growth", "strings", "ns/op", result, count);
     return;
   }
   if (given[0] != nullptr && !is(given[0], "vector")) fail("realloc_growth: vector or strings");
@@ -152,6 +156,7 @@ void realloc_growth(const arguments& given) {
       touch_pages(data, held, wanted);
       held = wanted;
     }
+    if (*static_cast<volatile unsigned char*>(data) != 1) fail("a vector has changed in realloc");
     give(data);
   });
   report("realloc_growth", "vector", "ns/vector", result, 1);

@@ -3,41 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
+#include <optional>
+#include <utility>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 namespace bench {
 
 bool quick = false;
-
-namespace {
-std::size_t harness_bytes = 0;
-}  // namespace
+std::size_t bodies_to_count = 0;
+const char* histogram_path = nullptr;
 
 void fail(const char* message) {
   std::fprintf(stderr, "alloc_bench: %s\n", message);
   std::_Exit(1);  // another thread may be running: no destructors
 }
 
+void never_counted(const char* workload) {
+  if (bodies_to_count == 0) return;
+  std::fprintf(stderr, "alloc_bench: %s has no body to count; run it without --count\n", workload);
+  std::_Exit(2);
+}
+
 std::size_t random_source::log_uniform(std::size_t low, std::size_t high) {
-  const double unit = static_cast<double>(next() >> 11) * 0x1p-53;
   const double size =
       static_cast<double>(low) *
-      std::exp2(unit * std::log2(static_cast<double>(high) / static_cast<double>(low)));
+      std::exp2(unit() * std::log2(static_cast<double>(high) / static_cast<double>(low)));
   return std::clamp(static_cast<std::size_t>(size), low, high);
 }
 
-void* map_pages(std::size_t size_bytes) {
-  const std::size_t rounded = (size_bytes + page_bytes - 1) / page_bytes * page_bytes;
-  void* pages = mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (pages == MAP_FAILED) fail("no pages for the harness's own arrays");
-  harness_bytes += rounded;
-  return pages;
+std::size_t random_source::pareto(std::size_t low, std::size_t high, double alpha) {
+  const double beyond = std::pow(static_cast<double>(low) / static_cast<double>(high), alpha);
+  const double size = static_cast<double>(low) * std::pow(1 - unit() * (1 - beyond), -1 / alpha);
+  return std::clamp(static_cast<std::size_t>(size), low, high);
 }
 
 page_array<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed) {
@@ -78,43 +79,103 @@ series to_ns_per(series& nanoseconds_each, std::size_t operations) {
                    [&](double ns) { return ns / static_cast<double>(operations); });
 }
 
-std::size_t status_kib(const char* field) {
-  std::array<char, 4096> text;
-  const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t length = read(file, text.data(), text.size() - 1);
-  close(file);
-  if (length <= 0) return 0;
-  text[static_cast<std::size_t>(length)] = '\0';
-  const char* line = std::strstr(text.data(), field);
-  return line == nullptr ? 0 : std::strtoul(line + std::strlen(field) + 1, nullptr, 10);
+label::label(const char* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  const int length = std::vsnprintf(text_.data(), text_.size(), format, values);
+  va_end(values);
+  if (length < 0 || static_cast<std::size_t>(length) >= text_.size())
+    fail("a variant's name is too long");
 }
 
-void report(const char* workload, const char* variant, const char* unit, series& values,
-            std::size_t operations) {
+namespace {
+
+struct result {
+  const char* workload;
+  label variant;
+  const char* unit;
+  series values;
+  std::size_t operations;
+  kind about;
+  fact more;
+};
+
+std::array<std::optional<result>, 32> results;  // not on the heap under test
+std::size_t result_count = 0;
+
+const char* name_of(kind about) {
+  switch (about) {
+    case kind::time:
+      return "time";
+    case kind::memory:
+      return "memory";
+    case kind::latency:
+      return "latency";
+    case kind::ratio:
+      return "ratio";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void report(const char* workload, const char* variant, const char* unit, series values,
+            std::size_t operations, kind about, fact more) {
+  if (result_count == results.size()) fail("a workload has too many results");
+  results[result_count++] =
+      result{workload, label("%s", variant), unit, values, operations, about, more};
+}
+
+void print_results() {
+  if (result_count == 0) fail("a workload reported nothing");
+  const std::size_t final_resident = resident_kib();
   const std::size_t peak = status_kib("VmHWM");
   const std::size_t page_tables = status_kib("VmPTE");
-  std::printf(
-      "workload=%s size=%s unit=%s value=%.4g low=%.4g high=%.4g samples=%zu operations=%zu "
-      "peak_rss_kib=%zu harness_kib=%zu page_tables_kib=%zu\n",
-      workload, variant, unit, values.quantile(0.5), values.quantile(0), values.quantile(1),
-      values.count(), operations, peak, harness_bytes / 1024, page_tables);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  for (std::size_t i = 0; i < result_count; ++i) {
+    result& each = *results[i];
+    const char* variant = each.variant;
+    if (bodies_to_count != 0) {
+      std::printf("counted=%zu workload=%s size=%s\n", bodies_to_count, each.workload, variant);
+      continue;
+    }
+    std::printf(
+        "workload=%s size=%s unit=%s kind=%s value=%.4g low=%.4g high=%.4g samples=%zu "
+        "operations=%zu peak_rss_kib=%zu final_rss_kib=%zu harness_kib=%zu page_tables_kib=%zu "
+        "minor_faults=%ld major_faults=%ld",
+        each.workload, variant, each.unit, name_of(each.about), each.values.quantile(0.5),
+        each.values.quantile(0), each.values.quantile(1), each.values.count(), each.operations,
+        peak, final_resident, harness_bytes() / 1024, page_tables, used.ru_minflt, used.ru_majflt);
+    if (each.more.key != nullptr) std::printf(" %s=%.4g", each.more.key, each.more.value);
+    std::putchar('\n');
+  }
 }
 
 bool is(const char* argument, std::string_view word) {
   return argument != nullptr && word == argument;
 }
 
+bool option(const char* argument, std::string_view word) {
+  if (argument == nullptr || is(argument, word)) return argument != nullptr;
+  std::fprintf(stderr, "alloc_bench: '%s' is not a parameter here; '%.*s' is\n", argument,
+               static_cast<int>(word.size()), word.data());
+  std::_Exit(2);
+}
+
 std::size_t number(const char* argument, std::size_t otherwise, std::size_t low, std::size_t high) {
   if (argument == nullptr) return otherwise;
   char* end = nullptr;
-  const unsigned long long value = std::strtoull(argument, &end, 10);
-  if (end == argument || *end != '\0' || value < low || value > high) {
+  unsigned long long value = std::strtoull(argument, &end, 10);
+  const bool digits = *argument >= '0' && *argument <= '9';
+  const unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+  if (shift != 0) ++end;
+  if (!digits || *end != '\0' || value > high >> shift || value << shift < low) {
     std::fprintf(stderr, "alloc_bench: '%s' is not a number from %zu to %zu\n", argument, low,
                  high);
     std::_Exit(2);
   }
-  return static_cast<std::size_t>(value);
+  return static_cast<std::size_t>(value << shift);
 }
 
 }  // namespace bench

@@ -1,63 +1,19 @@
-// bench/workloads/harness.hpp: what every workload of alloc_bench shares: calls that cannot be
-// optimised away, a cheap random source, memory of its own, timing, and the line that is printed.
+// bench/workloads/harness.hpp: what every workload of alloc_bench shares: a cheap random source,
+// tables of sizes, timing, and the lines that are printed.
 // Invariant: between two clock readings the harness allocates nothing itself; its arrays are pages
 // mapped and populated beforehand, and their size is printed with each result (harness_kib).
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
-#include <thread>
-#include <utility>
+
+#include "calls.hpp"
+#include "memory.hpp"
 
 namespace bench {
-
-[[noreturn]] void fail(const char* message);
-
-// Calls into the allocator under test. The empty asm hides where the address came from, so that no
-// compiler may pair the malloc with its free and drop both; the program is built with -fno-builtin
-// for the same reason.
-inline void* opaque(void* block) {
-  asm volatile("" : "+r"(block));
-  return block;
-}
-inline void* take(std::size_t size_bytes) {
-  // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyser loses the address in the asm
-  void* block = opaque(std::malloc(size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("malloc returned null");
-  return block;
-}
-inline void* take_zeroed(std::size_t size_bytes) {
-  void* block = opaque(std::calloc(1, size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("calloc returned null");
-  return block;
-}
-inline void* resize(void* old, std::size_t size_bytes) {
-  void* block = opaque(std::realloc(old, size_bytes));
-  if (block == nullptr) [[unlikely]]
-    fail("realloc returned null");
-  return block;
-}
-inline void give(void* block) {
-  std::free(block);
-}
-
-// Writes the first word, as a constructor would.
-inline void touch_first(void* block, std::uint64_t value = 1) {
-  *static_cast<volatile std::uint64_t*>(block) = value;
-}
-inline constexpr std::size_t page_bytes = 4096;
-// Writes one byte in each page of [from, to), offsets in bytes.
-inline void touch_pages(void* block, std::size_t from, std::size_t to) {
-  auto* bytes = static_cast<volatile unsigned char*>(block);
-  for (std::size_t at = from; at < to; at += page_bytes) bytes[at] = 1;
-}
 
 // xorshift64*: three shifts and a multiplication; the seed is fixed by the workload.
 class random_source {
@@ -75,31 +31,15 @@ class random_source {
     return static_cast<std::size_t>(((next() >> 32) * bound) >> 32);
   }
   std::size_t between(std::size_t low, std::size_t high) { return low + below(high - low + 1); }
+  // In [0, 1).
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   // Log-uniform in [low, high]: each factor of two is equally likely. Slow; for tables.
   std::size_t log_uniform(std::size_t low, std::size_t high);
+  // Pareto's distribution cut off at high: P(size > x) falls as x^-alpha. Slow; for tables.
+  std::size_t pareto(std::size_t low, std::size_t high, double alpha);
 
  private:
   std::uint64_t state_;
-};
-
-// Populated pages from the OS, not from the heap under test; counted in harness_kib.
-void* map_pages(std::size_t size_bytes);
-
-// A fixed array in such pages, zeroed, kept until the process ends.
-template <class T>
-class page_array {
- public:
-  explicit page_array(std::size_t count)
-      : data_(static_cast<T*>(map_pages(count * sizeof(T)))), count_(count) {}
-  T& operator[](std::size_t index) { return data_[index]; }
-  const T& operator[](std::size_t index) const { return data_[index]; }
-  std::size_t size() const { return count_; }
-  T* begin() { return data_; }
-  T* end() { return data_ + count_; }
-
- private:
-  T* data_;
-  std::size_t count_;
 };
 
 // Frees what is left, so that the programs end clean under a leak checker.
@@ -107,21 +47,37 @@ template <class T>
 void give_all(page_array<T*>& blocks) {
   for (T* block : blocks) give(block);
 }
+// The same where each block has been marked with its place in the array; checked first.
+inline void check_and_give_all(page_array<void*>& blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) check_mark(blocks[i], i);
+  give_all(blocks);
+}
+// For workloads that write nothing that could be checked: what the allocator gives after them is
+// still sound. blocks is free before and after.
+inline void check_fresh(page_array<void*>& blocks, std::size_t size_bytes) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) mark(blocks[i] = take(size_bytes), size_bytes, i);
+  check_and_give_all(blocks);
+}
 
 // A random order of 0 .. count-1.
 page_array<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed);
 
-// Random sizes drawn ahead of time; small enough to stay in the first-level cache.
+// Random sizes below 64 KiB drawn ahead of time; small enough to stay in the first-level cache.
 class size_table {
  public:
-  size_table(std::size_t low, std::size_t high, std::uint64_t seed) {
-    random_source random(seed);
-    for (auto& size : sizes_) size = static_cast<std::uint16_t>(random.between(low, high));
+  static constexpr std::size_t count = 4096;
+  template <class Draw>
+  explicit size_table(Draw draw) {
+    for (auto& size : sizes_) size = static_cast<std::uint16_t>(draw());
   }
-  std::size_t operator[](std::size_t index) const { return sizes_[index % sizes_.size()]; }
+  size_table(std::size_t low, std::size_t high, std::uint64_t seed)
+      : size_table([random = random_source(seed), low, high]() mutable {
+          return random.between(low, high);
+        }) {}
+  std::size_t operator[](std::size_t index) const { return sizes_[index % count]; }
 
  private:
-  std::array<std::uint16_t, 4096> sizes_;
+  std::array<std::uint16_t, count> sizes_;
 };
 
 using clock = std::chrono::steady_clock;
@@ -132,6 +88,8 @@ inline double nanoseconds(clock::duration elapsed) {
 // The values of the repetitions inside one process.
 class series {
  public:
+  series() = default;
+  explicit series(double only) { add(only); }
   void add(double value) {
     if (count_ < values_.size()) values_[count_++] = value;
   }
@@ -149,11 +107,23 @@ inline std::size_t repetitions(std::size_t full) {
   return !quick ? full : full > 9 ? full / 3 : full > 3 ? 3 : full;
 }
 
+// Not 0 under --count: so many bodies run and nothing is timed, for those who count instructions.
+extern std::size_t bodies_to_count;
+template <class Body>
+bool only_counted(Body body) {
+  for (std::size_t i = 0; i < bodies_to_count; ++i) body();
+  return bodies_to_count != 0;
+}
+
+// Ends the process under --count: for workloads that have no body to repeat.
+void never_counted(const char* workload);
+
 // Runs body once untimed, then `count` times; body does `operations` of them. Returns ns per
 // operation.
 template <class Body>
 series sample(std::size_t count, std::size_t operations, Body body) {
   series result;
+  if (only_counted(body)) return result;
   body();
   for (std::size_t i = 0; i < count; ++i) {
     const auto start = clock::now();
@@ -166,105 +136,52 @@ series sample(std::size_t count, std::size_t operations, Body body) {
 template <class Body>
 series sample_timed(std::size_t count, std::size_t operations, Body body) {
   series result;
+  if (only_counted(body)) return result;
   body();
   for (std::size_t i = 0; i < count; ++i) result.add(body() / static_cast<double>(operations));
   return result;
 }
 
-inline void pause_cpu() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-// Spins, then yields: two threads may have to share one busy processor.
-template <class Condition>
-void wait_until(Condition condition) {
-  for (unsigned spins = 0; !condition(); ++spins) {
-    if (spins < 1000)
-      pause_cpu();
-    else
-      std::this_thread::yield();
-  }
-}
-
-// Two threads meet; everything written before wait() is seen by the other after it.
-class meeting_point {
- public:
-  void wait() {
-    const unsigned round = round_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == 1) {
-      arrived_.store(0, std::memory_order_relaxed);
-      round_.store(round + 1, std::memory_order_release);
-    } else {
-      wait_until([&] { return round_.load(std::memory_order_acquire) != round; });
-    }
-  }
-
- private:
-  alignas(64) std::atomic<unsigned> arrived_{0};
-  alignas(64) std::atomic<unsigned> round_{0};
-};
-
-// Two threads run body(thread 0 or 1, meeting point) together, once untimed and `count` times
-// timed. Returns the nanoseconds of each repetition, from the start of both to the end of the later
-// one.
-template <class Body>
-series sample_two_threads(std::size_t count, Body body) {
-  series result;
-  meeting_point start_line, inside, finish;
-  const auto run = [&](unsigned self) {
-    for (std::size_t i = 0; i <= count; ++i) {
-      start_line.wait();
-      const auto start = clock::now();
-      body(self, inside);
-      finish.wait();
-      if (self == 0 && i > 0) result.add(nanoseconds(clock::now() - start));
-    }
-  };
-  std::thread other(run, 1u);
-  run(0);
-  other.join();
-  return result;
-}
 // ns a repetition -> millions of operations a second.
 series to_mops(series& nanoseconds_each, std::size_t operations);
 series to_ns_per(series& nanoseconds_each, std::size_t operations);
 
-// A line of /proc/self/status in KiB ("VmHWM", "VmRSS", "VmPTE"), 0 where there is none.
-std::size_t status_kib(const char* field);
+// A variant's name, put together as printf does; without blanks.
+class label {
+ public:
+  [[gnu::format(printf, 2, 3)]] explicit label(const char* format, ...);
+  operator const char*() const { return text_.data(); }
 
-// Prints one line of key=value pairs. A unit that ends in "/s" is better when higher, any other
-// when lower. Memory is read here: VmHWM (this address space's own peak; ru_maxrss would also know
-// the peak of whoever started us) and VmPTE.
-void report(const char* workload, const char* variant, const char* unit, series& values,
-            std::size_t operations);
+ private:
+  std::array<char, 48> text_;
+};
+
+// What a result is about; the runner groups by it.
+enum class kind { time, memory, latency, ratio };
+// One more figure on the line of a result.
+struct fact {
+  const char* key = nullptr;
+  double value = 0;
+};
+
+// Keeps a result; workload, unit and the fact's key must outlive the process's work. A unit that
+// ends in "/s" is better when higher, any other when lower.
+void report(const char* workload, const char* variant, const char* unit, series values,
+            std::size_t operations, kind about = kind::time, fact more = {});
+// Prints each result as a line of key=value pairs. Memory is read here, once, when the workload has
+// freed all: VmHWM (this address space's own peak; ru_maxrss would also know the peak of whoever
+// started us), Rss, VmPTE, and the page faults since the process began.
+void print_results();
+
+// A file that the latency workloads write their histograms to; null when not asked for.
+extern const char* histogram_path;
 
 using arguments = std::array<const char*, 4>;  // absent ones are null
 bool is(const char* argument, std::string_view word);
+// True when the argument is the word, false when it is absent; a clear end when it is another.
+bool option(const char* argument, std::string_view word);
 // The argument as a number within [low, high], or `otherwise` when absent; a clear end when
-// neither.
+// neither. K and M after it multiply by 2^10 and 2^20.
 std::size_t number(const char* argument, std::size_t otherwise, std::size_t low, std::size_t high);
-
-// The workloads; each reads its arguments, measures and reports.
-void pair(const arguments&);
-void lifo(const arguments&);
-void fifo(const arguments&);
-void random_order(const arguments&);
-void random_1m(const arguments&);
-void churn(const arguments&);
-void bulk(const arguments&);
-void latency(const arguments&);
-void producer_consumer(const arguments&);
-void larson(const arguments&);
-void batches_2t(const arguments&);
-void random_sizes(const arguments&);
-void threads_short(const arguments&);
-void large(const arguments&);
-void medium(const arguments&);
-void realloc_growth(const arguments&);
-void calloc_large(const arguments&);
-void containers(const arguments&);
-void idle(const arguments&);
-void startup(const arguments&);
 
 }  // namespace bench

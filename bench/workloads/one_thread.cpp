@@ -1,11 +1,7 @@
 // bench/workloads/one_thread.cpp: small blocks on one thread. Blocks are written to only where the
 // case says "touch" or its text says so: an untouched case shows the allocator alone, a touched one
 // what a program pays, for an allocator that leaves freed blocks cold only moves the miss.
-#include <algorithm>
-#include <array>
-#include <cstdio>
-
-#include "harness.hpp"
+#include "workloads.hpp"
 
 namespace bench {
 namespace {
@@ -21,7 +17,7 @@ series batches(std::size_t count, std::size_t size_bytes, order way, bool touch,
   page_array<void*> blocks(count);
   page_array<void*> in_order(count);
   auto places = shuffled_order(way == order::random ? count : 1, 7);
-  return sample_timed(repeat, count * rounds, [&] {
+  auto result = sample_timed(repeat, count * rounds, [&] {
     double elapsed = 0;
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto start = clock::now();
@@ -41,15 +37,15 @@ series batches(std::size_t count, std::size_t size_bytes, order way, bool touch,
     }
     return elapsed;
   });
+  check_fresh(blocks, size_bytes);
+  return result;
 }
 
 void batch_workload(const char* name, order way, const arguments& given) {
-  const std::size_t size_bytes = number(given[0], 64, 1, largest_small);
+  const std::size_t size_bytes = number(given[0], 64, 8, largest_small);
   constexpr std::size_t count = 10'000, rounds = 20;
   auto result = batches(count, size_bytes, way, false, rounds, repetitions(21));
-  char label[32];
-  std::snprintf(label, sizeof label, "%zu", size_bytes);
-  report(name, label, "ns/pair", result, count * rounds);
+  report(name, label("%zu", size_bytes), "ns/pair", result, count * rounds);
 }
 
 }  // namespace
@@ -60,9 +56,7 @@ void pair(const arguments& given) {
   auto result = sample(repetitions(25), count, [&] {
     for (std::size_t i = 0; i < count; ++i) give(take(size_bytes));
   });
-  char label[32];
-  std::snprintf(label, sizeof label, "%zu", size_bytes);
-  report("pair", label, "ns/pair", result, count);
+  report("pair", label("%zu", size_bytes), "ns/pair", result, count);
 }
 
 void lifo(const arguments& given) {
@@ -76,7 +70,7 @@ void random_order(const arguments& given) {
 }
 
 void random_1m(const arguments& given) {
-  const bool touch = is(given[0], "touch");
+  const bool touch = option(given[0], "touch");
   constexpr std::size_t count = 1'000'000;
   auto result = batches(count, 64, order::random, touch, 1, repetitions(5));
   report("random_1m", touch ? "64/touch" : "64", "ns/pair", result, count);
@@ -85,28 +79,31 @@ void random_1m(const arguments& given) {
 void churn(const arguments& given) {
   const std::size_t size_bytes = number(given[0], 64, 8, largest_small);
   const std::size_t live = number(given[1], 10'000, 1, 100'000'000);
-  const bool touch = is(given[2], "touch");
+  const bool touch = option(given[2], "touch");
   page_array<void*> blocks(live);
-  for (auto& block : blocks) touch_first(block = take(size_bytes));
+  for (std::size_t i = 0; i < live; ++i) touch_first(blocks[i] = take(size_bytes), i);
   random_source random(11);
   // The untimed first repetition turns over every block a few times where there are few of them.
   constexpr std::size_t count = 1'000'000;
   auto result = sample(repetitions(live > 100'000 ? 9 : 15), count, [&] {
     for (std::size_t i = 0; i < count; ++i) {
-      void*& block = blocks[random.below(live)];
+      const std::size_t place = random.below(live);
+      void*& block = blocks[place];
       give(block);
       block = take(size_bytes);
-      if (touch) touch_first(block);
+      if (touch) touch_first(block, place);
     }
   });
-  char label[64];
-  std::snprintf(label, sizeof label, "%zu/%zu%s", size_bytes, live, touch ? "/touch" : "");
-  report("churn", label, "ns/pair", result, count);
+  for (std::size_t i = 0; touch && i < live; ++i)
+    if (first_word(blocks[i]) != i) fail("a live block's content has changed");
   give_all(blocks);
+  report("churn", label("%zu/%zu%s", size_bytes, live, touch ? "/touch" : ""), "ns/pair", result,
+         count);
 }
 
 void bulk(const arguments& given) {
   const std::size_t count = number(given[0], 1'000'000, 1, 100'000'000);
+  const char* size_name = given[1] == nullptr ? "16" : given[1];
   const bool mixed = is(given[1], "mixed");
   const std::size_t size_bytes = mixed ? 0 : number(given[1], 16, 8, largest_small);
   const size_table sizes = mixed ? size_table(16, 64, 13) : size_table(8, 8, 1);
@@ -121,57 +118,18 @@ void bulk(const arguments& given) {
     for (void* block : blocks) give(block);
     return nanoseconds(clock::now() - start) / static_cast<double>(count);
   };
+  if (only_counted(round)) {
+    check_fresh(blocks, mixed ? 64 : size_bytes);
+    report("bulk", label("%zu/%s", count, size_name), "ns/object", {}, count);
+    return;
+  }
   series first, warm;
   first.add(round());
   const std::size_t rounds = repetitions(count > 1'000'000 ? 2 : 7);
   for (std::size_t i = 0; i < rounds; ++i) warm.add(round());
-  char label[64], size_label[24] = "mixed";
-  if (!mixed) std::snprintf(size_label, sizeof size_label, "%zu", size_bytes);
-  std::snprintf(label, sizeof label, "%zu/%s/first", count, size_label);
-  report("bulk", label, "ns/object", first, count);
-  std::snprintf(label, sizeof label, "%zu/%s/warm", count, size_label);
-  report("bulk", label, "ns/object", warm, count);
-}
-
-// Each call between two clock readings, which cost some 20 ns themselves: this is for the tail
-// only.
-void latency(const arguments&) {
-  constexpr std::size_t live = 50'000;
-  const std::size_t count = quick ? 500'000 : 1'000'000;
-  const size_table sizes(16, 1024, 17);
-  page_array<void*> blocks(live);
-  page_array<std::uint32_t> allocating(count), freeing(count);
-  for (std::size_t i = 0; i < live; ++i) touch_first(blocks[i] = take(sizes[i]));
-  random_source random(19);
-  const auto limited = [](clock::duration elapsed) {
-    return static_cast<std::uint32_t>(std::min(nanoseconds(elapsed), 4e9));
-  };
-  for (std::size_t i = 0; i < count; ++i) {
-    void*& block = blocks[random.below(live)];
-    const std::size_t size_bytes = sizes[random.below(4096)];
-    const auto start = clock::now();
-    give(block);
-    const auto between = clock::now();
-    block = take(size_bytes);
-    const auto end = clock::now();
-    touch_first(block);
-    freeing[i] = limited(between - start);
-    allocating[i] = limited(end - between);
-  }
-  const auto percentile = [&](const char* label, page_array<std::uint32_t>& times, double p) {
-    const auto place = static_cast<std::size_t>(p * static_cast<double>(count - 1));
-    std::nth_element(times.begin(), times.begin() + place, times.end());
-    series value;
-    value.add(static_cast<double>(times[place]));
-    report("latency", label, "ns", value, count);
-  };
-  percentile("malloc/p99", allocating, 0.99);
-  percentile("malloc/p99.9", allocating, 0.999);
-  percentile("malloc/p99.99", allocating, 0.9999);
-  percentile("free/p99", freeing, 0.99);
-  percentile("free/p99.9", freeing, 0.999);
-  percentile("free/p99.99", freeing, 0.9999);
-  give_all(blocks);
+  check_fresh(blocks, mixed ? 64 : size_bytes);
+  report("bulk", label("%zu/%s/first", count, size_name), "ns/object", first, count);
+  report("bulk", label("%zu/%s/warm", count, size_name), "ns/object", warm, count);
 }
 
 }  // namespace bench
