@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-classic docs build setup format clean
+.PHONY: help demo test bench peers bench-classic docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -29,6 +29,11 @@ bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
 	cmake --build --preset release --target bench_programs -j $(JOBS)
 	@python3 bench/run_bench.py --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
+
+PEERS := $(addprefix build/peers/lib,mimalloc3.so rpmalloc.so snmalloc.so)
+peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc 3, snmalloc, rpmalloc), into build/peers
+$(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_peers.sh
+	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
 bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes docs/bench-classic.{csv,md,svg}
