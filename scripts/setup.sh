@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo bench peers cargo chart docs
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart docs
 set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev"
   [test]="libgtest-dev libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools"
   [demo]="python3 sqlite3"
-  [bench]="libbenchmark-dev python3 valgrind libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
+  [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
+  [bench]="libbenchmark-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
   [peers]="g++ cmake ninja-build"
   [cargo]="cargo-web"  # of any origin will do; Debian's package of that name is older than the registry's protocol
   [chart]="python3 python3-matplotlib"

@@ -4,7 +4,7 @@ comes out byte for byte: standard output, exit code and the files that matter.
 
 usage: run_program.py NAME LIBRARY [FILE]
 
-NAME is one of the functions below; FILE is what some of them need (the compiler, our own program).
+NAME is one of the functions below; FILE is what some of them need (our own program).
 Exit code 77: the program is not installed. Everything happens in a temporary directory.
 """
 import os
@@ -230,56 +230,6 @@ def redis(world):
 
 # ---- tools ----
 
-CPLUSPLUS = r"""
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <regex>
-#include <string>
-#include <tuple>
-#include <unordered_map>
-#include <variant>
-#include <vector>
-template <int N> struct table { static constexpr int value = table<N - 1>::value + N; };
-template <> struct table<0> { static constexpr int value = 0; };
-int sum() { return table<400>::value; }
-using any = std::variant<int, double, std::string, std::vector<int>, std::map<int, std::string>>;
-std::size_t visit(const std::vector<any>& all) {
-  std::size_t n = 0;
-  for (const any& a : all) n += std::visit([](const auto& v) { return sizeof v; }, a);
-  return n;
-}
-bool match(const std::string& s) { return std::regex_match(s, std::regex("(a|b)*c{2,3}[0-9]+")); }
-std::function<int(int)> chain(int n) {
-  if (n == 0) return [](int x) { return x; };
-  return [next = chain(n - 1), n](int x) { return next(x) + n; };
-}
-std::unordered_map<std::string, std::tuple<int, std::string>> index(const std::vector<std::string>& v) {
-  std::unordered_map<std::string, std::tuple<int, std::string>> result;
-  for (const auto& s : v) result.try_emplace(s, static_cast<int>(s.size()), s + s);
-  return result;
-}
-"""
-
-
-def cc1plus(world):
-    compiler = shutil.which(EXTRA)
-    if not compiler:
-        raise AssertionError(f"no compiler {EXTRA}")
-    real = subprocess.run([compiler, "-print-prog-name=cc1plus"], capture_output=True, text=True,
-                          check=True).stdout.strip()
-    if not os.path.isabs(real):
-        raise AssertionError("the compiler has no cc1plus")
-    world.write("source.cpp", CPLUSPLUS)
-    # The preprocessor's paths come from the driver: preprocess without the library, compile with.
-    plain = World(world.directory, None)
-    plain.run([compiler, "-std=c++20", "-E", "source.cpp", "-o", "source.ii"])
-    for level in ("-O1",):
-        world.run([real, "-quiet", "-fpreprocessed", "source.ii", "-std=c++20", level,
-                   "-o", "source.s"])
-        world.keep_file("source.s")
-
-
 def git(world):
     command = program("git")
     identity = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.invalid",
@@ -316,28 +266,6 @@ def git(world):
     call("fsck", "--full", "--strict")
 
 
-PERL = r"""
-use strict; use warnings;
-my (%count, %lists); my $x = 12345;
-for my $i (1 .. 300000) {
-  $x = ($x * 1103515245 + 12345) % 2147483648;
-  my $key = "key" . ($x % 20011);
-  $count{$key}++; push @{ $lists{$x % 997} }, $key if $i % 3 == 0;
-  delete $count{"key" . ($i % 20011)} if $i % 7 == 0;
-}
-my $text = join ",", map { "$_=$count{$_}" } sort keys %count;
-$text =~ s/(\d)(\d)/$2$1/g;
-my @long = sort { $a cmp $b } map { join "-", @$_ } values %lists;
-print length($text), " ", unpack("%32C*", $text), " ", scalar(@long), "\n";
-print substr($text, 0, 5000), "\n", substr($long[100], 0, 2000), "\n";
-"""
-
-
-def perl(world):
-    world.write("hash.pl", PERL)
-    world.run([program("perl"), "hash.pl"], extra={"PERL_HASH_SEED": "0"})
-
-
 BASH = r"""
 declare -A table; list=(); text=""
 for ((i = 0; i < 20000; i++)); do
@@ -361,8 +289,8 @@ def containers(world):
 
 
 PROGRAMS = {f.__name__: f for f in
-            (python3, sqlite3, redis, cc1plus, git, perl, bash, containers)}
-REQUIRED = {"python3", "sqlite3", "cc1plus", "containers"}
+            (python3, sqlite3, redis, git, bash, containers)}
+REQUIRED = {"python3", "sqlite3", "containers"}
 EXTRA = None
 
 
