@@ -117,9 +117,7 @@ def choose_cases(options):
                         "release -DASHLAR_BUILD_BENCH=ON && cmake --build --preset release --target bench_programs")
     options.bench = str(Path(options.bench).resolve())
     synthetic = cases.workloads(options.bench)
-    counting = options.instructions or options.system_calls
-    real = [] if counting or options.only and any(cases.matches(case, options.only) for case in synthetic) and not any(
-        cases.matches(case, options.only) for case in cases.programs(lambda _: None)) else cases.programs(say)
+    real = [] if options.instructions or options.system_calls else cases.programs()
     chosen = cases.choose([*synthetic, *real], options.only, options.tag)
     if options.instructions:
         chosen = [case for case in chosen if "single" in case.tags]
@@ -185,11 +183,17 @@ def prepare_programs(chosen, work):
             raise UserError(f"{measure.GNU_TIME} is not there; scripts/setup.sh bench brings it (Debian: time)")
     ready = [case for case in chosen if not case.program]
     for case in real:
+        missing = case.program.missing()
+        if missing:
+            say(f"{case.name} is left out: no {', '.join(missing)}; scripts/setup.sh programs brings it")
+            continue
         try:
             case.program.prepare(work.resolve())
             ready.append(case)
         except (OSError, RuntimeError) as problem:
             say(f"{case.name} is left out: its input could not be made: {problem}")
+    if not ready:
+        raise UserError("nothing is left to measure")
     return ready
 
 

@@ -202,12 +202,11 @@ def parse_strace(text):
 def system_calls(bench, case, allocator, quick):
     """Of a whole process, start and end included, and of its threads and children."""
     with tempfile.NamedTemporaryFile("r", suffix=".strace") as report:
-        command = [need("strace"), "-f", "-c", "-o", report.name, "-E", f"LD_PRELOAD={allocator.library}"]
-        command += [part for name, value in allocator.environment for part in ("-E", f"{name}={value}")]
-        if not allocator.library:
-            command = command[:5]
-        facts, status, _, err = run([*command, bench, *(["--quick"] if quick else []), *case.name.split()],
-                                    clean_environment())
+        variables = [*allocator.environment, *([("LD_PRELOAD", allocator.library)] if allocator.library else [])]
+        command = [need("strace"), "-f", "-c", "-o", report.name,
+                   *(part for name, value in variables for part in ("-E", f"{name}={value}")),
+                   bench, *(["--quick"] if quick else []), *case.name.split()]
+        _, status, _, err = run(command, clean_environment())
         problem = how_it_ended(status, err)
         if problem:
             raise Failed(f"under strace: {problem}")
