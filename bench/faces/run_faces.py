@@ -17,16 +17,17 @@ def table(cells):
     header = ["container", *allocators, "best of ashlar / best peer"]
     rows = []
     for container, row in cells.items():
-        ours = min((v for a, v in row.items() if a.startswith("ashlar")), default=None)
-        peer = min((v for a, v in row.items() if not a.startswith("ashlar")), default=None)
+        ours = microbench.best(row, lambda name: name.startswith("ashlar"))
+        peer = microbench.best(row, lambda name: not name.startswith("ashlar"))
         rows.append([container, *(microbench.show(row[a]) if a in row else "-" for a in allocators),
-                     f"{ours / peer:.2f}" if ours and peer else "-"])
+                     microbench.ratio(ours, peer)])
     return header, rows
 
 
 def main():
     options = microbench.parse_arguments(__doc__, "containers_bench", "list/.*")
-    microbench.write("Nanoseconds an element", *table(microbench.measure(options)), options)
+    cells = microbench.measure(options)
+    microbench.write("Nanoseconds an element", *table(cells), cells, options)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What the tables of the in-process benchmarks share: running a Google Benchmark program, and writing a table.
 
 Each benchmark is called "ROW/COLUMN" and reports items a second. A round is one process, in which the program
-shuffles its benchmarks; a cell is the median of the rounds.
+shuffles its benchmarks; a cell has the nanoseconds an item of each round and shows their median.
 """
 import argparse
 import collections
@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+NOISY = 0.2  # a cell whose rounds differ by more than this share of the median is marked
+NOTE = f"`~`: the rounds differ by more than {NOISY:.0%} of the median; believe no small difference there."
 
 
 def parse_arguments(description, program, example):
@@ -23,7 +25,7 @@ def parse_arguments(description, program, example):
     parser.add_argument("--bench", default=str(ROOT / "build/release/bench" / program), help="the benchmark program")
     parser.add_argument("--repetitions", type=int, default=9, help="of each cell, a process each (default 9)")
     parser.add_argument("--only", default=".", help=f"a regular expression of cells, such as '{example}'")
-    parser.add_argument("--csv", help="write the table there")
+    parser.add_argument("--csv", help="write every round's figures there")
     parser.add_argument("--markdown", help="write the table there as Markdown")
     options = parser.parse_args()
     if options.repetitions < 1:
@@ -48,8 +50,7 @@ def lines_of(command):
 
 
 def measure(options):
-    """Returns: row -> column -> nanoseconds an item, the median of the rounds; rows and columns in the
-    program's own order."""
+    """Returns: row -> column -> the nanoseconds an item of each round; rows and columns in the program's order."""
     program = Path(options.bench).name
     names = subprocess.run([options.bench, "--benchmark_list_tests", f"--benchmark_filter={options.only}"],
                            check=True, capture_output=True, text=True).stdout.split("\n")
@@ -73,25 +74,40 @@ def measure(options):
     cells = collections.defaultdict(dict)
     for name in names:
         row, column = name.split("/", 1)
-        cells[row][column] = statistics.median(rounds[name])
+        cells[row][column] = rounds[name]
     return cells
 
 
-def show(value):
-    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+def show(values):
+    """Returns: the text of a cell."""
+    median = statistics.median(values)
+    noisy = max(values) - min(values) > NOISY * median
+    return (f"{median:.2f}" if median < 100 else f"{median:.0f}") + ("~" if noisy else "")
 
 
-def write(title, header, rows, options):
+def best(row, wanted):
+    """Returns: the least median of those columns whose name is wanted; None when there is none."""
+    return min((statistics.median(values) for name, values in row.items() if wanted(name)), default=None)
+
+
+def ratio(a, b):
+    return f"{a / b:.2f}" if a and b else "-"
+
+
+def write(title, header, rows, cells, options):
     """Prints the table, a list of lists of texts, and writes the files that were asked for."""
     lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     text = "\n".join(lines) + "\n"
-    print(f"{title}\n\n{text}", end="")
+    print(f"{title}, medians of {options.repetitions}. {NOTE}\n\n{text}", end="")
     if options.markdown:
         Path(options.markdown).write_text(text, encoding="utf-8")
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([header, *rows])
+            writer = csv.writer(file)
+            writer.writerow(["row", "column", "round", "ns"])
+            writer.writerows([row, column, number, f"{value:.4f}"] for row, columns in cells.items()
+                             for column, values in columns.items() for number, value in enumerate(values, 1))
 
 
 def run(main):

@@ -15,17 +15,11 @@ def group(name):
     return next((each for each in ("ashlar", "limit") if name.startswith(each)), "peer")
 
 
-def best(row, wanted):
-    return min((value for name, value in row.items() if group(name) == wanted), default=None)
-
-
 def ratios(cells, patterns, wanted):
     """Returns: for each pattern the best of ashlar over the best of the wanted group, as texts."""
-    texts = []
-    for pattern in patterns:
-        ours, theirs = best(cells[pattern], "ashlar"), best(cells[pattern], wanted)
-        texts.append(f"{ours / theirs:.2f}" if ours and theirs else "-")
-    return texts
+    ours = [microbench.best(cells[pattern], lambda name: group(name) == "ashlar") for pattern in patterns]
+    theirs = [microbench.best(cells[pattern], lambda name: group(name) == wanted) for pattern in patterns]
+    return [microbench.ratio(a, b) for a, b in zip(ours, theirs)]
 
 
 def table(cells):
@@ -40,7 +34,8 @@ def table(cells):
 
 def main():
     options = microbench.parse_arguments(__doc__, "pools_bench", "churn_.*/ashlar")
-    microbench.write("Nanoseconds a pair", *table(microbench.measure(options)), options)
+    cells = microbench.measure(options)
+    microbench.write("Nanoseconds a pair", *table(cells), cells, options)
 
 
 if __name__ == "__main__":

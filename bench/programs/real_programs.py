@@ -104,7 +104,6 @@ def clean_environment():
 
 def output_of(command, **options):
     """Runs a step of the preparation on the system's malloc; its standard output. Raises RuntimeError."""
-    options = {"cwd": None, **options}
     done = subprocess.run([str(part) for part in command], env=clean_environment(), capture_output=True,
                           timeout=TIMEOUT, check=False, **options)
     if done.returncode != 0:

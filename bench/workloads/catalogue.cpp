@@ -1,7 +1,9 @@
 // bench/workloads/catalogue.cpp: see the header; README.md tells more of each workload.
 #include "catalogue.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace bench {
 namespace {
@@ -130,6 +132,28 @@ constexpr auto all_cases = std::to_array<listed_case>({
     {"idle_after_peak ticking", "idle,quick"},
     {"startup", "startup,quick"},
 });
+
+constexpr auto known_tags =
+    std::to_array<std::string_view>({"single", "threads", "quick", "latency", "fragmentation",
+                                     "idle", "scaling", "growth", "startup"});
+
+// A misspelt tag or name would leave a case out of a figure without a word.
+constexpr bool cases_are_sound() {
+  for (const auto& each : all_cases) {
+    const std::string_view words = each.words;
+    const auto has_name = [&](const workload& one) {
+      return words.substr(0, words.find(' ')) == one.name;
+    };
+    if (std::ranges::none_of(all_workloads, has_name)) return false;
+    for (std::string_view tags = each.tags; !tags.empty();) {
+      const std::size_t comma = std::min(tags.find(','), tags.size());
+      if (std::ranges::count(known_tags, tags.substr(0, comma)) != 1) return false;
+      tags.remove_prefix(std::min(comma + 1, tags.size()));
+    }
+  }
+  return true;
+}
+static_assert(cases_are_sound(), "a case has no workload of its name, or an unknown tag");
 
 }  // namespace
 

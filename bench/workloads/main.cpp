@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   }
   const char* const name = argv[at++];
   if (bench::is(name, "nothing")) return 0;  // what `startup` starts
+  if (bench::histogram_path != nullptr && !bench::is(name, "latency") &&
+      !bench::is(name, "first_fill"))
+    return wrong("no histogram is kept by", name);
   bench::arguments given{};
   if (static_cast<std::size_t>(argc - at) > given.size()) bench::fail("too many parameters");
   for (std::size_t i = 0; at < argc; ++i, ++at) given[i] = argv[at];
