@@ -38,7 +38,6 @@ def spread_labels(axes, points):
     """Names beside their dots, each at the first of some places that no earlier name or dot takes."""
     figure = axes.figure
     figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
     dots = [axes.transData.transform((x, y)) for x, y, _, _ in points]
     taken = []
     for (x, y, name, colour), own in zip(points, dots):
@@ -47,8 +46,8 @@ def spread_labels(axes, points):
                                    (8, -12, "left", "top"), (-8, -12, "right", "top"), (0, 24, "center", "bottom")):
             text = axes.annotate(name, (x, y), (dx, dy), textcoords="offset points", ha=across, va=up, color=colour,
                                  fontweight="bold" if name == OURS else "normal")
-            box = text.get_window_extent(renderer)
-            inside = axes.get_window_extent(renderer)
+            box = text.get_window_extent()
+            inside = axes.get_window_extent()
             free = (not any(box.overlaps(other) for other in taken)
                     and not any(box.contains(*dot) for dot in dots if dot is not own)
                     and inside.x0 <= box.x0 and box.x1 <= inside.x1 + 40 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
@@ -57,7 +56,7 @@ def spread_labels(axes, points):
             text.remove()
         else:
             text = axes.annotate(name, (x, y), (8, 0), textcoords="offset points", va="center", color=colour)
-            box = text.get_window_extent(renderer)
+            box = text.get_window_extent()
         taken.append(box)
 
 
