@@ -31,12 +31,16 @@ void wait_until(Condition condition) {
 }
 
 // All threads meet; everything written before wait() is seen by the others after it. Who waits long
-// sleeps, and leaves the processor to those who still work. The last to arrive calls last() before
-// anyone leaves: only it knows when all had arrived, for where processors are few the others may
-// wake much later.
+// sleeps, and leaves the processor to those who still work; where each thread has a processor, long
+// is a millisecond or so, since waking up takes longer than many a round lasts. The last to arrive
+// calls last() before anyone leaves: only it knows when all had arrived, for where processors are
+// few the others may wake much later.
 class meeting_point {
  public:
-  explicit meeting_point(std::size_t threads) : threads_(static_cast<unsigned>(threads)) {}
+  explicit meeting_point(std::size_t threads)
+      : threads_(static_cast<unsigned>(threads)),
+        spins_(threads <= std::thread::hardware_concurrency() ? 50 * spins_before_sleep
+                                                              : spins_before_sleep) {}
   void wait() {
     wait([] {});
   }
@@ -51,7 +55,7 @@ class meeting_point {
       return;
     }
     for (unsigned spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-      if (spins < spins_before_sleep)
+      if (spins < spins_)
         pause_cpu();
       else
         round_.wait(round, std::memory_order_acquire);
@@ -59,7 +63,7 @@ class meeting_point {
   }
 
  private:
-  unsigned threads_;
+  unsigned threads_, spins_;
   alignas(64) std::atomic<unsigned> arrived_{0};
   alignas(64) std::atomic<unsigned> round_{0};
 };
