@@ -11,6 +11,7 @@ INK = "#808891"
 COLOURS = {"ashlar": "#e0457b", "glibc": "#8a8f98", "jemalloc": "#c98500", "tcmalloc": "#2f9e6e", "mimalloc2": "#4a90d9",
            "mimalloc3": "#7a6ff0", "snmalloc": "#14a5b8", "rpmalloc": "#b06a3b", "tbbmalloc": "#7f9a2f", "scudo": "#b45fc4"}
 MARKERS = "osD^vP>X<p"
+LONGEST_BAR = 4  # times faster or slower
 PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("p99.99", 99.99), ("p99.999", 99.999))
 
 
@@ -20,7 +21,8 @@ def pyplot():
     matplotlib.rcParams.update({
         "svg.hashsalt": "ashlar", "svg.fonttype": "none", "font.size": 10, "text.color": INK, "axes.labelcolor": INK,
         "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.spines.top": False,
-        "axes.spines.right": False, "grid.color": INK, "grid.alpha": 0.25, "legend.frameon": False,
+        "axes.spines.right": False,
+        "axes.facecolor": "none", "grid.color": INK, "grid.alpha": 0.25, "legend.frameon": False,
         "figure.constrained_layout.use": True})
     from matplotlib import pyplot as plot
     return plot
@@ -67,9 +69,9 @@ def plain_ticks(axis):
 
 
 def ratio_ticks(axis):
-    """Powers of two read well as ratios."""
+    """Few and even on a logarithmic axis: those of these that are in view."""
     from matplotlib import ticker
-    axis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5) if axis.get_view_interval()[1] < 3 else (1.0,)))
+    axis.set_major_locator(ticker.FixedLocator((0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12, 16)))
     axis.set_minor_locator(ticker.NullLocator())
     plain_ticks(axis)
 
@@ -104,6 +106,11 @@ def time_and_memory(plot, rows, names):
     return figure
 
 
+def within_bars(ratio):
+    """One extreme row must not flatten all others; its label tells its value."""
+    return min(max(ratio, 1 / LONGEST_BAR), LONGEST_BAR)
+
+
 def ratio_bars(plot, rows, names):
     """Ours against the best peer of each case."""
     if OURS not in names:
@@ -116,20 +123,23 @@ def ratio_bars(plot, rows, names):
     colours = {"ahead": "#2f9e6e", "level": INK, "undecided": INK, "behind": "#d9534f"}
     axes.set_xscale("log")
     for place, (ratio, row) in enumerate(found):
-        axes.barh(place, ratio.median - 1, left=1, color=colours[ratio.verdict], height=0.7)
-        if ratio.interval:
-            axes.plot(ratio.interval, (place, place), color=INK, linewidth=1.4)
+        shown = within_bars(ratio.median)
+        axes.barh(place, shown - 1, left=1, color=colours[ratio.verdict], height=0.7)
+        interval = tuple(map(within_bars, ratio.interval or ()))
+        if interval:
+            axes.plot(interval, (place, place), color=INK, linewidth=1.4)
         left = ratio.median < 1
-        edge = max(ratio.median, *(ratio.interval or ())) if not left else min(ratio.median, *(ratio.interval or (9,)))
+        ends = (shown, *interval)
+        edge = min(ends) if left else max(ends)
         axes.annotate(f"{ratio.median:.2f} {row.best_peer()}", (edge, place), (-4 if left else 4, 0),
                       textcoords="offset points", va="center", ha="right" if left else "left", fontsize=7)
     axes.set_yticks(range(len(found)), [row.label for _, row in found], fontsize=8)
     axes.set_ylim(-0.8, len(found) - 0.2)
-    low, high = min(r.median for r, _ in found), max(r.median for r, _ in found)
-    axes.set_xlim(min(low, 0.8) / 2.2, max(high, 1.25) * 2.2)
+    low, high = within_bars(found[0][0].median), within_bars(found[-1][0].median)
+    axes.set_xlim(min(low, 0.8) / 1.8, max(high, 1.25) * 1.8)
     axes.axvline(1, color=INK, linewidth=0.8)
     ratio_ticks(axes.xaxis)
-    axes.set_xlabel(f"time of {OURS} over that of the row's best peer, whose name is beside it (below 1: faster)")
+    axes.set_xlabel(f"time of {OURS} over that of the best peer, named; below 1: faster; bars end at {LONGEST_BAR}", x=0.35)
     return figure
 
 

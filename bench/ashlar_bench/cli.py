@@ -98,7 +98,7 @@ def cpu_model():
     return found.group(1).strip() if found else ""
 
 
-def run_facts(found, rounds, options):
+def run_facts(found, chosen, rounds, options):
     kernel = re.match(r"[\d.]*\d", platform.release())
     machine = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
                f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(), " ".join(platform.libc_ver()).strip()]
@@ -106,6 +106,7 @@ def run_facts(found, rounds, options):
              "method": f"Median of {rounds} round{'s' if rounds > 1 else ''}{', quick' if options.quick else ''}, seed "
                        f"{options.seed}.",
              "allocators": ",".join(each.name for each in found),
+             "cases": ";".join(case.name for case in chosen),
              "memory_peers": ",".join(each.name for each in found if each.memory_peer)}
     facts.update({f"version {each.name}": each.version for each in found if each.version})
     return facts
@@ -247,8 +248,15 @@ def names_of(facts, rows):
     return listed + [name for name in measured if name not in listed]
 
 
+def in_table_order(facts, rows):
+    """Measured was in shuffled order; cases that the facts do not name come last."""
+    place = {case: number for number, case in enumerate(facts.get("cases", "").split(";"))}
+    return sorted(rows, key=lambda row: place.get(row["case"], len(place)))
+
+
 def write_reports(facts, rows, options, raw_bytes):
     names = names_of(facts, rows)
+    rows = in_table_order(facts, rows)
     memory_peers = [name for name in facts.get("memory_peers", "").split(",") if name in names]
     text = tables.report(facts, rows, names, memory_peers)
     print(text, end="")
@@ -297,7 +305,7 @@ def measure_and_report(options):
     wanted = [name for name in options.allocators.split(",") if name]
     found = allocators.find(options.bench, wanted, allocators.parse_given(options.lib), allocators.read_peers(), say)
     chosen = prepare_programs(chosen, options.work)
-    facts = run_facts(found, rounds, options)
+    facts = run_facts(found, chosen, rounds, options)
     writer = results.Writer(options.csv[0] if options.csv else None, facts)
     try:
         rows, interrupted = measure_all(chosen, found, rounds, limit * 60 if limit else None, options, writer)

@@ -1,6 +1,7 @@
 """The rows as Markdown."""
 
 import math
+import statistics
 
 from . import comparison, targets
 from .allocators import BASE, OURS
@@ -72,10 +73,11 @@ def table(rows, names):
 
 
 def spread(row, name):
-    """The part of the median that lies between the quartiles of the rounds."""
-    median = row.median(name)
+    """The distance of the rounds' quartiles over their median; None of a single round."""
+    if len(row.all(name)) < 2:
+        return None
     low, high = comparison.quartiles(row.all(name))
-    return (high - low) / median if median else 0.0
+    return (high - low) / row.median(name) if row.median(name) else 0.0
 
 
 def summary(rows, names):
@@ -87,12 +89,12 @@ def summary(rows, names):
                for title, chosen in columns if comparison.means(chosen, names)]
     if not columns:
         return ""
-    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "spread of time"], left=1)
+    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "time: quartiles apart"], left=1)
     for name in names:
-        spreads = [spread(row, name) for row in times if row.values.get(name)]
+        spreads = [each for row in times if row.values.get(name) for each in [spread(row, name)] if each is not None]
         cells = [f"{mean[name]:.2f}" for _, mean, _ in columns]
-        middle = sorted(spreads)[len(spreads) // 2] if spreads else 0
-        lines.append(f"| {name} | " + " | ".join([*cells, f"{middle:.1%}"]) + " |")
+        cells.append(f"{statistics.median(spreads):.1%}" if spreads else "-")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -75,7 +75,8 @@ def row_figure(figure, row):
 
 
 def show(value, unit):
-    return f"{value:,.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+    number = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+    return number if unit == "ratio" else f"{number} {unit}"
 
 
 def latest(rows, workload, variant):

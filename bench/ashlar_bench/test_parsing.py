@@ -139,6 +139,10 @@ class Planning(unittest.TestCase):
         self.assertEqual(steps, cli.plan(["x", "y", "z"], ["a", "b"], 2, seed=1))
         self.assertNotEqual(steps, cli.plan(["x", "y", "z"], ["a", "b"], 2, seed=2))
 
+    def test_tables_are_in_the_order_of_the_list_not_of_the_run(self):
+        rows = [{"case": "y"}, {"case": "new"}, {"case": "x 1"}]
+        self.assertEqual([row["case"] for row in cli.in_table_order({"cases": "x 1;y"}, rows)], ["x 1", "y", "new"])
+
     def test_given_libraries(self):
         with tempfile.NamedTemporaryFile() as file:
             self.assertEqual(allocators.parse_given([f"x={file.name}"]), {"x": str(Path(file.name).resolve())})
