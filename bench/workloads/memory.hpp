@@ -32,8 +32,7 @@ std::size_t status_kib(const char* field);
 // hundred KiB. VmRSS where there is no such file.
 std::size_t resident_kib();
 
-// Memory that the allocator holds beyond what the process had when this was made.
-// Requires: the harness's arrays that it needs exist by then or are mapped through map_pages.
+// Resident memory beyond what the process had when this was made, the harness's arrays left out.
 class resident_growth {
  public:
   resident_growth();

@@ -134,6 +134,7 @@ void pareto(const arguments& given) {
   for (std::size_t live_bytes = 0; live_bytes < live_limit; ++blocks_needed)
     live_bytes += sizes[blocks_needed];
   page_array<void*> blocks(blocks_needed);
+  const resident_growth held;
   for (std::size_t i = 0; i < blocks_needed; ++i) mark(blocks[i] = take(sizes[i]), sizes[i], i);
   random_source random(79);
   const std::size_t count = live_limit > 64 << 20 ? 300'000 : 1'000'000;
@@ -146,8 +147,16 @@ void pareto(const arguments& given) {
       mark(blocks[place] = take(size_bytes), size_bytes, place);
     }
   });
+  // What is held for what is live now, after so much replacement.
+  const double held_bytes = held.now_bytes();
+  double live_bytes = 0;
+  for (void* block : blocks) live_bytes += static_cast<double>(marked_size(block));
   check_and_give_all(blocks);
   report("pareto", label("%zuK", live_limit >> 10), "ns/pair", result, count);
+  // A smaller live set weighs less than the allocator's own code and first pages.
+  if (live_limit >= 4 << 20)
+    report("pareto", label("%zuK/held", live_limit >> 10), "ratio", series(held_bytes / live_bytes),
+           count, kind::ratio, {"live_kib", live_bytes / 1024});
 }
 
 }  // namespace bench

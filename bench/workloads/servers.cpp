@@ -61,7 +61,7 @@ void server(const arguments& given) {
         object = slots[(drawn >> 4) % exchanged].exchange(object, std::memory_order_acq_rel);
         check_mark(object, marked_identity(object));  // a request is read by who serves it
       }
-      const std::size_t size_bytes = sizes[(drawn >> 8) % size_table::count];
+      const std::size_t size_bytes = sizes[(drawn >> 10) % size_table::count];
       give(object);
       mark(object = take(size_bytes), size_bytes, self);
     }
