@@ -8,8 +8,9 @@ from . import comparison, targets
 from .allocators import OURS
 
 INK = "#808891"
-COLOURS = {"ashlar": "#e0457b", "glibc": "#8a8f98", "jemalloc": "#c98500", "tcmalloc": "#2f9e6e", "mimalloc2": "#4a90d9",
-           "mimalloc3": "#7a6ff0", "snmalloc": "#14a5b8", "rpmalloc": "#b06a3b", "tbbmalloc": "#7f9a2f", "scudo": "#b45fc4"}
+COLOURS = {"ashlar": "#e0457b", "glibc": "#8a8f98", "jemalloc": "#c98500", "tcmalloc": "#2f9e6e",
+           "mimalloc2": "#4a90d9", "mimalloc3": "#7a6ff0", "snmalloc": "#14a5b8", "rpmalloc": "#b06a3b",
+           "tbbmalloc": "#7f9a2f", "scudo": "#b45fc4"}
 MARKERS = "osD^vP>X<p"
 LONGEST_BAR = 4  # times faster or slower
 PERCENTILES = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("p99.99", 99.99), ("p99.999", 99.999))
@@ -52,7 +53,8 @@ def spread_labels(axes, points):
             inside = axes.get_window_extent()
             free = (not any(box.overlaps(other) for other in taken)
                     and not any(box.contains(*dot) for dot in dots if dot is not own)
-                    and inside.x0 <= box.x0 and box.x1 <= inside.x1 + 40 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+                    and inside.x0 <= box.x0 and box.x1 <= inside.x1 + 40
+                    and inside.y0 <= box.y0 and box.y1 <= inside.y1)
             if free:
                 break
             text.remove()
@@ -139,7 +141,8 @@ def ratio_bars(plot, rows, names):
     axes.set_xlim(min(low, 0.8) / 1.8, max(high, 1.25) * 1.8)
     axes.axvline(1, color=INK, linewidth=0.8)
     ratio_ticks(axes.xaxis)
-    axes.set_xlabel(f"time of {OURS} over that of the best peer, named; below 1: faster; bars end at {LONGEST_BAR}", x=0.35)
+    axes.set_xlabel(f"time of {OURS} over that of the best peer, named; below 1: faster; bars end at {LONGEST_BAR}",
+                    x=0.35)
     return figure
 
 
@@ -170,7 +173,8 @@ def after_peak(plot, rows, names):
     variants = sorted({row.label.split()[1].partition("/")[0] for row in lines})
     if not variants:
         return None
-    figure, all_axes = plot.subplots(1, len(variants), figsize=(1.5 + 4.2 * len(variants), 4), sharey=True, squeeze=False)
+    figure, all_axes = plot.subplots(1, len(variants), figsize=(1.5 + 4.2 * len(variants), 4), sharey=True,
+                                     squeeze=False)
     for axes, variant in zip(all_axes[0], variants):
         for name in names:
             points = sorted((float(row.label.rpartition("/")[2].rstrip("s")), row.median(name)) for row in lines
@@ -200,7 +204,8 @@ def growth(plot, rows, names):
         return None
     figure, all_axes = plot.subplots(1, len(kinds), figsize=(1.5 + 4.2 * len(kinds), 4.2), sharey=True, squeeze=False)
     for axes, kind in zip(all_axes[0], kinds):
-        chosen = sorted((int(row.label.split()[1].partition("/")[0]), row) for row in lines if row.label.endswith(f"/{kind}"))
+        chosen = sorted((int(row.label.split()[1].partition("/")[0]), row) for row in lines
+                        if row.label.endswith(f"/{kind}"))
         for name in names:
             points = [(live, row.median(name)) for live, row in chosen if row.values.get(name)]
             if points:
@@ -220,7 +225,8 @@ def growth(plot, rows, names):
 
 
 def scaling(plot, rows, names):
-    lines = sorted((int(row.label.split()[1]), row) for row in comparison.build(rows) if row.label.startswith("scaling "))
+    lines = sorted((int(row.label.split()[1]), row) for row in comparison.build(rows)
+                   if row.label.startswith("scaling "))
     if len(lines) < 2:
         return None
     figure, axes = plot.subplots(figsize=(7, 4.2))

@@ -60,12 +60,14 @@ def parse_arguments(arguments):
     counted = chosen.add_mutually_exclusive_group()
     counted.add_argument("--instructions", action="store_true",
                          help="count instructions by callgrind instead, of the cases tagged single")
-    counted.add_argument("--system-calls", action="store_true", help="count system calls by strace instead, of workloads")
+    counted.add_argument("--system-calls", action="store_true",
+                         help="count system calls by strace instead, of workloads")
     output = parser.add_argument_group("what is written")
     output.add_argument("--csv", action="append", metavar="FILE", default=[],
                         help="the raw rows, appended as they come; with tables: read them (may be repeated)")
     output.add_argument("--markdown", metavar="FILE", type=Path, help="the tables")
-    output.add_argument("--charts", metavar="FOLDER", type=Path, help="the charts, bench-*.svg (needs python3-matplotlib)")
+    output.add_argument("--charts", metavar="FOLDER", type=Path,
+                        help="the charts, bench-*.svg (needs python3-matplotlib)")
     output.add_argument("--document", metavar="FILE", type=Path,
                         help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place")
     output.add_argument("--publish-csv", metavar="FILE", type=Path,
@@ -85,8 +87,8 @@ def parse_arguments(arguments):
     if options.document and not options.document.is_file():
         parser.error(f"--document {options.document}: no such file; write its text first, with the markers in it")
     if options.charts and not charts.available():
-        parser.error(f"--charts needs matplotlib, which {sys.executable} does not find; scripts/setup.sh chart installs "
-                     "it for /usr/bin/python3")
+        parser.error(f"--charts needs matplotlib, which {sys.executable} does not find; scripts/setup.sh chart "
+                     "installs it for /usr/bin/python3")
     return options
 
 
@@ -101,7 +103,8 @@ def cpu_model():
 def run_facts(found, chosen, rounds, options):
     kernel = re.match(r"[\d.]*\d", platform.release())
     machine = [f"{len(os.sched_getaffinity(0))} CPUs ({platform.machine()}{', ' if cpu_model() else ''}{cpu_model()})",
-               f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(), " ".join(platform.libc_ver()).strip()]
+               f"{platform.system()} {kernel.group(0) if kernel else ''}".strip(),
+               " ".join(platform.libc_ver()).strip()]
     facts = {"machine": ", ".join(part for part in machine if part),
              "method": f"Median of {rounds} round{'s' if rounds > 1 else ''}{', quick' if options.quick else ''}, seed "
                        f"{options.seed}.",
@@ -144,7 +147,8 @@ class Progress:
 
     def show(self, case):
         left = (self.total - self.done) * self.each()
-        text = f"{self.done}/{self.total} processes, {minutes(self.elapsed())} taken, about {minutes(left)} to go, {case}"
+        text = f"{self.done}/{self.total} processes, {minutes(self.elapsed())} taken, " \
+               f"about {minutes(left)} to go, {case}"
         if sys.stderr.isatty():
             print(f"\r\x1b[Krun_bench: {text[:110]}", end="", file=sys.stderr, flush=True)
         elif self.done == 0 or self.done * 20 // self.total != (self.done - 1) * 20 // self.total:

@@ -19,7 +19,8 @@ def rewrite(text, parts):
     """Replaces each marked part; every marker must have a part of that name."""
     opened, found = len(re.findall(r"^<!-- generated: ", text, re.M)), names(text)
     if opened != len(found) or len(re.findall(r"^<!-- end -->$", text, re.M)) != len(found):
-        raise UserError("a generated part has no end; each '<!-- generated: NAME -->' wants its own '<!-- end -->' line")
+        raise UserError("a generated part has no end; each '<!-- generated: NAME -->' wants its own "
+                        "'<!-- end -->' line")
     unknown = [name for name in found if name not in parts]
     if unknown:
         raise UserError(f"nothing makes the part {', '.join(unknown)}; there are {', '.join(parts)}")

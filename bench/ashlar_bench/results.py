@@ -6,9 +6,9 @@ The first lines are `# name: value`, what holds for the whole run. A table can b
 import csv
 import statistics
 
-FIELDS = ("round", "allocator", "source", "case", "row", "kind", "unit", "value", "low", "high", "samples", "operations",
-          "fact", "wall_s", "user_s", "system_s", "peak_rss_kib", "final_rss_kib", "harness_kib", "page_tables_kib",
-          "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+FIELDS = ("round", "allocator", "source", "case", "row", "kind", "unit", "value", "low", "high", "samples",
+          "operations", "fact", "wall_s", "user_s", "system_s", "peak_rss_kib", "final_rss_kib", "harness_kib",
+          "page_tables_kib", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 NUMBERS = ("value", "low", "high", *FIELDS[FIELDS.index("wall_s"):])
 FAILURE = "failure"  # a row of this kind has its message under `fact`
 

@@ -89,7 +89,8 @@ def summary(rows, names):
                for title, chosen in columns if comparison.means(chosen, names)]
     if not columns:
         return ""
-    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "time: quartiles apart"], left=1)
+    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "time: quartiles apart"],
+                   left=1)
     for name in names:
         spreads = [each for row in times if row.values.get(name) for each in [spread(row, name)] if each is not None]
         cells = [f"{mean[name]:.2f}" for _, mean, _ in columns]
@@ -167,10 +168,10 @@ def facts_text(facts, names):
     return (f"Machine: {facts.get('machine', 'not told')}. Peers: {', '.join(versions) or 'none'}. "
             f"{facts.get('method', '')}\n\n"
             "Bold: the best peer. `~`: the rounds differ by more than "
-            f"{comparison.NOISY:.0%} of the median. Ratios are of cost: below 1 is faster or smaller, also where the unit "
-            "is operations per second; in brackets the 95 % interval over the rounds; `?`: it holds 1, so the rounds do not decide. Without "
-            f"brackets there were fewer than {comparison.FEWEST_ROUNDS} rounds, and nothing tells a small difference from "
-            "noise.\n")
+            f"{comparison.NOISY:.0%} of the median. Ratios are of cost: below 1 is faster or smaller, also where the "
+            "unit is operations per second; in brackets the 95 % interval over the rounds; `?`: it holds 1, so "
+            f"the rounds do not decide. Without brackets there were fewer than {comparison.FEWEST_ROUNDS} rounds, and "
+            "nothing tells a small difference from noise.\n")
 
 
 def parts(facts, rows, names, memory_peers):
@@ -191,7 +192,8 @@ def parts(facts, rows, names, memory_peers):
 def report(facts, rows, names, memory_peers):
     """The whole as one document."""
     made = parts(facts, rows, names, memory_peers)
-    titles = [("machine", ""), ("summary", f"Geometric means of cost ({BASE} = 1 where it took part; in brackets: rows)"),
+    titles = [("machine", ""),
+              ("summary", f"Geometric means of cost ({BASE} = 1 where it took part; in brackets: rows)"),
               ("targets", "Targets"), ("losses", f"{OURS} against the best peer of each row")]
     titles += [(name, title) for name, title, _ in sections(rows)]
     text = []

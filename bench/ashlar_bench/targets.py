@@ -71,7 +71,8 @@ def row_figure(figure, row):
         return None
     ratio = row.ratio(OURS, best)
     met = None if ratio.verdict == "undecided" else ratio.median <= 1
-    return Outcome(figure, f"at most {show(row.median(best), row.unit)} ({best})", show(row.median(OURS), row.unit), met)
+    return Outcome(figure, f"at most {show(row.median(best), row.unit)} ({best})", show(row.median(OURS), row.unit),
+                   met)
 
 
 def show(value, unit):
@@ -94,7 +95,8 @@ def scaling_rows(rows):
         above, below = rates.get(f"scaling {many}"), rates.get(f"scaling {few}")
         if not (above and below):
             continue
-        line = comparison.Row(f"rate of {many} threads over that of {few}", "times/s", "derived", above.source, above.case)
+        line = comparison.Row(f"rate of {many} threads over that of {few}", "times/s", "derived", above.source,
+                              above.case)
         for name in above.values:
             for round_name, value in above.values[name].items():
                 if below.values.get(name, {}).get(round_name):
@@ -119,18 +121,21 @@ def outcomes(rows, names, memory_peers):
     by_label = {row.label: row for row in everything}
     found = [geometric_mean_figure("time against the best single peer", times, names),
              each_workload(times),
-             geometric_mean_figure("peak RSS against the best of " + ", ".join(memory_peers), memory, names, memory_peers)
+             geometric_mean_figure("peak RSS against the best of " + ", ".join(memory_peers), memory, names,
+                                   memory_peers)
              if memory_peers else None]
     for variant in ("quiet", "ticking"):
         row = latest(everything, "idle_after_peak", variant)
         if row:
-            found.append(row_figure(f"resident over live bytes, {row.label.rpartition('/')[2]} after a peak, {variant}", row))
+            seconds = row.label.rpartition("/")[2]
+            found.append(row_figure(f"resident over live bytes, {seconds} after a peak, {variant}", row))
     found += [row_figure(f"peak committed over peak live bytes: {row.label}", row) for row in everything
               if row.kind == "ratio" and not row.label.startswith("idle_after_peak")]
     found += [row_figure(f"{call} {point}", by_label[f"latency {call}/{key}"]) for call in ("malloc", "free")
               for point, key in (("p99.99", "p99.99"), ("maximum", "max")) if f"latency {call}/{key}" in by_label]
     found += [scaling_figure(row) for row in scaling_rows(everything)]
     found += [row_figure(figure, by_label[label]) for figure, label in
-              (("start and end of a process", "startup process"), ("memory of a process that does nothing", "startup rss"))
+              (("start and end of a process", "startup process"),
+               ("memory of a process that does nothing", "startup rss"))
               if label in by_label]
     return [outcome for outcome in found if outcome]

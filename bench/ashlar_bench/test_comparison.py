@@ -12,7 +12,8 @@ def result(allocator, value, round_name="1", **more):
 
 def results(**values):
     """results(ashlar=[1, 2], ...): one value a round."""
-    return [result(name, value, str(number)) for name, series in values.items() for number, value in enumerate(series, 1)]
+    return [result(name, value, str(number)) for name, series in values.items()
+            for number, value in enumerate(series, 1)]
 
 
 class Ratios(unittest.TestCase):
@@ -79,8 +80,8 @@ class Means(unittest.TestCase):
 
     def test_peak_memory_is_counted_once_a_process_and_without_the_harness(self):
         rows = [result("glibc", 1, row=part, peak_rss_kib=500.0, harness_kib=100.0) for part in ("first", "warm")]
-        self.assertEqual([row.all("glibc") for row in comparison.per_process(rows, "peak_rss_kib", "KiB", "harness_kib")],
-                         [[400.0]])
+        row, = comparison.per_process(rows, "peak_rss_kib", "KiB", "harness_kib")
+        self.assertEqual(row.all("glibc"), [400.0])
 
     def test_failures_are_no_figures(self):
         self.assertEqual(comparison.build([result("glibc", None, kind="failure")]), [])
@@ -90,7 +91,8 @@ class Targets(unittest.TestCase):
     def outcomes(self, ours):
         rows = [{**row, "peak_rss_kib": row["value"] * 100, "harness_kib": 0.0}
                 for row in results(ashlar=ours, glibc=[2.0] * 5, jemalloc=[1.0] * 5)]
-        return {o.figure.partition(",")[0]: o for o in targets.outcomes(rows, ["glibc", "jemalloc", "ashlar"], ["jemalloc"])}
+        found = targets.outcomes(rows, ["glibc", "jemalloc", "ashlar"], ["jemalloc"])
+        return {outcome.figure.partition(",")[0]: outcome for outcome in found}
 
     def test_met_and_missed(self):
         for ours, met in (([0.5] * 5, True), ([1.5] * 5, False), ([0.5, 0.6, 1.5, 1.6, 1.4], None)):

@@ -1,4 +1,4 @@
-"""What is read: alloc_bench's lines and lists, the counters' reports, the CSV; and the marked parts that are rewritten."""
+"""What is read: alloc_bench's lines and lists, the counters' reports, the CSV; and marked parts."""
 
 import io
 import tempfile
@@ -51,8 +51,8 @@ class Processes(unittest.TestCase):
     """Real processes: that time, memory and ends are seen."""
 
     def test_cpu_time_is_that_of_the_process(self):
-        facts, status, out, _ = measure.run(["/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo x"],
-                                            allocators.clean_environment())
+        busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo x"
+        facts, status, out, _ = measure.run(["/bin/sh", "-c", busy], allocators.clean_environment())
         self.assertEqual((status, out), (0, b"x\n"))
         self.assertGreater(facts["user_s"], 0)
         self.assertGreaterEqual(facts["wall_s"] * 1.5 + 0.05, facts["user_s"])
@@ -118,8 +118,8 @@ class Markers(unittest.TestCase):
 
     def test_parts_are_replaced_and_the_rest_is_kept(self):
         new = document.rewrite(self.TEXT, {"a": "new \\1\n", "b-c": "x"})
-        self.assertEqual(new, "Words.\n<!-- generated: a -->\nnew \\1\n<!-- end -->\nMore.\n<!-- generated: b-c -->\nx\n"
-                              "<!-- end -->\n")
+        self.assertEqual(new, "Words.\n<!-- generated: a -->\nnew \\1\n<!-- end -->\nMore.\n"
+                              "<!-- generated: b-c -->\nx\n<!-- end -->\n")
         self.assertEqual(document.rewrite(new, {"a": "new \\1", "b-c": "x"}), new)
 
     def test_unknown_parts_and_missing_ends_are_told(self):
@@ -152,7 +152,8 @@ class Planning(unittest.TestCase):
 
     def test_wrong_arguments_end_with_status_2(self):
         import contextlib
-        for wrong in (["--rounds", "0"], ["tables"], ["--csv", "/no/such/folder/x"], ["--instructions", "--system-calls"]):
+        for wrong in (["--rounds", "0"], ["tables"], ["--csv", "/no/such/folder/x"],
+                      ["--instructions", "--system-calls"]):
             said = io.StringIO()
             with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(said):
                 cli.parse_arguments(wrong)
