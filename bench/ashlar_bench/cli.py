@@ -203,7 +203,7 @@ def prepare_programs(chosen, work):
 
 
 def measure_all(chosen, found, rounds, limit_seconds, options, writer):
-    """All rows; what was left out for lack of time is said. An interrupt ends the run, not the report."""
+    """(rows, what is known at the end, whether an interrupt ended it)."""
     steps = plan(chosen, found, rounds, options.seed)
     progress = Progress(sum(len(order) for _, _, order in steps), GUESSED_SECONDS[options.quick])
     say(f"{progress.total} processes ({len(chosen)} cases, {len(found)} allocators, {rounds} "
@@ -233,11 +233,16 @@ def measure_all(chosen, found, rounds, limit_seconds, options, writer):
     except KeyboardInterrupt:
         interrupted = True
     progress.clear()
-    say(f"{progress.done} processes in {minutes(progress.elapsed())}, load average "
-        f"{statistics.fmean(load) if load else 0:.1f}")
+    facts = {"load average": f"{statistics.fmean(load) if load else 0:.1f}"}
     if left_out:
-        say(f"left out for lack of time: {', '.join(left_out)}")
-    return rows, interrupted
+        facts["left out for lack of time"] = ", ".join(left_out)
+    if interrupted:
+        facts["interrupted"] = f"after {progress.done} of {progress.total} processes"
+    say(f"{progress.done} processes in {minutes(progress.elapsed())}")
+    for name, value in facts.items():
+        say(f"{name}: {value}")
+    writer.add_facts(facts)
+    return rows, facts, interrupted
 
 
 def normalised(rows):
@@ -312,7 +317,7 @@ def measure_and_report(options):
     facts = run_facts(found, chosen, rounds, options)
     writer = results.Writer(options.csv[0] if options.csv else None, facts)
     try:
-        rows, interrupted = measure_all(chosen, found, rounds, limit * 60 if limit else None, options, writer)
+        rows, more_facts, interrupted = measure_all(chosen, found, rounds, limit * 60 if limit else None, options, writer)
     finally:
         writer.close()
     if interrupted:
@@ -321,7 +326,7 @@ def measure_and_report(options):
         say(f"interrupted{kept}")
         return 128 + signal.SIGINT
     rows = normalised(rows)
-    write_reports(facts, rows, options, os.path.getsize(options.csv[0]) if options.csv else 0)
+    write_reports({**facts, **more_facts}, rows, options, os.path.getsize(options.csv[0]) if options.csv else 0)
     return 1 if any(row["kind"] == results.FAILURE for row in rows) else 0
 
 

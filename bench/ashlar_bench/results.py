@@ -1,6 +1,6 @@
 """The raw rows: one for each result of each process, appended to a CSV as they come.
 
-The first lines are `# name: value`, what holds for the whole run. A table can be made of a partial file.
+Lines of `# name: value`, first and last, say what holds for the whole run. A table can be made of a partial file.
 """
 
 import csv
@@ -27,6 +27,11 @@ class Writer:
         if self.file:
             self.writer.writerows(rows)
             self.file.flush()
+
+    def add_facts(self, facts):
+        """What is known only at the end."""
+        if self.file:
+            write_facts(self.file, facts)
 
     def close(self):
         if self.file:

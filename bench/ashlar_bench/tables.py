@@ -165,8 +165,10 @@ def sections(rows):
 
 def facts_text(facts, names):
     versions = [f"{name} {facts.get('version ' + name, '')}".strip() for name in names if name != OURS]
+    end = "".join(f" {name[0].upper()}{name[1:]}: {facts[name]}." for name in
+                  ("load average", "left out for lack of time", "interrupted") if name in facts)
     return (f"Machine: {facts.get('machine', 'not told')}. Peers: {', '.join(versions) or 'none'}. "
-            f"{facts.get('method', '')}\n\n"
+            f"{facts.get('method', '')}{end}\n\n"
             "Bold: the best peer. `~`: the rounds differ by more than "
             f"{comparison.NOISY:.0%} of the median. Ratios are of cost: below 1 is faster or smaller, also where the "
             "unit is operations per second; in brackets the 95 % interval over the rounds; `?`: it holds 1, so "

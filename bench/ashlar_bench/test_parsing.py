@@ -84,6 +84,10 @@ class Rows(unittest.TestCase):
             facts, rows = results.read(path)
             self.assertEqual(facts, {"allocators": "glibc,ashlar", "machine": "a: b"})
             self.assertEqual(rows, cli.normalised(self.written()))
+            with open(path, "a", encoding="utf-8") as file:
+                results.write_facts(file, {"load average": "0.5"})
+            self.assertEqual(results.read(path), ({**facts, "load average": "0.5"}, rows))
+            results.write(path, facts, self.written())
             path.write_text("".join(path.read_text().splitlines(True)[:-1]))
             self.assertEqual(len(results.read(path)[1]), 3)
 
