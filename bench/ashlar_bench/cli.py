@@ -317,7 +317,8 @@ def measure_and_report(options):
     facts = run_facts(found, chosen, rounds, options)
     writer = results.Writer(options.csv[0] if options.csv else None, facts)
     try:
-        rows, more_facts, interrupted = measure_all(chosen, found, rounds, limit * 60 if limit else None, options, writer)
+        rows, more_facts, interrupted = measure_all(chosen, found, rounds, limit * 60 if limit else None, options,
+                                                    writer)
     finally:
         writer.close()
     if interrupted:
