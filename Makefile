@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench peers bench-classic docs build setup format clean
+.PHONY: help demo test bench bench-full peers bench-classic docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -22,12 +22,27 @@ test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
 	@scripts/setup.sh build test programs
 	@scripts/test.sh
 
+# Debian's own interpreter, for whom Debian's matplotlib is installed.
+RUN_BENCH := /usr/bin/python3 bench/run_bench.py
+bench_programs = cmake --preset release -DASHLAR_BUILD_BENCH=ON && \
+  cmake --build --preset release --target bench_programs -j $(JOBS)
+
 BENCH_ARGS ?= --quick
-bench: ## the allocators side by side: a table (BENCH_ARGS, see bench/README.md)
-	@scripts/setup.sh build bench
-	cmake --preset release -DASHLAR_BUILD_BENCH=ON
-	cmake --build --preset release --target bench_programs -j $(JOBS)
-	@python3 bench/run_bench.py --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_ARGS, see bench/README.md)
+	@scripts/setup.sh build bench programs
+	@$(bench_programs)
+	@$(RUN_BENCH) --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+
+# A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
+BENCH_FULL_ARGS ?= --rounds 5
+bench-full: peers ## all cases, 5 rounds, hours: docs/bench.csv, docs/bench-*.svg, the generated parts of docs/benchmarks.md
+	@scripts/setup.sh build bench programs chart
+	@$(bench_programs)
+	-@$(RUN_BENCH) --csv build/bench-full.csv --markdown build/bench-full.md $(BENCH_FULL_ARGS)
+	-@$(RUN_BENCH) --system-calls --csv build/bench-calls.csv --markdown build/bench-calls.md
+	-@$(RUN_BENCH) --instructions --csv build/bench-instructions.csv --markdown build/bench-instructions.md
+	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
+	  --publish-csv docs/bench.csv --charts docs --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc3.so rpmalloc.so snmalloc.so)

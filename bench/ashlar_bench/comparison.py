@@ -1,0 +1,179 @@
+"""Statistics over the rows: medians, spreads, ratios to the best peer with an interval, geometric means.
+
+Every ratio is one of cost: below 1 is faster or smaller, also where the unit is operations per second.
+"""
+
+import math
+import random
+import statistics
+from dataclasses import dataclass, field
+
+from .allocators import BASE, OURS
+from .results import FAILURE
+
+NOISY = 0.2  # a cell whose rounds differ by more than this share of the median is marked
+LEVEL = 0.03  # a difference below this is called none, however surely it is measured
+RESAMPLES = 2000
+FEWEST_ROUNDS = 5  # with fewer, an interval would be one of chance
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+
+
+def higher_is_better(unit):
+    return unit.endswith("/s")
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def bootstrap_interval(values, share=0.95, seed=1):
+    """Of the median, by resampling the rounds; None when they are too few."""
+    if len(values) < FEWEST_ROUNDS:
+        return None
+    source = random.Random(seed)
+    medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    outside = int(RESAMPLES * (1 - share) / 2)
+    return medians[outside], medians[-1 - outside]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    median: float
+    interval: tuple | None  # None: too few rounds to tell
+
+    @property
+    def verdict(self):
+        """ahead, level, behind; or undecided where the interval holds 1 though the median is further off."""
+        if abs(self.median - 1) <= LEVEL:
+            return "level"
+        if self.interval and self.interval[0] <= 1 <= self.interval[1]:
+            return "undecided"
+        return "ahead" if self.median < 1 else "behind"
+
+
+@dataclass
+class Row:
+    """One line of a table: the values of each allocator by round."""
+    label: str
+    unit: str
+    kind: str
+    source: str
+    case: str
+    values: dict = field(default_factory=dict)  # allocator -> {round: value}
+    facts: dict = field(default_factory=dict)  # allocator -> the text that the workload added
+
+    def add(self, name, round_name, value):
+        self.values.setdefault(name, {})[round_name] = value
+
+    def all(self, name):
+        return list(self.values.get(name, {}).values())
+
+    def median(self, name):
+        return statistics.median(self.all(name)) if self.values.get(name) else None
+
+    def cost(self, name):
+        return self.as_cost(self.median(name))
+
+    def as_cost(self, value):
+        """Lower is better; None where there is nothing to divide by."""
+        if value is None or value <= 0:
+            return None
+        return 1 / value if higher_is_better(self.unit) else value
+
+    def noisy(self, name):
+        values = self.all(name)
+        return max(values) - min(values) > NOISY * statistics.median(values)
+
+    def best_peer(self, among=None):
+        """The peer of least median cost. Chosen once, not anew in each round: the luckiest of ten would win that."""
+        peers = [(self.cost(n), n) for n in (among or self.values) if n != OURS and self.cost(n) is not None]
+        return min(peers)[1] if peers else None
+
+    def ratio(self, name, other):
+        """The median of the ratios within each round, where both ran under the same conditions."""
+        mine, theirs = self.values.get(name, {}), self.values.get(other, {})
+        pairs = [(self.as_cost(mine[r]), self.as_cost(theirs[r])) for r in mine if r in theirs]
+        each = [a / b for a, b in pairs if a is not None and b is not None]
+        return Ratio(statistics.median(each), bootstrap_interval(each)) if each else None
+
+    def ratio_to_best(self):
+        best = self.best_peer()
+        return self.ratio(OURS, best) if best else None
+
+
+def build(rows):
+    """The table rows of results, in order of first appearance."""
+    table = {}
+    for row in rows:
+        if row["kind"] == FAILURE or row["value"] is None:
+            continue
+        key = (row["source"], row["case"], row["row"], row["kind"], row["unit"])
+        line = table.setdefault(key, Row(row["row"], row["unit"], row["kind"], row["source"], row["case"]))
+        line.add(row["allocator"], row["round"], row["value"])
+        line.facts[row["allocator"]] = row.get("fact") or ""
+    return list(table.values())
+
+
+def per_process(rows, column, unit, minus=None):
+    """The same of something that each process has once, such as its peak RSS."""
+    table = {}
+    for row in rows:
+        if row["kind"] in (FAILURE, "system_calls", "instructions") or row.get(column) is None:
+            continue
+        key = (row["source"], row["case"])
+        line = table.setdefault(key, Row(row["case"], unit, "process", row["source"], row["case"]))
+        line.add(row["allocator"], row["round"], row[column] - (row.get(minus) or 0 if minus else 0))
+    return list(table.values())
+
+
+def by_case(rows):
+    """One row a case: the geometric mean of its rows' costs, so that a case of many rows weighs no more than one."""
+    cases = {}
+    for row in rows:
+        cases.setdefault((row.source, row.case), []).append(row)
+    merged = []
+    for (source, case), group in cases.items():
+        line = Row(case, "cost", "merged", source, case)
+        names = set.intersection(*(set(row.values) for row in group))
+        for name in sorted(names):
+            for round_name in set.intersection(*(set(row.values[name]) for row in group)):
+                costs = [row.as_cost(row.values[name][round_name]) for row in group]
+                if None not in costs:
+                    line.add(name, round_name, geometric_mean(costs))
+        if line.values:
+            merged.append(line)
+    return merged
+
+
+def common(rows, names):
+    """The rows in which every one of them has a result: only over these are means comparable."""
+    return [row for row in rows if all(row.cost(name) is not None for name in names)]
+
+
+def means(rows, names):
+    """{name: geometric mean of cost relative to the base}, over the common rows."""
+    shared = common(rows, names)
+    if not shared or not names:
+        return {}
+    base = BASE if BASE in names else names[0]
+    return {name: geometric_mean([row.cost(name) / row.cost(base) for row in shared]) for name in names}
+
+
+def mean_ratio(rows, name, other, names):
+    """Ratio of geometric means over the common rows, with an interval from the rounds."""
+    shared = common(rows, names)
+    rounds = {}
+    for row in shared:
+        for round_name, value in row.values[name].items():
+            if round_name in row.values[other]:
+                mine, theirs = row.as_cost(value), row.as_cost(row.values[other][round_name])
+                if mine is not None and theirs is not None:
+                    rounds.setdefault(round_name, []).append(mine / theirs)
+    whole = [geometric_mean(each) for each in rounds.values() if len(each) == len(shared)]
+    return Ratio(statistics.median(whole), bootstrap_interval(whole)) if whole else None

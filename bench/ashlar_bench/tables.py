@@ -1,0 +1,208 @@
+"""The rows as Markdown."""
+
+import math
+import statistics
+
+from . import comparison, targets
+from .allocators import BASE, OURS
+from .results import FAILURE
+
+
+def show(value):
+    if value >= 1000:
+        return f"{value:,.0f}"
+    if value <= 0.01:
+        return f"{value:.3f}".rstrip("0").rstrip(".") or "0"
+    return f"{value:.{max(0, 2 - int(math.floor(math.log10(value))))}f}"
+
+
+def scale(row):
+    """(divisor, unit) in which the row's least value is easy to read."""
+    smallest = min(row.median(name) for name in row.values)
+    if row.unit.startswith("ns"):
+        for step, unit in ((1e6, "ms"), (1e3, "µs")):
+            if smallest >= 10 * step:
+                return step, unit + row.unit[2:]
+    if row.unit == "KiB" and smallest >= 10 * 1024:
+        return 1024, "MiB"
+    if row.unit == "instructions" and smallest >= 1e5:
+        return 1e6, "million"
+    return 1, row.unit
+
+
+def ratio_text(ratio):
+    if ratio is None:
+        return ""
+    interval = f" ({ratio.interval[0]:.2f}–{ratio.interval[1]:.2f})" if ratio.interval else ""
+    return f"{ratio.median:.2f}{interval}" + ("?" if ratio.verdict == "undecided" else "")
+
+
+def header(columns, left=2):
+    return ["| " + " | ".join(columns) + " |", "|" + "---|" * left + "---:|" * (len(columns) - left)]
+
+
+def table(rows, names):
+    """One line a row; the last is the geometric means over the rows that all allocators have."""
+    if not rows:
+        return ""
+    compared = OURS in names and len(names) > 1
+    lines = header(["", "unit", *names] + ([f"{OURS} / best peer"] if compared else []))
+    for row in rows:
+        step, unit = scale(row)
+        best = row.best_peer(names)
+        cells = []
+        for name in names:
+            if not row.values.get(name):
+                cells.append("-")
+                continue
+            text = show(row.median(name) / step) + ("~" if row.noisy(name) else "")
+            cells.append(f"**{text}**" if name == best else text)
+        if compared:
+            cells.append(ratio_text(row.ratio_to_best()) if OURS in row.values else "")
+        lines.append("| " + " | ".join([row.label, unit, *cells]) + " |")
+    mean = comparison.means(rows, names)
+    if len(rows) > 1 and mean:
+        base = BASE if BASE in names else names[0]
+        cells = [f"{mean[name]:.2f}" for name in names]
+        if compared:
+            ratios = [ratio.median for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
+            cells.append(f"{comparison.geometric_mean(ratios):.2f}" if ratios else "")
+        shared = len(comparison.common(rows, names))
+        lines.append("| " + " | ".join([f"*geometric mean of {shared}, {base} = 1*", "ratio", *cells]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def spread(row, name):
+    """The distance of the rounds' quartiles over their median; None of a single round."""
+    if len(row.all(name)) < 2:
+        return None
+    low, high = comparison.quartiles(row.all(name))
+    return (high - low) / row.median(name) if row.median(name) else 0.0
+
+
+def summary(rows, names):
+    """Geometric means per allocator: time, peak RSS, and how steady the rounds were."""
+    times, memory = comparison.by_case(targets.timed(rows)), targets.peaks(rows)
+    columns = [("time", times), ("time, programs", [r for r in times if r.source == "program"]),
+               ("peak RSS", memory), ("peak RSS, programs", [r for r in memory if r.source == "program"])]
+    columns = [(title, comparison.means(chosen, names), len(comparison.common(chosen, names)))
+               for title, chosen in columns if comparison.means(chosen, names)]
+    if not columns:
+        return ""
+    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "time: quartiles apart"],
+                   left=1)
+    for name in names:
+        spreads = [each for row in times if row.values.get(name) for each in [spread(row, name)] if each is not None]
+        cells = [f"{mean[name]:.2f}" for _, mean, _ in columns]
+        cells.append(f"{statistics.median(spreads):.1%}" if spreads else "-")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def target_table(rows, names, memory_peers):
+    words = {True: "yes", False: "**no**", None: "undecided"}
+    found = targets.outcomes(rows, names, memory_peers)
+    if not found:
+        return ""
+    lines = header(["figure", "target", "measured", "met"], left=4)
+    return "\n".join(lines + [f"| {o.figure} | {o.target} | {o.measured} | {words[o.met]} |" for o in found]) + "\n"
+
+
+def verdicts(title, rows):
+    """How often ashlar wins and loses, with every loss by name, so that nobody has to count."""
+    ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
+    if not ratios:
+        return []
+    count = {word: sum(r.verdict == word for r, _ in ratios) for word in ("ahead", "level", "undecided", "behind")}
+    behind = [f"{row.label} {ratio.median:.2f} ({row.best_peer()})" for ratio, row in
+              sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
+    said = ", ".join(f"{word} in {n}" for word, n in count.items() if n)
+    return [f"- {title}: {said} of {len(ratios)}" + (": behind in " + ", ".join(behind) if behind else "") + "."]
+
+
+def failures(rows):
+    """A failed cell is no number; each is named."""
+    return [f"- {row['allocator']}, {row['case']}: {row['fact']}" for row in rows if row["kind"] == FAILURE]
+
+
+def sections(rows):
+    """(name of the part, title, rows), in the order of the report."""
+    everything = comparison.build(rows)
+
+    def of(kind, source=None):
+        return [row for row in everything if row.kind == kind and (source is None or row.source == source)]
+
+    def process(column, unit, source, minus=None):
+        return [row for row in comparison.per_process(rows, column, unit, minus) if row.source == source]
+
+    def cpu(source):
+        added = [{**row, "cpu_s": row["user_s"] + row["system_s"]} for row in rows
+                 if row["user_s"] is not None and row["system_s"] is not None]
+        return [row for row in comparison.per_process(added, "cpu_s", "s") if row.source == source]
+
+    return [
+        ("time", "Time: workloads", of("time", "workload")),
+        ("programs", "Time: real programs (wall)", of("time", "program")),
+        ("programs-cpu", "CPU time: real programs", cpu("program")),
+        ("rate", "Requests per second", of("rate")),
+        ("latency", "Latency of single calls", of("latency")),
+        ("ratio", "Fragmentation and idleness: bytes held over bytes live", of("ratio")),
+        ("scaling", "Scaling", [row for row in targets.scaling_rows(everything)]),
+        ("rss", "Peak RSS: workloads, less the harness's arrays",
+         process("peak_rss_kib", "KiB", "workload", "harness_kib")),
+        ("rss-programs", "Peak RSS: real programs", process("peak_rss_kib", "KiB", "program")),
+        ("rss-final", "RSS once all is freed, less the harness's arrays",
+         process("final_rss_kib", "KiB", "workload", "harness_kib")),
+        ("rss-servers", "RSS of servers after their load", process("final_rss_kib", "KiB", "program")),
+        ("start", "Memory of a process that does next to nothing", of("memory")),
+        ("faults", "Page faults: workloads", process("minor_faults", "faults", "workload")),
+        ("faults-programs", "Page faults: real programs", process("minor_faults", "faults", "program")),
+        ("switches", "Voluntary context switches: workloads", process("voluntary_switches", "switches", "workload")),
+        ("instructions", "Instructions of one body, by callgrind", of("instructions")),
+        ("calls", "System calls of a whole process", of("system_calls")),
+    ]
+
+
+def facts_text(facts, names):
+    versions = [f"{name} {facts.get('version ' + name, '')}".strip() for name in names if name != OURS]
+    end = "".join(f" {name[0].upper()}{name[1:]}: {facts[name]}." for name in
+                  ("load average", "left out for lack of time", "interrupted") if name in facts)
+    return (f"Machine: {facts.get('machine', 'not told')}. Peers: {', '.join(versions) or 'none'}. "
+            f"{facts.get('method', '')}{end}\n\n"
+            "Bold: the best peer. `~`: the rounds differ by more than "
+            f"{comparison.NOISY:.0%} of the median. Ratios are of cost: below 1 is faster or smaller, also where the "
+            "unit is operations per second; in brackets the 95 % interval over the rounds; `?`: it holds 1, so "
+            f"the rounds do not decide. Without brackets there were fewer than {comparison.FEWEST_ROUNDS} rounds, and "
+            "nothing tells a small difference from noise.\n")
+
+
+def parts(facts, rows, names, memory_peers):
+    """{name of a part: its Markdown}. Every name is there even when the rows have nothing for it."""
+    made = {"machine": facts_text(facts, names), "summary": summary(rows, names),
+            "targets": target_table(rows, names, memory_peers)}
+    losses = []
+    for name, title, chosen in sections(rows):
+        made[name] = table(chosen, names)
+        if OURS in names:
+            losses += verdicts(title, chosen)
+    made["losses"] = "\n".join(losses) + "\n" if losses else ""
+    broken = failures(rows)
+    made["failures"] = "\n".join(broken) + "\n" if broken else "No run failed.\n" if rows else ""
+    return {name: text or "Not in this run.\n" for name, text in made.items()}
+
+
+def report(facts, rows, names, memory_peers):
+    """The whole as one document."""
+    made = parts(facts, rows, names, memory_peers)
+    titles = [("machine", ""),
+              ("summary", f"Geometric means of cost ({BASE} = 1 where it took part; in brackets: rows)"),
+              ("targets", "Targets"), ("losses", f"{OURS} against the best peer of each row")]
+    titles += [(name, title) for name, title, _ in sections(rows)]
+    text = []
+    for name, title in titles:
+        if made[name].startswith("Not in this run"):
+            continue
+        text.append((f"## {title}\n" if title else "") + made[name])
+    if failures(rows):
+        text.append("Failed:\n" + made["failures"])
+    return "\n".join(text)
