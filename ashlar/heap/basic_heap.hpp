@@ -99,14 +99,14 @@ class basic_heap {
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
     if (own.capacity[c] == 0) return allocate_uncached(c);
-    grow(own, c);
+    grow(own, c, detail::miss::empty);
     const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
     void** const first = own.bottom(c) + 1;
     // Counted from the stack's real top: it need not be empty when counting or misuse led here.
     void** const top = own.top[c];
     const std::size_t room = std::min(wanted, static_cast<std::size_t>(own.limit[c] - top));
     if (room == 0 || top != first) return pop(own, c);
-    const std::size_t got = take(c, first + room, room);
+    const std::size_t got = take(c, first + room, room, &own);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top[c] = first + got;
@@ -124,7 +124,7 @@ class basic_heap {
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
     if (own.capacity[c] == 0) return deallocate_uncached(block, call);
-    if (own.top[c] == own.limit[c] && !grow(own, c)) {
+    if (own.top[c] == own.limit[c] && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.bottom(c) + 1;
       const std::size_t half = (own.capacity[c] + 1u) / 2;
@@ -221,7 +221,7 @@ class basic_heap {
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!start()) return nullptr;
     void* block = nullptr;
-    if (take(c, &block + 1, 1) == 0) return nullptr;
+    if (take(c, &block + 1, 1, nullptr) == 0) return nullptr;
     note_held(static_cast<std::int64_t>(block_size_of(c)));
     return block;
   }
@@ -316,16 +316,7 @@ class basic_heap {
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
   void flush(cache& own) noexcept {
-    for (std::size_t i = 1; i < class_count; ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t count = own.count(c);
-      if (count != 0) {
-        centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
-        note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
-        own.top[c] = own.bottom(c) + 1;
-      }
-      publish(own, c);  // hits may have emptied it since it was published
-    }
+    for (std::size_t c = 1; c < class_count; ++c) flush_class(own, static_cast<class_index>(c));
   }
 
   // ---- the whole ------------------------------------------------------------------------------
@@ -492,6 +483,10 @@ class basic_heap {
 
   static constexpr std::size_t spare_caches_max = 8;
 
+  /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the page faults of one
+  /// fresh slab (16 of some 1.4 us each).
+  static constexpr std::size_t settled_blocks_a_growth = 1024;
+
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
   /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
   /// hold can serve any class.
@@ -513,10 +508,39 @@ class basic_heap {
     return block;
   }
 
-  /// Effects: more room for class `c`, if this cache may hold more. Returns: whether it got it.
-  bool grow(cache& own, class_index c) noexcept {
-    const std::size_t share = bounds_.caches_bytes / cache_count_.load(std::memory_order_relaxed);
-    return own.grow(c, std::max(share, bounds_.cache_bytes_min));
+  /// Effects: more room for class `c`, if this cache may hold more: its share of what all may hold, which
+  /// is never more than half of what the heap serves. Returns: whether it got it.
+  bool grow(cache& own, class_index c, detail::miss what) noexcept {
+    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    const std::size_t share =
+        std::min(bounds_.caches_bytes, held / 2) / cache_count_.load(std::memory_order_relaxed);
+    return own.grow(c, what, std::max(share, bounds_.cache_bytes_min));
+  }
+
+  void flush_class(cache& own, class_index c) noexcept {
+    const std::size_t count = own.count(c);
+    if (count != 0) {
+      centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
+      note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
+      own.top[c] = own.bottom(c) + 1;
+    }
+    publish(own, c);  // hits may have emptied it since it was published
+  }
+
+  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look at
+  /// it since: its owner does not use it, or uses it little.
+  [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
+    return own.count(c) == own.published[c].load(std::memory_order_relaxed);
+  }
+  /// Effects: gives back what rests, and looks at the rest, so that next time it may.
+  void flush_resting(cache& own) noexcept {
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      if (is_resting(own, c))
+        flush_class(own, c);
+      else
+        publish(own, c);
+    }
   }
 
   static void publish(cache& own, class_index c) noexcept {
@@ -533,27 +557,40 @@ class basic_heap {
     if (!start()) return nullptr;
     detail::run* r = pages_.new_large(pages, align_pages, detail::growth::refused);
     if (r == nullptr) {
-      settle_before_growth();
+      settle_before_growth(nullptr);
       r = pages_.new_large(pages, align_pages, detail::growth::allowed);
     }
     if (r != nullptr) note_large(0, r->pages);
     return r;
   }
 
-  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count) noexcept {
+  /// Requires: `own` is the caller's cache, or null.
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
+                                 cache* own) noexcept {
     const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
     if (got != 0) return got;
-    settle_before_growth();
+    settle_before_growth(own);
     return centrals_[c].take(pages_, out, count, detail::growth::allowed);
   }
 
-  /// Effects: when much is stashed, sorts it back into its slabs, so that those which become empty
-  /// serve whoever would make the heap grow otherwise. O(classes), plus the stashed blocks.
-  void settle_before_growth() noexcept {
-    std::size_t bytes = 0;
-    for (std::size_t c = 1; c < class_count; ++c)
-      bytes += centrals_[c].stashed() * block_size_of(static_cast<class_index>(c));
-    if (bytes < bounds_.settle_bytes_min) return;
+  /// Effects: when much is stashed, or rests in `own` (may be null), sorts it back into its slabs, so that
+  /// those which become empty serve whoever would make the heap grow otherwise. Few blocks may hold many
+  /// slabs back, one each at worst, so a little is sorted back too once the heap has grown often enough to
+  /// pay for it. O(classes), plus the blocks.
+  void settle_before_growth(cache* own) noexcept {
+    std::size_t blocks = 0, bytes = 0;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t resting = own != nullptr && is_resting(*own, c) ? own->count(c) : 0;
+      const std::size_t stashed = centrals_[c].stashed() + resting;
+      blocks += stashed;
+      bytes += stashed * block_size_of(c);
+    }
+    if (blocks == 0) return;
+    const std::size_t growths = unsettled_growths_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (bytes < bounds_.settle_bytes_min && blocks > growths * settled_blocks_a_growth) return;
+    unsettled_growths_.store(0, std::memory_order_relaxed);
+    if (own != nullptr) flush_resting(*own);
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
   }
 
@@ -707,6 +744,7 @@ class basic_heap {
   central_type centrals_[class_count];
   std::atomic<bool> started_{false};
   std::atomic<std::uint64_t> next_look_ms_{0};
+  std::atomic<std::size_t> unsettled_growths_{0};
   mutex_type start_mutex_;
   mutex_type caches_mutex_;
   cache* caches_ = nullptr;        // in use, one for each owner

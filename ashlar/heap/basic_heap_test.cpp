@@ -538,6 +538,32 @@ TEST(Heap, AFailedMoveThatTookItsTargetAwayHurtsNobody) {
   }
 }
 
+// ---- what rests does not make the heap grow ------------------------------------------------------
+
+/// Blocks of `size`, of which every 256th stays in use until the others are gone: those free last are few,
+/// and lie in all slabs.
+void leave_a_block_in_each_slab(test_heap& h, cache& own, std::size_t size, std::size_t bytes) {
+  std::vector<void*> blocks, last;
+  for (std::size_t i = 0; i < bytes / size; ++i)
+    (i % 256 == 0 ? last : blocks).push_back(allocate(h, own, size));
+  for (void* block : blocks) deallocate(h, own, block);
+  for (void* block : last) deallocate(h, own, block);
+}
+
+TEST(HeapGrowth, FewRestingBlocksHoldNoSlabsBack) {
+  const auto h = std::make_unique<test_heap>();
+  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  cache* own = h->attach();
+  constexpr std::size_t bytes = 8 << 20;
+  std::vector<void*> blocks;
+  for (const std::size_t size : {64u, 96u, 128u, 192u, 256u}) {
+    leave_a_block_in_each_slab(*h, *own, size, bytes);
+    // What rests in the cache and the stash is a thousandth of the memory, but a block of every slab.
+    const std::uint64_t before = stats_of(*h, own).total.peak_committed_bytes;
+    EXPECT_LE(before, bytes + bytes / 4) << size;
+  }
+}
+
 // ---- what nobody needs goes back, by and by ----------------------------------------------------
 
 constexpr std::uint64_t delay = 1000;
@@ -724,9 +750,14 @@ TEST(HeapCaches, ShareWhatAllTogetherMayHold) {
   EXPECT_LE(with_others, 512u * 1024) << "each may hold this much, however many there are";
   owners.pop_back();
   for (cache* other : owners) h->detach(other);
+  const std::size_t with_little_in_use = waves();
+  EXPECT_LE(with_little_in_use, 1u << 20) << "no more than the heap serves";
+  bool zeroed = false;
+  void* much = h->allocate_large(64 << 20, 1, zeroed);
   const std::size_t alone = waves();
   EXPECT_GT(alone, 4u << 20);
   EXPECT_LE(alone, 32u << 20);
+  deallocate(*h, *own, much);
   h->detach(own);
   h->audit();
 }

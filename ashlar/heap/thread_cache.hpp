@@ -27,6 +27,11 @@ inline constexpr std::size_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;
 inline constexpr std::size_t cached_blocks_min = 2;
+inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
+
+/// Why a stack proved too small.
+enum class miss : std::uint8_t { empty = 1, full = 2 };
+inline constexpr std::uint8_t both_misses = 3;
 
 constexpr std::uint16_t cache_capacity(class_index c, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
@@ -64,6 +69,7 @@ struct thread_cache : cache_tops {
                                                : std::min(cache_capacity(c, stack_bytes),
                                                           cache_capacity(c, cached_bytes_max));
       limit[c] = top[c] + capacity[c];
+      misses[c] = 0;
     }
     capacity_bytes = 0;
   }
@@ -73,13 +79,20 @@ struct thread_cache : cache_tops {
     return static_cast<std::size_t>(top[c] - bottom(c)) - 1;
   }
 
-  /// Effects: doubles the room of class `c`, up to its maximum, if all stacks together may then hold
-  /// no more than `budget` bytes. A class without room stays so. Returns: whether it grew.
-  bool grow(class_index c, std::size_t budget) noexcept {
+  /// Effects: notes that class `c` proved too small, and doubles its room, up to its maximum, if all
+  /// stacks together may then hold no more than `budget` bytes. Beyond `one_way_bytes_max` a stack grows
+  /// only when it was both empty and full since it last grew: a thread that only frees what others
+  /// allocate would fill any room it gets, and gain nothing. A class without room stays so.
+  /// Returns: whether it grew.
+  bool grow(class_index c, miss what, std::size_t budget) noexcept {
+    misses[c] |= static_cast<std::uint8_t>(what);
     const std::uint16_t most = cache_capacity(c, cached_bytes_max);
     const auto wanted = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
     const std::size_t more = std::size_t{block_sizes[c]} * (wanted - capacity[c]);
     if (more == 0 || capacity_bytes + more > budget) return false;
+    if (wanted * std::size_t{block_sizes[c]} > one_way_bytes_max && misses[c] != both_misses)
+      return false;
+    misses[c] = 0;
     capacity_bytes += more;
     capacity[c] = wanted;
     limit[c] = bottom(c) + 1 + capacity[c];
@@ -90,8 +103,9 @@ struct thread_cache : cache_tops {
   /// elsewhere.
   std::atomic<std::uint32_t> published[class_count];
   std::uint16_t capacity[class_count];
-  std::size_t capacity_bytes;  ///< that `grow` has added since the start
-  thread_cache* next;          ///< in the heap's list of caches, or of spare ones
+  std::uint8_t misses[class_count];  ///< of either kind since the stack last grew
+  std::size_t capacity_bytes;        ///< that `grow` has added since the start
+  thread_cache* next;                ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   void* slots[slots_total];
 };

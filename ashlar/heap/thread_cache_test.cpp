@@ -18,6 +18,12 @@ std::unique_ptr<thread_cache> new_cache() {
   return cache;
 }
 
+/// As a stack grows that its owner both fills and empties.
+bool grow_both_ways(thread_cache& cache, class_index c, std::size_t budget) {
+  const bool grew = cache.grow(c, miss::empty, budget);
+  return cache.grow(c, miss::full, budget) || grew;
+}
+
 TEST(ThreadCache, StartsEmptyAndSmall) {
   const auto cache = new_cache();
   for (std::size_t i = 1; i < class_count; ++i) {
@@ -44,7 +50,7 @@ TEST(ThreadCache, SlotsOfClassesDoNotOverlapAndFillTheArray) {
   while ([&] {
     bool grew = false;
     for (std::size_t c = 1; c < class_count; ++c)
-      grew |= cache->grow(static_cast<class_index>(c), SIZE_MAX);
+      grew |= grow_both_ways(*cache, static_cast<class_index>(c), SIZE_MAX);
     return grew;
   }()) {
   }
@@ -73,10 +79,10 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     std::size_t before = cache->capacity[c];
-    while (cache->grow(c, SIZE_MAX)) {
+    while (grow_both_ways(*cache, c, SIZE_MAX)) {
       const std::size_t now = cache->capacity[c];
       EXPECT_GT(now, before);
-      EXPECT_LE(now, 2 * before);
+      EXPECT_LE(now, 4 * before);
       EXPECT_EQ(cache->limit[c], cache->bottom(c) + 1 + now);
       EXPECT_EQ(cache->top[c], cache->bottom(c) + 1) << "growing moves no block";
       before = now;
@@ -85,7 +91,7 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
     EXPECT_TRUE(before == cached_blocks_max || before == cached_blocks_min ||
                 (before * block_sizes[c] <= cached_bytes_max &&
                  (before + 1) * block_sizes[c] > cached_bytes_max));
-    EXPECT_FALSE(cache->grow(c, SIZE_MAX));
+    EXPECT_FALSE(grow_both_ways(*cache, c, SIZE_MAX));
     EXPECT_EQ(cache->capacity[c], before);
   }
 }
@@ -105,7 +111,7 @@ TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
       for (std::size_t i = 1; i < class_count; ++i) {
         const auto c = static_cast<class_index>(i);
         const std::size_t before = cache->capacity[c];
-        const bool grew = cache->grow(c, budget);
+        const bool grew = grow_both_ways(*cache, c, budget);
         ASSERT_EQ(grew, cache->capacity[c] > before);
         ASSERT_LE(cache->capacity_bytes, budget);
         ASSERT_EQ(cache->capacity_bytes, room() - at_start) << "what has grown is what is counted";
@@ -125,7 +131,7 @@ TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
 
 TEST(ThreadCache, StartsAgainAsIfNew) {
   const auto cache = new_cache();
-  while (cache->grow(4, SIZE_MAX)) {
+  while (grow_both_ways(*cache, 4, SIZE_MAX)) {
   }
   const auto fresh = new_cache();
   cache->start({});
@@ -133,6 +139,25 @@ TEST(ThreadCache, StartsAgainAsIfNew) {
   EXPECT_EQ(cache->capacity_bytes, 0u);
   EXPECT_EQ(cache->count(4), 0u);
   EXPECT_EQ(cache->limit[4] - cache->bottom(4), fresh->limit[4] - fresh->bottom(4));
+}
+
+TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
+  for (const miss what : {miss::empty, miss::full}) {
+    const auto cache = new_cache();
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      while (cache->grow(c, what, SIZE_MAX)) {
+      }
+      const std::size_t bytes = cache->capacity[c] * block_sizes[c];
+      EXPECT_TRUE(bytes <= one_way_bytes_max || cache->capacity[c] == cached_blocks_min)
+          << "class " << i;
+      EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
+          << "class " << i;
+      const bool at_most = cache->capacity[c] == cache_capacity(c, cached_bytes_max);
+      EXPECT_EQ(cache->grow(c, what == miss::empty ? miss::full : miss::empty, SIZE_MAX), !at_most);
+      EXPECT_FALSE(cache->grow(c, what, SIZE_MAX)) << "both are asked for anew";
+    }
+  }
 }
 
 }  // namespace
