@@ -165,18 +165,28 @@ def by_case(rows):
     return merged
 
 
+def taking_part(rows, names):
+    """Those with a result in any of the rows; one measured elsewhere only (instructions, say) has none to share."""
+    return [name for name in names if any(row.cost(name) is not None for row in rows)]
+
+
 def common(rows, names):
-    """The rows in which every one of them has a result: only over these are means comparable."""
-    return [row for row in rows if all(row.cost(name) is not None for name in names)]
+    """The rows in which everyone who takes part has a result: only over these are means comparable."""
+    present = taking_part(rows, names)
+    return [row for row in rows if present and all(row.cost(name) is not None for name in present)]
+
+
+def base_of(names):
+    return BASE if BASE in names else names[0]
 
 
 def means(rows, names):
-    """{name: geometric mean of cost relative to the base}, over the common rows."""
-    shared = common(rows, names)
-    if not shared or not names:
+    """{name: geometric mean of cost relative to the base} of those who take part, over the common rows."""
+    shared, present = common(rows, names), taking_part(rows, names)
+    if not shared:
         return {}
-    base = BASE if BASE in names else names[0]
-    return {name: geometric_mean([row.cost(name) / row.cost(base) for row in shared]) for name in names}
+    base = base_of(present)
+    return {name: geometric_mean([row.cost(name) / row.cost(base) for row in shared]) for name in present}
 
 
 def mean_ratios(rows, name, other, names):

@@ -48,8 +48,8 @@ def mean_line(rows, names, compared):
     mean = comparison.means(counted, names)
     if len(counted) < 2 or not mean:
         return []
-    base = BASE if BASE in names else names[0]
-    cells = [f"{mean[name]:.2f}" for name in names]
+    base = comparison.base_of(list(mean))
+    cells = [f"{mean[name]:.2f}" if name in mean else "-" for name in names]
     if compared:
         ratios = sorted((ratio.median, row.label) for row in counted if OURS in row.values
                         for ratio in [row.ratio_to_best()] if ratio)
@@ -92,9 +92,11 @@ def spread(row, name):
     return (high - low) / row.median(name) if row.median(name) else 0.0
 
 
-def without_its_best_row(shared, name, base):
+def without_its_best_row(shared, name, names):
     """The mean again without the row that favours this allocator most, which is named: what one row carries."""
-    if name == base or len(shared) < 2:
+    present = comparison.taking_part(shared, names)
+    base = comparison.base_of(present) if present else None
+    if len(shared) < 2 or name not in present or name == base:
         return "-"
     rest, most = comparison.without_most_favourable(shared, name, base)
     return f"{comparison.means(rest, [base, name])[name]:.2f} ({most.label})"
@@ -109,14 +111,13 @@ def summary(rows, names):
                for title, chosen in columns if comparison.means(chosen, names)]
     if not columns:
         return ""
-    base = BASE if BASE in names else names[0]
     shared = comparison.common(times, names)
     lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns),
                     "time without its best row", "time: quartiles apart"], left=1)
     for name in names:
         spreads = [each for row in times if row.values.get(name) for each in [spread(row, name)] if each is not None]
-        cells = [f"{mean[name]:.2f}" for _, mean, _ in columns]
-        cells.append(without_its_best_row(shared, name, base))
+        cells = [f"{mean[name]:.2f}" if name in mean else "-" for _, mean, _ in columns]
+        cells.append(without_its_best_row(shared, name, names))
         cells.append(f"{statistics.median(spreads):.1%}" if spreads else "-")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -171,7 +171,8 @@ def level_with_best(number, figure, row, noise):
 
 def mean_against_best(number, what, rows, names, limit, noise, among=None, without_best=False):
     best = best_by_mean(rows, names, among)
-    each = comparison.mean_ratios(rows, OURS, best, names) if best and OURS in names else []
+    ours_too = OURS in comparison.taking_part(rows, names)
+    each = comparison.mean_ratios(rows, OURS, best, names) if best and ours_too else []
     if not each:
         return []
     shared = comparison.common(rows, names)

@@ -79,6 +79,11 @@ class Means(unittest.TestCase):
                                  result("ashlar", 1000, row="other", case="other")])
         self.assertAlmostEqual(comparison.means(rows, ["glibc", "ashlar"])["ashlar"], 0.5)
 
+    def test_one_that_was_measured_elsewhere_only_takes_no_row_from_the_others(self):
+        rows = comparison.build([result("glibc", 2), result("ashlar", 1)])
+        self.assertEqual(comparison.means(rows, ["glibc", "jemalloc", "ashlar"]), {"glibc": 1.0, "ashlar": 0.5})
+        self.assertEqual(comparison.common([], ["glibc"]), [])
+
     def test_a_case_of_many_rows_weighs_one(self):
         rows = [result(name, value, row=f"bulk {part}", case="bulk") for name, part, value in
                 (("glibc", "first", 4), ("glibc", "warm", 9), ("ashlar", "first", 1), ("ashlar", "warm", 1))]

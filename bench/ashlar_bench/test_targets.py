@@ -68,6 +68,12 @@ class Figures(unittest.TestCase):
         self.assertTrue(mean.measured.startswith("0.63 "))  # 0.4 and 1.0, not 0.1, 1.6 and 1.0
         self.assertIn("1 of 3 above: bulk/warm (glibc) 1.60", each.measured)
 
+    def test_1_a_peer_whose_instructions_alone_were_counted_hides_no_mean(self):
+        rows = series("pair 64", glibc=2.0, ashlar=1.0) + self.counted(malloc=15.0)
+        self.assertTrue(self.numbered(1, rows)[0].met)
+        text = tables.summary(rows, ["glibc", "jemalloc", "ashlar"])
+        self.assertIn("| jemalloc | - |", text)
+
     def test_1_no_row_far_behind(self):
         for ours, met, said in ((1.09, True, "0 of 1 above"), (1.11, False, "1 of 1 above: pair 64 (glibc) 1.11"),
                                 (scaled(SPREAD, 1.1), None, "0 of 1 above; undecided: pair 64 (glibc) 1.10")):
