@@ -81,7 +81,8 @@ def ratio_ticks(axis):
 def time_and_memory(plot, rows, names):
     times, memory = comparison.by_case(targets.timed(rows)), targets.peaks(rows)
     time, space = comparison.means(times, names), comparison.means(memory, names)
-    if not time or not space or len(names) < 2:
+    placed = [name for name in names if name in time and name in space]
+    if len(placed) < 2:
         return None
     figure, axes = plot.subplots(figsize=(7, 5))
     axes.set_xscale("log")
@@ -91,7 +92,7 @@ def time_and_memory(plot, rows, names):
     lean = targets.best_by_mean(memory, names)
     floor = space[lean] if lean else 1.0
     points = []
-    for name in names:
+    for name in placed:
         look = style(name, names)
         x, y = time[name] / base, space[name] / floor
         axes.plot(x, y, color=look["color"], marker=look["marker"], markersize=10 if name == OURS else 7, linestyle="")

@@ -59,7 +59,7 @@ def parse_arguments(arguments):
     chosen.add_argument("--list", action="store_true", help="only print the chosen cases and their tags")
     counted = chosen.add_mutually_exclusive_group()
     counted.add_argument("--instructions", action="store_true",
-                         help="count instructions by callgrind instead, of the cases tagged single")
+                         help="count instructions by callgrind instead, of the cases tagged single and of a hit")
     counted.add_argument("--system-calls", action="store_true",
                          help="count system calls by strace instead, of workloads")
     output = parser.add_argument_group("what is written")
@@ -121,6 +121,8 @@ def choose_cases(options):
                         "release -DASHLAR_BUILD_BENCH=ON && cmake --build --preset release --target bench_programs")
     options.bench = str(Path(options.bench).resolve())
     synthetic = cases.workloads(options.bench)
+    if options.instructions and measure.hit_path_program(options.bench).is_file():
+        synthetic.append(cases.Case(measure.HIT_PATH, frozenset({"single"})))
     real = [] if options.instructions or options.system_calls else cases.programs()
     chosen = cases.choose([*synthetic, *real], options.only, options.tag)
     if options.instructions:
@@ -171,6 +173,8 @@ def plan(chosen, found, rounds, seed):
 
 
 def one_run(case, allocator, options):
+    if options.instructions and case.name == measure.HIT_PATH:
+        return measure.hit_path(options.bench, allocator)
     if options.instructions:
         return measure.instructions(options.bench, case, allocator, options.quick)
     if options.system_calls:

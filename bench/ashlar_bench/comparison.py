@@ -32,14 +32,14 @@ def quartiles(values):
     return low, high
 
 
-def bootstrap_interval(values, share=0.95, seed=1):
-    """Of the median, by resampling the rounds; None when they are too few."""
+def bootstrap_interval(values, share=0.95, seed=1, of=statistics.median):
+    """Of the median (or of what `of` makes of the rounds), by resampling them; None when they are too few."""
     if len(values) < FEWEST_ROUNDS:
         return None
     source = random.Random(seed)
-    medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    drawn = sorted(of(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
     outside = int(RESAMPLES * (1 - share) / 2)
-    return medians[outside], medians[-1 - outside]
+    return drawn[outside], drawn[-1 - outside]
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,26 @@ class Row:
         peers = [(self.cost(n), n) for n in (among or self.values) if n != OURS and self.cost(n) is not None]
         return min(peers)[1] if peers else None
 
-    def ratio(self, name, other):
-        """The median of the ratios within each round, where both ran under the same conditions."""
+    def pairs(self, name, other):
+        """[(cost, other's cost)] of the rounds in which both have one."""
         mine, theirs = self.values.get(name, {}), self.values.get(other, {})
         pairs = [(self.as_cost(mine[r]), self.as_cost(theirs[r])) for r in mine if r in theirs]
-        each = [a / b for a, b in pairs if a is not None and b is not None]
+        return [pair for pair in pairs if None not in pair]
+
+    def ratios(self, name, other):
+        """One a round, in which both ran under the same conditions."""
+        return [mine / theirs for mine, theirs in self.pairs(name, other)]
+
+    def ratio(self, name, other):
+        each = self.ratios(name, other)
         return Ratio(statistics.median(each), bootstrap_interval(each)) if each else None
+
+    def ratio_of_medians(self, name, other):
+        """(ratio, its interval or None), for values that are single samples, as a longest call is."""
+        def ratio(mine, theirs):
+            return statistics.median(mine) / statistics.median(theirs)
+        mine, theirs = self.all(name), self.all(other)
+        return ratio(mine, theirs), bootstrap_interval(list(zip(mine, theirs)), of=lambda drawn: ratio(*zip(*drawn)))
 
     def ratio_to_best(self):
         best = self.best_peer()
@@ -124,7 +138,7 @@ def per_process(rows, column, unit, minus=None):
     """The same of something that each process has once, such as its peak RSS."""
     table = {}
     for row in rows:
-        if row["kind"] in (FAILURE, "system_calls", "instructions") or row.get(column) is None:
+        if row["kind"] in (FAILURE, "system_calls", "instructions", "hit_path") or row.get(column) is None:
             continue
         key = (row["source"], row["case"])
         line = table.setdefault(key, Row(row["case"], unit, "process", row["source"], row["case"]))
@@ -151,22 +165,32 @@ def by_case(rows):
     return merged
 
 
+def taking_part(rows, names):
+    """Those with a result in any of the rows; one measured elsewhere only (instructions, say) has none to share."""
+    return [name for name in names if any(row.cost(name) is not None for row in rows)]
+
+
 def common(rows, names):
-    """The rows in which every one of them has a result: only over these are means comparable."""
-    return [row for row in rows if all(row.cost(name) is not None for name in names)]
+    """The rows in which everyone who takes part has a result: only over these are means comparable."""
+    present = taking_part(rows, names)
+    return [row for row in rows if present and all(row.cost(name) is not None for name in present)]
+
+
+def base_of(names):
+    return BASE if BASE in names else names[0]
 
 
 def means(rows, names):
-    """{name: geometric mean of cost relative to the base}, over the common rows."""
-    shared = common(rows, names)
-    if not shared or not names:
+    """{name: geometric mean of cost relative to the base} of those who take part, over the common rows."""
+    shared, present = common(rows, names), taking_part(rows, names)
+    if not shared:
         return {}
-    base = BASE if BASE in names else names[0]
-    return {name: geometric_mean([row.cost(name) / row.cost(base) for row in shared]) for name in names}
+    base = base_of(present)
+    return {name: geometric_mean([row.cost(name) / row.cost(base) for row in shared]) for name in present}
 
 
-def mean_ratio(rows, name, other, names):
-    """Ratio of geometric means over the common rows, with an interval from the rounds."""
+def mean_ratios(rows, name, other, names):
+    """Ratio of geometric means over the common rows, one a round in which both have all of them."""
     shared = common(rows, names)
     rounds = {}
     for row in shared:
@@ -175,5 +199,10 @@ def mean_ratio(rows, name, other, names):
                 mine, theirs = row.as_cost(value), row.as_cost(row.values[other][round_name])
                 if mine is not None and theirs is not None:
                     rounds.setdefault(round_name, []).append(mine / theirs)
-    whole = [geometric_mean(each) for each in rounds.values() if len(each) == len(shared)]
-    return Ratio(statistics.median(whole), bootstrap_interval(whole)) if whole else None
+    return [geometric_mean(each) for each in rounds.values() if len(each) == len(shared)]
+
+
+def without_most_favourable(rows, name, other):
+    """(the others, the row in which `name` is furthest ahead of `other`): a mean that one row carries is told so."""
+    most = min(rows, key=lambda row: row.cost(name) / row.cost(other))
+    return [row for row in rows if row is not most], most

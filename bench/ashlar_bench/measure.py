@@ -11,13 +11,15 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from .allocators import UserError, clean_environment, environment_for
+from .allocators import ROOT, UserError, clean_environment, environment_for
 
 TIMEOUT_SECONDS = 300
+GROWTH_TIMEOUT_SECONDS = 900  # a hundred million live blocks, where each call may miss every cache
 INSTRUCTIONS_TIMEOUT_SECONDS = 1800
 GNU_TIME = "/usr/bin/time"
 
@@ -42,16 +44,20 @@ def kill(process):
         pass
 
 
-def wait(process, deadline):
-    """(status, rusage); ends the process at the deadline. The kernel wakes us, so that no polling is in the time."""
+def limit_of(case):
+    return GROWTH_TIMEOUT_SECONDS if "growth" in case.tags else TIMEOUT_SECONDS
+
+
+def wait(process, started, limit_seconds):
+    """(status, rusage); ends the process at the limit. The kernel wakes us, so that no polling is in the time."""
     descriptor = os.pidfd_open(process.pid)
     try:
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+        ready, _, _ = select.select([descriptor], [], [], max(0.0, started + limit_seconds - time.monotonic()))
         if not ready:
             kill(process)
             os.wait4(process.pid, 0)
             process.returncode = -signal.SIGKILL
-            raise Failed(f"not finished after {TIMEOUT_SECONDS} s")
+            raise Failed(f"not finished after {limit_seconds:g} s")
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         return status, used
@@ -59,7 +65,7 @@ def wait(process, deadline):
         os.close(descriptor)
 
 
-def run(command, environment, during=None):
+def run(command, environment, during=None, limit_seconds=TIMEOUT_SECONDS):
     """(facts, status, stdout, stderr). during(process) is called while it runs: a server's clients."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
@@ -68,7 +74,7 @@ def run(command, environment, during=None):
         try:
             if during:
                 during(process)
-            status, used = wait(process, started + TIMEOUT_SECONDS)
+            status, used = wait(process, started, limit_seconds)
         except BaseException:
             if process.returncode is None:
                 kill(process)
@@ -106,7 +112,7 @@ def parse_lines(text):
 
 def workload(bench, case, allocator, quick):
     command = [bench, *(["--quick"] if quick else []), *case.name.split()]
-    facts, status, out, err = run(command, environment_for(allocator))
+    facts, status, out, err = run(command, environment_for(allocator), limit_seconds=limit_of(case))
     problem = how_it_ended(status, err)
     if problem:
         raise Failed(problem)
@@ -206,7 +212,7 @@ def system_calls(bench, case, allocator, quick):
         command = [need("strace"), "-f", "-c", "-o", report.name,
                    *(part for name, value in variables for part in ("-E", f"{name}={value}")),
                    bench, *(["--quick"] if quick else []), *case.name.split()]
-        _, status, _, err = run(command, clean_environment())
+        _, status, _, err = run(command, clean_environment(), limit_seconds=limit_of(case))
         problem = how_it_ended(status, err)
         if problem:
             raise Failed(f"under strace: {problem}")
@@ -241,3 +247,35 @@ def instructions(bench, case, allocator, _quick, bodies=2):
     each = (callgrind(bench, case, allocator, 2 * bodies) - callgrind(bench, case, allocator, bodies)) / bodies
     return [{"row": case.name, "kind": "instructions", "unit": "instructions", "value": each, "low": each, "high": each,
              "samples": 1}]
+
+
+HIT_PATH = "hit_path"
+
+
+def hit_path_program(bench):
+    """Built beside alloc_bench."""
+    return Path(bench).parent / HIT_PATH
+
+
+def parse_hit_path(text):
+    """{row: instructions} of hit_path.py's table."""
+    found = re.findall(r"^ *(\d+) +([\d.]+) +([\d.]+) +[\d.]+$", text, re.M)
+    return {f"{HIT_PATH} {function}/{size}": float(count) for size, *counts in found
+            for function, count in zip(("malloc", "free"), counts)}
+
+
+def hit_path(bench, allocator):
+    """Of one malloc and one free that hit, at hit_path.py's sizes."""
+    need("valgrind")
+    command = [sys.executable, str(ROOT / "bench/hit_path.py"), "--program", str(hit_path_program(bench)),
+               "--lib", allocator.library]
+    environment = {**clean_environment(), **dict(allocator.environment)}
+    _, status, out, err = run(command, environment, limit_seconds=INSTRUCTIONS_TIMEOUT_SECONDS)
+    problem = how_it_ended(status, err)
+    if problem:
+        raise Failed(problem)
+    counts = parse_hit_path(out.decode(errors="replace"))
+    if not counts:
+        raise Failed("hit_path.py printed no counts")
+    return [{"row": row, "kind": HIT_PATH, "unit": "instructions", "value": count, "low": count, "high": count,
+             "samples": 1} for row, count in counts.items()]

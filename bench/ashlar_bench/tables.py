@@ -41,8 +41,29 @@ def header(columns, left=2):
     return ["| " + " | ".join(columns) + " |", "|" + "---|" * left + "---:|" * (len(columns) - left)]
 
 
+def mean_line(rows, names, compared):
+    """Over the cases that all allocators have. A case's times count once, however many rows it has."""
+    times = all(row.kind == "time" for row in rows)
+    counted = comparison.by_case(rows) if times else rows
+    mean = comparison.means(counted, names)
+    if len(counted) < 2 or not mean:
+        return []
+    base = comparison.base_of(list(mean))
+    cells = [f"{mean[name]:.2f}" if name in mean else "-" for name in names]
+    if compared:
+        ratios = sorted((ratio.median, row.label) for row in counted if OURS in row.values
+                        for ratio in [row.ratio_to_best()] if ratio)
+        cell = f"{comparison.geometric_mean([ratio for ratio, _ in ratios]):.2f}" if ratios else ""
+        if times and len(ratios) > 1:
+            rest = comparison.geometric_mean([ratio for ratio, _ in ratios[1:]])
+            cell += f"; without its best row ({ratios[0][1]}): {rest:.2f}"
+        cells.append(cell)
+    what = f"{len(comparison.common(counted, names))} {'cases' if times else 'rows'}"
+    return ["| " + " | ".join([f"*geometric mean of {what}, {base} = 1*", "ratio", *cells]) + " |"]
+
+
 def table(rows, names):
-    """One line a row; the last is the geometric means over the rows that all allocators have."""
+    """One line a row; the last is the geometric means."""
     if not rows:
         return ""
     compared = OURS in names and len(names) > 1
@@ -60,16 +81,7 @@ def table(rows, names):
         if compared:
             cells.append(ratio_text(row.ratio_to_best()) if OURS in row.values else "")
         lines.append("| " + " | ".join([row.label, unit, *cells]) + " |")
-    mean = comparison.means(rows, names)
-    if len(rows) > 1 and mean:
-        base = BASE if BASE in names else names[0]
-        cells = [f"{mean[name]:.2f}" for name in names]
-        if compared:
-            ratios = [ratio.median for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
-            cells.append(f"{comparison.geometric_mean(ratios):.2f}" if ratios else "")
-        shared = len(comparison.common(rows, names))
-        lines.append("| " + " | ".join([f"*geometric mean of {shared}, {base} = 1*", "ratio", *cells]) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + mean_line(rows, names, compared)) + "\n"
 
 
 def spread(row, name):
@@ -78,6 +90,16 @@ def spread(row, name):
         return None
     low, high = comparison.quartiles(row.all(name))
     return (high - low) / row.median(name) if row.median(name) else 0.0
+
+
+def without_its_best_row(shared, name, names):
+    """The mean again without the row that favours this allocator most, which is named: what one row carries."""
+    present = comparison.taking_part(shared, names)
+    base = comparison.base_of(present) if present else None
+    if len(shared) < 2 or name not in present or name == base:
+        return "-"
+    rest, most = comparison.without_most_favourable(shared, name, base)
+    return f"{comparison.means(rest, [base, name])[name]:.2f} ({most.label})"
 
 
 def summary(rows, names):
@@ -89,23 +111,32 @@ def summary(rows, names):
                for title, chosen in columns if comparison.means(chosen, names)]
     if not columns:
         return ""
-    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns), "time: quartiles apart"],
-                   left=1)
+    shared = comparison.common(times, names)
+    lines = header(["allocator", *(f"{title} ({count})" for title, _, count in columns),
+                    "time without its best row", "time: quartiles apart"], left=1)
     for name in names:
         spreads = [each for row in times if row.values.get(name) for each in [spread(row, name)] if each is not None]
-        cells = [f"{mean[name]:.2f}" for _, mean, _ in columns]
+        cells = [f"{mean[name]:.2f}" if name in mean else "-" for _, mean, _ in columns]
+        cells.append(without_its_best_row(shared, name, names))
         cells.append(f"{statistics.median(spreads):.1%}" if spreads else "-")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def target_table(rows, names, memory_peers):
+    """Each figure with the best peer's beside it; those that these rows say nothing of are named below."""
     words = {True: "yes", False: "**no**", None: "undecided"}
     found = targets.outcomes(rows, names, memory_peers)
     if not found:
         return ""
-    lines = header(["figure", "target", "measured", "met"], left=4)
-    return "\n".join(lines + [f"| {o.figure} | {o.target} | {o.measured} | {words[o.met]} |" for o in found]) + "\n"
+    lines = header(["", "figure", "target", "measured", "best peer", "met"], left=6)
+    for each in found:
+        cells = (str(each.number), each.figure, each.target, each.measured, each.best_peer, words[each.met])
+        lines.append("| " + " | ".join(cells) + " |")
+    absent = [str(number) for number in targets.FIGURES if number not in {o.number for o in found}]
+    if absent:
+        lines += ["", f"Not in these rows: figure{'s' if len(absent) > 1 else ''} {', '.join(absent)}."]
+    return "\n".join(lines) + "\n"
 
 
 def verdicts(title, rows):
@@ -159,6 +190,7 @@ def sections(rows):
         ("faults-programs", "Page faults: real programs", process("minor_faults", "faults", "program")),
         ("switches", "Voluntary context switches: workloads", process("voluntary_switches", "switches", "workload")),
         ("instructions", "Instructions of one body, by callgrind", of("instructions")),
+        ("hit-path", "Instructions of one malloc and one free that hit, by callgrind", of("hit_path")),
         ("calls", "System calls of a whole process", of("system_calls")),
     ]
 

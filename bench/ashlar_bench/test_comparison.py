@@ -2,7 +2,7 @@
 
 import unittest
 
-from ashlar_bench import comparison, targets
+from ashlar_bench import comparison
 
 
 def result(allocator, value, round_name="1", **more):
@@ -49,6 +49,14 @@ class Ratios(unittest.TestCase):
         self.assertTrue(1.0 <= low < 1.3 < high <= 1.6)
         self.assertEqual(comparison.bootstrap_interval([2.0] * 5), (2.0, 2.0))
 
+    def test_single_samples_are_compared_by_their_medians(self):
+        # In each round the other's longest call is another one: ratios within a round would say 0.1.
+        row = self.row(ashlar=[1, 1, 1, 20, 20], glibc=[10, 10, 10, 1, 1])
+        ratio, (least, greatest) = row.ratio_of_medians("ashlar", "glibc")
+        self.assertAlmostEqual(ratio, 0.1)
+        self.assertTrue(least <= 0.1 < 1 < greatest)
+        self.assertEqual(self.row(ashlar=[2], glibc=[4]).ratio_of_medians("ashlar", "glibc"), (0.5, None))
+
     def test_verdicts(self):
         for median, interval, verdict in ((0.8, (0.7, 0.9), "ahead"), (1.2, (1.1, 1.3), "behind"),
                                           (1.2, (0.9, 1.5), "undecided"), (1.02, (1.01, 1.03), "level"),
@@ -71,12 +79,31 @@ class Means(unittest.TestCase):
                                  result("ashlar", 1000, row="other", case="other")])
         self.assertAlmostEqual(comparison.means(rows, ["glibc", "ashlar"])["ashlar"], 0.5)
 
+    def test_one_that_was_measured_elsewhere_only_takes_no_row_from_the_others(self):
+        rows = comparison.build([result("glibc", 2), result("ashlar", 1)])
+        self.assertEqual(comparison.means(rows, ["glibc", "jemalloc", "ashlar"]), {"glibc": 1.0, "ashlar": 0.5})
+        self.assertEqual(comparison.common([], ["glibc"]), [])
+
     def test_a_case_of_many_rows_weighs_one(self):
         rows = [result(name, value, row=f"bulk {part}", case="bulk") for name, part, value in
                 (("glibc", "first", 4), ("glibc", "warm", 9), ("ashlar", "first", 1), ("ashlar", "warm", 1))]
         merged = comparison.by_case(comparison.build(rows))
         self.assertEqual(len(merged), 1)
         self.assertAlmostEqual(merged[0].cost("glibc"), 6)
+
+    def test_the_mean_without_the_row_that_favours_one_most(self):
+        rows = comparison.build([result(name, value, row=case, case=case) for name, case, value in
+                                 (("glibc", "a", 100), ("ashlar", "a", 1), ("glibc", "b", 4), ("ashlar", "b", 2),
+                                  ("glibc", "c", 4), ("ashlar", "c", 8))])
+        rest, most = comparison.without_most_favourable(rows, "ashlar", "glibc")
+        self.assertEqual((most.label, [row.label for row in rest]), ("a", ["b", "c"]))
+        self.assertAlmostEqual(comparison.mean_ratios(rest, "ashlar", "glibc", ["ashlar", "glibc"])[0], 1.0)
+
+    def test_a_round_that_lacks_a_row_is_in_no_mean(self):
+        rows = comparison.build([result(name, value, case=case, row=case, round_name=each)
+                                 for name, value in (("glibc", 4), ("ashlar", 2))
+                                 for case, each in (("a", "1"), ("b", "1"), ("a", "2"))])
+        self.assertEqual(len(comparison.mean_ratios(rows, "ashlar", "glibc", ["ashlar", "glibc"])), 1)
 
     def test_peak_memory_is_counted_once_a_process_and_without_the_harness(self):
         rows = [result("glibc", 1, row=part, peak_rss_kib=500.0, harness_kib=100.0) for part in ("first", "warm")]
@@ -85,31 +112,6 @@ class Means(unittest.TestCase):
 
     def test_failures_are_no_figures(self):
         self.assertEqual(comparison.build([result("glibc", None, kind="failure")]), [])
-
-
-class Targets(unittest.TestCase):
-    def outcomes(self, ours):
-        rows = [{**row, "peak_rss_kib": row["value"] * 100, "harness_kib": 0.0}
-                for row in results(ashlar=ours, glibc=[2.0] * 5, jemalloc=[1.0] * 5)]
-        found = targets.outcomes(rows, ["glibc", "jemalloc", "ashlar"], ["jemalloc"])
-        return {outcome.figure.partition(",")[0]: outcome for outcome in found}
-
-    def test_met_and_missed(self):
-        for ours, met in (([0.5] * 5, True), ([1.5] * 5, False), ([0.5, 0.6, 1.5, 1.6, 1.4], None)):
-            found = self.outcomes(ours)
-            self.assertEqual(found["time against the best single peer"].met, met)
-            self.assertEqual(found["each row's time against its own best peer"].met, met)
-        self.assertIn("jemalloc", self.outcomes([1.0] * 5)["time against the best single peer"].target)
-
-    def test_what_was_not_measured_is_absent(self):
-        self.assertFalse(any("p99.99" in figure or "resident" in figure for figure in self.outcomes([1.0] * 5)))
-
-    def test_scaling_is_the_rate_of_many_over_that_of_few(self):
-        rows = [result(name, value, row=f"scaling {n}", case=f"scaling {n}", unit="Mops/s") for name, n, value in
-                (("glibc", 1, 10), ("glibc", 2, 15), ("ashlar", 1, 10), ("ashlar", 2, 20))]
-        row, = targets.scaling_rows(comparison.build(rows))
-        self.assertEqual((row.median("ashlar"), row.median("glibc")), (2.0, 1.5))
-        self.assertTrue(targets.scaling_figure(row).met)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import io
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from ashlar_bench import allocators, cases, charts, cli, document, measure, results, tables
 
@@ -42,6 +43,13 @@ class Lines(unittest.TestCase):
         self.assertEqual(measure.parse_strace(report), 83)
         self.assertIsNone(measure.parse_strace("nothing\n"))
 
+    def test_hit_path_counts(self):
+        text = ("    size   malloc     free     pair   instructions per call\n"
+                "      16    16.00    17.00    38.00\n      64    16.50    17.00    38.00\n")
+        self.assertEqual(measure.parse_hit_path(text), {
+            "hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0})
+        self.assertEqual(measure.parse_hit_path("hit_path: no program\n"), {})
+
     def test_callgrind_total(self):
         self.assertEqual(measure.parse_collected("==1== Collected : 123456\n"), 123456)
         self.assertIsNone(measure.parse_collected("==1== killed\n"))
@@ -63,12 +71,22 @@ class Processes(unittest.TestCase):
         self.assertEqual(measure.how_it_ended(status, err), "ended with signal 11: last words")
 
     def test_one_that_hangs_is_ended(self):
-        limit, measure.TIMEOUT_SECONDS = measure.TIMEOUT_SECONDS, 0.2
-        try:
-            with self.assertRaises(measure.Failed):
-                measure.run(["/bin/sh", "-c", "sleep 20 & wait"], allocators.clean_environment())
-        finally:
-            measure.TIMEOUT_SECONDS = limit
+        with self.assertRaisesRegex(measure.Failed, "not finished after 0.2 s"):
+            measure.run(["/bin/sh", "-c", "sleep 20 & wait"], allocators.clean_environment(), limit_seconds=0.2)
+
+    def test_growth_may_take_longer(self):
+        growth, pair = cases.parse_list("growth 100000000\tgrowth\npair 64\tsingle\n")
+        self.assertEqual((measure.limit_of(growth), measure.limit_of(pair)), (900, 300))
+        report = "workload=growth size=1/build unit=ns/op value=1 low=1 high=1 samples=1\n"
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Path(folder) / "bench"
+            bench.write_text(f"#!/bin/sh\nsleep 0.5\necho '{report.strip()}'\n")
+            bench.chmod(0o755)
+            with mock.patch.multiple(measure, TIMEOUT_SECONDS=0.1, GROWTH_TIMEOUT_SECONDS=30):
+                row, = measure.workload(str(bench), growth, allocators.Allocator("glibc"), False)
+                self.assertEqual(row["row"], "growth 1/build")
+                with self.assertRaises(measure.Failed):
+                    measure.workload(str(bench), pair, allocators.Allocator("glibc"), False)
 
 
 class Rows(unittest.TestCase):
