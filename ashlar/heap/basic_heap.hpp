@@ -483,9 +483,9 @@ class basic_heap {
 
   static constexpr std::size_t spare_caches_max = 8;
 
-  /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the page faults of one
-  /// fresh slab (16 of some 1.4 us each).
-  static constexpr std::size_t settled_blocks_a_growth = 1024;
+  /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the fault of a fresh page
+  /// (some 1.4 us).
+  static constexpr std::size_t settled_blocks_a_page = 64;
 
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
   /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
@@ -509,7 +509,7 @@ class basic_heap {
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: its share of what all may hold, which
-  /// is never more than half of what the heap serves. Returns: whether it got it.
+  /// is half of what the centrals have handed out at most, so never more than what callers hold. Returns: whether it got it.
   bool grow(cache& own, class_index c, detail::miss what) noexcept {
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
     const std::size_t share =
@@ -557,7 +557,7 @@ class basic_heap {
     if (!start()) return nullptr;
     detail::run* r = pages_.new_large(pages, align_pages, detail::growth::refused);
     if (r == nullptr) {
-      settle_before_growth(nullptr);
+      settle_before_growth(nullptr, pages);
       r = pages_.new_large(pages, align_pages, detail::growth::allowed);
     }
     if (r != nullptr) note_large(0, r->pages);
@@ -569,15 +569,16 @@ class basic_heap {
                                  cache* own) noexcept {
     const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
     if (got != 0) return got;
-    settle_before_growth(own);
+    settle_before_growth(own, detail::slab_shapes[c].pages);
     return centrals_[c].take(pages_, out, count, detail::growth::allowed);
   }
 
-  /// Effects: when much is stashed, or rests in `own` (may be null), sorts it back into its slabs, so that
-  /// those which become empty serve whoever would make the heap grow otherwise. Few blocks may hold many
-  /// slabs back, one each at worst, so a little is sorted back too once the heap has grown often enough to
-  /// pay for it. O(classes), plus the blocks.
-  void settle_before_growth(cache* own) noexcept {
+  /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be
+  /// null), sorts it back into its slabs, so that those which become empty serve instead. Few blocks may
+  /// hold many slabs back, one each at worst, so a little is sorted back too, once the heap has grown
+  /// enough to pay for it. Growth that this avoided pays nothing: where memory only goes to and fro
+  /// between classes, a little more of it is cheaper than sorting each time. O(classes), plus the blocks.
+  void settle_before_growth(cache* own, std::size_t pages) noexcept {
     std::size_t blocks = 0, bytes = 0;
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
@@ -586,10 +587,14 @@ class basic_heap {
       blocks += stashed;
       bytes += stashed * block_size_of(c);
     }
-    if (blocks == 0) return;
-    const std::size_t growths = unsettled_growths_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (bytes < bounds_.settle_bytes_min && blocks > growths * settled_blocks_a_growth) return;
-    unsettled_growths_.store(0, std::memory_order_relaxed);
+    const std::size_t grown = grown_since_settled_.load(std::memory_order_relaxed);
+    const bool pays =
+        bytes >= bounds_.settle_bytes_min ? grown != 0 : blocks <= grown * settled_blocks_a_page;
+    if (blocks == 0 || !pays) {
+      grown_since_settled_.fetch_add(pages, std::memory_order_relaxed);
+      return;
+    }
+    grown_since_settled_.store(0, std::memory_order_relaxed);
     if (own != nullptr) flush_resting(*own);
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
   }
@@ -744,7 +749,7 @@ class basic_heap {
   central_type centrals_[class_count];
   std::atomic<bool> started_{false};
   std::atomic<std::uint64_t> next_look_ms_{0};
-  std::atomic<std::size_t> unsettled_growths_{0};
+  std::atomic<std::size_t> grown_since_settled_{0};  // pages
   mutex_type start_mutex_;
   mutex_type caches_mutex_;
   cache* caches_ = nullptr;        // in use, one for each owner
