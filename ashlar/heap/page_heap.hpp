@@ -538,34 +538,52 @@ class page_heap {
     return true;
   }
 
+  /// Effects: adds the `extra` pages behind `r` to it: free runs, and fresh pages where these end at the
+  /// range's top. Returns: false, with nothing changed, when others are in the way or memory is refused.
   [[nodiscard]] bool grow(run* r, std::size_t extra) noexcept {
     page_range& range = ranges_[r->range];
-    const std::size_t end = std::size_t{r->first} + r->pages;
     if (extra > UINT32_MAX - r->pages) return false;
-    if (end == range.top) {
-      if (!within_max(extra) || !range.extend(space_, extra)) return false;
-    } else {
-      run* after = range.run_at(end);
-      if (after == nullptr || after->pages < extra) return false;
-      if (after->kind != run_kind::dirty && after->kind != run_kind::clean) return false;
-      run_bins& bins = after->kind == run_kind::dirty ? dirty_ : clean_;
-      const run_kind kind = after->kind;
-      const std::uint32_t since = after->dirty_since_ms;
-      if (kind == run_kind::clean && !within_max(extra)) return false;
-      bins.remove(after);
-      if (after->pages > extra) {
-        after->first += static_cast<std::uint32_t>(extra);
-        after->pages -= static_cast<std::uint32_t>(extra);
-        put_back(after, bins, kind, since);
-      } else {
-        range.delete_run(after);
-      }
+    const std::size_t begin = std::size_t{r->first} + r->pages;
+    const std::size_t end = begin + extra;
+    std::size_t page = begin, dirty = 0;
+    while (page < end && page != range.top) {
+      const run* free = range.run_at(page);
+      if (free == nullptr || !is_free_kind(free->kind)) return false;
+      if (free->kind == run_kind::dirty) dirty += std::min<std::size_t>(free->pages, end - page);
+      page += free->pages;
+    }
+    if (!within_max(extra - dirty)) return false;
+    if (page < end && !range.extend(space_, end - page)) return false;
+    // What was fresh is in no run; the others are taken, the last perhaps in part.
+    for (page = begin; page < std::min(end, range.top);) {
+      run* free = range.run_at(page);
+      if (free == nullptr) break;
+      page += free->pages;
+      take_front(free, std::min<std::size_t>(free->pages, end - free->first));
     }
     r->pages += static_cast<std::uint32_t>(extra);
     range.note_ends(*r);
     used_pages_ += extra;
     committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
     return true;
+  }
+
+  [[nodiscard]] static constexpr bool is_free_kind(run_kind kind) noexcept {
+    return kind == run_kind::dirty || kind == run_kind::clean;
+  }
+  /// Effects: a free run loses its first `pages`, or goes when it has no more.
+  void take_front(run* free, std::size_t pages) noexcept {
+    run_bins& bins = free->kind == run_kind::dirty ? dirty_ : clean_;
+    const run_kind kind = free->kind;
+    const std::uint32_t since = free->dirty_since_ms;
+    bins.remove(free);
+    if (free->pages == pages) {
+      ranges_[free->range].delete_run(free);
+      return;
+    }
+    free->first += static_cast<std::uint32_t>(pages);
+    free->pages -= static_cast<std::uint32_t>(pages);
+    put_back(free, bins, kind, since);
   }
 
   /// Effects: gives back the dirty runs that became so at or before `until_ms`, as long as more

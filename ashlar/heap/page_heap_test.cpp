@@ -460,6 +460,29 @@ TEST(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
   m.audit();
 }
 
+TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
+  test_space space;
+  modelled m(space);
+  run* a = m.new_large(4, 1);
+  run* clean = m.new_large(4, 1);
+  run* dirty = m.new_large(4, 1);
+  m.drop(clean);
+  EXPECT_GT(m.heap().purge_all(), 0u);
+  m.drop(dirty);
+  m.audit();
+  m.resize(a, 10);
+  EXPECT_EQ(a->pages, 10u) << "a clean run and half of a dirty one";
+  m.audit();
+  m.resize(a, 40);
+  EXPECT_EQ(a->pages, 40u) << "the rest, and fresh pages where it ends at the top";
+  m.audit();
+  run* last = m.new_large(4, 1);
+  m.resize(a, 41);
+  EXPECT_EQ(a->pages, 40u) << "what is in use is in the way";
+  m.drop(last);
+  m.audit();
+}
+
 TEST(PageHeap, MovedPagesLeaveNothingBehindAndHeal) {
   test_space space;
   modelled m(space);
