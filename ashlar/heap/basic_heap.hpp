@@ -140,13 +140,13 @@ class basic_heap {
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
   /// whether it is known to be zero.
-  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment,
-                                     bool& zeroed) noexcept {
+  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
+                                     cache* own = nullptr) noexcept {
     zeroed = false;
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
     const std::size_t pages = std::max<std::size_t>(divide_up(size, detail::page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / detail::page_size, 1);
-    detail::run* r = new_large(pages, align_pages);
+    detail::run* r = new_large(pages, align_pages, own);
     if (r == nullptr) return nullptr;
     zeroed = r->zero;
     return pages_.address_of(*r);
@@ -204,7 +204,7 @@ class basic_heap {
     if (from == nullptr || from->pages < remap_pages_min || size > PTRDIFF_MAX) return nullptr;
     const std::size_t pages = divide_up(size, detail::page_size);
     if (pages < from->pages) return nullptr;
-    detail::run* to = new_large(pages, 1);
+    detail::run* to = new_large(pages, 1, nullptr);
     if (to == nullptr) return nullptr;
     void* const moved = pages_.address_of(*to);
     if (!pages_.move_pages(from, to)) {
@@ -509,7 +509,7 @@ class basic_heap {
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: its share of what all may hold, which
-  /// is half of what the centrals have handed out at most, so never more than what callers hold. Returns: whether it got it.
+  /// is half of what the centrals have handed out at most, beyond what each starts with. Returns: whether it got it.
   bool grow(cache& own, class_index c, detail::miss what) noexcept {
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
     const std::size_t share =
@@ -553,12 +553,15 @@ class basic_heap {
                   .address = block});
   }
 
-  [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages) noexcept {
+  [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages,
+                                       cache* own) noexcept {
     if (!start()) return nullptr;
     detail::run* r = pages_.new_large(pages, align_pages, detail::growth::refused);
     if (r == nullptr) {
-      settle_before_growth(nullptr, pages);
+      settle_before_growth(nullptr, pages);  // a cache's few pages would not be what is missing
       r = pages_.new_large(pages, align_pages, detail::growth::allowed);
+      if (r == nullptr && settle_all(own))
+        r = pages_.new_large(pages, align_pages, detail::growth::allowed);
     }
     if (r != nullptr) note_large(0, r->pages);
     return r;
@@ -570,7 +573,22 @@ class basic_heap {
     const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
     if (got != 0) return got;
     settle_before_growth(own, detail::slab_shapes[c].pages);
+    const std::size_t grown = centrals_[c].take(pages_, out, count, detail::growth::allowed);
+    if (grown != 0 || !settle_all(own)) return grown;
     return centrals_[c].take(pages_, out, count, detail::growth::allowed);
+  }
+
+  /// Effects: the heap cannot grow: all that rests in stashes and `own` (may be null) is sorted back,
+  /// whatever it costs. Returns: whether there was anything.
+  bool settle_all(cache* own) noexcept {
+    std::size_t blocks = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      blocks +=
+          centrals_[c].stashed() + (own != nullptr ? own->count(static_cast<class_index>(c)) : 0);
+    if (blocks == 0) return false;
+    if (own != nullptr) flush(*own);
+    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
+    return true;
   }
 
   /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be

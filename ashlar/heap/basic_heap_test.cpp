@@ -564,6 +564,32 @@ TEST(HeapGrowth, FewRestingBlocksHoldNoSlabsBack) {
   }
 }
 
+TEST(HeapGrowth, WhatRestsServesWhoeverFindsTheSystemRefusing) {
+  for (const std::size_t size : {1024u, 5000u, 100'000u}) {
+    const auto h = std::make_unique<test_heap>();
+    h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+    cache* own = h->attach();
+    std::vector<void*> blocks;
+    for (std::size_t bytes = 0; bytes < 8 << 20; bytes += size)
+      blocks.push_back(allocate(*h, *own, size));
+    h->space().fail_always(space_call::commit, true);
+    while (void* more = allocate(*h, *own, size)) blocks.push_back(more);
+    for (int round = 0; round < 5; ++round) {
+      // Neighbours of 2 MiB together, of which none is asked back from a cache or a stash by its class.
+      std::vector<void*> freed(blocks.end() - static_cast<std::ptrdiff_t>((2 << 20) / size),
+                               blocks.end());
+      blocks.resize(blocks.size() - freed.size());
+      for (void* block : freed) deallocate(*h, *own, block);
+      bool zeroed = false;
+      void* large = h->allocate_large(1 << 20, 1, zeroed, own);
+      EXPECT_NE(large, nullptr) << size << ", round " << round;
+      if (large != nullptr) deallocate(*h, *own, large);
+      while (void* more = allocate(*h, *own, size)) blocks.push_back(more);
+    }
+    h->audit();
+  }
+}
+
 // ---- what nobody needs goes back, by and by ----------------------------------------------------
 
 constexpr std::uint64_t delay = 1000;

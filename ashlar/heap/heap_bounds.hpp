@@ -41,7 +41,10 @@ struct heap_bounds {
     b.caches_bytes = std::min(b.caches_bytes, bytes / 8);
     b.cache_bytes_min = std::min(b.cache_bytes_min, bytes / 64);
     b.stack_bytes_first = std::min(b.stack_bytes_first, bytes / 1024);
-    b.cached_block_max = std::min(b.cached_block_max, bytes / 1024);
+    // Blocks with a slab each cost a cache most: they need a budget that is large beside them.
+    b.cached_block_max =
+        std::min(b.cached_block_max,
+                 std::max(std::min(bytes / 1024, detail::shared_slab_block_max), bytes / 8192));
     b.stash_bytes = std::clamp(bytes / 16, stash_bytes_min, b.stash_bytes);
     b.settle_bytes_min = std::min(b.settle_bytes_min, bytes / 16);
     return b;

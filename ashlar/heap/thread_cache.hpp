@@ -65,9 +65,11 @@ struct thread_cache : cache_tops {
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       top[c] = bottom(c) + 1;
-      capacity[c] = block_sizes[c] > block_max ? std::uint16_t{0}
-                                               : std::min(cache_capacity(c, stack_bytes),
-                                                          cache_capacity(c, cached_bytes_max));
+      capacity[c] =
+          block_sizes[c] > block_max ? std::uint16_t{0}
+          : block_sizes[c] > shared_slab_block_max
+              ? std::uint16_t{1}
+              : std::min(cache_capacity(c, stack_bytes), cache_capacity(c, cached_bytes_max));
       limit[c] = top[c] + capacity[c];
       misses[c] = 0;
     }

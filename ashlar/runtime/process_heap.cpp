@@ -135,7 +135,7 @@ void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
   const class_index c = process_heap::class_for(size, alignment);
   if (c == 0) {
     bool zeroed = false;
-    return the_heap.allocate_large(size, alignment, zeroed);
+    return the_heap.allocate_large(size, alignment, zeroed, self.own);
   }
   cache* own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
@@ -178,7 +178,10 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
   const class_index c = process_heap::class_for(size, alignment);
   const std::size_t due =
       c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
-  if (have != due)
+  // A run that came zeroed, or was cut to its size in place, has no class, though its size has one.
+  const bool is_run =
+      size > detail::shared_slab_block_max && have == align_up(size, detail::page_size);
+  if (have != due && !is_run)
     ashlar_fault(
         {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
   deallocate_slow(block, call);
@@ -191,7 +194,7 @@ void* allocate_zeroed(std::size_t size) noexcept {
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }
   bool zeroed = false;
-  void* const block = the_heap.allocate_large(size, 1, zeroed);
+  void* const block = the_heap.allocate_large(size, 1, zeroed, self.own);
   if (block != nullptr && !zeroed) std::memset(block, 0, size);
   return counted(block, size);
 }

@@ -102,6 +102,14 @@ TEST(ProcessHeap, AThreadThatEndsReturnsItsCache) {
   EXPECT_EQ(stats().total.bytes_in_use, in_use - 64);
 }
 
+TEST(ProcessHeap, ARunMayBeFreedByASizeThatHasAClass) {
+  for (const std::size_t size : {33'000u, 70'000u, 100'000u, 131'072u}) {
+    runtime::deallocate_sized(runtime::allocate_zeroed(size), size, "free_sized");
+    void* shrunk = runtime::reallocate(runtime::allocate(200'000), size, "realloc");
+    runtime::deallocate_sized(shrunk, size, "free_sized");
+  }
+}
+
 // Another library's thread-exit handler, which may run after the heap's own.
 struct late_user {
   std::uint64_t threads_before = 0;
