@@ -564,30 +564,51 @@ TEST(HeapGrowth, FewRestingBlocksHoldNoSlabsBack) {
   }
 }
 
-TEST(HeapGrowth, WhatRestsServesWhoeverFindsTheSystemRefusing) {
-  for (const std::size_t size : {1024u, 5000u, 100'000u}) {
-    const auto h = std::make_unique<test_heap>();
+/// A heap that the system gives nothing more, full of blocks of `size`.
+struct full_heap {
+  explicit full_heap(std::size_t block_size) : size(block_size) {
     h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
-    cache* own = h->attach();
-    std::vector<void*> blocks;
     for (std::size_t bytes = 0; bytes < 8 << 20; bytes += size)
       blocks.push_back(allocate(*h, *own, size));
     h->space().fail_always(space_call::commit, true);
     while (void* more = allocate(*h, *own, size)) blocks.push_back(more);
-    for (int round = 0; round < 5; ++round) {
-      // Neighbours of 2 MiB together, of which none is asked back from a cache or a stash by its class.
-      std::vector<void*> freed(blocks.end() - static_cast<std::ptrdiff_t>((2 << 20) / size),
-                               blocks.end());
-      blocks.resize(blocks.size() - freed.size());
-      for (void* block : freed) deallocate(*h, *own, block);
-      bool zeroed = false;
-      void* large = h->allocate_large(1 << 20, 1, zeroed, own);
-      EXPECT_NE(large, nullptr) << size << ", round " << round;
-      if (large != nullptr) deallocate(*h, *own, large);
-      while (void* more = allocate(*h, *own, size)) blocks.push_back(more);
-    }
-    h->audit();
   }
+  void give_back(std::size_t count) {
+    for (; count != 0; --count) {
+      deallocate(*h, *own, blocks.back());
+      blocks.pop_back();
+    }
+  }
+  bool serves_large(std::size_t bytes) {
+    bool zeroed = false;
+    void* large = h->allocate_large(bytes, 1, zeroed, own);
+    if (large != nullptr) deallocate(*h, *own, large);
+    return large != nullptr;
+  }
+
+  std::size_t size;
+  std::unique_ptr<test_heap> h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  std::vector<void*> blocks;
+};
+
+TEST(HeapGrowth, TheCallersCacheServesAnyRequestBeforeARefusal) {
+  full_heap f(128 * 1024);
+  ASSERT_FALSE(f.serves_large(128 * 1024));
+  f.give_back(2);
+  EXPECT_TRUE(f.serves_large(128 * 1024));
+  f.h->audit();
+}
+
+TEST(HeapGrowth, TheStashesServeAnyRequestBeforeARefusal) {
+  full_heap f(1024);
+  for (int round = 0; round < 5; ++round) {
+    f.give_back(3'900);
+    EXPECT_TRUE(f.serves_large(1 << 20)) << "round " << round;
+    for (int i = 0; i < 3'900; ++i) f.blocks.push_back(allocate(*f.h, *f.own, f.size));
+    EXPECT_NE(f.blocks.back(), nullptr);
+  }
+  f.h->audit();
 }
 
 // ---- what nobody needs goes back, by and by ----------------------------------------------------
