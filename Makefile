@@ -19,7 +19,7 @@ demo: ## real programs on ashlar beside the system's allocator: a table and a po
 	@scripts/demo.sh
 
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
-	@scripts/setup.sh build test programs
+	@scripts/setup.sh build test
 	@scripts/test.sh
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.

@@ -12,7 +12,8 @@
  * ASHLAR_STATS=exact at start) every call is counted, at the price of the hit path. */
 enum ashlar_accuracy { ASHLAR_ACCURACY_BATCH = 0, ASHLAR_ACCURACY_EXACT = 1 };
 
-/* One size class, or everything above the classes ("large", block_size 0). */
+/* One size class, or everything that is in none ("large", block_size 0):
+ * above all classes, and of calloc what is above 32 KiB. */
 struct ashlar_class_stats {
   uint64_t block_size;      /* bytes; 0 for large blocks, which have no common size */
   uint64_t blocks_made;     /* most blocks that ever existed at once, free ones included */

@@ -403,7 +403,8 @@ class basic_heap {
   // -----------
 
   /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
-  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed, when memory was refused.
+  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed, when
+  /// memory was refused.
   [[nodiscard]] bool count_exactly(cache* own) noexcept {
     if (!start() || !pages_.keep_slack()) return false;
     ashlar_stats before;

@@ -5,9 +5,11 @@
 // proportion, so that nearly all of its budget can be had by any thread and any class:
 //
 //   resting place          bound, the lesser of     with a budget B
-//   all caches together    32 MiB                   B / 8
+//   all caches together    32 MiB, half of what     B / 8, half of what
+//   (beyond their start)   the heap has handed out  the heap has handed out
 //   a stash (of a class)   4 MiB                    B / 16
-//   what a cache keeps     every class              classes up to B / 1024
+//   what a cache keeps     every class              classes up to B / 1024,
+//                                                   above 32 KiB to B / 8192
 #pragma once
 
 #include <algorithm>

@@ -21,8 +21,8 @@
 
 namespace ashlar::detail {
 
-/// A stack is bounded by count and by bytes, whichever is less; it starts small and doubles each
-/// time it proves too small, so a thread that allocates little holds little.
+/// A stack is bounded by count and by bytes, whichever is less, but for two blocks at least; it starts
+/// small and doubles when it proves too small, so a thread that allocates little holds little.
 inline constexpr std::size_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;

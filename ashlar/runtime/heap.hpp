@@ -30,7 +30,7 @@ namespace ashlar {
 
 struct heap_options {
   /// What the heap may hold, bytes. From the system: pages that are in use or that were and still have
-  /// their memory; a class in use has whole slabs, of 64 KiB and more, so budgets of less than a few
+  /// their memory; a class in use has whole slabs, mostly of 64 KiB, so budgets of less than a few
   /// hundred KiB serve few sizes. From a source: all that is taken from it at one time. The heap's own
   /// data (stats().total.metadata_bytes) come on top of it, and always from the system.
   std::size_t budget_bytes = SIZE_MAX;
@@ -103,7 +103,7 @@ class heap {
   }
 
   /// Effects: gives a block back; null does nothing. Ends in a fault when `p` is nothing of this heap
-  /// (at once), or is free already (at once when it is large, else when it returns to its slab).
+  /// (at once), or is free already (at once above 128 KiB, else when it returns to its slab).
   /// Requires: size and alignment as allocated. They are not looked at: the address tells the class.
   /// Throws: nothing. O(1) amortised.
   void deallocate(void* p, [[maybe_unused]] std::size_t size,

@@ -82,7 +82,7 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 
-/// Returns: a zeroed block.
+/// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is fresh.
 [[nodiscard]] void* allocate_zeroed(std::size_t size) noexcept;
 
 [[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept;
