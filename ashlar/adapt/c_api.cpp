@@ -1,5 +1,7 @@
 // adapt/c_api.cpp: what adapt/c_api.h adds to xmalloc's family, but for the statistics' texts.
 // Layer: adapt.
+#include <cerrno>
+
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/runtime/process_heap.hpp>
 
@@ -12,6 +14,17 @@ std::size_t ashlar_trim() noexcept {
 }
 void ashlar_set_purge(std::int64_t delay_ms, std::size_t keep_bytes) noexcept {
   runtime::the_heap.set_purge_policy({.delay_ms = delay_ms, .keep_bytes = keep_bytes});
+}
+int ashlar_prefault(std::size_t bytes, unsigned threads) noexcept {
+  if (runtime::prefault(bytes, threads)) return 0;
+  errno = ENOMEM;
+  return -1;
+}
+void ashlar_seal() noexcept {
+  runtime::the_heap.seal(true);
+}
+void ashlar_unseal() noexcept {
+  runtime::the_heap.seal(false);
 }
 void ashlar_stats_get(ashlar_stats* stats) noexcept {
   runtime::collect(*stats);

@@ -25,7 +25,7 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size) noexcept {
 }
 
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
-  void* const block = runtime::process_heap::try_allocate(*runtime::tops, size);
+  void* const block = runtime::process_heap::try_allocate(runtime::tops, size);
   return block != nullptr ? block : allocate_missed(size);
 }
 

@@ -72,4 +72,11 @@ inline constexpr unsigned heap_page_shift = 12;
 inline constexpr unsigned heap_page_shift = 16;
 #endif
 
+/// True where one instruction adds to a value in memory.
+#if defined(__x86_64__) || defined(__i386__)
+inline constexpr bool adds_in_memory = true;
+#else
+inline constexpr bool adds_in_memory = false;
+#endif
+
 }  // namespace ashlar

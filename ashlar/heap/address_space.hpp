@@ -15,6 +15,7 @@ namespace ashlar {
 ///   reserve(n)         n bytes of addresses, page-aligned, that may not be touched; null if refused
 ///   reserve_zeros(n)   the same, but reading gives zeros; writing needs commit
 ///   commit(p, n)       [p, p+n) may be read and written from now on, contents zero if never used
+///   populate(p, n)     committed [p, p+n) is in memory now, contents unchanged; others may use it meanwhile
 ///   purge(p, n)        the memory goes back to the system; the addresses stay usable, read as zero
 ///   renew(p, n)        as purge, by a fresh mapping: heals what `move` has split
 ///   move(from, to, n)  the pages of `from` appear at `to` (committed, its contents lost); `from`
@@ -30,6 +31,7 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.reserve(n) } noexcept -> std::same_as<void*>;
   { s.reserve_zeros(n) } noexcept -> std::same_as<void*>;
   { s.commit(p, n) } noexcept -> std::same_as<bool>;
+  { s.populate(p, n) } noexcept -> std::same_as<bool>;
   { s.purge(p, n) } noexcept -> std::same_as<bool>;
   { s.renew(p, n) } noexcept -> std::same_as<bool>;
   { s.move(p, p, n) } noexcept -> std::same_as<bool>;

@@ -57,11 +57,10 @@ class basic_heap {
                                                      std::size_t size) noexcept {
     if (size > small_size_max) [[unlikely]]
       return nullptr;
-    const class_index c = class_of_size(size);
-    void** const top = tops.top[c];
-    void* const block = top[-1];
+    void**& top = tops.top[class_of_size(size)];
+    void* const block = detail::read_before_step(top)[-1];
     if (block != nullptr) [[likely]]
-      tops.top[c] = top - 1;
+      --top;
     return block;
   }
 
@@ -69,13 +68,7 @@ class basic_heap {
   /// stack is full, or the block is large, null or not ours. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
                                                       void* block) noexcept {
-    const class_index c = tops.classes.of(block);
-    void** const top = tops.top[c];
-    if (top == tops.limit[c]) [[unlikely]]
-      return false;
-    *top = block;
-    tops.top[c] = top + 1;
-    return true;
+    return push(tops.top[tops.classes.of(block)], block);
   }
 
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
@@ -86,30 +79,23 @@ class basic_heap {
                                                       class_index c) noexcept {
     if (c == 0 || tops.classes.of(block) != c) [[unlikely]]
       return false;
-    void** const top = tops.top[c];
-    if (top == tops.limit[c]) [[unlikely]]
-      return false;
-    *top = block;
-    tops.top[c] = top + 1;
-    return true;
+    return push(tops.top[c], block);
   }
 
   // ---- blocks: the misses ---------------------------------------------------------------------
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
-    if (own.capacity[c] == 0) return allocate_uncached(c);
+    if (!own.open(c)) return allocate_uncached(c);
     grow(own, c, detail::miss::empty);
-    const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
-    void** const first = own.bottom(c) + 1;
-    // Counted from the stack's real top: it need not be empty when counting or misuse led here.
-    void** const top = own.top[c];
-    const std::size_t room = std::min(wanted, static_cast<std::size_t>(own.limit[c] - top));
-    if (room == 0 || top != first) return pop(own, c);
+    // It need not be empty when counting led here.
+    if (own.count(c) != 0) return pop(own, c);
+    const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
+    void** const first = own.first(c);
     const std::size_t got = take(c, first + room, room, &own);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
-    own.top[c] = first + got;
+    own.top(c) = first + got;
     note_held(static_cast<std::int64_t>(got * block_size_of(c)));
     void* const block = pop(own, c);
     publish(own, c);
@@ -123,17 +109,17 @@ class basic_heap {
     if (block == nullptr) return;
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
-    if (own.capacity[c] == 0) return deallocate_uncached(block, call);
-    if (own.top[c] == own.limit[c] && !grow(own, c, detail::miss::full)) {
+    if (!own.open(c)) return deallocate_uncached(block, call);
+    if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
-      void** const first = own.bottom(c) + 1;
+      void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
       centrals_[c].give(pages_, first, half, call);
       note_held(-static_cast<std::int64_t>(half * block_size_of(c)));
       std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
-      own.top[c] -= half;
+      own.top(c) -= half;
     }
-    *own.top[c]++ = block;
+    *own.top(c)++ = block;
     publish(own, c);
     maintain();
   }
@@ -305,7 +291,7 @@ class basic_heap {
       caches_ = own->next;
     if (own->next != nullptr) own->next->previous = own->previous;
     --cache_count_;
-    if (spare_count_ == spare_caches_max) {
+    if (spare_count_ >= spare_caches_max && !space_.is_sealed()) {
       space_.release(own, cache_bytes());
       return;
     }
@@ -318,6 +304,35 @@ class basic_heap {
   void flush(cache& own) noexcept {
     for (std::size_t c = 1; c < class_count; ++c) flush_class(own, static_cast<class_index>(c));
   }
+
+  // ---- beforehand -----------------------------------------------------------------------------
+
+  /// Effects: there are `bytes` of free memory in one piece, and empty caches for `owners` more, all of
+  /// it in memory, with all that the heap needs beside them to serve blocks of any class from it; and so
+  /// much is kept, however long it is free. `own` (may be null) is the caller's cache. Returns: false
+  /// when memory was refused; what was got until then stays. O(bytes).
+  [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
+    if (!start() || bytes > PTRDIFF_MAX) return false;
+    const std::size_t pages = divide_up(bytes, detail::page_size);
+    if (pages != 0 && (!pages_.prefault(pages) || !populate_stashes(bytes))) return false;
+    if (own != nullptr && !space_.populate(own, cache_bytes())) return false;
+    const std::lock_guard guard(caches_mutex_);
+    for (cache* c = spare_caches_; c != nullptr; c = c->next)
+      if (!space_.populate(c, cache_bytes())) return false;
+    for (; spare_count_ < owners; ++spare_count_) {
+      auto* c = static_cast<cache*>(map(cache_bytes()));
+      if (c == nullptr) return false;
+      start_cache(*c);
+      c->next = spare_caches_;
+      spare_caches_ = c;
+      if (!space_.populate(c, cache_bytes())) return false;
+    }
+    return true;
+  }
+
+  /// Effects: while it is on, no function but collect and release_all makes a system call, except to
+  /// wait for a lock that another thread holds: what is free serves, or nothing does.
+  void seal(bool on) noexcept { space_.seal(on); }
 
   // ---- the whole ------------------------------------------------------------------------------
 
@@ -347,10 +362,8 @@ class basic_heap {
   /// system. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
     if (!started_.load(std::memory_order_acquire)) return 0;
-    const std::uint64_t before = pages_.stats().given_back_bytes;
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
-    pages_.purge_all();
-    return static_cast<std::size_t>(pages_.stats().given_back_bytes - before);
+    return pages_.purge_all();
   }
 
   /// Effects: from now on free pages go back as `policy` says.
@@ -504,9 +517,19 @@ class basic_heap {
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
-    void* const block = own.top[c][-1];
-    if (block != nullptr) --own.top[c];
+    void* const block = own.top(c)[-1];
+    if (block != nullptr) --own.top(c);
     return block;
+  }
+
+  /// Effects: stores `block` at `top` and moves that on; nothing if the stack is full. Returns: whether it did.
+  [[nodiscard]] ASHLAR_HOT static bool push(void**& top, void* block) noexcept {
+    void** const slot = detail::read_before_step(top);
+    if (*slot == nullptr) [[unlikely]]
+      return false;
+    *slot = block;
+    ++top;
+    return true;
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: its share of what all may hold, which
@@ -521,9 +544,9 @@ class basic_heap {
   void flush_class(cache& own, class_index c) noexcept {
     const std::size_t count = own.count(c);
     if (count != 0) {
-      centrals_[c].give(pages_, own.bottom(c) + 1, count, "free");
+      centrals_[c].give(pages_, own.first(c), count, "free");
       note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
-      own.top[c] = own.bottom(c) + 1;
+      own.top(c) = own.first(c);
     }
     publish(own, c);  // hits may have emptied it since it was published
   }
@@ -754,6 +777,22 @@ class basic_heap {
     return align_up(slots * sizeof(void*), detail::page_size);
   }
 
+  /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
+  [[nodiscard]] bool populate_stashes(std::size_t bytes) noexcept {
+    auto* const slots = static_cast<void**>(stashes_);
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t used = std::min(stash_capacity(c), bytes / block_size_of(c));
+      const auto begin = align_down(first * sizeof(void*), detail::page_size);
+      const auto end = align_up((first + used) * sizeof(void*), detail::page_size);
+      if (end != begin && !space_.populate(reinterpret_cast<char*>(slots) + begin, end - begin))
+        return false;
+      first += stash_capacity(c);
+    }
+    return true;
+  }
+
   /// Returns: zeroed memory for the heap's own use, null if refused. Requires: whole pages.
   [[nodiscard]] void* map(std::size_t bytes) noexcept {
     void* const memory = space_.reserve_zeros(bytes);
@@ -763,7 +802,7 @@ class basic_heap {
     return nullptr;
   }
 
-  space_type space_;
+  detail::sealable<space_type> space_;
   pages_type pages_;
   central_type centrals_[class_count];
   std::atomic<bool> started_{false};

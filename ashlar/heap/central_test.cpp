@@ -61,7 +61,7 @@ struct fixture {
   [[nodiscard]] std::size_t blocks_of_a_slab() const { return slab_shapes[size_class].blocks; }
 
   class_index size_class;
-  test_space space;
+  sealable<test_space> space;
   std::unique_ptr<page_heap<test_space, std::mutex>> heap =
       std::make_unique<page_heap<test_space, std::mutex>>(space);
   std::vector<void*> stash;

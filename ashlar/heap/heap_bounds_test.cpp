@@ -29,13 +29,13 @@ std::unique_ptr<bounded_heap> make(std::size_t budget) {
 }
 
 void* allocate(bounded_heap& h, bounded_heap::cache& own, std::size_t size) {
-  if (void* block = bounded_heap::try_allocate(own, size); block != nullptr) return block;
+  if (void* block = bounded_heap::try_allocate(*own.tops, size); block != nullptr) return block;
   if (const class_index c = bounded_heap::class_for(size, 1); c != 0) return h.refill(own, c);
   bool zeroed = false;
   return h.allocate_large(size, 1, zeroed);
 }
 void deallocate(bounded_heap& h, bounded_heap::cache& own, void* block) {
-  if (!h.try_deallocate(own, block)) h.deallocate_slow(own, block, "free");
+  if (!h.try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, "free");
 }
 
 ashlar_total_stats totals(bounded_heap& h) {

@@ -28,6 +28,7 @@
 #include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
+#include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/slab.hpp>
 #include <ashlar/heap/unlock_guard.hpp>
 
@@ -55,7 +56,7 @@ struct page_heap_stats {
 template <address_space Space, class Mutex>
 class page_heap {
  public:
-  explicit constexpr page_heap(Space& space) noexcept : space_(space), ranges_(space) {}
+  explicit constexpr page_heap(sealable<Space>& space) noexcept : space_(space), ranges_(space) {}
   page_heap(const page_heap&) = delete;
   page_heap& operator=(const page_heap&) = delete;
 
@@ -191,7 +192,7 @@ class page_heap {
     ++stats_.large_freed;
     --stats_.large_runs;
     stats_.large_pages -= r->pages;
-    if (r->moved)
+    if (r->moved && !space_.is_sealed())
       heal(r);
     else
       give(r);
@@ -267,6 +268,29 @@ class page_heap {
     const std::uint16_t before = entry;
     entry = static_cast<std::uint16_t>(std::min<std::size_t>(slack, UINT16_MAX));
     return before;
+  }
+
+  // ---- beforehand -----------------------------------------------------------------------------
+
+  /// Effects: there is a free run of `pages` that is in memory and stays so, and tables for whatever it
+  /// comes to be cut into. The lock is open meanwhile. Returns: false when memory was refused.
+  [[nodiscard]] bool prefault(std::size_t pages) noexcept {
+    const std::lock_guard guard(mutex_);
+    run* r = take(pages, 1, growth::allowed);
+    if (r == nullptr) return false;
+    r->kind = run_kind::purging;  // nobody's meanwhile, and not free
+    ranges_[r->range].note_ends(*r);
+    const bool tables = ranges_[r->range].prepare_tables(space_, pages);
+    bool done = false;
+    {
+      const unlock_guard open(mutex_);
+      done = tables && space_.populate(address_of(*r), pages << page_shift);
+    }
+    give(r);
+    if (done)
+      keep_bytes_.store(std::max(keep_bytes_.load(std::memory_order_relaxed), pages << page_shift),
+                        std::memory_order_relaxed);
+    return done;
   }
 
   // ---- giving back ----------------------------------------------------------------------------
@@ -387,7 +411,7 @@ class page_heap {
         return carve(r, *bins, pages, align_pages, zero);
       }
     }
-    if (g == growth::refused) return nullptr;
+    if (g == growth::refused || space_.is_sealed()) return nullptr;
     run* r = ranges_.take_fresh(length);
     if (r == nullptr) return nullptr;
     // With clean pages before them they are one run, or a rest of these would stand beside those.
@@ -586,16 +610,17 @@ class page_heap {
     put_back(free, bins, kind, since);
   }
 
-  /// Effects: gives back the dirty runs that became so at or before `until_ms`, as long as more
-  /// than `keep_bytes` stay. The lock is open during each system call. Returns: the bytes.
+  /// Effects: gives back the dirty runs that became so at or before `until_ms`, but for
+  /// those without which less than `keep_bytes` would stay. The lock is open during each system call. Returns: the bytes.
   std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes) noexcept {
     std::size_t bytes_purged = 0;
+    if (space_.is_sealed()) return 0;
     const std::lock_guard one_at_a_time(purge_mutex_);
     const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
     dirty_.for_each([&](run* r) {
-      if ((dirty_.pages() << page_shift) <= keep_bytes) return;
+      if (((dirty_.pages() - r->pages) << page_shift) < keep_bytes) return;
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
@@ -627,8 +652,8 @@ class page_heap {
     return bytes_purged;
   }
 
-  Space& space_;
-  range_set<Space> ranges_;
+  sealable<Space>& space_;
+  range_set<sealable<Space>> ranges_;
   Mutex mutex_;
   Mutex purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};

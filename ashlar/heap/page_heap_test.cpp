@@ -27,7 +27,7 @@ using pages = page_heap<test_space, std::mutex>;
 /// takes out of use is remembered as lost: nobody may ever get it.
 class modelled {
  public:
-  explicit modelled(test_space& space) : space_(space), heap_(std::make_unique<pages>(space)) {}
+  explicit modelled(sealable<test_space>& space) : space_(space), heap_(std::make_unique<pages>(space)) {}
 
   [[nodiscard]] pages& heap() { return *heap_; }
   [[nodiscard]] std::size_t count() const { return live_.size(); }
@@ -213,7 +213,7 @@ class modelled {
     EXPECT_EQ(wrong, 0u) << "called zero, but is not";
   }
 
-  test_space& space_;
+  sealable<test_space>& space_;
   std::unique_ptr<pages> heap_;
   std::map<std::uintptr_t, block> live_;
   std::map<std::uintptr_t, std::size_t> lost_;
@@ -226,7 +226,7 @@ class_index random_class(std::mt19937_64& random) {
 }
 
 /// One random step; refusals are allowed.
-void step(modelled& m, test_space& space, std::mt19937_64& random, std::size_t live_pages_max) {
+void step(modelled& m, sealable<test_space>& space, std::mt19937_64& random, std::size_t live_pages_max) {
   const bool room = m.live_pages() < live_pages_max;
   switch (random() % 16) {
     case 0:
@@ -270,7 +270,7 @@ TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    test_space space;
+    sealable<test_space> space;
     modelled m(space);
     m.heap().set_policy({.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
     for (int i = 0; i < 5000; ++i) {
@@ -289,7 +289,7 @@ TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
 
 TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
   std::mt19937_64 random(11);
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(4 << 20);  // the first range: 1 MiB
   modelled m(space);
   for (int i = 0; i < 5000; ++i) {
@@ -308,7 +308,7 @@ TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
 
 TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
   const auto first_range = [](std::size_t physical, std::size_t limit) {
-    test_space space;
+    sealable<test_space> space;
     space.set_physical(physical);
     space.set_limit(limit);
     const auto heap = std::make_unique<pages>(space);
@@ -330,7 +330,7 @@ TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
 }
 
 TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(SIZE_MAX);
   space.set_reserve_max(std::size_t{100} << 20);
   modelled m(space);
@@ -340,7 +340,7 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
 }
 
 TEST(PageHeap, GoesOnInLaterRanges) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(8 << 20);  // the first range: 2 MiB
   modelled m(space);
   std::vector<run*> slabs;
@@ -359,7 +359,7 @@ TEST(PageHeap, GoesOnInLaterRanges) {
 }
 
 TEST(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   int local = 0;
   const auto ask = [&](const void* p) {
@@ -380,7 +380,7 @@ TEST(PageHeap, AddressesOutsideOfEveryRangeBelongToNobody) {
 }
 
 TEST(PageHeap, ReusesDirtyMemoryBeforeFresh) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* slab = m.new_slab(1);
   char* const address = m.heap().address_of(*slab);
@@ -401,7 +401,7 @@ TEST(PageHeap, ReusesDirtyMemoryBeforeFresh) {
 }
 
 TEST(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   std::vector<run*> runs;
   for (int i = 0; i < 8; ++i) runs.push_back(m.new_large(10, 1));
@@ -417,7 +417,7 @@ TEST(PageHeap, PurgedMemoryIsKnownToBeZeroAndMergesAgain) {
 }
 
 TEST(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(8 << 20);  // one range of 2 MiB
   modelled m(space);
   run* first = m.new_large(200, 1);
@@ -437,7 +437,7 @@ TEST(PageHeap, MemoryThatTheSystemDidNotTakeBackIsNotCalledZero) {
 }
 
 TEST(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* a = m.new_large(4, 1);
   run* b = m.new_large(4, 1);
@@ -461,7 +461,7 @@ TEST(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
 }
 
 TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* a = m.new_large(4, 1);
   run* clean = m.new_large(4, 1);
@@ -484,7 +484,7 @@ TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
 }
 
 TEST(PageHeap, MovedPagesLeaveNothingBehindAndHeal) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* from = m.new_large(200, 1);
   m.move(from, 300);
@@ -500,7 +500,7 @@ TEST(PageHeap, MovedPagesLeaveNothingBehindAndHeal) {
 }
 
 TEST(PageHeap, ARunThatWasMovedOnceIsNotMovedAgain) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* from = m.new_large(200, 1);
   m.move(from, 300);
@@ -515,7 +515,7 @@ TEST(PageHeap, ARunThatWasMovedOnceIsNotMovedAgain) {
 }
 
 TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
-  test_space space;
+  sealable<test_space> space;
   space.set_refused_moves_unmap(true);
   modelled m(space);
   run* from = m.new_large(200, 1);
@@ -534,7 +534,7 @@ TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
 }
 
 TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(32 << 20);  // one range of 2048 pages
   space.set_refused_moves_unmap(true);
   modelled m(space);
@@ -562,7 +562,7 @@ TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
 
 TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
   std::mt19937_64 random(31);
-  test_space space;
+  sealable<test_space> space;
   space.set_refused_moves_unmap(true);
   modelled m(space);
   for (int i = 0; i < 4000; ++i) {
@@ -582,7 +582,7 @@ TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
 // ---- growth -----------------------------------------------------------------------------------
 
 TEST(PageHeap, RefusedGrowthNeverExtendsARange) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   ASSERT_TRUE(m.heap().start());
   const std::uint64_t at_start = space.calls();
@@ -617,7 +617,7 @@ TEST(PageHeap, RefusedGrowthNeverExtendsARange) {
 }
 
 TEST(PageHeap, RefusedGrowthPurgesNothing) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* slab = m.new_slab(4);
   ASSERT_NE(m.new_large(1, 1), nullptr);
@@ -630,7 +630,7 @@ TEST(PageHeap, RefusedGrowthPurgesNothing) {
 // ---- later ranges -----------------------------------------------------------------------------
 
 TEST(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(8 << 20);  // the first range: 2 MiB
   modelled m(space);
   const char* first = nullptr;
@@ -660,7 +660,7 @@ TEST(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
 }
 
 TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(8 << 20);
   modelled m(space);
   run* from = m.new_large(20'000, 1);
@@ -672,7 +672,7 @@ TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
 }
 
 TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
-  test_space space;
+  sealable<test_space> space;
   space.set_limit(4 << 20);  // the first range: 1 MiB
   modelled m(space);
   run* filling = m.new_large(256, 1);
@@ -696,7 +696,7 @@ TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
 
 TEST(PageHeap, AHugeRequestThatFailsLeavesNoReservationBehind) {
   for (const space_call kind : {space_call::commit, space_call::reserve_zeros}) {
-    test_space space;
+    sealable<test_space> space;
     space.set_limit(8 << 20);
     modelled m(space);
     ASSERT_NE(m.new_large(10, 1), nullptr);
@@ -726,7 +726,7 @@ void free_apart(modelled& m, int count) {
 }
 
 TEST(PageHeap, GivesBackNothingBeforeTheDelayAndEverythingAfter) {
-  test_space space;
+  sealable<test_space> space;
   space.set_clock(5'000);
   modelled m(space);
   m.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
@@ -746,7 +746,7 @@ TEST(PageHeap, GivesBackNothingBeforeTheDelayAndEverythingAfter) {
 }
 
 TEST(PageHeap, KeepsWhatIsYoungerThanTheDelay) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   m.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   run* a = m.new_large(16, 1);
@@ -765,7 +765,7 @@ TEST(PageHeap, KeepsWhatIsYoungerThanTheDelay) {
 }
 
 TEST(PageHeap, AgesRightlyWhenTheClocksLowBitsWrap) {
-  test_space space;
+  sealable<test_space> space;
   space.set_clock((std::uint64_t{1} << 32) - 500);
   modelled m(space);
   m.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
@@ -779,7 +779,7 @@ TEST(PageHeap, AgesRightlyWhenTheClocksLowBitsWrap) {
 }
 
 TEST(PageHeap, KeepsTheBytesItWasToldToKeep) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   m.heap().set_policy({.delay_ms = 100, .keep_bytes = 3 * 16 * page_size});
   free_apart(m, 10);
@@ -790,7 +790,7 @@ TEST(PageHeap, KeepsTheBytesItWasToldToKeep) {
 }
 
 TEST(PageHeap, DelayZeroGivesBackWheneverItLooks) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   m.heap().set_policy({.delay_ms = 0, .keep_bytes = 0});
   run* slab = m.new_slab(7);
@@ -805,7 +805,7 @@ TEST(PageHeap, DelayZeroGivesBackWheneverItLooks) {
 }
 
 TEST(PageHeap, DelayBelowZeroNeverGivesBackByItself) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   m.heap().set_policy({.delay_ms = -1, .keep_bytes = 0});
   free_apart(m, 3);
@@ -818,7 +818,7 @@ TEST(PageHeap, DelayBelowZeroNeverGivesBackByItself) {
 
 TEST(PageHeap, AVeryLongDelayIsNotAShortOne) {
   for (const std::int64_t delay : {std::int64_t{1} << 31, std::int64_t{1} << 32, INT64_MAX}) {
-    test_space space;
+    sealable<test_space> space;
     modelled m(space);
     m.heap().set_policy({.delay_ms = delay, .keep_bytes = 0});
     free_apart(m, 3);
@@ -840,7 +840,7 @@ void confine_to_one_range(modelled& m, test_space& space) {
 }
 
 TEST(PageHeap, ExhaustionRefusesAndNothingIsLost) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   confine_to_one_range(m, space);
   std::mt19937_64 random(5);
@@ -865,7 +865,7 @@ TEST(PageHeap, ExhaustionRefusesAndNothingIsLost) {
 }
 
 TEST(PageHeap, ARangeServesEveryClassAfterEveryOther) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   confine_to_one_range(m, space);
   for (std::size_t c = 1; c < class_count; ++c) {
@@ -878,7 +878,7 @@ TEST(PageHeap, ARangeServesEveryClassAfterEveryOther) {
 }
 
 TEST(PageHeap, HugeRequestsAreRefused) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   pages& heap = m.heap();
   ASSERT_TRUE(heap.start());
@@ -892,7 +892,7 @@ TEST(PageHeap, HugeRequestsAreRefused) {
 }
 
 /// A program that makes every kind of system call.
-void fixed_program(modelled& m, test_space& space) {
+void fixed_program(modelled& m, sealable<test_space>& space) {
   std::mt19937_64 random(21);
   m.heap().set_policy({.delay_ms = 200, .keep_bytes = 0});
   bool counted = m.heap().keep_slack();
@@ -908,7 +908,7 @@ TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
   for (const bool all_after : {false, true}) {
     for (std::uint64_t n = 1;; ++n) {
       SCOPED_TRACE(testing::Message() << "call " << n << (all_after ? " and later" : ""));
-      test_space space;
+      sealable<test_space> space;
       space.set_limit(4 << 20);  // the first range: 1 MiB, so that more are added
       modelled m(space);
       all_after ? space.fail_from(n) : space.fail_nth(n);
@@ -941,7 +941,7 @@ TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
 }
 
 TEST(PageHeap, SlackEntriesSurviveARefusedStart) {
-  test_space space;
+  sealable<test_space> space;
   modelled m(space);
   run* r = m.new_large(50, 1);
   char* const last = m.heap().address_of(*r) + 50 * page_size - block_granule;

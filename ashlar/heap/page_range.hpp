@@ -45,6 +45,12 @@ class grown_table {
     return commit_to(space, next) || commit_to(space, wanted);
   }
 
+  /// Effects: the first `count` entries are in memory. Requires: they are writable.
+  template <address_space Space>
+  [[nodiscard]] bool populate(Space& space, std::size_t count) noexcept {
+    return count == 0 || space.populate(entries_, align_up(count * sizeof(T), page_size));
+  }
+
  private:
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
@@ -144,10 +150,28 @@ class page_range {
     }
     if (!class_of.ensure(space, wanted, pages) || !run_of.ensure(space, wanted, pages))
       return false;
+    // So that a slab does not want for a record or a bitmap while pages are free, where all memory that
+    // there is became pages. Not a promise: both may come to take more.
+    if (!runs.ensure(space, wanted / run_pages_usual, runs_max(pages)) ||
+        !bits.ensure(space, wanted * bit_words_usual, pages * bit_words_per_page))
+      return false;
     if (slack.entries() != nullptr && !slack.ensure(space, slots_of(wanted), slots_of(pages)))
       return false;
     top = wanted;
     return true;
+  }
+
+  /// Effects: the tables have room, in memory, for `more` pages of new runs and bitmaps of any length.
+  /// Returns: false when memory was refused.
+  template <address_space Space>
+  [[nodiscard]] bool prepare_tables(Space& space, std::size_t more) noexcept {
+    const std::size_t runs_wanted = std::min(runs_used_ + runs_max(more), runs_max(pages));
+    const std::size_t bits_wanted =
+        std::min(bits_used_ + more * bit_words_per_page, pages * bit_words_per_page);
+    return runs.ensure(space, runs_wanted, runs_max(pages)) &&
+           bits.ensure(space, bits_wanted, pages * bit_words_per_page) &&
+           class_of.populate(space, top) && run_of.populate(space, top) &&
+           runs.populate(space, runs_wanted) && bits.populate(space, bits_wanted);
   }
 
   /// Effects: from now on there is a slack entry for each block. Returns: false if refused.
@@ -249,6 +273,10 @@ class page_range {
     }
     return divide_up(sum, unit);
   }();
+  /// Of a page: the words of a bitmap of the smallest blocks. And the pages of a short run.
+  static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
+  static constexpr std::size_t run_pages_usual = 8;
+  static_assert(bit_words_usual <= bit_words_per_page);
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 

@@ -17,6 +17,22 @@ std::unique_ptr<thread_cache> new_cache() {
   cache->start({});
   return cache;
 }
+std::unique_ptr<thread_cache> new_open_cache() {
+  auto cache = new_cache();
+  for (std::size_t c = 1; c < class_count; ++c)
+    EXPECT_TRUE(cache->open(static_cast<class_index>(c)));
+  return cache;
+}
+
+/// The invariant of a stack's slots, whatever it holds.
+void expect_null_at_the_ends_only(thread_cache& cache, class_index c) {
+  ASSERT_EQ(*cache.bottom(c), nullptr) << "popping must meet it; class " << int{c};
+  ASSERT_EQ(*cache.limit(c), nullptr) << "pushing must meet it; class " << int{c};
+  for (void** slot = cache.first(c); slot < cache.limit(c); ++slot)
+    ASSERT_NE(*slot, nullptr) << "class " << int{c} << ", slot " << slot - cache.first(c);
+  ASSERT_GE(cache.top(c), cache.first(c));
+  ASSERT_LE(cache.top(c), cache.limit(c));
+}
 
 /// As a stack grows that its owner both fills and empties.
 bool grow_both_ways(thread_cache& cache, class_index c, std::size_t budget) {
@@ -24,13 +40,13 @@ bool grow_both_ways(thread_cache& cache, class_index c, std::size_t budget) {
   return cache.grow(c, miss::full, budget) || grew;
 }
 
-TEST(ThreadCache, StartsEmptyAndSmall) {
+TEST(ThreadCache, StartsEmptyClosedAndSmall) {
   const auto cache = new_cache();
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     EXPECT_EQ(cache->count(c), 0u);
-    EXPECT_EQ(cache->top[c][-1], nullptr) << "popping must meet the null at the bottom";
-    EXPECT_EQ(cache->limit[c] - cache->top[c], cache->capacity[c]);
+    EXPECT_EQ(cache->limit(c), cache->top(c)) << "closed, so full as well";
+    expect_null_at_the_ends_only(*cache, c);
     EXPECT_GE(cache->capacity[c], block_sizes[c] > shared_slab_block_max ? 1 : cached_blocks_min);
     EXPECT_LE(cache->capacity[c], cached_blocks_max);
     if (cache->capacity[c] > cached_blocks_min) {
@@ -39,14 +55,51 @@ TEST(ThreadCache, StartsEmptyAndSmall) {
   }
 }
 
-TEST(ThreadCache, ClassZeroIsEmptyAndFull) {
+TEST(ThreadCache, OpensToItsCapacityOnce) {
   const auto cache = new_cache();
-  EXPECT_EQ(cache->top[0][-1], nullptr);
-  EXPECT_EQ(cache->top[0], cache->limit[0]);
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    EXPECT_TRUE(cache->open(c));
+    EXPECT_EQ(cache->limit(c) - cache->top(c), cache->capacity[c]);
+    expect_null_at_the_ends_only(*cache, c);
+    void* const block = cache.get();
+    *cache->top(c)++ = block;
+    EXPECT_TRUE(cache->open(c));
+    EXPECT_EQ(cache->top(c)[-1], block) << "opening again changes nothing";
+  }
+}
+
+TEST(ThreadCache, ClassesWithoutRoomStayEmptyAndFull) {
+  auto cache = std::make_unique<thread_cache>();
+  cache->start({}, cached_bytes_first, 1024);
+  for (std::size_t i = 0; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    EXPECT_EQ(cache->open(c), c != 0 && block_sizes[c] <= 1024) << "class " << i;
+    if (c == 0 || block_sizes[c] > 1024) {
+      EXPECT_EQ(cache->top(c)[-1], nullptr);
+      EXPECT_EQ(cache->top(c)[0], nullptr);
+    }
+  }
+}
+
+TEST(ThreadCache, TopsMayBeElsewhereAndComeBack) {
+  const auto cache = new_open_cache();
+  void* const block = cache.get();
+  *cache->top(3)++ = block;
+  cache_tops elsewhere;
+  cache->keep_tops_at(elsewhere);
+  EXPECT_EQ(cache->tops, &elsewhere);
+  EXPECT_EQ(elsewhere.top[3][-1], block);
+  --elsewhere.top[3];
+  EXPECT_EQ(cache->count(3), 0u);
+  cache->keep_tops_at(cache->own_tops);
+  elsewhere = {};
+  EXPECT_EQ(cache->count(3), 0u);
+  expect_null_at_the_ends_only(*cache, 3);
 }
 
 TEST(ThreadCache, SlotsOfClassesDoNotOverlapAndFillTheArray) {
-  const auto cache = new_cache();
+  const auto cache = new_open_cache();
   while ([&] {
     bool grew = false;
     for (std::size_t c = 1; c < class_count; ++c)
@@ -58,24 +111,24 @@ TEST(ThreadCache, SlotsOfClassesDoNotOverlapAndFillTheArray) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     void** const next = i + 1 < class_count ? cache->bottom(static_cast<class_index>(i + 1))
-                                            : cache->slots + slots_total;
-    EXPECT_EQ(cache->limit[c], next) << "class " << i;
+                                            : cache->slots + slots_total - 1;
+    EXPECT_EQ(cache->limit(c), next) << "class " << i;
   }
   // Written full, a stack changes no neighbour's null.
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    while (cache->top[c] != cache->limit[c]) *cache->top[c]++ = &cache->slots;
+    while (*cache->top(c) != nullptr) *cache->top(c)++ = &cache->slots;
   }
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    EXPECT_EQ(*cache->bottom(c), nullptr) << "class " << i;
+    expect_null_at_the_ends_only(*cache, c);
     EXPECT_EQ(cache->count(c), cache->capacity[c]);
   }
-  EXPECT_EQ(cache->top[0][-1], nullptr);
+  EXPECT_EQ(cache->top(0)[-1], nullptr);
 }
 
 TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
-  const auto cache = new_cache();
+  const auto cache = new_open_cache();
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     std::size_t before = cache->capacity[c];
@@ -83,8 +136,9 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
       const std::size_t now = cache->capacity[c];
       EXPECT_GT(now, before);
       EXPECT_LE(now, 4 * before);
-      EXPECT_EQ(cache->limit[c], cache->bottom(c) + 1 + now);
-      EXPECT_EQ(cache->top[c], cache->bottom(c) + 1) << "growing moves no block";
+      EXPECT_EQ(cache->limit(c), cache->first(c) + now);
+      EXPECT_EQ(cache->top(c), cache->first(c)) << "growing moves no block";
+      expect_null_at_the_ends_only(*cache, c);
       before = now;
     }
     EXPECT_EQ(before, cache_capacity(c, cached_bytes_max));
@@ -100,7 +154,7 @@ TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
   EXPECT_EQ(cached_blocks_min, 2u);
   for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{4096},
                                    std::size_t{100'000}, std::size_t{3} << 20}) {
-    const auto cache = new_cache();
+    const auto cache = new_open_cache();
     const auto room = [&] {
       std::size_t bytes = 0;
       for (std::size_t c = 1; c < class_count; ++c) bytes += cache->capacity[c] * block_sizes[c];
@@ -130,7 +184,7 @@ TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
 }
 
 TEST(ThreadCache, StartsAgainAsIfNew) {
-  const auto cache = new_cache();
+  const auto cache = new_open_cache();
   while (grow_both_ways(*cache, 4, SIZE_MAX)) {
   }
   const auto fresh = new_cache();
@@ -138,12 +192,22 @@ TEST(ThreadCache, StartsAgainAsIfNew) {
   EXPECT_EQ(cache->capacity[4], fresh->capacity[4]);
   EXPECT_EQ(cache->capacity_bytes, 0u);
   EXPECT_EQ(cache->count(4), 0u);
-  EXPECT_EQ(cache->limit[4] - cache->bottom(4), fresh->limit[4] - fresh->bottom(4));
+  expect_null_at_the_ends_only(*cache, 4);
+  // What it was before is stale now: opened and grown again, its ends are where they were at first.
+  EXPECT_TRUE(cache->open(4));
+  EXPECT_TRUE(fresh->open(4));
+  while (true) {
+    EXPECT_EQ(cache->limit(4) - cache->bottom(4), fresh->limit(4) - fresh->bottom(4));
+    expect_null_at_the_ends_only(*cache, 4);
+    const bool grew = grow_both_ways(*cache, 4, SIZE_MAX);
+    ASSERT_EQ(grew, grow_both_ways(*fresh, 4, SIZE_MAX));
+    if (!grew) break;
+  }
 }
 
 TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
   for (const miss what : {miss::empty, miss::full}) {
-    const auto cache = new_cache();
+    const auto cache = new_open_cache();
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       while (cache->grow(c, what, SIZE_MAX)) {

@@ -13,6 +13,7 @@ class system_space {
   [[nodiscard]] static void* reserve(std::size_t bytes) noexcept;
   [[nodiscard]] static void* reserve_zeros(std::size_t bytes) noexcept;
   [[nodiscard]] static bool commit(void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool purge(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;

@@ -1,6 +1,7 @@
 // os/system_space_linux.cpp: os/system_space.hpp by mmap, mprotect, madvise and mremap.
 // Layer: os.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 
@@ -56,6 +57,20 @@ void* system_space::reserve_zeros(std::size_t bytes) noexcept {
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   return ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+bool system_space::populate(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
+  if (errno != EINVAL) return false;  // else the system is older than the flag
+#endif
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto* const first = static_cast<unsigned char*>(p);
+  // A write that changes nothing, whatever another thread writes there meanwhile.
+  for (std::size_t i = 0; i < bytes; i += page)
+    std::atomic_ref(first[i]).fetch_or(0, std::memory_order_relaxed);
+  return true;
 }
 
 bool system_space::purge(void* p, std::size_t bytes) noexcept {

@@ -147,6 +147,23 @@ class heap {
   /// that are free as a whole, but for the first. Returns: bytes given back. O(slabs + free blocks).
   std::size_t trim() noexcept { return body_ != nullptr ? body_->trim() : 0; }
 
+  /// Effects: makes sure that `bytes` of free memory are there, in one piece and really in memory, with
+  /// all that the heap needs beside them to cut them into blocks of any size, and the caches of `threads`
+  /// threads beside the calling one. So much is kept from now on. Returns: false when the budget or the
+  /// system refuses; what was got until then stays. O(bytes).
+  [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads = 0) noexcept {
+    return body_ != nullptr && body_->prefault(bytes, threads);
+  }
+  /// Effects: from now on, until `unseal`, this heap asks neither its source nor the system for anything
+  /// and gives nothing back: what is free serves, else null is returned. A thread's very first use of
+  /// any heap instance may still make a system call, for what the thread keeps of all of them.
+  void seal() noexcept {
+    if (body_ != nullptr) body_->seal(true);
+  }
+  void unseal() noexcept {
+    if (body_ != nullptr) body_->seal(false);
+  }
+
   /// Returns: this heap's figures (core/stats.h), at batch accuracy; resident_bytes is 0, unknown. Of a
   /// heap with a source, committed and given back say what was taken from it and returned. O(classes).
   [[nodiscard]] ashlar_stats stats() const noexcept {

@@ -340,6 +340,11 @@ std::size_t heap_body::trim() noexcept {
   return space.has_source() ? static_cast<std::size_t>(space.returned_bytes() - returned) : purged;
 }
 
+bool heap_body::prefault(std::size_t bytes, std::size_t threads) noexcept {
+  const visit own(*this);
+  return engine_.prefault(bytes, threads, own.cache());
+}
+
 void heap_body::collect(ashlar_stats& out) noexcept {
   {
     const visit own(*this, visit::need::what_is_there);

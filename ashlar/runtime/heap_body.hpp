@@ -63,7 +63,7 @@ class heap_body {
   [[nodiscard]] ASHLAR_HOT void* allocate(std::uint64_t id, std::size_t size) noexcept {
     const heap_slot& slot = own_heaps->slots[id % heap_slots];
     if (slot.id == id) [[likely]] {
-      void* const block = heap_engine::try_allocate(*slot.cache, size);
+      void* const block = heap_engine::try_allocate(slot.cache->own_tops, size);
       if (block != nullptr) [[likely]]
         return block;
     }
@@ -71,7 +71,7 @@ class heap_body {
   }
   ASHLAR_HOT void deallocate(std::uint64_t id, void* block, const char* call) noexcept {
     const heap_slot& slot = own_heaps->slots[id % heap_slots];
-    if (slot.id == id && heap_engine::try_deallocate(*slot.cache, block)) [[likely]]
+    if (slot.id == id && heap_engine::try_deallocate(slot.cache->own_tops, block)) [[likely]]
       return;
     deallocate_slow(block, call);
   }
@@ -85,6 +85,8 @@ class heap_body {
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
   [[nodiscard]] bool owns(const void* address) noexcept { return engine_.owns(address); }
   std::size_t trim() noexcept;
+  [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
+  void seal(bool on) noexcept { engine_.seal(on); }
   void collect(ashlar_stats& out) noexcept;
   /// Requires: no other thread is inside the heap.
   void audit() noexcept { engine_.audit(); }

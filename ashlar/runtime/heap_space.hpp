@@ -56,6 +56,9 @@ class heap_space {
   [[nodiscard]] bool commit(void* p, std::size_t bytes) noexcept {
     return is_piece(p) || os::system_space::commit(p, bytes);
   }
+  [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept {
+    return os::system_space::populate(p, bytes);
+  }
   // These three are asked for block memory only.
   [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
     return has_source() || os::system_space::purge(p, bytes);

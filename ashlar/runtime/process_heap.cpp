@@ -20,20 +20,15 @@ namespace {
 
 using cache = process_heap::cache;
 
-/// Empty (the slot below top is null) and full (top == limit) for every class. Never written: a hit
+/// A stack without room: the slot below its top is null, and so is the one at it. Never written: a hit
 /// path writes only after it has succeeded.
-void* const nothing[1] = {nullptr};
+void* const no_room[2] = {};
 constexpr detail::cache_tops make_empty_tops() noexcept {
   detail::cache_tops t{};
-  for (std::size_t c = 0; c < class_count; ++c)
-    t.top[c] = t.limit[c] = const_cast<void**>(nothing) + 1;
+  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
   return t;
 }
 constinit const detail::cache_tops empty_tops = make_empty_tops();
-
-detail::cache_tops* no_tops() noexcept {
-  return const_cast<detail::cache_tops*>(&empty_tops);
-}
 
 /// What a thread knows of itself beyond its hit path. A thread whose cache is gone for good works
 /// without one: other libraries' thread-exit handlers may still allocate and free.
@@ -48,8 +43,14 @@ constinit std::atomic<bool> counting_exactly{false};
 // ---- threads
 // --------------------------------------------------------------------------------------
 
+/// Effects: from now on every call of this thread misses.
+void leave_hit_paths(cache& own) noexcept {
+  own.keep_tops_at(own.own_tops);
+  tops = empty_tops;
+}
+
 void end_thread(void* own) noexcept {
-  tops = no_tops();
+  leave_hit_paths(*static_cast<cache*>(own));
   self.own = nullptr;
   self.ended = true;
   the_heap.detach(static_cast<cache*>(own));
@@ -101,7 +102,7 @@ void start_process(char** environment) noexcept {
   the_heap.set_purge_policy(s.purge);
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
-    tops = no_tops();
+    if (self.own != nullptr) leave_hit_paths(*self.own);
   }
 }
 
@@ -114,7 +115,7 @@ cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!counting_exactly.load(std::memory_order_relaxed)) tops = own;
+  if (!counting_exactly.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
   if (the_heap.cache_count() == 1) start_process(environ);
   if (!watch_thread_exit(own)) end_thread(own);
   return self.own;
@@ -150,8 +151,7 @@ void* counted(void* block, std::size_t size) noexcept {
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops* tops =
-    const_cast<detail::cache_tops*>(&empty_tops);
+[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops = make_empty_tops();
 
 void* allocate_slow(std::size_t size) noexcept {
   return counted(allocate_uncounted(size, 1), size);
@@ -230,6 +230,10 @@ std::size_t usable_size(const void* block, const char* call) noexcept {
 std::size_t trim() noexcept {
   if (self.own != nullptr) the_heap.flush(*self.own);
   return the_heap.trim();
+}
+
+bool prefault(std::size_t bytes, std::size_t threads) noexcept {
+  return the_heap.prefault(bytes, threads, own_cache());
 }
 
 void collect(ashlar_stats& out) noexcept {

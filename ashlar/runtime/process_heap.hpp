@@ -2,8 +2,8 @@
 // Layer: runtime. Includes: core, heap, os. The allocator's only mutable globals live in this
 // layer.
 //
-// A thread's tops start as constant, empty and full at once: so the first allocation and the first
-// free of a thread miss, and the miss path attaches a cache. There is no "initialised?" branch.
+// A thread's tops start empty and full at once: so the first allocation and the first free of a thread
+// miss, and the miss path attaches a cache. There is no "initialised?" branch.
 // The same trick counts exactly on request: then the tops stay empty, every call misses, and the
 // miss path counts.
 #pragma once
@@ -27,9 +27,10 @@ using process_heap = basic_heap<process_config>;
 /// The heap. Usable before static constructors and after static destructors.
 extern process_heap the_heap;
 
-/// What this thread's hit paths use: its cache, or the constant empty one. Initial-exec: one load,
-/// and eight bytes of static TLS, which fit a library that is loaded late, too.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops* tops;
+/// What this thread's hit paths use: the tops of its cache's stacks, or empty ones. Initial-exec, so a
+/// hit computes no address by a call; the 740 bytes of static TLS (on 64 bits) fit, twice, what the C
+/// library keeps free for libraries that are loaded late.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops tops;
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives. Requires for all alignments: a power of two.
@@ -41,13 +42,13 @@ ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 /// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
 /// amortised.
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
-  void* const block = process_heap::try_allocate(*tops, size);
+  void* const block = process_heap::try_allocate(tops, size);
   return block != nullptr ? block : allocate_slow(size);
 }
 
 /// Effects: gives a block back; null does nothing.
 ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
-  if (!process_heap::try_deallocate(*tops, block)) [[unlikely]]
+  if (!process_heap::try_deallocate(tops, block)) [[unlikely]]
     deallocate_slow(block, call);
 }
 
@@ -58,7 +59,7 @@ template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
   if constexpr (c != 0) {
-    void* const block = process_heap::try_allocate(*tops, block_size_of(c));
+    void* const block = process_heap::try_allocate(tops, block_size_of(c));
     if (block != nullptr) [[likely]]
       return block;
   }
@@ -72,13 +73,13 @@ ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_
                                        const char* call) noexcept;
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
   const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
-  if (!process_heap::try_deallocate(*tops, block, c)) [[unlikely]]
+  if (!process_heap::try_deallocate(tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
 template <std::size_t Size, std::size_t Alignment>
 ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
-  if (!process_heap::try_deallocate(*tops, block, c)) [[unlikely]]
+  if (!process_heap::try_deallocate(tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 
@@ -97,6 +98,9 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
 /// Effects: gives this thread's cached blocks and all free pages back. Returns: bytes to the
 /// system.
 std::size_t trim() noexcept;
+
+/// As basic_heap::prefault, for `threads` threads beside the calling one.
+[[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 
 /// Effects: fills every field of `out`.
 void collect(ashlar_stats& out) noexcept;

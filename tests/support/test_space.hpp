@@ -20,8 +20,8 @@
 
 namespace ashlar::test {
 
-enum class space_call : unsigned { reserve, reserve_zeros, commit, purge, renew, move };
-inline constexpr std::size_t space_call_count = 6;
+enum class space_call : unsigned { reserve, reserve_zeros, commit, populate, purge, renew, move };
+inline constexpr std::size_t space_call_count = 7;
 
 class test_space {
  public:
@@ -85,6 +85,11 @@ class test_space {
     check(p, bytes);
     check_mapped(p, bytes);
     return !refuse(space_call::commit) && os::system_space::commit(p, bytes);
+  }
+  [[nodiscard]] bool populate(void* p, std::size_t bytes) noexcept {
+    check(p, bytes);
+    check_mapped(p, bytes);
+    return !refuse(space_call::populate) && os::system_space::populate(p, bytes);
   }
   [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
     check(p, bytes);

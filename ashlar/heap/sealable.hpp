@@ -1,0 +1,50 @@
+// heap/sealable.hpp: an address space that can be told to leave the system alone.
+// Layer: heap. Includes: nothing of ashlar.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include <ashlar/heap/address_space.hpp>
+
+namespace ashlar::detail {
+
+/// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has the
+/// paths that it has where the system refuses, and no others. Two calls come through: `release`, which
+/// cannot say no (who calls it in passing asks `is_sealed` before), and `resident`, which only
+/// statistics call.
+template <address_space Space>
+class sealable : public Space {
+ public:
+  using Space::Space;
+
+  void seal(bool on) noexcept { sealed_.store(on, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_sealed() const noexcept { return sealed_.load(std::memory_order_relaxed); }
+
+  [[nodiscard]] void* reserve(std::size_t bytes) noexcept {
+    return is_sealed() ? nullptr : Space::reserve(bytes);
+  }
+  [[nodiscard]] void* reserve_zeros(std::size_t bytes) noexcept {
+    return is_sealed() ? nullptr : Space::reserve_zeros(bytes);
+  }
+  [[nodiscard]] bool commit(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::commit(p, bytes);
+  }
+  [[nodiscard]] bool populate(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::populate(p, bytes);
+  }
+  [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::purge(p, bytes);
+  }
+  [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::renew(p, bytes);
+  }
+  [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::move(from, to, bytes);
+  }
+
+ private:
+  std::atomic<bool> sealed_{false};
+};
+
+}  // namespace ashlar::detail
