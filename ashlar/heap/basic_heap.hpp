@@ -96,6 +96,7 @@ class basic_heap {
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top(c) = first + got;
+    own.moved_blocks += got;
     note_held(static_cast<std::int64_t>(got * block_size_of(c)));
     void* const block = pop(own, c);
     publish(own, c);
@@ -118,6 +119,7 @@ class basic_heap {
       note_held(-static_cast<std::int64_t>(half * block_size_of(c)));
       std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
       own.top(c) -= half;
+      own.moved_blocks += half;
     }
     *own.top(c)++ = block;
     publish(own, c);
@@ -283,6 +285,7 @@ class basic_heap {
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
+    settle_after(own->moved_blocks);
     start_cache(*own);
     const std::lock_guard guard(caches_mutex_);
     if (own->previous != nullptr)
@@ -547,6 +550,7 @@ class basic_heap {
       centrals_[c].give(pages_, own.first(c), count, "free");
       note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
       own.top(c) = own.first(c);
+      own.moved_blocks += count;
     }
     publish(own, c);  // hits may have emptied it since it was published
   }
@@ -663,6 +667,23 @@ class basic_heap {
     for (std::size_t c = 1; c < class_count; ++c)
       if (centrals_[c].stashed() != 0) centrals_[c].settle_unused(pages_);
     pages_.purge_aged();
+  }
+
+  /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
+  /// centrals: when much more rests in the stashes than is in use, sorts it back, so that the next owner
+  /// finds the fullest slabs first, and not blocks scattered over all that there ever were. What the
+  /// owner moved pays for it.
+  void settle_after(std::size_t moved_blocks) noexcept {
+    std::size_t blocks = 0, bytes = 0;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const std::size_t stashed = centrals_[i].stashed();
+      blocks += stashed;
+      bytes += stashed * block_size_of(static_cast<class_index>(i));
+    }
+    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    if (blocks > moved_blocks || bytes < bounds_.settle_bytes_min || bytes < held) return;
+    for (std::size_t c = 1; c < class_count; ++c)
+      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
   }
 
   void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {

@@ -1051,6 +1051,32 @@ TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
 
 // ---- threads ------------------------------------------------------------------------------------
 
+TEST(HeapCaches, AnOwnersEndSortsBackMuchThatRests) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  std::vector<void*> blocks(60'000);
+  for (void*& block : blocks) block = allocate(*h, *own, 128);
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(7));
+  for (void* block : blocks) deallocate(*h, *own, block);
+  const class_index c = class_of_size(128);
+  ASSERT_GT(stats_of(*h, own).classes[c - 1].slabs, 50u) << "what rests holds its slabs";
+  h->detach(own);
+  EXPECT_EQ(stats_of(*h).classes[c - 1].slabs, 0u);
+  h->audit();
+
+  // An owner that moved little does not sort what others left.
+  own = h->attach();
+  for (void*& block : blocks) block = allocate(*h, *own, 128);
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(8));
+  cache* other = h->attach();
+  for (void* block : blocks) deallocate(*h, *own, block);
+  deallocate(*h, *other, allocate(*h, *other, 128));
+  h->detach(other);
+  EXPECT_GT(stats_of(*h, own).classes[c - 1].slabs, 50u);
+  h->detach(own);
+  h->audit();
+}
+
 TEST(HeapThreads, PassBlocksToEachOther) {
   const auto h = std::make_unique<test_heap>();
   struct channel {

@@ -27,7 +27,8 @@ using pages = page_heap<test_space, std::mutex>;
 /// takes out of use is remembered as lost: nobody may ever get it.
 class modelled {
  public:
-  explicit modelled(sealable<test_space>& space) : space_(space), heap_(std::make_unique<pages>(space)) {}
+  explicit modelled(sealable<test_space>& space)
+      : space_(space), heap_(std::make_unique<pages>(space)) {}
 
   [[nodiscard]] pages& heap() { return *heap_; }
   [[nodiscard]] std::size_t count() const { return live_.size(); }
@@ -226,7 +227,8 @@ class_index random_class(std::mt19937_64& random) {
 }
 
 /// One random step; refusals are allowed.
-void step(modelled& m, sealable<test_space>& space, std::mt19937_64& random, std::size_t live_pages_max) {
+void step(modelled& m, sealable<test_space>& space, std::mt19937_64& random,
+          std::size_t live_pages_max) {
   const bool room = m.live_pages() < live_pages_max;
   switch (random() % 16) {
     case 0:

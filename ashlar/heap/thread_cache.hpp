@@ -91,6 +91,7 @@ struct thread_cache {
       misses[c] = 0;
     }
     capacity_bytes = 0;
+    moved_blocks = 0;
   }
 
   /// Effects: from now on the tops are at `place`, as they are now. Requires: `place` stays until they
@@ -153,8 +154,9 @@ struct thread_cache {
   std::uint16_t capacity[class_count];
   std::uint8_t misses[class_count];  ///< of either kind since the stack last grew
   bool is_open[class_count];
-  std::size_t capacity_bytes;        ///< that `grow` has added since the start
-  thread_cache* next;                ///< in the heap's list of caches, or of spare ones
+  std::size_t capacity_bytes;  ///< that `grow` has added since the start
+  std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
+  thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   void* slots[slots_total];
 };

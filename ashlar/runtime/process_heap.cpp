@@ -151,7 +151,8 @@ void* counted(void* block, std::size_t size) noexcept {
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops = make_empty_tops();
+[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
+    make_empty_tops();
 
 void* allocate_slow(std::size_t size) noexcept {
   return counted(allocate_uncounted(size, 1), size);

@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <tests/support/modes.hpp>
+#include <tests/support/random.hpp>
+#include <tests/support/require.hpp>
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -16,9 +19,6 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/runtime/heap.hpp>
-#include <tests/support/modes.hpp>
-#include <tests/support/random.hpp>
-#include <tests/support/require.hpp>
 
 namespace {
 
@@ -189,8 +189,7 @@ int instance() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr support::mode modes[] = {{"no_system_call", no_system_call},
-                                     {"no_page_fault", no_page_fault},
-                                     {"instance", instance}};
+  constexpr support::mode modes[] = {
+      {"no_system_call", no_system_call}, {"no_page_fault", no_page_fault}, {"instance", instance}};
   return support::run_mode(modes, argc, argv);
 }

@@ -1,0 +1,179 @@
+// What prefault and seal promise, on an address space that counts calls and refuses them.
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <tests/support/test_space.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/basic_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using test::space_call;
+using test::test_space;
+
+struct config {
+  using space = test_space;
+  using mutex = std::mutex;
+};
+using test_heap = basic_heap<config>;
+using cache = test_heap::cache;
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+void* allocate(test_heap& h, cache& own, std::size_t size) {
+  if (void* block = test_heap::try_allocate(*own.tops, size); block != nullptr) return block;
+  if (const class_index c = test_heap::class_for(size, 1); c != 0) return h.allocate_class(own, c);
+  bool zeroed = false;
+  return h.allocate_large(size, 1, zeroed, &own);
+}
+void deallocate(test_heap& h, cache& own, void* block) {
+  if (!test_heap::try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, "free");
+}
+
+/// Allocates blocks of every kind up to `bytes`, written whole, replaces some, frees all. Returns how
+/// many requests were refused.
+std::size_t use(test_heap& h, cache& own, std::size_t bytes, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  struct block {
+    void* begin;
+    std::size_t size;
+  };
+  std::vector<block> live;
+  std::size_t in_use = 0, refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t size = 1 + random() % (random() % 50 == 0 ? 300'000 : 3'000);
+    while (!live.empty() && (in_use + size > bytes || random() % 3 == 0)) {
+      std::swap(live[random() % live.size()], live.back());
+      in_use -= live.back().size;
+      deallocate(h, own, live.back().begin);
+      live.pop_back();
+    }
+    void* const fresh = allocate(h, own, size);
+    if (fresh == nullptr) {
+      ++refused;
+      continue;
+    }
+    std::memset(fresh, 0x5a, size);
+    live.push_back({fresh, size});
+    in_use += size;
+  }
+  for (const block& b : live) deallocate(h, own, b.begin);
+  return refused;
+}
+
+TEST(Prefault, AfterItASealedHeapCallsTheSpaceForNothing) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  ASSERT_TRUE(h->prefault(32 * mebibyte, 2, own));
+  h->seal(true);
+  const std::uint64_t before = h->space().calls();
+  EXPECT_EQ(use(*h, *own, 16 * mebibyte, 1), 0u);
+  // Caches that were made beforehand serve new owners, and stay when these end.
+  cache* second = h->attach();
+  cache* third = h->attach();
+  ASSERT_NE(second, nullptr);
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(h->attach(), nullptr) << "a fourth would need memory";
+  EXPECT_EQ(use(*h, *second, 8 * mebibyte, 2), 0u);
+  h->detach(second);
+  h->detach(third);
+  EXPECT_NE(h->attach(), nullptr);
+  space_call never[] = {space_call::purge, space_call::renew, space_call::move};
+  for (const space_call kind : never) EXPECT_EQ(h->space().calls(kind), 0u);
+  EXPECT_EQ(h->trim(), 0u);
+  EXPECT_EQ(h->space().calls(), before);
+  h->audit();
+}
+
+TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  ASSERT_TRUE(h->prefault(4 * mebibyte, 0, own));
+  h->seal(true);
+  std::vector<void*> blocks;
+  while (void* block = allocate(*h, *own, 1000)) blocks.push_back(block);
+  EXPECT_GT(blocks.size() * 1008, 4 * mebibyte / 10 * 9);
+  EXPECT_EQ(allocate(*h, *own, mebibyte), nullptr);
+  for (void* block : blocks) deallocate(*h, *own, block);
+  void* large = allocate(*h, *own, 4 * mebibyte);
+  EXPECT_NE(large, nullptr) << "the same memory, in one piece";
+  EXPECT_EQ(h->move_large(large, 8 * mebibyte), nullptr);
+  h->seal(false);
+  void* more = allocate(*h, *own, 8 * mebibyte);
+  EXPECT_NE(more, nullptr);
+  deallocate(*h, *own, more);
+  deallocate(*h, *own, large);
+  h->audit();
+}
+
+TEST(Prefault, IsKeptHoweverLongItIsFree) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  h->set_purge_policy({.delay_ms = 10, .keep_bytes = 0});
+  ASSERT_TRUE(h->prefault(4 * mebibyte, 0, own));
+  void* large = allocate(*h, *own, 16 * mebibyte);
+  deallocate(*h, *own, large);
+  h->space().set_clock(1'000'000);
+  deallocate(*h, *own, allocate(*h, *own, 200'000));  // somebody looks
+  ashlar_stats s;
+  h->collect(s, own);
+  EXPECT_GE(s.total.committed_bytes, 4 * mebibyte);
+  EXPECT_LT(s.total.committed_bytes, 21 * mebibyte);
+}
+
+TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  void* block = allocate(*h, *own, 4 * mebibyte);
+  void* wall = allocate(*h, *own, mebibyte);  // so that it cannot grow where it stands
+  void* moved = h->move_large(block, 6 * mebibyte);
+  if (moved == nullptr) GTEST_SKIP() << "this system does not move pages";
+  h->seal(true);
+  const std::uint64_t before = h->space().calls();
+  deallocate(*h, *own, moved);
+  void* again = allocate(*h, *own, 6 * mebibyte);
+  EXPECT_EQ(again, moved) << "not lost";
+  EXPECT_EQ(h->space().calls(), before);
+  h->seal(false);
+  deallocate(*h, *own, again);
+  deallocate(*h, *own, wall);
+  h->audit();
+}
+
+TEST(Prefault, EveryCallMayFail) {
+  for (std::uint64_t n = 1;; ++n) {
+    const auto h = std::make_unique<test_heap>();
+    cache* own = h->attach();
+    ASSERT_NE(own, nullptr);
+    h->space().fail_nth(n);
+    const std::uint64_t before = h->space().calls();
+    const bool done = h->prefault(8 * mebibyte, 3, own);
+    const bool failed = h->space().calls() - before >= n;
+    h->space().fail_nth(0);
+    h->audit();
+    EXPECT_EQ(use(*h, *own, 4 * mebibyte, n), 0u);
+    h->audit();
+    EXPECT_TRUE(h->prefault(8 * mebibyte, 3, own)) << "a later one may succeed";
+    if (!failed) {
+      EXPECT_TRUE(done);
+      break;
+    }
+  }
+}
+
+TEST(Prefault, MoreThanTheBudgetIsRefused) {
+  const auto h = std::make_unique<test_heap>();
+  h->set_bounds(heap_bounds::of_budget(8 * mebibyte));
+  cache* own = h->attach();
+  EXPECT_FALSE(h->prefault(9 * mebibyte, 0, own));
+  EXPECT_FALSE(h->prefault(SIZE_MAX, 0, own));
+  EXPECT_TRUE(h->prefault(8 * mebibyte, 0, own));
+  EXPECT_TRUE(h->prefault(8 * mebibyte, 0, own)) << "the same run does";
+}
+
+}  // namespace
