@@ -18,6 +18,14 @@ struct call_stack {
 /// microseconds. Thread-safe.
 void capture(call_stack& out, unsigned depth) noexcept;
 
+/// Where a frame is: the file (program or library), the offset in it, and the function if it is exported.
+struct frame_place {
+  const char* file = nullptr;  ///< null: unknown
+  std::size_t offset = 0;
+  const char* function = nullptr;
+};
+[[nodiscard]] frame_place place_of(const void* frame) noexcept;
+
 /// Effects: writes a line for each frame to standard error: number, address, file + offset in it, and the
 /// name of the function if it is exported. Allocates nothing of its own.
 void write_frames(const call_stack& stack) noexcept;

@@ -52,18 +52,24 @@ void capture(call_stack& out, unsigned depth) noexcept {
   capturing = false;
 }
 
+frame_place place_of(const void* frame) noexcept {
+  Dl_info info{};
+  const auto* const address = static_cast<const char*>(frame);
+  // A return address may be one behind the end of its function: the call is before it.
+  if (::dladdr(address - 1, &info) == 0 || info.dli_fname == nullptr) return {};
+  return {info.dli_fname,
+          static_cast<std::size_t>(address - static_cast<const char*>(info.dli_fbase)),
+          info.dli_sname};
+}
+
 void write_frames(const call_stack& stack) noexcept {
   for (unsigned i = 0; i < stack.depth; ++i) {
-    const auto* const address = static_cast<const char*>(stack.frames[i]);
     line_writer<512> line;
-    line << "ashlar:   #" << i << " " << static_cast<const void*>(address);
-    Dl_info info{};
-    // A return address may be one behind the end of its function: the call is before it.
-    if (::dladdr(address - 1, &info) != 0 && info.dli_fname != nullptr) {
-      line << " " << info.dli_fname << "+"
-           << reinterpret_cast<const void*>(address - static_cast<const char*>(info.dli_fbase));
-      if (info.dli_sname != nullptr) line << " (" << info.dli_sname << ")";
-    }
+    line << "ashlar:   #" << i << " " << stack.frames[i];
+    const frame_place place = place_of(stack.frames[i]);
+    if (place.file != nullptr)
+      line << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
+    if (place.function != nullptr) line << " (" << place.function << ")";
     line.end_line();
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   }
