@@ -30,7 +30,8 @@ struct frame_place {
 /// name of the function if it is exported. Allocates nothing of its own.
 void write_frames(const call_stack& stack) noexcept;
 
-/// Returns: the system's number of the calling thread.
+/// Returns: the system's number of the calling thread. After a fork the child has another one, and says so.
 [[nodiscard]] std::size_t thread_number() noexcept;
+void forget_thread_number() noexcept;
 
 }  // namespace ashlar::os

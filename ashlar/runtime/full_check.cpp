@@ -71,22 +71,20 @@ void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
                        std::size_t alignment, bool zeroed, const char* call) noexcept {
   auto* const begin = static_cast<std::byte*>(block);
   std::byte* const address = begin + front_bytes(alignment);
-  // Before the lock: the unwinder's first use allocates.
-  deed maker;
-  note(maker, call);
-  {
-    const std::lock_guard guard(mutex_);
-    block_record* const r = records_.add(address);
-    if (r == nullptr) return nullptr;
-    r->size = size;
-    r->block = block;
-    r->block_bytes = block_bytes;
-    r->made = maker;
-  }
+  // Filled before anybody can look at it.
   std::memset(begin, guard_fill, static_cast<std::size_t>(address - begin));
   std::memset(address, zeroed ? 0 : fresh_fill, size);
   std::memset(address + size, guard_fill,
               static_cast<std::size_t>(begin + block_bytes - (address + size)));
+  deed maker;
+  note(maker, call);  // before the lock: the unwinder's first use allocates
+  const std::lock_guard guard(mutex_);
+  block_record* const r = records_.add(address);
+  if (r == nullptr) return nullptr;
+  r->size = size;
+  r->block = block;
+  r->block_bytes = block_bytes;
+  r->made = maker;
   return address;
 }
 
@@ -178,12 +176,18 @@ void full_check::fail(fault_kind kind, const block_record& r, const void* addres
   const auto* const p = static_cast<const std::byte*>(address);
   line_writer<256> line;
   line << "ashlar: " << address << " is ";
-  if (p < what.address)
-    line << static_cast<std::size_t>(what.address - p) << " bytes before";
-  else if (p >= what.address + what.size)
-    line << static_cast<std::size_t>(p - (what.address + what.size)) << " bytes behind the end of";
-  else
+  const auto bytes = [&line](std::ptrdiff_t n) {
+    line << static_cast<std::size_t>(n) << (n == 1 ? " byte" : " bytes");
+  };
+  if (p < what.address) {
+    bytes(what.address - p);
+    line << " before";
+  } else if (p >= what.address + what.size) {
+    bytes(p - (what.address + what.size) + 1);
+    line << " past the end of";
+  } else {
     line << "byte " << static_cast<std::size_t>(p - what.address) << " of";
+  }
   line << " the block of " << what.size << " bytes at " << static_cast<const void*>(what.address);
   write(line);
   tell("allocated", what.made);

@@ -156,14 +156,14 @@ TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
         p[100] = 1;
         c.drop(p);
       },
-      "is 0 bytes behind the end of the block of 100 bytes.*\n.*allocated by malloc in thread "
+      "is 1 byte past the end of the block of 100 bytes.*\n.*allocated by malloc in thread "
       "[0-9]+\n.*free.0x[0-9a-f]+.: bytes behind the block were overwritten, block size 100");
   EXPECT_DEATH(
       {
         p[100 + 16 + 23] = 1;
         c.drop(p);
       },
-      "is 39 bytes behind the end.*\n.*\n.*overwritten");
+      "is 40 bytes past the end.*\n.*\n.*overwritten");
   EXPECT_DEATH(
       {
         p[-16] = 1;

@@ -81,6 +81,7 @@ void after_fork_in_parent() noexcept {
 void after_fork_in_child() noexcept {
   the_heap.unlock_all();
   checker.unlock();
+  os::forget_thread_number();
   the_heap.keep_only(self.own);
 }
 
