@@ -1,0 +1,78 @@
+// misuse/corpus/witness.cpp
+#include "witness.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace corpus {
+
+void say(const char* label, const char* text, const void* address) noexcept {
+  char line[256];
+  int length = 0;
+  if (address != nullptr) {
+    length =
+        std::snprintf(line, sizeof line, "%s: %s0x%llx\n", label, text,
+                      static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
+  } else {
+    length = std::snprintf(line, sizeof line, "%s: %s\n", label, text);
+  }
+  if (::write(STDOUT_FILENO, line, static_cast<std::size_t>(length)) != length) ::_exit(3);
+}
+
+namespace {
+unsigned char pattern(std::size_t i, unsigned char seed) noexcept {
+  return static_cast<unsigned char>(i * 7 + seed * 13u + 1);
+}
+}  // namespace
+
+bool witness::acquire(void* p, std::size_t size) noexcept {
+  auto* const begin = static_cast<unsigned char*>(p);
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  entry* room = nullptr;
+  for (entry& e : entries_) {
+    if (e.begin == nullptr) {
+      room = &e;
+      continue;
+    }
+    const auto other = reinterpret_cast<std::uintptr_t>(e.begin);
+    if (at < other + e.size && other < at + size) {
+      say("damage", at == other ? "two owners of one address: " : "two owners of the bytes at ", p);
+      return false;
+    }
+  }
+  if (room == nullptr) {
+    say("broken", "the witness has no room for another block");
+    ::_exit(3);
+  }
+  *room = {begin, size, next_seed_++};
+  for (std::size_t i = 0; i < size; ++i) begin[i] = pattern(i, room->seed);
+  return true;
+}
+
+void witness::forget(const void* p) noexcept {
+  for (entry& e : entries_)
+    if (e.begin == p) e.begin = nullptr;
+}
+
+void witness::verify() noexcept {
+  for (entry& e : entries_) {
+    if (e.begin == nullptr) continue;
+    for (std::size_t i = 0; i < e.size; ++i) {
+      if (e.begin[i] == pattern(i, e.seed)) continue;
+      say("damage", "another owner's bytes changed at ", e.begin + i);
+      e.begin = nullptr;
+      break;
+    }
+  }
+}
+
+bool witness::is_live(const void* p) const noexcept {
+  for (const entry& e : entries_)
+    if (e.begin == p && p != nullptr) return true;
+  return false;
+}
+
+}  // namespace corpus
