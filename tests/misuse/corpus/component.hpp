@@ -7,6 +7,9 @@
 
 namespace corpus {
 
+inline constexpr std::size_t block_size_max = 128;
+inline constexpr std::size_t bytes_behind_max = 256;
+
 struct component {
   const char* name;
   /// Bytes asked for in each allocation: all that the block has, so that the next byte is not its slack.
@@ -36,9 +39,9 @@ struct component {
   void* (*allocate_by_malloc)(std::size_t size) = nullptr;
   void (*release_by_free)(void* block) = nullptr;
 
-  /// An address behind the component's own memory, at a multiple of the block size from its first block: what
-  /// an attacker would choose. Null: anywhere.
-  void* (*address_behind)() = nullptr;
+  /// Bytes behind the component's own memory, bytes_behind_max of them: where a forged link does most harm. Null:
+  /// any bytes will do.
+  std::byte* (*bytes_behind)() = nullptr;
 };
 
 /// Runs the fault named by the second argument on the component named by the first.

@@ -3,6 +3,7 @@
 // taken, written, verified and given back. What that shows, it says; the runner judges (matrix.py).
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -25,7 +26,7 @@ constexpr std::size_t blocks_before = 16;
 constexpr std::size_t blocks_after = 64;
 
 // Of nobody's allocator; a caller's own, and so live.
-alignas(64) char somebody_elses[256];
+alignas(64) std::byte somebody_elses[bytes_behind_max];
 
 class scene {
  public:
@@ -41,6 +42,11 @@ class scene {
 
   /// Returns: a block that is now somebody's, or null.
   void* obtain() noexcept { return note(of_.allocate(size()), size()); }
+  /// Effects: `p`, which is free, gets another owner, if that comes within some allocations.
+  void obtain_until_live(const void* p) noexcept {
+    for (std::size_t i = 0; i < blocks_after && !live_.is_live(p); ++i)
+      if (obtain() == nullptr) return;
+  }
   /// Effects: a block that the program got is somebody's, and given back at the end.
   void* note(void* p, std::size_t bytes) noexcept {
     if (p == nullptr) return nullptr;
@@ -83,7 +89,7 @@ class scene {
   void settle() noexcept {
     live_.verify();
     if (of_.settle != nullptr && !of_.settle())
-      say("damage", "the component's own data are not sound");
+      live_.damage("the component's own data are not sound");
   }
 
  private:
@@ -103,25 +109,51 @@ void not_applicable(const char* why) noexcept {
 
 // ---- writes beyond a block ------------------------------------------------------------------------
 
-/// Effects: changes `count` bytes from `offset` on; those of a block in the middle of its neighbours.
-void write_beside(const component& of, std::ptrdiff_t offset, std::size_t count) {
-  scene s(of);
-  auto* const p = static_cast<unsigned char*>(hidden(s.block(blocks_before / 2)));
-  announce(p);
+/// Two blocks of which nothing that we own lies between: what is written beyond one most likely hits the other, in
+/// whatever order an allocator hands them out.
+struct neighbours {
+  unsigned char* lower;
+  unsigned char* upper;
+};
+neighbours closest(const scene& s) {
+  std::uintptr_t sorted[blocks_before];
+  for (std::size_t i = 0; i < blocks_before; ++i)
+    sorted[i] = reinterpret_cast<std::uintptr_t>(s.block(i));
+  std::sort(std::begin(sorted), std::end(sorted));
+  std::size_t best = blocks_before / 2;
+  for (std::size_t i = 1; i + 2 < blocks_before; ++i)
+    if (sorted[i + 1] - sorted[i] < sorted[best + 1] - sorted[best]) best = i;
+  return {reinterpret_cast<unsigned char*>(sorted[best]),
+          reinterpret_cast<unsigned char*>(sorted[best + 1])};
+}
+
+/// Effects: changes `count` bytes from `first` on, all of them, whatever they are.
+void change(unsigned char* first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    volatile unsigned char& byte = p[offset + static_cast<std::ptrdiff_t>(i)];
+    volatile unsigned char& byte = first[i];
     byte = static_cast<unsigned char>(~byte);
   }
+}
+
+void overflow(const component& of, std::size_t count) {
+  scene s(of);
+  unsigned char* const p = closest(s).lower;
+  announce(p);
+  change(p + of.block_size, count);
   s.go_on();
 }
 void overflow_1(const component& of) {
-  write_beside(of, static_cast<std::ptrdiff_t>(of.block_size), 1);
+  overflow(of, 1);
 }
 void overflow_16(const component& of) {
-  write_beside(of, static_cast<std::ptrdiff_t>(of.block_size), 16);
+  overflow(of, 16);
 }
 void underflow_1(const component& of) {
-  write_beside(of, -1, 1);
+  scene s(of);
+  unsigned char* const p = closest(s).upper;
+  announce(p);
+  change(p - 1, 1);
+  s.go_on();
 }
 
 // ---- reads and writes of freed blocks -------------------------------------------------------------
@@ -148,12 +180,10 @@ void copy(unsigned char* to, const void* from, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) to[i] = bytes[i];
 }
 
-constexpr std::size_t bytes_max = 128;
-
 void use_after_free_read(const component& of) {
   scene s(of);
-  unsigned char before[bytes_max];
-  unsigned char now[bytes_max];
+  unsigned char before[block_size_max];
+  unsigned char now[block_size_max];
   void* const p = s.last();
   copy(before, p, s.size());
   s.give_back(p);
@@ -167,19 +197,27 @@ void use_after_free_write(const component& of) {
   scene s(of);
   auto* const p = static_cast<unsigned char*>(hidden(s.last()));
   s.give_back(p);
-  s.obtain();  // who may have got the same block
+  s.obtain_until_live(p);
   announce(p);
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    volatile unsigned char& byte = p[i];
-    byte = static_cast<unsigned char>(~byte);
-  }
+  change(p, s.size());
   s.go_on();
+}
+
+void use_after_free_write_idle(const component& of) {
+  scene s(of);
+  auto* const p = static_cast<unsigned char*>(hidden(s.last()));
+  s.give_back(s.block(blocks_before - 2));
+  s.give_back(p);
+  announce(p);
+  change(p, s.size());
+  s.go_on();
+  if (!s.live().has_damage()) say("harmless", "the bytes of a free block are nobody's");
 }
 
 void uninitialised_read(const component& of) {
   scene s(of);
-  unsigned char before[bytes_max];
-  unsigned char now[bytes_max];
+  unsigned char before[block_size_max];
+  unsigned char now[block_size_max];
   void* const p = s.last();
   copy(before, p, s.size());
   s.give_back(p);
@@ -223,7 +261,7 @@ void double_free_reused(const component& of) {
   scene s(of);
   void* const p = s.last();
   s.give_back(p);
-  for (std::size_t i = 0; i < blocks_after && !s.live().is_live(p); ++i) s.obtain();
+  s.obtain_until_live(p);
   announce(p);
   of.release(hidden(p));  // the new owner knows nothing of it
   s.go_on();
@@ -256,13 +294,28 @@ void free_foreign(const component& of) {
 
 // ---- the wrong call, the wrong size ---------------------------------------------------------------
 
-/// Effects: after a misuse that means to free `p`: does the block come back as what it is?
-void expect_back(const component& of, scene& s, void* p) {
-  // Who was told a size twice as large may serve such a request with it.
+/// Returns: whether the component hands out `p` again, sooner or later.
+bool comes_back(const component& of, const void* p, std::size_t size) {
+  static void* blocks[4096];
+  std::size_t count = 0;
+  bool found = false;
+  while (!found && count < std::size(blocks)) {
+    void* const q = of.allocate(size);
+    if (q == nullptr) break;
+    blocks[count++] = q;
+    found = q == p;
+  }
+  while (count != 0) of.release(blocks[--count]);
+  return found;
+}
+
+/// Effects: after a misuse that means to free `p`: is it free as what it is?
+void expect_freed(const component& of, scene& s, const void* p) {
+  // Who believed that it is twice as large may serve such a request with it.
   for (int i = 0; i < 8; ++i) s.note(of.allocate(2 * s.size()), 2 * s.size());
   s.live().verify();
-  for (std::size_t i = 0; i < blocks_after / 2 && !s.live().is_live(p); ++i) s.obtain();
-  if (s.live().is_live(p)) say("harmless", "the block was freed as what it is");
+  if (!s.live().has_damage() && comes_back(of, p, s.size()))
+    say("harmless", "the block was freed as what it is");
   s.go_on();
 }
 
@@ -275,7 +328,7 @@ void mismatched(const component& of, void* (*allocate)(std::size_t), void (*rele
   announce(p);
   s.live().forget(p);
   release(hidden(p));
-  expect_back(of, s, p);
+  expect_freed(of, s, p);
 }
 void new_delete_array(const component& of) {
   mismatched(of, of.allocate_by_new, of.release_by_delete_array);
@@ -293,7 +346,7 @@ void wrong_size(const component& of) {
   announce(p);
   s.disown(p);
   of.release_sized(hidden(p), 2 * s.size());
-  expect_back(of, s, p);
+  expect_freed(of, s, p);
 }
 
 void realloc_freed(const component& of) {
@@ -334,10 +387,15 @@ void forge(const component& of, scene& s, void* target) {
     std::memcpy(at, &target, sizeof target);
   }
   s.go_on();
+  if (!s.live().has_damage()) say("harmless", "no free block keeps a link");
 }
 void forge_foreign(const component& of) {
   scene s(of);
-  void* const target = of.address_behind != nullptr ? of.address_behind() : somebody_elses;
+  auto* target = of.bytes_behind != nullptr ? of.bytes_behind() : somebody_elses;
+  // The attacker knows the distances of blocks: what no check of a remainder finds.
+  const auto remainder =
+      reinterpret_cast<std::uintptr_t>(s.block(0)) - reinterpret_cast<std::uintptr_t>(target);
+  target += remainder % of.block_size;
   s.live().acquire(target, of.block_size);
   forge(of, s, target);
 }
@@ -366,6 +424,7 @@ constexpr fault faults[] = {
     {"overflow_16", overflow_16},
     {"underflow_1", underflow_1},
     {"use_after_free_read", use_after_free_read},
+    {"use_after_free_write_idle", use_after_free_write_idle},
     {"use_after_free_write", use_after_free_write},
     {"double_free", double_free},
     {"double_free_later", double_free_later},
@@ -406,7 +465,7 @@ int run(const component* first, std::size_t count, int argument_count, char** ar
     const component* const of = find(first, count, arguments[1]);
     const fault* const what = find(faults, std::size(faults), arguments[2]);
     if (of != nullptr && what != nullptr) {
-      if (of->block_size > bytes_max) return 3;
+      if (of->block_size > block_size_max) return 3;
       static const last_word
           at_the_real_end;  // made before the component, and so destroyed after it
       what->commit(*of);

@@ -1,11 +1,16 @@
 // misuse/corpus/malloc_family.cpp: malloc and operator new, whoever serves them: built without ashlar, run with
 // the drop-in library or a peer preloaded.
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "component.hpp"
 
@@ -48,12 +53,35 @@ void* from_system(std::size_t size) {
   return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages) + 256;
 }
 
-/// Returns: how many bytes a caller may use of a block of 64.
-std::size_t whole_block() {
-  void* const p = by_malloc(64);
-  const std::size_t size = ::malloc_usable_size(p);
-  by_free(p);
+/// Returns: the smallest distance of two blocks of `size` bytes.
+std::uintptr_t distance(std::size_t size) {
+  constexpr std::size_t count = 64;
+  std::uintptr_t blocks[count];
+  for (std::uintptr_t& b : blocks) b = reinterpret_cast<std::uintptr_t>(by_malloc(size));
+  std::sort(std::begin(blocks), std::end(blocks));
+  std::uintptr_t smallest = UINTPTR_MAX;
+  for (std::size_t i = 1; i < count; ++i) smallest = std::min(smallest, blocks[i] - blocks[i - 1]);
+  for (const std::uintptr_t b : blocks) by_free(reinterpret_cast<void*>(b));
+  return smallest;
+}
+
+/// Returns: how many bytes can be asked for instead of 64 for the same distance. malloc_usable_size does not say
+/// so of every allocator, and what is written into slack is no overflow.
+std::size_t bytes_at_no_cost() {
+  std::size_t size = 64;
+  const std::uintptr_t wanted = distance(size);
+  while (size < corpus::block_size_max && distance(size + 1) == wanted) ++size;
   return size;
+}
+
+/// Returns: the same, found out in a child, so that this process has a fresh heap.
+std::size_t whole_block() {
+  static_assert(corpus::block_size_max <= 255, "it is an exit code");
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(static_cast<int>(bytes_at_no_cost()));
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) ::_exit(3);
+  return static_cast<std::size_t>(WEXITSTATUS(status));
 }
 
 }  // namespace

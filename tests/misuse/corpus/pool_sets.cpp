@@ -19,7 +19,7 @@ using set = static_pool_set<blocks<size_of_block, 128>, blocks<2 * size_of_block
 template <class Set>
 struct site {
   alignas(64) Set set;
-  alignas(64) std::byte behind[256];
+  alignas(64) std::byte behind[corpus::bytes_behind_max];
 };
 template <class Set>
 site<Set>& the_site() {
@@ -48,7 +48,7 @@ constexpr corpus::component checked(const char* name) {
             const auto ends = std::make_unique<set<Check, at_death::report>>();
             for (int i = 0; i < 3; ++i) static_cast<void>(ends->try_allocate(size_of_block));
           },
-      .address_behind = []() -> void* { return the_site<tested>().behind; },
+      .bytes_behind = [] { return the_site<tested>().behind; },
   };
 }
 

@@ -42,7 +42,7 @@ struct by_itself {
 template <class Holder>
 struct site {
   Holder holder;
-  alignas(64) std::byte behind[256];
+  alignas(64) std::byte behind[corpus::bytes_behind_max];
 };
 template <class Holder>
 site<Holder>& the_site() {
@@ -74,11 +74,11 @@ constexpr corpus::component blocks_of(const char* name) {
             const auto ends = std::make_unique<Reporting>();
             for (int i = 0; i < 3; ++i) static_cast<void>(ends->pool.try_allocate());
           },
-      .address_behind = []() -> void* { return the_site<Holder>().behind; },
+      .bytes_behind = [] { return the_site<Holder>().behind; },
   };
 }
 
-/// Objects are made and destroyed; their constructor writes nothing.
+/// Objects instead: create() writes zeros, since it value-initialises them.
 template <class Holder, class Reporting>
 constexpr corpus::component objects_of(const char* name) {
   corpus::component c = blocks_of<Holder, Reporting>(name);

@@ -39,7 +39,7 @@ bool witness::acquire(void* p, std::size_t size) noexcept {
     }
     const auto other = reinterpret_cast<std::uintptr_t>(e.begin);
     if (at < other + e.size && other < at + size) {
-      say("damage", at == other ? "two owners of one address: " : "two owners of the bytes at ", p);
+      damage(at == other ? "two owners of one address: " : "two owners of the bytes at ", p);
       return false;
     }
   }
@@ -52,6 +52,11 @@ bool witness::acquire(void* p, std::size_t size) noexcept {
   return true;
 }
 
+void witness::damage(const char* text, const void* address) noexcept {
+  say("damage", text, address);
+  has_damage_ = true;
+}
+
 void witness::forget(const void* p) noexcept {
   for (entry& e : entries_)
     if (e.begin == p) e.begin = nullptr;
@@ -62,7 +67,7 @@ void witness::verify() noexcept {
     if (e.begin == nullptr) continue;
     for (std::size_t i = 0; i < e.size; ++i) {
       if (e.begin[i] == pattern(i, e.seed)) continue;
-      say("damage", "another owner's bytes changed at ", e.begin + i);
+      damage("another owner's bytes changed at ", e.begin + i);
       e.begin = nullptr;
       break;
     }

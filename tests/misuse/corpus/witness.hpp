@@ -5,7 +5,7 @@
 //   misused: ADDRESS        the misuse comes next, and is of this address
 //   damage: TEXT            bytes of a live block changed, or an address has two owners
 //   seen: TEXT              what a read of bytes that nobody owns or has written found
-//   harmless: TEXT          the misuse did what its caller meant
+//   harmless: TEXT          the misuse did what its caller meant, or nothing, by the component's design
 //   not applicable: TEXT    the component has no such call
 //   ended                   the program came to its end
 #pragma once
@@ -26,6 +26,9 @@ class witness {
   void forget(const void* p) noexcept;
   /// Effects: says damage for each live block that changed, once.
   void verify() noexcept;
+  /// Effects: says damage.
+  void damage(const char* text, const void* address = nullptr) noexcept;
+  [[nodiscard]] bool has_damage() const noexcept { return has_damage_; }
   [[nodiscard]] bool is_live(const void* p) const noexcept;
 
  private:
@@ -37,6 +40,7 @@ class witness {
   static constexpr std::size_t entries_max = 256;
   entry entries_[entries_max];
   unsigned char next_seed_ = 1;
+  bool has_damage_ = false;
 };
 
 }  // namespace corpus
