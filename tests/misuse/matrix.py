@@ -7,7 +7,7 @@
   matrix.py --write PAGE                             writes them; with --programs and --drop-in the peers' too
 
 What there is to run is in matrix.json: faults, components, levels, peers. A further level of the heap is one more
-line there and an --accept. DIR has the corpus' programs (targets misuse_corpus, misuse_corpus_peers).
+line there and an --accept. DIR has the corpus' programs (target misuse_corpus; misuse_page builds the peers' too).
 """
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ LIBRARY_NOISE = re.compile(r"^(terminate called|  what\(\):)")
 OUTCOMES = {
     "broken": "the corpus itself is at fault",
     "hung": "no end within the time",
-    "damage": "silent, and another live block, the allocator's data or an address's only owner is lost",
-    "reported late": "reported, but the damage came first",
-    "died": "a signal without a message",
-    "silent": "nothing was said, and no damage was seen",
-    "reported": "a message that names call and fault, before any damage",
-    "harmless": "the misuse does what its caller meant, or nothing, by design",
-    "n/a": "the component has no such call",
+    "damage": "no message, and another owner's bytes changed, one address got two owners, or the allocator's own data broke",
+    "reported late": "a message, but such damage came first",
+    "died": "a signal, no message and no damage before it",
+    "silent": "no message; no damage was seen",
+    "reported": "a message before any damage",
+    "harmless": "the misuse does what its caller meant, or nothing",
+    "n/a": "the component has no such call or policy",
 }
 
 
@@ -79,7 +79,6 @@ class Column:
     environment: tuple[tuple[str, str], ...] = ()
     pool: str = ""
     is_ours: bool = True
-    package: str = ""
 
 
 # ---- what there is to run -----------------------------------------------------------------------------
@@ -106,7 +105,7 @@ def our_columns(matrix: dict) -> list[Column]:
 def peer_columns(matrix: dict) -> list[Column]:
     return [Column(component=p["title"], level="", title=p["title"], program=p["program"], argument=p["name"],
                    preload=p.get("preload", "").format(machine=platform.machine()),
-                   environment=tuple(p.get("environment", {}).items()), is_ours=False, package=p.get("package", ""))
+                   environment=tuple(p.get("environment", {}).items()), is_ours=False)
             for p in matrix["peers"]]
 
 
@@ -185,8 +184,7 @@ def classify(done: Run, fault: dict, pool: str, is_ours: bool) -> Cell:
     if done.code is None:
         return Cell("hung")
     ended = "ended: " in lines
-    # An allocator that reports ends the child in its own way; who says nothing ends by a signal or well.
-    if said["broken"] or not said["misused"] or (done.code == 0) != ended:
+    if said["broken"] or not said["misused"] or (done.code == 0 and not ended):
         return Cell("broken")
     if is_ours:
         reported, lacks = our_message(done, fault, pool)
@@ -220,7 +218,7 @@ def missing(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list
     """What is not there to run, each with its remedy."""
     faults = []
     for c in columns:
-        remedy = f"install {c.package} and configure again" if c.package else "build the target misuse_corpus_peers"
+        remedy = "run scripts/setup.sh misuse, configure again and build the target misuse_page"
         if not (programs / c.program).is_file():
             faults.append(f"no program {programs / c.program}: {remedy}")
         if c.preload == "drop-in" and not pathlib.Path(drop_in).is_file():
@@ -248,7 +246,7 @@ def unlisted(matrix: dict, programs: pathlib.Path) -> list[str]:
 
 def not_loaded(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list[str]:
     """Libraries that the dynamic loader leaves out, which it says in one line and goes on without."""
-    return [f"{c.preload} cannot be preloaded: install {c.package}" for c in columns
+    return [f"{c.preload} cannot be preloaded: run scripts/setup.sh misuse" for c in columns
             if c.preload and "cannot be preloaded" in run(c, "none", programs, drop_in).err]
 
 
@@ -291,6 +289,10 @@ def table_of(header: list[str], rows: list[list[str]]) -> list[str]:
 
 def shown(faults: list[dict]) -> list[dict]:
     return [f for f in faults if f["name"] != "none"]
+
+
+def words_table() -> list[str]:
+    return table_of(["word", "meaning"], [[WORDS.get(o, o), meaning] for o, meaning in OUTCOMES.items() if o != "broken"])
 
 
 def not_caught(matrix: dict, results: Results) -> list[str]:
@@ -361,6 +363,11 @@ def shares(outcomes: collections.Counter[str]) -> str:
     return ", ".join(f"{WORDS.get(o, o)} {100 * outcomes[o] / outcomes.total():.0f} %" for o in order)
 
 
+def version_of(package: str) -> str:
+    done = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else "(version unknown)"
+
+
 def peers_table(matrix: dict, rounds: list[Results]) -> list[str]:
     """Several rounds: what some peers do depends on where the system puts memory, or on dice of their own."""
     titles = [p["title"] for p in matrix["peers"]]
@@ -369,8 +376,10 @@ def peers_table(matrix: dict, rounds: list[Results]) -> list[str]:
         cells = [collections.Counter(r[t, "", fault["name"]].outcome for r in rounds) for t in titles]
         if any(set(c) != {"n/a"} for c in cells):
             rows.append([fault["title"], *map(shares, cells)])
-    settings = [f"{p['title']}: `{k}={v}`" for p in matrix["peers"] for k, v in p.get("environment", {}).items()]
-    return [*table_of(["fault", *titles], rows), "", f"Of {len(rounds)} runs each. Settings: " + "; ".join(settings) + "."]
+    about = [[p["title"], f"`{p['package']}` {version_of(p['package'])}",
+              ", ".join(f"`{k}={v}`" for k, v in p.get("environment", {}).items()) or "–"] for p in matrix["peers"]]
+    return [*table_of(["fault", *titles], rows), "", f"{len(rounds)} runs of each cell.", "",
+            *table_of(["peer", "Debian package", "environment"], about)]
 
 
 def replace_part(page: str, name: str, lines: list[str]) -> str:
@@ -383,6 +392,7 @@ def replace_part(page: str, name: str, lines: list[str]) -> str:
 
 
 def with_our_parts(page: str, matrix: dict, results: Results) -> str:
+    page = replace_part(page, "words", words_table())
     page = replace_part(page, "not caught", not_caught(matrix, results))
     page = replace_part(page, "tables", our_tables(matrix, results))
     return replace_part(page, "seen", seen_table(matrix, results))
