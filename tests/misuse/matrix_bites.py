@@ -6,6 +6,7 @@ Run: matrix_bites.py --programs DIR --drop-in LIB, as matrix.py. Ends with 1 if 
 """
 import argparse
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,8 +14,11 @@ import tempfile
 import unittest
 import unittest.mock
 
-import matrix
-from matrix import Cell, Column, Run
+import cells
+import columns
+import expected
+from cells import Cell, Run
+from columns import Column
 
 PROGRAMS = pathlib.Path()
 DROP_IN = ""
@@ -24,7 +28,7 @@ FULL = "ashlar: free(0xa0): the block is free already (double free), pool 'corpu
 
 
 def judge(out: str, err: str = "", code: int | None = -6, ours: bool = True) -> Cell:
-    return matrix.classify(Run(out, err, code), SAYS, "corpus", ours)
+    return cells.classify(Run(out, err, code), SAYS, "corpus", ours)
 
 
 class Outcomes(unittest.TestCase):
@@ -49,7 +53,8 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(judge("misused: 0xa0\nseen: zeros\nended: \n", "", 0), Cell("silent", "", "zeros"))
 
     def test_another_line_is_no_message_of_ashlar(self):
-        for line in ("free(): double free detected in tcache 2\n", "ashlar: ASHLAR_CHECK=2 is ignored: expected 0 or 1\n"):
+        for line in ("free(): double free detected in tcache 2\n",
+                     "ashlar: ASHLAR_CHECK=2 is ignored: expected 0 or 1\n"):
             self.assertEqual(judge("misused: 0xa0\n", line).outcome, "died")
 
     def test_a_peer_says_it_in_its_own_words_and_the_library_is_no_allocator(self):
@@ -77,26 +82,26 @@ class Messages(unittest.TestCase):
         line = "ashlar: ~pool(0x0): the allocator ended with blocks in use, pool 'corpus', block size 64"
         for more, lacks in ((", blocks 3\n", ""), ("\n", "address")):
             done = Run("misused: 0xa0\nended: \n", line + more, 0)
-            self.assertEqual(matrix.classify(done, leak, "corpus", True), Cell("reported", lacks))
+            self.assertEqual(cells.classify(done, leak, "corpus", True), Cell("reported", lacks))
 
     def test_every_kind_that_matrix_json_names_is_a_kind(self):
-        for fault in matrix.load()["faults"]:
+        for fault in columns.load()["faults"]:
             for kind in fault["says"]:
-                self.assertIn(kind, matrix.SENTENCES)
+                self.assertIn(kind, cells.SENTENCES)
 
 
 class LostDetections(unittest.TestCase):
     """Components with less checking than their column says, really run."""
 
     def lost(self, weaker: Column, level: str, faults: list[str]) -> list[str]:
-        all_faults = {f["name"]: f for f in matrix.load()["faults"]}
-        expected = matrix.read_expected(matrix.EXPECTED.read_text())
-        observed = matrix.run_all([dataclasses.replace(weaker, level=level)], [all_faults[f] for f in faults], PROGRAMS,
+        all_faults = {f["name"]: f for f in columns.load()["faults"]}
+        wanted = expected.read()
+        observed = cells.run_all([dataclasses.replace(weaker, level=level)], [all_faults[f] for f in faults], PROGRAMS,
                                   DROP_IN)
-        return matrix.differences({key: expected[key] for key in observed}, observed)
+        return expected.differences({key: wanted[key] for key in observed}, observed)
 
     def column(self, component: str, level: str) -> Column:
-        return next(c for c in matrix.our_columns(matrix.load()) if (c.component, c.level) == (component, level))
+        return next(c for c in columns.of_ashlar(columns.load()) if (c.component, c.level) == (component, level))
 
     def test_a_pool_without_checks_in_the_place_of_one_with_them(self):
         weaker = self.column("fixed_pool", "check::none")
@@ -110,24 +115,37 @@ class LostDetections(unittest.TestCase):
 
     def test_a_cell_more_or_less(self):
         key = ("a", "b", "c")
-        self.assertEqual(matrix.differences({key: Cell("died")}, {}), ["a, b, c: expected died, is no cell"])
-        self.assertEqual(matrix.differences({}, {key: Cell("died")}), ["a, b, c: expected no cell, is died"])
+        self.assertEqual(expected.differences({key: Cell("died")}, {}), ["a, b, c: expected died, is no cell"])
+        self.assertEqual(expected.differences({}, {key: Cell("died")}), ["a, b, c: expected no cell, is died"])
 
     def test_a_setting_of_the_caller_does_not_leak_into_a_cell(self):
         column = Column("x", "", "x", "malloc_family", "malloc", "drop-in")
-        with unittest.mock.patch.dict(matrix.os.environ, {"ASHLAR_CHECK": "1"}):
-            cell = matrix.classify(matrix.run(column, "double_free", PROGRAMS, DROP_IN), SAYS, "", True)
+        with unittest.mock.patch.dict(os.environ, {"ASHLAR_CHECK": "1"}):
+            cell = cells.classify(cells.run(column, "double_free", PROGRAMS, DROP_IN), SAYS, "", True)
         self.assertEqual(cell.outcome, "reported late")
 
 
+class Lists(unittest.TestCase):
+    def test_what_is_listed_is_what_the_programs_have(self):
+        matrix = columns.load()
+        self.assertEqual(columns.unlisted(matrix, PROGRAMS), [])
+        matrix["faults"] = [f for f in matrix["faults"] if f["name"] != "leak"]
+        self.assertIn("arenas and matrix.json differ in faults: leak", columns.unlisted(matrix, PROGRAMS))
+
+    def test_what_is_missing_is_named(self):
+        found = columns.missing(columns.of_ashlar(columns.load()), pathlib.Path("/nowhere"), "/nowhere/lib.so")
+        self.assertTrue(any(f.startswith("no program /nowhere/arenas: ") for f in found))
+        self.assertTrue(any(f.startswith("no library '/nowhere/lib.so': ") for f in found))
+
+
 class Pages(unittest.TestCase):
-    page = matrix.HERE.parent.parent / "docs/misuse.md"
+    page = columns.HERE.parent.parent / "docs/misuse.md"
 
     def check(self, text: str) -> int:
         with tempfile.NamedTemporaryFile("w", suffix=".md") as copy:
             copy.write(text)
             copy.flush()
-            return subprocess.run([sys.executable, matrix.HERE / "matrix.py", "--check-page", copy.name],
+            return subprocess.run([sys.executable, columns.HERE / "matrix.py", "--check-page", copy.name],
                                   capture_output=True, check=False).returncode
 
     def test_a_changed_word_is_seen(self):

@@ -182,8 +182,8 @@ void copy(unsigned char* to, const void* from, std::size_t size) {
 
 void use_after_free_read(const component& of) {
   scene s(of);
-  unsigned char before[block_size_max];
-  unsigned char now[block_size_max];
+  unsigned char before[block_size_max] = {};
+  unsigned char now[block_size_max] = {};
   void* const p = s.last();
   copy(before, p, s.size());
   s.give_back(p);
@@ -216,8 +216,8 @@ void use_after_free_write_idle(const component& of) {
 
 void uninitialised_read(const component& of) {
   scene s(of);
-  unsigned char before[block_size_max];
-  unsigned char now[block_size_max];
+  unsigned char before[block_size_max] = {};
+  unsigned char now[block_size_max] = {};
   void* const p = s.last();
   copy(before, p, s.size());
   s.give_back(p);
