@@ -7,7 +7,6 @@
 
 namespace corpus {
 
-inline constexpr std::size_t block_size_max = 128;
 inline constexpr std::size_t bytes_behind_max = 256;
 
 struct component {

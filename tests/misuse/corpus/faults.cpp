@@ -180,16 +180,19 @@ void copy(unsigned char* to, const void* from, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) to[i] = bytes[i];
 }
 
+constexpr std::size_t looked_at_max = 128;
+
 void use_after_free_read(const component& of) {
   scene s(of);
-  unsigned char before[block_size_max] = {};
-  unsigned char now[block_size_max] = {};
+  const std::size_t looked_at = std::min(s.size(), looked_at_max);
+  unsigned char before[looked_at_max] = {};
+  unsigned char now[looked_at_max] = {};
   void* const p = s.last();
-  copy(before, p, s.size());
+  copy(before, p, looked_at);
   s.give_back(p);
   announce(p);
-  copy(now, hidden(p), s.size());
-  say_seen(now, before, s.size());
+  copy(now, hidden(p), looked_at);
+  say_seen(now, before, looked_at);
   s.go_on();
 }
 
@@ -216,15 +219,16 @@ void use_after_free_write_idle(const component& of) {
 
 void uninitialised_read(const component& of) {
   scene s(of);
-  unsigned char before[block_size_max] = {};
-  unsigned char now[block_size_max] = {};
+  const std::size_t looked_at = std::min(s.size(), looked_at_max);
+  unsigned char before[looked_at_max] = {};
+  unsigned char now[looked_at_max] = {};
   void* const p = s.last();
-  copy(before, p, s.size());
+  copy(before, p, looked_at);
   s.give_back(p);
   void* const q = of.allocate(s.size());
   announce(q);
-  copy(now, q, s.size());
-  say_seen(now, before, s.size());
+  copy(now, q, looked_at);
+  say_seen(now, before, looked_at);
   s.note(q, s.size());
   s.go_on();
 }
@@ -299,7 +303,8 @@ bool comes_back(const component& of, const void* p, std::size_t size) {
   static void* blocks[4096];
   std::size_t count = 0;
   bool found = false;
-  while (!found && count < std::size(blocks)) {
+  constexpr std::size_t bytes_max = std::size_t{256} << 20;
+  while (!found && count < std::min(std::size(blocks), bytes_max / size)) {
     void* const q = of.allocate(size);
     if (q == nullptr) break;
     blocks[count++] = q;
@@ -392,11 +397,12 @@ void forge(const component& of, scene& s, void* target) {
 void forge_foreign(const component& of) {
   scene s(of);
   auto* target = of.bytes_behind != nullptr ? of.bytes_behind() : somebody_elses;
+  const std::size_t size = std::min(of.block_size, bytes_behind_max / 2);
   // The attacker knows the distances of blocks: what no check of a remainder finds.
   const auto remainder =
       reinterpret_cast<std::uintptr_t>(s.block(0)) - reinterpret_cast<std::uintptr_t>(target);
-  target += remainder % of.block_size;
-  s.live().acquire(target, of.block_size);
+  target += remainder % size;
+  s.live().acquire(target, size);
   forge(of, s, target);
 }
 void forge_live(const component& of) {
@@ -465,7 +471,6 @@ int run(const component* first, std::size_t count, int argument_count, char** ar
     const component* const of = find(first, count, arguments[1]);
     const fault* const what = find(faults, std::size(faults), arguments[2]);
     if (of != nullptr && what != nullptr) {
-      if (of->block_size > block_size_max) return 3;
       static const last_word
           at_the_real_end;  // made before the component, and so destroyed after it
       what->commit(*of);

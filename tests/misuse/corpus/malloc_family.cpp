@@ -68,20 +68,28 @@ std::uintptr_t distance(std::size_t size) {
 /// Returns: how many bytes can be asked for instead of 64 for the same distance. malloc_usable_size does not say
 /// so of every allocator, and what is written into slack is no overflow.
 std::size_t bytes_at_no_cost() {
+  constexpr std::size_t most = 128;
   std::size_t size = 64;
   const std::uintptr_t wanted = distance(size);
-  while (size < corpus::block_size_max && distance(size + 1) == wanted) ++size;
+  while (size < most && distance(size + 1) == wanted) ++size;
   return size;
 }
 
-/// Returns: the same, found out in a child, so that this process has a fresh heap.
+/// Returns: the same, found out in a child, so that this process has a fresh heap. It is an exit code.
 std::size_t whole_block() {
-  static_assert(corpus::block_size_max <= 255, "it is an exit code");
   const pid_t child = ::fork();
   if (child == 0) ::_exit(static_cast<int>(bytes_at_no_cost()));
   int status = 0;
   if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) ::_exit(3);
   return static_cast<std::size_t>(WEXITSTATUS(status));
+}
+
+/// Returns: what a caller may use of a large block; of nearly all allocators those are whole pages.
+std::size_t whole_pages() {
+  void* const p = by_malloc(std::size_t{1} << 20);
+  const std::size_t size = ::malloc_usable_size(p);
+  by_free(p);
+  return size;
 }
 
 }  // namespace
@@ -106,6 +114,9 @@ int main(int argument_count, char** arguments) {
   new_calls.allocate = by_new;
   new_calls.release = by_delete;
   new_calls.reallocate = nullptr;
-  const corpus::component components[] = {malloc_calls, new_calls};
+  corpus::component large_calls = malloc_calls;
+  large_calls.name = "large";
+  large_calls.block_size = whole_pages();
+  const corpus::component components[] = {malloc_calls, new_calls, large_calls};
   return corpus::run(components, argument_count, arguments);
 }

@@ -19,7 +19,7 @@ void say(const char* label, const char* text, const void* address = nullptr) noe
 
 class witness {
  public:
-  /// Effects: [p, p + size) is live: filled with a pattern of its own. Says damage, and fills nothing, if a byte of
+  /// Effects: [p, p + size) is live: its ends are filled with a pattern of its own. Says damage, and fills nothing, if a byte of
   /// it is live already. Returns: whether it was free.
   bool acquire(void* p, std::size_t size) noexcept;
   /// Effects: the block at `p` is no longer live; its bytes stay. Nothing if there is none.
