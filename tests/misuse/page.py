@@ -59,9 +59,10 @@ def our_tables(matrix: dict, results: Results) -> list[str]:
                                                                                for c in used)], rows), ""]
     lacking: dict[tuple[str, str, str], list[str]] = {}
     titles = {f["name"]: f["title"] for f in matrix["faults"]}
+    components = {c["name"]: c["title"] for table in matrix["tables"] for c in table["components"]}
     for (component, level, fault), cell in results.items():
         if cell.lacks:
-            lacking.setdefault((titles[fault], level, cell.lacks), []).append(component)
+            lacking.setdefault((titles[fault], level, cell.lacks), []).append(components[component])
     lines += ["### ¹ Messages that say less than fault, address, pool and block size", "",
               *table_of(["fault", "level", "does not say", "of"],
                         [[fault, level, lacks.replace("+", ", "), ", ".join(f"`{c}`" for c in which)]
