@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart docs
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs
 set -euo pipefail
 
 declare -A packages=(
@@ -12,6 +12,7 @@ declare -A packages=(
   [peers]="g++ cmake ninja-build"
   [cargo]="cargo-web"  # of any origin will do; Debian's package of that name is older than the registry's protocol
   [chart]="python3 python3-matplotlib"
+  [misuse]="libc6 libclang-rt-19-dev libmimalloc2.0 libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
 )
 

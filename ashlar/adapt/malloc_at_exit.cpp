@@ -1,4 +1,4 @@
-// adapt/malloc_at_exit.cpp: the drop-in library's last look and reports when its process ends.
+// adapt/malloc_at_exit.cpp: the drop-in library's reports when its process ends.
 // Layer: adapt. docs/statistics.md: ASHLAR_STATS_FILE; docs/checks.md: ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
@@ -54,7 +54,6 @@ void write_file(const char* variable, writer write_to) {
 }
 
 [[gnu::destructor]] void report_at_exit() {
-  static_cast<void>(ashlar_check_blocks());
   const char* leaks = std::getenv("ASHLAR_LEAKS");
   if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
     static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));

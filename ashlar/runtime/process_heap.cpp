@@ -135,6 +135,11 @@ cache* own_cache() noexcept {
   start_process(environ != nullptr ? environ : environment);
 }
 
+/// What was spoilt and never freed is found at last. Late: other destructors still free.
+[[gnu::destructor(101)]] void look_at_exit() noexcept {
+  if (checker.is_on()) checker.look("exit");
+}
+
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 

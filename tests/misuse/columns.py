@@ -1,0 +1,81 @@
+"""What there is to run, as matrix.json says: a column is a component at a level of its checks, or a peer."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import platform
+import re
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A component at a level, or a peer."""
+    component: str
+    level: str
+    title: str
+    program: str
+    argument: str
+    preload: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    pool: str = ""
+    is_ours: bool = True
+
+
+def load() -> dict:
+    return json.loads((HERE / "matrix.json").read_text())
+
+
+def of_ashlar(matrix: dict) -> list[Column]:
+    columns = []
+    for table in matrix["tables"]:
+        for level in table["levels"]:
+            for c in table["components"]:
+                if level["name"] not in c.get("levels", [level["name"]]):
+                    continue
+                columns.append(Column(
+                    component=c["name"], level=level["name"], title=c["title"], program=c["program"],
+                    argument=c["name"] + level.get("suffix", ""), preload=c.get("preload", ""),
+                    environment=tuple(level.get("environment", {}).items()), pool=c.get("pool", "")))
+    return columns
+
+
+def of_peers(matrix: dict) -> list[Column]:
+    return [Column(component=p["title"], level="", title=p["title"], program=p["program"], argument=p["name"],
+                   preload=p.get("preload", "").format(machine=platform.machine()),
+                   environment=tuple(p.get("environment", {}).items()), is_ours=False)
+            for p in matrix["peers"]]
+
+
+def missing(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list[str]:
+    """What is not there to run, each with its remedy."""
+    faults = []
+    for c in columns:
+        remedy = ("build the target misuse_corpus" if c.is_ours else
+                  "run scripts/setup.sh misuse, configure again and build the target misuse_page")
+        if not (programs / c.program).is_file():
+            faults.append(f"no program {programs / c.program}: {remedy}")
+        if c.preload == "drop-in" and not pathlib.Path(drop_in).is_file():
+            faults.append(f"no library {drop_in!r}: build the target ashlar_malloc and name it by --drop-in")
+        elif c.preload.startswith("/") and not pathlib.Path(c.preload).is_file():
+            faults.append(f"no library {c.preload}: {remedy}")
+    return sorted(set(faults))
+
+
+def unlisted(matrix: dict, programs: pathlib.Path) -> list[str]:
+    """What the programs have and matrix.json has not, or the other way round."""
+    listed: dict[str, set[str]] = {}
+    for c in of_ashlar(matrix):
+        listed.setdefault(c.program, set()).add(c.argument)
+    faults = []
+    for program, arguments in listed.items():
+        usage = subprocess.run([programs / program], capture_output=True, text=True, check=False).stderr
+        for kind, names in (("components", arguments), ("faults", {f["name"] for f in matrix["faults"]})):
+            line = re.search(rf"^{kind}:(.*)$", usage, re.MULTILINE)
+            has = set(line[1].split()) if line else set()
+            if has != names:
+                faults.append(f"{program} and matrix.json differ in {kind}: {', '.join(sorted(has ^ names))}")
+    return faults

@@ -1,0 +1,45 @@
+// misuse/corpus/arenas.cpp: an arena. Only its topmost block comes back one by one.
+#include <cstddef>
+#include <span>
+
+#include <ashlar/arena/arena.hpp>
+
+#include "component.hpp"
+
+namespace {
+
+using namespace ashlar;
+
+constexpr std::size_t size_of_block = 64;
+alignas(64) std::byte storage[64 * 1024];
+alignas(64) std::byte others_storage[4096];
+using tested = arena<named<"corpus">>;
+
+tested& corpus_arena() {
+  static tested one{std::span(storage)};
+  return one;
+}
+
+const corpus::component components[] = {{
+    .name = "arena",
+    .block_size = size_of_block,
+    .allocate = [](std::size_t size) { return corpus_arena().try_allocate(size); },
+    .release = [](void* p) { corpus_arena().deallocate(p, size_of_block); },
+    .release_sized = [](void* p, std::size_t size) { corpus_arena().deallocate(p, size); },
+    .take_from_another =
+        [](std::size_t size) {
+          static tested other{std::span(others_storage)};
+          return other.try_allocate(size);
+        },
+    .leave_blocks =
+        [] {
+          arena<named<"corpus">, at_death::report> ends{std::span(others_storage)};
+          for (int i = 0; i < 3; ++i) static_cast<void>(ends.try_allocate(size_of_block));
+        },
+}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  return corpus::run(components, argument_count, arguments);
+}
