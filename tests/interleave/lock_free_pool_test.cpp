@@ -6,31 +6,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
+#include <tests/interleave/faults.hpp>
 #include <tests/interleave/history.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/core/fault.hpp>
 #include <ashlar/pool/static_pool.hpp>
 
 namespace {
-
-int faults = 0;
-
-}  // namespace
-
-/// The execution's thread ends here, as a process would.
-extern "C" void ashlar_fault(const ashlar::fault&) noexcept {
-  ++faults;
-  interleave::end_thread();
-}
-extern "C" void ashlar_report(const ashlar::fault&) noexcept {}
-
-namespace {
-
-using namespace ashlar::exhaustion;
 
 constexpr std::size_t capacity = 2;
 using element = interleave::plain<int>;
@@ -66,11 +52,11 @@ struct pool_program {
         if (got == nullptr) continue;
         got->write(got->read() + 1);
         held.push_back(got);
-        interleave::require(++w->owners[got - w->first()] == 1, "a block has two owners");
+        interleave::require(w->owned.insert(got).second, "a block has two owners");
       } else if (!held.empty()) {
         element* const mine = held.front();
         held.erase(held.begin());
-        --w->owners[mine - w->first()];
+        w->owned.erase(mine);
         w->calls.note(give, [&] {
           w->pool.deallocate(mine);
           return 0;
@@ -95,20 +81,8 @@ struct pool_program {
   struct world {
     pool_type pool;
     interleave::history calls;
-    int owners[capacity] = {};
+    std::set<const element*> owned;
     std::size_t left = 0;
-    /// Blocks are side by side in the pool; it is asked for no address that it has not given.
-    [[nodiscard]] element* first() const {
-      element* lowest = nullptr;
-      for (std::size_t i = 0; i < sizeof(pool); ++i) {
-        auto* const at = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&pool)) + i;
-        if (pool.owns(at)) {
-          lowest = reinterpret_cast<element*>(at);
-          break;
-        }
-      }
-      return lowest;
-    }
   };
   std::vector<std::string> scripts;
   std::optional<world> w = {};
@@ -142,11 +116,11 @@ TEST(LockFreePool, OfTwoThatFreeOneBlockAtTheSameTimeOneIsTold) {
   const auto seen = interleave::explore(2, {[&] {
                                               pool.emplace();
                                               block = pool->try_allocate();
-                                              faults = 0;
+                                              interleave::faults = 0;
                                             },
                                             [&](unsigned) { pool->deallocate(block); },
                                             [&] {
-                                              interleave::require(faults == 1, "not one fault");
+                                              interleave::require(interleave::faults == 1, "not one fault");
                                               interleave::require(pool->audit(), "damaged");
                                               interleave::require(pool->stats().blocks_in_use == 0,
                                                                   "the block is still in use");

@@ -339,6 +339,9 @@ void plain_access(const void* place, access kind) noexcept {
 void fail(const std::string& what) noexcept {
   current->fail(what);
 }
+bool in_thread() noexcept {
+  return scheduled();
+}
 unsigned self() noexcept {
   return current->self();
 }

@@ -55,6 +55,8 @@ void fail(const std::string& what) noexcept;
 inline void require(bool holds, const char* what) noexcept {
   if (!holds) fail(what);
 }
+/// Returns: whether a thread of an execution calls.
+[[nodiscard]] bool in_thread() noexcept;
 /// Returns: the calling thread's number. Requires: called in a thread of an execution.
 unsigned self() noexcept;
 /// Effects: the calling thread ends here.
