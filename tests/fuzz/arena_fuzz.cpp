@@ -65,9 +65,9 @@ constexpr void (*kinds[])(fuzz::input&) = {
     run<inside<0>>,
     run<on_chunks<arena_growth{}, SIZE_MAX>>,
     run<on_chunks<arena_growth{.first_chunk_bytes = 0, .max_chunk_bytes = 0}, SIZE_MAX>>,
-    run<on_chunks<
-        arena_growth{.first_chunk_bytes = 256, .max_chunk_bytes = 1024, .max_bytes = 9000},
-        SIZE_MAX>>,
+    run<on_chunks<arena_growth{
+                      .first_chunk_bytes = 256, .max_chunk_bytes = 1024, .max_bytes = 9000},
+                  SIZE_MAX>>,
     run<on_chunks<arena_growth{.first_chunk_bytes = 333}, 20000, counting::none>>,
     run<borrowing<3000>>,
     nested_scopes,

@@ -66,7 +66,9 @@ class program {
     const std::size_t size = fuzz::request_size(in_);
     allocate(size, in_.chance(80) ? 1 : fuzz::request_alignment(in_));
   }
-  void allocate(std::size_t size, std::size_t alignment) { add(get(size, alignment), size, alignment); }
+  void allocate(std::size_t size, std::size_t alignment) {
+    add(get(size, alignment), size, alignment);
+  }
 
   /// As the runtime does it.
   void* get(std::size_t size, std::size_t alignment) {

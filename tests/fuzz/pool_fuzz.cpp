@@ -94,7 +94,8 @@ void on_storage(fuzz::input& in) {
   std::vector<std::byte> storage(in.below(8192));
   const std::size_t skip = in.below(16);
   pool_type pool(block, std::span(storage).subspan(std::min(skip, storage.size())));
-  REQUIRE(pool_type::storage_bytes(block, pool.capacity()) <= storage.size() + pool.alignment() + 64);
+  REQUIRE(pool_type::storage_bytes(block, pool.capacity()) <=
+          storage.size() + pool.alignment() + 64);
   program p(pool, in);
   p.run();
   if constexpr (pool_type::is_movable) {

@@ -14,9 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = fuzz::input({data, size}).text();
   try {
     const pool_statistics read = parse_pool_statistics(text, "the file");
-    REQUIRE(std::is_sorted(
-        read.classes.begin(), read.classes.end(),
-        [](const class_figures& a, const class_figures& b) { return a.block_size < b.block_size; }));
+    REQUIRE(std::is_sorted(read.classes.begin(), read.classes.end(),
+                           [](const class_figures& a, const class_figures& b) {
+                             return a.block_size < b.block_size;
+                           }));
     REQUIRE(!render_pool_report(read, report_detail::full, glyphs::utf8).empty());
     REQUIRE(!render_pool_report(read, report_detail::summary, glyphs::ascii).empty());
   } catch (const command_error& refused) {

@@ -24,7 +24,7 @@ namespace {
 using bytes = std::vector<std::uint8_t>;
 
 /// Longer programs find more, each; shorter ones are more.
-constexpr std::size_t longest_fresh = 256;
+constexpr std::size_t longest_fresh = 128;
 
 std::vector<bytes> read_corpus(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;

@@ -43,7 +43,8 @@ std::optional<std::string_view> value_of(const std::vector<std::string>& environ
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
-  while (!text.empty() && std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
+  while (!text.empty() &&
+         std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
     text.remove_prefix(1);
   if (text.starts_with('+')) {
     text.remove_prefix(1);
@@ -81,8 +82,8 @@ struct expectation {
       complaints.push_back(name);
     }
   }
-  void word(const std::vector<std::string>& environment, std::string_view name,
-            std::string_view on, std::string_view off) {
+  void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
+            std::string_view off) {
     const auto text = value_of(environment, name);
     if (!text) return;
     if (*text == on) {

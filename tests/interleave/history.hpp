@@ -10,8 +10,8 @@
 namespace interleave {
 
 struct call {
-  int what = 0;    ///< the specification's own: which function
-  int value = 0;   ///< the argument or the result
+  int what = 0;   ///< the specification's own: which function
+  int value = 0;  ///< the argument or the result
   unsigned began = 0;
   unsigned ended = 0;
 };

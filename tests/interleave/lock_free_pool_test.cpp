@@ -37,6 +37,13 @@ struct specification {
   }
 };
 
+struct world {
+  pool_type pool;
+  interleave::history calls;
+  std::set<const element*> owned;
+  std::size_t left = 0;
+};
+
 /// Threads that take blocks ('-') and give the oldest back ('+').
 struct pool_program {
   void begin() { w.emplace(); }
@@ -78,12 +85,6 @@ struct pool_program {
         {[this] { begin(); }, [this](unsigned t) { thread(t); }, [this] { end(); }}, bounds);
   }
 
-  struct world {
-    pool_type pool;
-    interleave::history calls;
-    std::set<const element*> owned;
-    std::size_t left = 0;
-  };
   std::vector<std::string> scripts;
   std::optional<world> w = {};
 };
@@ -113,18 +114,18 @@ TEST(LockFreePool, LongerOnesAndThreeThreadsWithTwoPreemptions) {
 TEST(LockFreePool, OfTwoThatFreeOneBlockAtTheSameTimeOneIsTold) {
   std::optional<pool_type> pool;
   void* block = nullptr;
-  const auto seen = interleave::explore(2, {[&] {
-                                              pool.emplace();
-                                              block = pool->try_allocate();
-                                              interleave::faults = 0;
-                                            },
-                                            [&](unsigned) { pool->deallocate(block); },
-                                            [&] {
-                                              interleave::require(interleave::faults == 1, "not one fault");
-                                              interleave::require(pool->audit(), "damaged");
-                                              interleave::require(pool->stats().blocks_in_use == 0,
-                                                                  "the block is still in use");
-                                            }});
+  const auto seen = interleave::explore(
+      2, {[&] {
+            pool.emplace();
+            block = pool->try_allocate();
+            interleave::faults = 0;
+          },
+          [&](unsigned) { pool->deallocate(block); },
+          [&] {
+            interleave::require(interleave::faults == 1, "not one fault");
+            interleave::require(pool->audit(), "damaged");
+            interleave::require(pool->stats().blocks_in_use == 0, "the block is still in use");
+          }});
   EXPECT_EQ(seen.failure, "");
   EXPECT_GT(seen.executions, 1u);
 }
@@ -132,8 +133,9 @@ TEST(LockFreePool, OfTwoThatFreeOneBlockAtTheSameTimeOneIsTold) {
 TEST(LockFreePool, AllThatTakeAtOnceAreInThePeak) {
   std::optional<ashlar::detail::atomic_counters> counters;
   const auto seen = interleave::explore(
-      3, {[&] { counters.emplace(); }, [&](unsigned) { counters->allocated(); },
-          [&] { interleave::require(counters->peak() == 3, "the peak lost somebody"); }},
+      3,
+      {[&] { counters.emplace(); }, [&](unsigned) { counters->allocated(); },
+       [&] { interleave::require(counters->peak() == 3, "the peak lost somebody"); }},
       {.preemptions = 3});
   EXPECT_EQ(seen.failure, "");
 }

@@ -16,8 +16,8 @@
 namespace {
 
 /// What Linux does, of what os::mutex asks it for.
-long model_futex(long, ashlar::std::atomic<std::uint32_t>* word, int operation,
-                 std::uint32_t value, const void*, const void*, int) noexcept {
+long model_futex(long, ashlar::std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
+                 const void*, const void*, int) noexcept {
   interleave::before(word, interleave::access::write);
   if ((operation & FUTEX_CMD_MASK) == FUTEX_WAKE) {
     interleave::wake_one(word);
@@ -58,7 +58,8 @@ struct lock_program {
   }
   interleave::outcome explore(unsigned threads, const interleave::limits& bounds = {}) {
     return interleave::explore(
-        threads, {[this] { begin(); }, [this](unsigned t) { thread(t); }, [this] { end(); }}, bounds);
+        threads, {[this] { begin(); }, [this](unsigned t) { thread(t); }, [this] { end(); }},
+        bounds);
   }
 
   struct world {
@@ -129,10 +130,11 @@ struct sleepy_lock {
 };
 
 TEST(Scheduler, FindsTwoOwnersDataRacesAndDeadlocks) {
-  EXPECT_NE(lock_program<broken_lock>({1, false}).explore(2).failure, "");
-  const std::string race = lock_program<relaxed_lock>({1, false}).explore(2).failure;
+  const std::string owners = lock_program<broken_lock>{1, false}.explore(2).failure;
+  EXPECT_NE(owners, "");
+  const std::string race = lock_program<relaxed_lock>{1, false}.explore(2).failure;
   EXPECT_NE(race.find("data race"), std::string::npos) << race;
-  const std::string stuck = lock_program<sleepy_lock>({1, false}).explore(2).failure;
+  const std::string stuck = lock_program<sleepy_lock>{1, false}.explore(2).failure;
   EXPECT_NE(stuck.find("deadlock"), std::string::npos) << stuck;
 }
 

@@ -48,7 +48,8 @@ T modify(T& value, Change change, std::memory_order order) noexcept {
   if (releases(order)) released(&value, true);
   const T old = value;
   value = change(old);
-  if (value != old) interleave::changed(&value);  // writing the same again gives waiters nothing new
+  if (value != old)
+    interleave::changed(&value);  // writing the same again gives waiters nothing new
   return old;
 }
 
@@ -87,16 +88,16 @@ class atomic_face {
                                std::memory_order failure) const noexcept {
     return compare_exchange(at(), expected, desired, success, failure);
   }
-  bool compare_exchange_strong(
-      T& expected, T desired, std::memory_order order = std::memory_order_seq_cst) const noexcept {
+  bool compare_exchange_strong(T& expected, T desired,
+                               std::memory_order order = std::memory_order_seq_cst) const noexcept {
     return compare_exchange(at(), expected, desired, order, without_release(order));
   }
   bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
                              std::memory_order failure) const noexcept {
     return compare_exchange(at(), expected, desired, success, failure);
   }
-  bool compare_exchange_weak(
-      T& expected, T desired, std::memory_order order = std::memory_order_seq_cst) const noexcept {
+  bool compare_exchange_weak(T& expected, T desired,
+                             std::memory_order order = std::memory_order_seq_cst) const noexcept {
     return compare_exchange(at(), expected, desired, order, without_release(order));
   }
   T fetch_add(T n, std::memory_order order = std::memory_order_seq_cst) const noexcept {
@@ -111,10 +112,6 @@ class atomic_face {
   T operator++() const noexcept { return static_cast<T>(fetch_add(1) + 1); }
   T operator--() const noexcept { return static_cast<T>(fetch_sub(1) - 1); }
   T operator+=(T n) const noexcept { return static_cast<T>(fetch_add(n) + n); }
-  T operator=(T desired) const noexcept {  // NOLINT: as the standard's
-    store(desired);
-    return desired;
-  }
   operator T() const noexcept { return load(); }  // NOLINT: as the standard's
 
  private:
@@ -136,11 +133,14 @@ using namespace ::std;  // NOLINT
 template <class T>
 class atomic : public interleave::atomic_face<atomic<T>, T> {
  public:
-  using interleave::atomic_face<atomic<T>, T>::operator=;
   constexpr atomic() noexcept = default;
   constexpr atomic(T value) noexcept : value_(value) {}  // NOLINT: as the standard's
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
+  T operator=(T desired) noexcept {  // NOLINT: as the standard's
+    this->store(desired);
+    return desired;
+  }
   [[nodiscard]] T& value() const noexcept { return value_; }
 
  private:
@@ -150,7 +150,6 @@ class atomic : public interleave::atomic_face<atomic<T>, T> {
 template <class T>
 class atomic_ref : public interleave::atomic_face<atomic_ref<T>, T> {
  public:
-  using interleave::atomic_face<atomic_ref<T>, T>::operator=;
   explicit atomic_ref(T& value) noexcept : value_(value) {}
   [[nodiscard]] T& value() const noexcept { return value_; }
 

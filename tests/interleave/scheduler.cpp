@@ -34,7 +34,8 @@ struct pending_access {
 /// One decision on the way to the present: who may go on, and who was tried.
 struct decision {
   thread_set candidates = 0;  // still to be tried
-  thread_set asleep = 0;      // what they would do first was tried before, and nothing has touched it since
+  thread_set asleep =
+      0;  // what they would do first was tried before, and nothing has touched it since
   unsigned chosen = 0;
 };
 

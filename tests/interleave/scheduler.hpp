@@ -74,7 +74,8 @@ struct program {
 struct limits {
   /// How often a thread that could go on may be interrupted; any number: every interleaving.
   unsigned preemptions = ~0U;
-  std::uint64_t executions = 5'000'000;  ///< more is a failure: the test is too large to be what it says it is
+  std::uint64_t executions =
+      5'000'000;  ///< more is a failure: the test is too large to be what it says it is
 };
 
 struct outcome {

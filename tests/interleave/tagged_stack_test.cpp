@@ -163,7 +163,8 @@ TEST(TaggedStack, ThreeThreadsWithTwoPreemptions) {
 
 TEST(TaggedStack, WithoutATagABAIsFound) {
   const auto seen = stack_program<untagged_stack>({"-", "--+"}).explore();
-  EXPECT_NE(seen.failure, "") << seen.executions << " executions and no ABA: the scheduler is blind";
+  EXPECT_NE(seen.failure, "") << seen.executions
+                              << " executions and no ABA: the scheduler is blind";
   std::printf("after %llu executions: %s\n", static_cast<unsigned long long>(seen.executions),
               seen.failure.c_str());
 }

@@ -91,7 +91,8 @@ TEST(Comparison, WhatJsonHoldsIsReadBackForTheSummary) {
 
 TEST(Comparison, NumbersThatAreNoCountsAreErrors) {
   nlohmann::json document = comparison_json(two_allocators());
-  for (const nlohmann::json& wrong : {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
     nlohmann::json damaged = document;
     damaged["schema"] = wrong;
     EXPECT_THROW(parse_comparison(damaged.dump(), "x"), command_error) << wrong;

@@ -56,7 +56,8 @@ TEST(PoolStatistics, AnotherSchemaAndAMissingFieldAreErrors) {
 }
 
 TEST(PoolStatistics, NumbersThatAreNoCountsAreErrors) {
-  for (const nlohmann::json& wrong : {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
     nlohmann::json document = sample_statistics(3);
     document["classes"][1]["frees"] = wrong;
     EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error) << wrong;
