@@ -67,11 +67,14 @@ class allocator {
   /// As allocate, but tells how many objects fit the block that it got: at least n.
   [[nodiscard]] constexpr allocation_result<T*> allocate_at_least(std::size_t n) {
     if (std::is_constant_evaluated()) return {std::allocator<T>().allocate(n), n};
-    void* const block = take(n);
-    const std::size_t bytes = n * sizeof(T);
-    const class_index c = runtime::process_heap::class_for(bytes, alignof(T));
-    const std::size_t have = c != 0 ? block_size_of(c) : runtime::usable_size(block, name);
-    return {static_cast<T*>(block), have / sizeof(T)};
+    // What its class holds is asked for, so that it is the caller's also where checks guard what is not.
+    const class_index c = n <= small_size_max / sizeof(T)
+                              ? runtime::process_heap::class_for(n * sizeof(T), alignof(T))
+                              : class_index{0};
+    const std::size_t count = c != 0 ? block_size_of(c) / sizeof(T) : n;
+    void* const block = take(count);
+    const std::size_t have = c != 0 ? count : runtime::usable_size(block, name) / sizeof(T);
+    return {static_cast<T*>(block), have};
   }
 
   /// Effects: gives a block back. Requires: `p` came from allocate(n), or from allocate_at_least

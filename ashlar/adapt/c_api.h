@@ -58,6 +58,18 @@ enum ashlar_stats_format {
 /* Writes the statistics to `stream`. Returns 0, or -1 with errno when writing failed. */
 int ashlar_stats_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOEXCEPT;
 
+/* ---- checks ------------------------------------------------------------------------------ */
+
+/* Where the environment says ASHLAR_CHECK=full (docs/checks.md): looks at the guard bytes and patterns of all
+ * blocks, in use and freed, and ends in a fault at the first that was written to. Returns how many are in
+ * use; 0, and looks at nothing, without full checks. O(bytes in use). */
+size_t ashlar_check_blocks(void) ASHLAR_NOEXCEPT;
+
+/* Writes what is in use now, as text or JSON: by the place that allocated it, most bytes first, with
+ * ASHLAR_CHECK=full; else by class. What is still reachable counts too: call it where all should be gone.
+ * Returns 0, or -1 with errno: EINVAL for another format, else when writing failed. */
+int ashlar_leaks_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

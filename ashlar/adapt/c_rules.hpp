@@ -20,26 +20,27 @@ inline void* or_enomem(void* block) noexcept {
 }
 
 /// Kept apart so that malloc's hit path has no frame: the miss is a tail call.
-ASHLAR_COLD inline void* allocate_missed(std::size_t size) noexcept {
-  return or_enomem(runtime::allocate_slow(size));
+ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noexcept {
+  return or_enomem(runtime::allocate_slow(size, call));
 }
 
-[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
+[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call) noexcept {
   void* const block = runtime::process_heap::try_allocate(runtime::tops, size);
-  return block != nullptr ? block : allocate_missed(size);
+  return block != nullptr ? block : allocate_missed(size, call);
 }
 
-[[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size) noexcept {
+[[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size,
+                                           const char* call) noexcept {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return or_enomem(runtime::allocate_zeroed(bytes));
+  return or_enomem(runtime::allocate_zeroed(bytes, call));
 }
 
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (block == nullptr) return allocate(size);
+  if (block == nullptr) return allocate(size, call);
   if (size == 0) {
     runtime::deallocate(block, call);
     return nullptr;
@@ -47,12 +48,13 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size) noexcept {
   return or_enomem(runtime::reallocate(block, size, call));
 }
 
-[[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size) noexcept {
+[[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size,
+                                            const char* call) noexcept {
   if (!is_power_of_two(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
-  return or_enomem(runtime::allocate_aligned(size, alignment));
+  return or_enomem(runtime::allocate_aligned(size, alignment, call));
 }
 
 [[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {

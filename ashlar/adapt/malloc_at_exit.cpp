@@ -1,5 +1,5 @@
-// adapt/malloc_at_exit.cpp: the drop-in library's report when its process ends.
-// Layer: adapt. docs/statistics.md: ASHLAR_STATS_FILE.
+// adapt/malloc_at_exit.cpp: the drop-in library's last look and reports when its process ends.
+// Layer: adapt. docs/statistics.md: ASHLAR_STATS_FILE; docs/checks.md: ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -31,22 +31,35 @@ bool expand(const char* pattern, char* path, std::size_t capacity) {
   return true;
 }
 
-void complain(const char* path, const char* why) {
+void complain(const char* variable, const char* path, const char* why) {
   ashlar::line_writer<512> line;
-  line << "ashlar: cannot write statistics to " << path << " (ASHLAR_STATS_FILE): " << why << "\n";
+  line << "ashlar: cannot write " << path << " (" << variable << "): " << why << "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-[[gnu::destructor]] void write_report() {
-  const char* pattern = std::getenv("ASHLAR_STATS_FILE");
+using writer = int (*)(std::FILE*, ashlar_stats_format);
+
+/// Effects: where the variable names a file, writes JSON to it.
+void write_file(const char* variable, writer write_to) {
+  const char* pattern = std::getenv(variable);
   if (pattern == nullptr || *pattern == '\0') return;
   char path[4096];
-  if (!expand(pattern, path, sizeof path)) return complain(pattern, "the name is too long");
+  if (!expand(pattern, path, sizeof path))
+    return complain(variable, pattern, "the name is too long");
   std::FILE* file = std::fopen(path, "we");
-  if (file == nullptr) return complain(path, std::strerror(errno));
-  const bool written = ashlar_stats_write(file, ASHLAR_STATS_JSON) == 0;
+  if (file == nullptr) return complain(variable, path, std::strerror(errno));
+  const bool written = write_to(file, ASHLAR_STATS_JSON) == 0;
   const int error = errno;
-  if (std::fclose(file) != 0 || !written) complain(path, std::strerror(error));
+  if (std::fclose(file) != 0 || !written) complain(variable, path, std::strerror(error));
+}
+
+[[gnu::destructor]] void report_at_exit() {
+  static_cast<void>(ashlar_check_blocks());
+  const char* leaks = std::getenv("ASHLAR_LEAKS");
+  if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
+    static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
+  write_file("ASHLAR_LEAKS_FILE", ashlar_leaks_write);
+  write_file("ASHLAR_STATS_FILE", ashlar_stats_write);
 }
 
 }  // namespace

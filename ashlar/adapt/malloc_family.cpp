@@ -15,13 +15,13 @@ using namespace ashlar;
 extern "C" {
 
 ASHLAR_EXPORT void* malloc(std::size_t size) noexcept {
-  return c_rules::allocate(size);
+  return c_rules::allocate(size, "malloc");
 }
 ASHLAR_EXPORT void free(void* block) noexcept {
   runtime::deallocate(block, "free");
 }
 ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) noexcept {
-  return c_rules::allocate_zeroed(count, size);
+  return c_rules::allocate_zeroed(count, size, "calloc");
 }
 ASHLAR_EXPORT void* realloc(void* block, std::size_t size) noexcept {
   return c_rules::reallocate(block, size, "realloc");
@@ -37,19 +37,19 @@ ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t siz
 
 ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* const block = runtime::allocate_aligned(size, alignment);
+  void* const block = runtime::allocate_aligned(size, alignment, "posix_memalign");
   if (block == nullptr) return ENOMEM;
   *result = block;
   return 0;
 }
 ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size);
+  return c_rules::allocate_aligned(alignment, size, "aligned_alloc");
 }
 ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size);
+  return c_rules::allocate_aligned(alignment, size, "memalign");
 }
 ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
-  return c_rules::allocate_aligned(detail::page_size, size);
+  return c_rules::allocate_aligned(detail::page_size, size, "valloc");
 }
 ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
   std::size_t whole_pages = 0;
@@ -57,7 +57,7 @@ ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  return c_rules::allocate_aligned(detail::page_size, whole_pages);
+  return c_rules::allocate_aligned(detail::page_size, whole_pages, "pvalloc");
 }
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* block) noexcept {

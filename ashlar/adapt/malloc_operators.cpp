@@ -53,13 +53,15 @@ using nothrow = std::nothrow_t;
 // ---- the basic forms ------------------------------------------------------------------------------
 
 ASHLAR_EXPORT void* operator new(size_type n) {
-  void* const block = runtime::allocate(n);
+  void* const block = runtime::allocate(n, "operator new");
   if (block != nullptr) [[likely]]
     return block;
-  return retry([=] { return runtime::allocate(n); });
+  return retry([=] { return runtime::allocate(n, "operator new"); });
 }
 ASHLAR_EXPORT void* operator new(size_type n, align a) {
-  const auto attempt = [=] { return runtime::allocate_aligned(n, static_cast<size_type>(a)); };
+  const auto attempt = [=] {
+    return runtime::allocate_aligned(n, static_cast<size_type>(a), "operator new");
+  };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
 }

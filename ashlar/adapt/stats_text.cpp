@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <ashlar/adapt/c_api.h>
+#include <ashlar/adapt/json_text.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats_fields.hpp>
 
@@ -54,19 +55,6 @@ void write_text(std::FILE* out, const ashlar_stats& stats) {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-/// Writes `text` as the inside of a JSON string: any byte a process name may hold.
-void write_escaped(std::FILE* out, const char* text) {
-  for (; *text != '\0'; ++text) {
-    const auto c = static_cast<unsigned char>(*text);
-    if (c == '"' || c == '\\')
-      std::fprintf(out, "\\%c", c);
-    else if (c < 0x20 || c >= 0x7f)
-      std::fprintf(out, "\\u%04x", c);
-    else
-      std::fputc(c, out);
-  }
-}
-
 template <class Stats, std::size_t N>
 void write_object(std::FILE* out, const Stats& stats, const stats_field<Stats> (&fields)[N]) {
   const char* separator = "{";
@@ -93,7 +81,7 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
                ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH,
                accuracy_name(stats), static_cast<long>(::getpid()));
   std::fprintf(out, " \"command\": \"");
-  write_escaped(out, command);
+  ashlar::detail::write_escaped(out, command);
   std::fprintf(out, "\",\n \"total\": ");
   write_object(out, stats.total, total_stats_fields);
   std::fprintf(out, ",\n \"large\": ");

@@ -12,7 +12,7 @@ using namespace ashlar;
 extern "C" {
 
 void* xmalloc(std::size_t size) noexcept {
-  return c_rules::allocate(size);
+  return c_rules::allocate(size, "xmalloc");
 }
 void xfree(void* block) noexcept {
   runtime::deallocate(block, "xfree");
@@ -21,10 +21,10 @@ void* xrealloc(void* block, std::size_t size) noexcept {
   return c_rules::reallocate(block, size, "xrealloc");
 }
 void* xcalloc(std::size_t count, std::size_t size) noexcept {
-  return c_rules::allocate_zeroed(count, size);
+  return c_rules::allocate_zeroed(count, size, "xcalloc");
 }
 void* xaligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size);
+  return c_rules::allocate_aligned(alignment, size, "xaligned_alloc");
 }
 std::size_t xusable_size(const void* block) noexcept {
   return c_rules::usable_size(block, "xusable_size");

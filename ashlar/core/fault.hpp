@@ -18,7 +18,9 @@ enum class fault_kind : std::uint8_t {
   not_in_use,        ///< in our memory, but no block is there
   wrong_size,        ///< a sized delete or a pool was told another size than the block has
   overflow,          ///< bytes behind the block were changed
+  underflow,         ///< bytes before the block were changed
   use_after_free,    ///< bytes of a free block were changed
+  mismatched_call,   ///< freed by another family of calls than it was allocated by
   exhausted,         ///< no memory, and the policy is to stop
   bad_argument,      ///< a precondition of the call does not hold
   corrupted,         ///< an invariant of ashlar itself is broken
@@ -51,6 +53,10 @@ struct fault {
       return "the size or alignment is not that of the block";
     case fault_kind::overflow:
       return "bytes behind the block were overwritten";
+    case fault_kind::underflow:
+      return "bytes before the block were overwritten";
+    case fault_kind::mismatched_call:
+      return "the block was allocated by another family of calls";
     case fault_kind::use_after_free:
       return "the block was written to after it was freed";
     case fault_kind::exhausted:

@@ -15,6 +15,7 @@
 namespace ashlar::runtime {
 
 constinit process_heap the_heap;
+constinit full_check checker;
 
 namespace {
 
@@ -70,13 +71,17 @@ bool watch_thread_exit(cache* own) noexcept {
 // ---- fork -----------------------------------------------------------------------------------------
 
 void before_fork() noexcept {
+  checker.lock();
   the_heap.lock_all();
 }
 void after_fork_in_parent() noexcept {
   the_heap.unlock_all();
+  checker.unlock();
 }
 void after_fork_in_child() noexcept {
   the_heap.unlock_all();
+  checker.unlock();
+  os::forget_thread_number();
   the_heap.keep_only(self.own);
 }
 
@@ -103,6 +108,7 @@ void start_process(char** environment) noexcept {
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
     if (self.own != nullptr) leave_hit_paths(*self.own);
+    if (s.full) checker.start(s.checks);
   }
 }
 
@@ -149,36 +155,80 @@ void* counted(void* block, std::size_t size) noexcept {
   return block;
 }
 
-}  // namespace
-
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
-    make_empty_tops();
-
-void* allocate_slow(std::size_t size) noexcept {
-  return counted(allocate_uncounted(size, 1), size);
-}
-
-void deallocate_slow(void* block, const char* call) noexcept {
-  if (block == nullptr) return;
-  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_deallocation(block, call);
+void free_uncounted(void* block, const char* call) noexcept {
   cache* own = own_cache();
   if (own != nullptr)
     the_heap.deallocate_slow(*own, block, call);
   else
     the_heap.deallocate_uncached(block, call);
 }
+/// Effects: gives a block of the heap back, counted if that was asked for.
+void free_block(void* block, const char* call) noexcept {
+  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_deallocation(block, call);
+  free_uncounted(block, call);
+}
 
-void* allocate_aligned_slow(std::size_t size, std::size_t alignment) noexcept {
-  return counted(allocate_uncounted(size, alignment), size);
+/// Returns: a block without checks, or with full ones if they are on. Requires: the hit path was no
+/// use, or must not be used.
+void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
+                      const char* call) noexcept {
+  if (!checker.is_on()) return counted(allocate_uncounted(size, alignment), size);
+  alignment = std::max(alignment, block_granule);
+  const std::size_t bytes = full_check::bytes_for(size, alignment);
+  if (bytes == 0) return nullptr;
+  void* const block = counted(allocate_uncounted(bytes, alignment), bytes);
+  if (block == nullptr) return nullptr;
+  void* const address =
+      checker.made(block, the_heap.usable_size(block, call), size, alignment, zeroed, call);
+  if (address == nullptr) free_block(block, call);
+  return address;
+}
+
+/// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
+/// are the same to a sized free.
+std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
+  const class_index c = process_heap::class_for(size, alignment);
+  return c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
+}
+
+}  // namespace
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
+    make_empty_tops();
+
+void* allocate_slow(std::size_t size, const char* call) noexcept {
+  return allocate_missed(size, 1, false, call);
+}
+
+void deallocate_slow(void* block, const char* call) noexcept {
+  if (block == nullptr) return;
+  if (checker.is_on()) {
+    const full_check::freed_result found = checker.freed(block, call);
+    for (block_record* r = found.leaving; r != nullptr; r = r->next_in_queue)
+      free_block(r->block, call);
+    checker.forget(found.leaving);
+    if (found.known) return;
+    checker.expect_outside(block, call);  // else it was made before there were checks
+  }
+  free_block(block, call);
+}
+
+void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
+  return allocate_missed(size, alignment, false, call);
 }
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
+  const std::size_t due = bytes_served(size, alignment);
+  if (checker.is_on()) {
+    const std::size_t asked = checker.size_of(block, call);
+    if (asked != full_check::unknown && bytes_served(asked, alignment) != due)
+      ashlar_fault(
+          {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = asked});
+    if (asked != full_check::unknown) return deallocate_slow(block, call);
+  }
   const std::size_t have = the_heap.usable_size(block, call);
-  const class_index c = process_heap::class_for(size, alignment);
-  const std::size_t due =
-      c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
   // A run that came zeroed, or was cut to its size in place, has no class, though its size has one.
   const bool is_run =
       size > detail::shared_slab_block_max && have == align_up(size, detail::page_size);
@@ -188,10 +238,11 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
   deallocate_slow(block, call);
 }
 
-void* allocate_zeroed(std::size_t size) noexcept {
+void* allocate_zeroed(std::size_t size, const char* call) noexcept {
+  if (checker.is_on()) return allocate_missed(size, 1, true, call);
   // Above this, a block that is a run of its own and known to be zero is worth more than a cache's.
   if (size <= detail::shared_slab_block_max) {
-    void* const block = allocate(size);
+    void* const block = allocate(size, call);
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }
   bool zeroed = false;
@@ -200,11 +251,30 @@ void* allocate_zeroed(std::size_t size) noexcept {
   return counted(block, size);
 }
 
-void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
-  return alignment <= block_granule ? allocate(size) : allocate_aligned_slow(size, alignment);
+void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call) noexcept {
+  return alignment <= block_granule ? allocate(size, call)
+                                    : allocate_aligned_slow(size, alignment, call);
 }
 
+namespace {
+/// Effects: moves a block under full checks, always: what still uses the old one is found then.
+/// Returns: as reallocate.
+void* reallocate_checked(void* block, std::size_t have, std::size_t size,
+                         const char* call) noexcept {
+  void* const fresh = allocate_missed(size, 1, false, call);
+  if (fresh == nullptr) return nullptr;
+  std::memcpy(fresh, block, std::min(have, size));
+  deallocate_slow(block, call);
+  return fresh;
+}
+}  // namespace
+
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (checker.is_on()) {
+    const std::size_t have = checker.size_of(block, call);
+    if (have != full_check::unknown) return reallocate_checked(block, have, size, call);
+    checker.expect_outside(block, call);
+  }
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   const std::size_t kept = the_heap.resize_in_place(block, size, call);
   if (kept != 0) {
@@ -215,7 +285,7 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (size > have && have > small_size_max && !counting_exactly.load(std::memory_order_relaxed)) {
     if (void* const moved = the_heap.move_large(block, size); moved != nullptr) return moved;
   }
-  void* const fresh = allocate(size);
+  void* const fresh = allocate(size, call);
   // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
   if (fresh == nullptr) return size <= have ? block : nullptr;
   std::memcpy(fresh, block, std::min(have, size));
@@ -224,6 +294,11 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (checker.is_on()) {
+    const std::size_t size = checker.size_of(block, call);
+    if (size != full_check::unknown) return size;
+    checker.expect_outside(block, call);
+  }
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   return the_heap.usable_size(block, call);
 }

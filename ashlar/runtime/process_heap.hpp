@@ -15,6 +15,7 @@
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/runtime/full_check.hpp>
 
 namespace ashlar::runtime {
 
@@ -33,17 +34,18 @@ extern process_heap the_heap;
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops tops;
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
-// a fault's message gives. Requires for all alignments: a power of two.
+// a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.
 
 /// Miss paths: what is left to do when `process_heap::try_allocate` and `try_deallocate` could not.
-[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size) noexcept;
+[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size,
+                                              const char* call = "allocate") noexcept;
 ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 
 /// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
 /// amortised.
-[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size) noexcept {
+[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call = "allocate") noexcept {
   void* const block = process_heap::try_allocate(tops, size);
-  return block != nullptr ? block : allocate_slow(size);
+  return block != nullptr ? block : allocate_slow(size, call);
 }
 
 /// Effects: gives a block back; null does nothing.
@@ -53,8 +55,8 @@ ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
 }
 
 /// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
-ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size,
-                                                      std::size_t alignment) noexcept;
+ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size, std::size_t alignment,
+                                                      const char* call = "allocate") noexcept;
 template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
@@ -84,9 +86,10 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
 }
 
 /// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is fresh.
-[[nodiscard]] void* allocate_zeroed(std::size_t size) noexcept;
+[[nodiscard]] void* allocate_zeroed(std::size_t size, const char* call = "allocate") noexcept;
 
-[[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept;
+[[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment,
+                                     const char* call = "allocate") noexcept;
 
 /// Returns: a block with the first min(old, new) bytes of `block`, which is gone then; null when
 /// out of memory, and `block` stays. Requires: block not null, size > 0.
@@ -101,6 +104,9 @@ std::size_t trim() noexcept;
 
 /// As basic_heap::prefault, for `threads` threads beside the calling one.
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
+
+/// What ASHLAR_CHECK=full knows; off unless the environment says so.
+extern full_check checker;
 
 /// Effects: fills every field of `out`.
 void collect(ashlar_stats& out) noexcept;

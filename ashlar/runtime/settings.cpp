@@ -1,5 +1,6 @@
 // runtime/settings.cpp: reading the environment without allocating.
 // Layer: runtime.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -61,11 +62,19 @@ settings read_settings(char** environment) noexcept {
       complain("ASHLAR_STATS", text, "batch or exact");
   }
   if (const char* text = find(environment, "ASHLAR_CHECK"); text != nullptr) {
-    if (std::strcmp(text, "1") == 0)
+    s.full = std::strcmp(text, "full") == 0;
+    if (s.full || std::strcmp(text, "1") == 0)
       s.exact = true;
     else if (std::strcmp(text, "0") != 0)
-      complain("ASHLAR_CHECK", text, "0 or 1");
+      complain("ASHLAR_CHECK", text, "0, 1 or full");
   }
+  auto queue = static_cast<std::int64_t>(s.checks.queue_bytes);
+  read_number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, "a number of bytes", queue);
+  s.checks.queue_bytes = static_cast<std::size_t>(queue);
+  std::int64_t depth = s.checks.stack_depth;
+  read_number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, "a number of frames, 0 for none", depth);
+  s.checks.stack_depth =
+      static_cast<unsigned>(std::min<std::int64_t>(depth, os::call_stack::depth_max));
   return s;
 }
 

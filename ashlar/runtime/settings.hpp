@@ -3,12 +3,15 @@
 #pragma once
 
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/runtime/full_check.hpp>
 
 namespace ashlar::runtime {
 
 struct settings {
   detail::purge_policy purge;
   bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
+  bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
+  full_check_options checks;
 };
 
 /// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A

@@ -18,6 +18,7 @@ One run of a program, in this order (run_once() does it; a benchmark does the sa
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -338,9 +339,10 @@ def programs():
 
 # ---- one run, and the command line ----
 
-def run_once(program, work, quick, library=""):
+def run_once(program, work, quick, library="", settings=()):
     """The finished run and its wall time. Raises RuntimeError when it could not be carried out."""
     environment = clean_environment()
+    environment.update(setting.split("=", 1) for setting in settings)
     if program.preload(library):
         environment["LD_PRELOAD"] = program.preload(library)
     program.before_run(work)
@@ -363,10 +365,10 @@ def run_once(program, work, quick, library=""):
     return Finished(process.returncode, driven.output if driven else stdout, stderr), seconds
 
 
-def what_is_wrong(program, work, quick, library):
+def what_is_wrong(program, work, quick, library, settings=()):
     """None and the time taken, or what went wrong."""
     try:
-        finished, seconds = run_once(program, work, quick, library)
+        finished, seconds = run_once(program, work, quick, library, settings)
         for alarm in (b"ashlar:", b"ld.so:"):  # a diagnosis, or the loader that did without the library
             if alarm in finished.stderr:
                 return finished.stderr.decode(errors="replace").strip()[-500:], seconds
@@ -375,7 +377,7 @@ def what_is_wrong(program, work, quick, library):
         return str(problem), 0.0
 
 
-def check_all(chosen, work, quick, libraries):
+def check_all(chosen, work, quick, libraries, settings):
     """Runs each on the system's malloc and on each library; the exit status."""
     passed = failed = skipped = 0
     for program in chosen:
@@ -386,12 +388,18 @@ def check_all(chosen, work, quick, libraries):
             continue
         program.prepare(work, [quick])
         for library in ["", *libraries]:
-            wrong, seconds = what_is_wrong(program, work, quick, library)
+            wrong, seconds = what_is_wrong(program, work, quick, library, settings if library else ())
             on = Path(library).name if library else "the system's malloc"
             print(f"{program.name} on {on}: {wrong or f'right, {seconds:.2f} s'}", flush=True)
             passed, failed = passed + (wrong is None), failed + (wrong is not None)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0 if passed else SKIPPED
+
+
+def setting(text):
+    if not re.fullmatch(r"\w+=.*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return text
 
 
 def parse_arguments():
@@ -402,6 +410,8 @@ def parse_arguments():
     what.add_argument("--check", nargs="*", metavar="NAME", help="run them (all without a name) and check the answers")
     parser.add_argument("--lib", action="append", default=[], metavar="FILE",
                         help="check on this preloaded library too; may be repeated")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=setting,
+                        help="with --lib: a variable of the program's environment, such as ASHLAR_CHECK=full")
     parser.add_argument("--quick", action="store_true", help="the smaller sizes")
     parser.add_argument("--work", type=Path, default=ROOT / "build/programs", help="folder (default: build/programs)")
     return parser.parse_args()
@@ -429,7 +439,7 @@ def main():
                 print(f"{program.name}: prepared", flush=True)
         return 0
     chosen = [program for program in everything if not options.check or program.name in options.check]
-    return check_all(chosen, work, options.quick, libraries)
+    return check_all(chosen, work, options.quick, libraries, options.set)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+// os/call_stack.hpp: where a call came from, for reports.
+// Layer: os. One file per system implements it; this header names no system.
+#pragma once
+
+#include <cstddef>
+
+namespace ashlar::os {
+
+/// The return addresses of a thread's calls, innermost first, those inside ashlar left out.
+struct call_stack {
+  static constexpr unsigned depth_max = 12;
+  unsigned depth = 0;
+  const void* frames[depth_max] = {};
+};
+
+/// Effects: stores up to `depth` frames of the calling thread; none where the system cannot tell, where the
+/// C library is not set up yet, and in calls that finding them makes itself (they may allocate). Some
+/// microseconds. Thread-safe.
+void capture(call_stack& out, unsigned depth) noexcept;
+
+/// Where a frame is: the file (program or library), the offset in it, and the function if it is exported.
+struct frame_place {
+  const char* file = nullptr;  ///< null: unknown
+  std::size_t offset = 0;
+  const char* function = nullptr;
+};
+[[nodiscard]] frame_place place_of(const void* frame) noexcept;
+
+/// Effects: writes a line for each frame to standard error: number, address, file + offset in it, and the
+/// name of the function if it is exported. Allocates nothing of its own.
+void write_frames(const call_stack& stack) noexcept;
+
+/// Returns: the system's number of the calling thread. After a fork the child has another one, and says so.
+[[nodiscard]] std::size_t thread_number() noexcept;
+void forget_thread_number() noexcept;
+
+}  // namespace ashlar::os

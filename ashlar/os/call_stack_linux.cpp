@@ -1,0 +1,88 @@
+// os/call_stack_linux.cpp: os/call_stack.hpp by the C library's unwinder and dynamic loader.
+// Layer: os.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/call_stack.hpp>
+
+namespace ashlar::os {
+namespace {
+
+/// The unwinder is loaded at its first use, which allocates: those calls are not looked at.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool capturing = false;
+/// A system call each time would take as long as all the other checks.
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::size_t number = 0;
+
+const void* module_of(const void* address) noexcept {
+  Dl_info info{};
+  return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+/// Returns: the library that this file is part of; null when it is part of the program itself, of which
+/// all frames are of interest.
+const void* own_library() noexcept {
+  const void* const own = module_of(reinterpret_cast<const void*>(&capture));
+  const auto entry = reinterpret_cast<const void*>(::getauxval(AT_ENTRY));
+  return own == module_of(entry) ? nullptr : own;
+}
+
+}  // namespace
+
+void capture(call_stack& out, unsigned depth) noexcept {
+  out.depth = 0;
+  if (capturing || depth == 0 || environ == nullptr) return;
+  capturing = true;
+  const int saved = errno;
+  constexpr int inside_max = 12;  // frames of our own, which come first
+  void* frames[call_stack::depth_max + inside_max];
+  const int found =
+      ::backtrace(frames, static_cast<int>(std::min(depth, call_stack::depth_max)) + inside_max);
+  const void* const own = own_library();
+  int i = 1;  // 0 is this function
+  while (own != nullptr && i < found && module_of(frames[i]) == own) ++i;
+  for (; i < found && out.depth < std::min(depth, call_stack::depth_max); ++i)
+    out.frames[out.depth++] = frames[i];
+  errno = saved;
+  capturing = false;
+}
+
+frame_place place_of(const void* frame) noexcept {
+  Dl_info info{};
+  const auto* const address = static_cast<const char*>(frame);
+  // A return address may be one behind the end of its function: the call is before it.
+  if (::dladdr(address - 1, &info) == 0 || info.dli_fname == nullptr) return {};
+  return {info.dli_fname,
+          static_cast<std::size_t>(address - static_cast<const char*>(info.dli_fbase)),
+          info.dli_sname};
+}
+
+void write_frames(const call_stack& stack) noexcept {
+  for (unsigned i = 0; i < stack.depth; ++i) {
+    line_writer<512> line;
+    line << "ashlar:   #" << i << " " << stack.frames[i];
+    const frame_place place = place_of(stack.frames[i]);
+    if (place.file != nullptr)
+      line << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
+    if (place.function != nullptr) line << " (" << place.function << ")";
+    line.end_line();
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  }
+}
+
+std::size_t thread_number() noexcept {
+  if (number == 0) number = static_cast<std::size_t>(::syscall(SYS_gettid));
+  return number;
+}
+void forget_thread_number() noexcept {
+  number = 0;
+}
+
+}  // namespace ashlar::os

@@ -1,0 +1,111 @@
+// runtime/full_check.hpp: what ASHLAR_CHECK=full adds to every block of the process heap.
+// Layer: runtime. Includes: core, os.
+//
+//   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
+//                                            ^ the caller's address
+//
+// A new block is filled with one pattern, a freed one with another. Freed blocks wait in a queue before the
+// heap may use them again; when they leave it, their pattern is looked at. So a write beyond either end is
+// found when the block is freed (or by `look`), a write after free when the block leaves the queue, a second
+// free at once. The reports say which calls made and freed the block, in which thread, and from where.
+//
+// Invariant: a record is in the queue iff its block was freed; queued_bytes == sum of their sizes.
+// Thread-safety: every function but `start` may be called by any thread; one lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/fault.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/runtime/block_records.hpp>
+
+namespace ashlar::runtime {
+
+struct full_check_options {
+  std::size_t queue_bytes = std::size_t{16} << 20;  ///< freed blocks that wait
+  unsigned stack_depth = 8;                         ///< frames of each call that are kept; 0: none
+};
+
+class full_check {
+ public:
+  static constexpr std::uint8_t fresh_fill = 0xa5;
+  static constexpr std::uint8_t freed_fill = 0xdf;
+  static constexpr std::uint8_t guard_fill = 0xe7;
+  static constexpr std::size_t guard_bytes_min = 16;
+  static constexpr std::size_t unknown = SIZE_MAX;  ///< the size of what is no block of this
+
+  constexpr full_check() noexcept = default;
+  full_check(const full_check&) = delete;
+  full_check& operator=(const full_check&) = delete;
+
+  /// Requires: no other thread yet.
+  void start(const full_check_options& options) noexcept {
+    options_ = options;
+    on_.store(true, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
+
+  /// Returns: how many bytes the heap has to give for `size` at multiples of `alignment`; 0 when that is more
+  /// than there are addresses.
+  [[nodiscard]] static std::size_t bytes_for(std::size_t size, std::size_t alignment) noexcept;
+
+  /// Effects: makes `block`, of `block_bytes` at a multiple of `alignment`, the caller's: guards and fills it (with
+  /// zeros if `zeroed`). Returns: the caller's address; null when there is no memory for a record.
+  /// Requires: block_bytes >= bytes_for(size, alignment). O(block_bytes).
+  [[nodiscard]] void* made(void* block, std::size_t block_bytes, std::size_t size,
+                           std::size_t alignment, bool zeroed, const char* call) noexcept;
+
+  /// What `freed` found. `known`: the address is a block that `made` knows. `leaving`: a list, by next_in_queue, of
+  /// blocks that left the queue: nobody finds their records any more; the caller frees each one's block, then
+  /// gives the list to `forget`.
+  struct freed_result {
+    bool known = false;
+    block_record* leaving = nullptr;
+  };
+  /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free already, a guard or
+  /// the pattern of a block that leaves was written to, or it was made by another family of calls. O(size).
+  [[nodiscard]] freed_result freed(void* address, const char* call) noexcept;
+  void forget(block_record* leaving) noexcept;
+
+  /// Returns: the size that the caller of the live block at `address` asked for; unknown when there is no such
+  /// block. Ends in a fault naming `call` when the block was freed.
+  [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
+
+  /// Effects: ends in a fault naming `call` if `address`, which is no block, lies inside one.
+  void expect_outside(const void* address, const char* call) noexcept;
+
+  /// Effects: looks at the guards and patterns of all blocks; ends in a fault naming `call` at the first that was
+  /// written to. Returns: blocks that are live. O(bytes of all blocks).
+  std::size_t look(const char* call) noexcept;
+
+  /// Effects: calls visit(record) for each live block, with the lock held.
+  template <class Visit>
+  void for_each_live(Visit visit) noexcept {
+    mutex_.lock();
+    records_.for_each([&](const block_record& r) {
+      if (r.freed.call == nullptr) visit(r);
+    });
+    mutex_.unlock();
+  }
+
+  void lock() noexcept { mutex_.lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
+
+ private:
+  void note(deed& d, const char* call) const noexcept;
+  [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
+                         const char* call) noexcept;
+  void expect_untouched(const block_record& r, const char* call) noexcept;
+
+  std::atomic<bool> on_{false};
+  full_check_options options_;
+  os::mutex mutex_;
+  block_records records_;
+  block_record* oldest_ = nullptr;
+  block_record* newest_ = nullptr;
+  std::size_t queued_bytes_ = 0;
+};
+
+}  // namespace ashlar::runtime

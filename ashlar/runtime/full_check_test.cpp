@@ -1,0 +1,210 @@
+// Full checks on blocks of the test's own: what is found, when, and what is said.
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/runtime/full_check.hpp>
+
+namespace {
+
+using namespace ashlar;
+using runtime::block_record;
+using runtime::full_check;
+
+/// Blocks for a checker, as a heap would give them.
+class checked {
+ public:
+  explicit checked(std::size_t queue_bytes = 0, unsigned depth = 0) {
+    check.start({.queue_bytes = queue_bytes, .stack_depth = depth});
+  }
+  unsigned char* make(std::size_t size, std::size_t alignment = 16, bool zeroed = false,
+                      const char* call = "malloc", std::size_t more = 24) {
+    const std::size_t bytes = full_check::bytes_for(size, alignment) + more;
+    void* const block = ::operator new(bytes, std::align_val_t{alignment});
+    blocks_made.emplace_back(block, alignment);
+    return static_cast<unsigned char*>(check.made(block, bytes, size, alignment, zeroed, call));
+  }
+  /// Returns: how many blocks left the queue.
+  std::size_t drop(void* address, const char* call = "free") {
+    const full_check::freed_result result = check.freed(address, call);
+    EXPECT_TRUE(result.known);
+    std::size_t left = 0;
+    for (const block_record* r = result.leaving; r != nullptr; r = r->next_in_queue) ++left;
+    check.forget(result.leaving);
+    return left;
+  }
+  ~checked() {
+    for (const auto& [block, alignment] : blocks_made)
+      ::operator delete(block, std::align_val_t{alignment});
+  }
+
+  full_check check;
+  std::vector<std::pair<void*, std::size_t>> blocks_made;
+};
+
+TEST(FullCheck, BlocksAreAlignedFilledAndGuarded) {
+  checked c;
+  for (const std::size_t alignment : {std::size_t{16}, std::size_t{64}, std::size_t{4096}}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{70'000}}) {
+      unsigned char* const p = c.make(size, alignment);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], full_check::fresh_fill);
+      for (std::size_t i = 0; i < full_check::guard_bytes_min; ++i) {
+        ASSERT_EQ(p[size + i], full_check::guard_fill);
+        ASSERT_EQ(p[-1 - static_cast<std::ptrdiff_t>(i)], full_check::guard_fill);
+      }
+      EXPECT_EQ(c.check.size_of(p, "test"), size);
+      c.drop(p);
+    }
+  }
+  unsigned char* const zeros = c.make(100, 16, true);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(zeros[i], 0);
+  c.drop(zeros);
+  EXPECT_EQ(c.check.look("test"), 0u);
+}
+
+TEST(FullCheck, RequestsBeyondAllAddressesAreRefused) {
+  EXPECT_EQ(full_check::bytes_for(SIZE_MAX, 16), 0u);
+  EXPECT_EQ(full_check::bytes_for(SIZE_MAX - 31, 16), 0u);
+  EXPECT_EQ(full_check::bytes_for(SIZE_MAX - 32, 16), SIZE_MAX);
+  EXPECT_EQ(full_check::bytes_for(100, 4096), 100u + 4096 + 16);
+}
+
+TEST(FullCheck, FreedBlocksWaitInOrderAndInBounds) {
+  checked c(1000);
+  std::vector<unsigned char*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(c.make(300));
+  std::size_t left = 0;
+  for (int i = 0; i < 10; ++i) {
+    left += c.drop(blocks[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(left, static_cast<std::size_t>(std::max(0, i - 2))) << "three of 300 bytes wait";
+  }
+  for (int i = 7; i < 10; ++i)
+    EXPECT_EQ(blocks[static_cast<std::size_t>(i)][299], full_check::freed_fill);
+  EXPECT_EQ(c.check.size_of(blocks[0], "test"), full_check::unknown) << "the oldest left first";
+  EXPECT_EQ(c.drop(c.make(5000)), 4u)
+      << "what is larger than the queue pushes out all, and does not stay";
+}
+
+TEST(FullCheck, UnknownAddressesAreLeftToTheHeap) {
+  checked c;
+  int other = 0;
+  EXPECT_FALSE(c.check.freed(&other, "free").known);
+  EXPECT_EQ(c.check.size_of(&other, "test"), full_check::unknown);
+  c.check.expect_outside(&other, "free");
+}
+
+TEST(FullCheck, ARandomProgramIsNeverAccused) {
+  checked c(5000);
+  std::mt19937_64 random(3);
+  std::vector<std::pair<unsigned char*, std::size_t>> live;
+  for (int i = 0; i < 20'000; ++i) {
+    if (random() % 2 == 0 || live.empty()) {
+      const std::size_t size = random() % 400;
+      unsigned char* const p = c.make(size, 16, random() % 4 == 0, "malloc", random() % 50);
+      if (size != 0) std::memset(p, static_cast<int>(random() % 256), size);
+      live.emplace_back(p, size);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      ASSERT_EQ(c.check.size_of(live.back().first, "test"), live.back().second);
+      c.drop(live.back().first);
+      live.pop_back();
+    }
+    if (i % 5000 == 0) {
+      ASSERT_EQ(c.check.look("test"), live.size());
+    }
+  }
+  std::size_t seen = 0;
+  c.check.for_each_live([&](const block_record&) { ++seen; });
+  EXPECT_EQ(seen, live.size());
+}
+
+TEST(FullCheck, AnyThreadMayCall) {
+  checked c(10'000);
+  std::vector<std::thread> threads;
+  std::vector<std::pair<void*, std::size_t>> made[4];
+  for (auto& mine : made) {
+    threads.emplace_back([&c, &mine] {
+      for (int i = 0; i < 2000; ++i) {
+        const std::size_t bytes = full_check::bytes_for(64, 16);
+        mine.emplace_back(::operator new(bytes), bytes);
+        void* const p = c.check.made(mine.back().first, bytes, 64, 16, false, "malloc");
+        std::memset(p, i, 64);
+        c.check.forget(c.check.freed(p, "free").leaving);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(c.check.look("test"), 0u);
+  for (const auto& mine : made)
+    for (const auto& [block, bytes] : mine) ::operator delete(block);
+}
+
+using FullCheckDeathTest = testing::Test;
+
+TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
+  checked c(100'000);
+  unsigned char* const p = c.make(100);
+  EXPECT_DEATH(
+      {
+        p[100] = 1;
+        c.drop(p);
+      },
+      "is 1 byte past the end of the block of 100 bytes.*\n.*allocated by malloc in thread "
+      "[0-9]+\n.*free.0x[0-9a-f]+.: bytes behind the block were overwritten, block size 100");
+  EXPECT_DEATH(
+      {
+        p[100 + 16 + 23] = 1;
+        c.drop(p);
+      },
+      "is 40 bytes past the end.*\n.*\n.*overwritten");
+  EXPECT_DEATH(
+      {
+        p[-16] = 1;
+        c.drop(p);
+      },
+      "is 16 bytes before the block of 100 bytes.*\n.*\n.*bytes before the block were overwritten");
+  EXPECT_DEATH(c.drop(p, "operator delete"),
+               "operator delete.*allocated by another family of calls");
+  EXPECT_DEATH(c.check.expect_outside(p + 8, "free"),
+               "byte 8 of the block.*\n.*\n.*inside a block, not its start");
+  c.drop(p);
+  EXPECT_DEATH(c.drop(p), "allocated by malloc.*\n.*freed by free in thread.*\n.*double free");
+  EXPECT_DEATH(static_cast<void>(c.check.size_of(p, "realloc")),
+               "freed by free.*\n.*realloc.*double free");
+  EXPECT_DEATH(
+      {
+        p[7] = 1;
+        c.check.look("look");
+      },
+      "byte 7 of the block of 100 bytes.*\n.*\n.*freed by free.*\n.*look.*written to after it was "
+      "freed");
+  EXPECT_DEATH(
+      {
+        p[7] = 1;
+        c.drop(c.make(200'000));
+      },
+      "byte 7 of the block of 100 bytes.*\n.*\n.*\n.*free.*written to after it was freed");
+}
+
+TEST(FullCheckDeathTest, CallStacksAreToldWithTheirFunctions) {
+  checked c(1000, 8);
+  unsigned char* const p = c.make(10);
+  c.drop(p);
+  EXPECT_DEATH(c.drop(p), "allocated by malloc in thread [0-9]+:\n.*#0 0x[0-9a-f]+ .*[+]0x");
+}
+
+TEST(FullCheck, OtherFamiliesThanCAndCxxMayBeMixed) {
+  checked c;
+  c.drop(c.make(10, 16, false, "allocator::allocate"), "free");
+  c.drop(c.make(10, 16, false, "operator new"), "operator delete");
+  c.drop(c.make(10, 16, false, "posix_memalign"), "realloc");
+}
+
+}  // namespace

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""The drop-in library's reports at exit: who holds what, as text and JSON, and the last look at all blocks.
+
+usage: leaks.py PROGRAM LIBRARY      PROGRAM is tests/misuse/leaks.cpp, built
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+program, library = sys.argv[1:]
+
+
+def run(*arguments, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ASHLAR_")}
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60,
+                          env={**environment, **variables, "LD_PRELOAD": library})
+
+
+def require(holds, what, done):
+    if not holds:
+        sys.exit(f"leaks: {what}\nexit status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def sites_of(report):
+    return {(site["call"], site["blocks"], site["bytes"]): [frame.get("function") for frame in site["frames"]]
+            for site in report["sites"]}
+
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "leaks.json"
+    done = run(ASHLAR_CHECK="full", ASHLAR_LEAKS="1", ASHLAR_LEAKS_FILE=str(path))
+    require(done.returncode == 0, "a program that only leaks ends well", done)
+    report = json.loads(path.read_text())
+    sites = sites_of(report)
+    require("hold_five" in sites.get(("malloc", 5, 500), []), "five blocks of 100 bytes by hold_five", done)
+    require("hold_one" in sites.get(("operator new", 1, 40), []), "one block of 40 bytes by hold_one", done)
+    require(not any("hold_none" in frames for frames in sites.values()), "nothing of what was freed", done)
+    require(report["bytes"] == sum(size for _, _, size in sites), "the sum is that of the sites", done)
+    require("500 bytes in 5 blocks by malloc:" in done.stderr and "hold_five" in done.stderr, "the same as text", done)
+
+    done = run(ASHLAR_LEAKS_FILE=str(path))
+    report = json.loads(path.read_text())
+    require({"block_size": 112, "blocks": 5, "bytes": 560} in report["classes"], "by class without checks", done)
+    require(done.stderr == "", "nothing is printed that was not asked for", done)
+
+    done = run("spoil", ASHLAR_CHECK="full")
+    require(done.returncode == -6 and "bytes behind the block were overwritten" in done.stderr and "hold_five" in
+            done.stderr, "a block that is never freed is looked at when the process ends", done)
+    done = run("spoil")
+    require(done.returncode == 0 and done.stderr == "", "without checks nobody looks", done)
+
+    done = run(ASHLAR_CHECK="fool")
+    require(done.returncode == 0 and "ASHLAR_CHECK=fool is ignored: expected 0, 1 or full" in done.stderr,
+            "a wrong value is named", done)
+print("leaks: reported by site and by class; the last look found what was spoilt")
