@@ -105,14 +105,15 @@ class running_input {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: %s CORPUS_DIRECTORY [COUNT]\n", argv[0]);
+  const std::vector<std::string> words(argv, argv + argc);
+  if (words.size() < 2) {
+    std::fputs("usage: NAME_replay CORPUS_DIRECTORY [COUNT]\n", stderr);
     return 2;
   }
-  const std::vector<bytes> corpus = read_corpus(argv[1]);
+  const std::vector<bytes> corpus = read_corpus(words[1]);
   REQUIRE(!corpus.empty());  // a wrong directory would be a test that tests little
-  const unsigned long count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 10'000;
-  const running_input input(std::filesystem::path(argv[0]).filename().string() + ".input");
+  const unsigned long count = words.size() > 2 ? std::stoul(words[2]) : 10'000;
+  const running_input input(std::filesystem::path(words[0]).filename().string() + ".input");
   for (const bytes& b : corpus) input.run(b);
   support::random_source random(20'261'121);
   for (unsigned long i = 0; i < count; ++i)

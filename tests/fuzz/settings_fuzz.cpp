@@ -1,5 +1,6 @@
 // The environment's settings: what is read is what a second reading, written otherwise, says; each value that
 // cannot be read is named in one line on standard error, and nothing else is written.
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -62,12 +63,19 @@ struct expectation {
     number(environment, "ASHLAR_PURGE_DELAY_MS", -1, delay_ms);
     number(environment, "ASHLAR_KEEP_BYTES", 0, keep_bytes);
     word(environment, "ASHLAR_STATS", "exact", "batch");
-    word(environment, "ASHLAR_CHECK", "1", "0");
+    check(environment);
+    number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, queue_bytes);
+    number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, stack_depth);
+    stack_depth = std::min<std::int64_t>(stack_depth, ashlar::os::call_stack::depth_max);
   }
 
   std::int64_t delay_ms = 1000;
   std::int64_t keep_bytes = 0;
+  std::int64_t queue_bytes =
+      static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
+  std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
   bool exact = false;
+  bool full = false;
   std::vector<std::string_view> complaints;  // the names, in order
 
  private:
@@ -80,6 +88,14 @@ struct expectation {
       value = *read;
     } else {
       complaints.push_back(name);
+    }
+  }
+  void check(const std::vector<std::string>& environment) {
+    full = value_of(environment, "ASHLAR_CHECK") == "full";
+    if (full) {
+      exact = true;
+    } else {
+      word(environment, "ASHLAR_CHECK", "1", "0");
     }
   }
   void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
@@ -123,8 +139,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.purge.delay_ms == expected.delay_ms);
   REQUIRE(s.purge.keep_bytes == static_cast<std::size_t>(expected.keep_bytes));
   REQUIRE(s.exact == expected.exact);
+  REQUIRE(s.full == expected.full);
+  REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
+  REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
   REQUIRE(written.empty() == expected.complaints.empty());
   std::size_t at = 0;
+  // A complaint that is longer than its line is cut, but never before the name.
   for (const std::string_view name : expected.complaints) {
     at = written.find("ashlar: " + std::string(name) + "=", at);
     REQUIRE(at != std::string::npos);
