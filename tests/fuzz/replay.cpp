@@ -113,7 +113,8 @@ int main(int argc, char** argv) {
   const std::vector<bytes> corpus = read_corpus(words[1]);
   REQUIRE(!corpus.empty());  // a wrong directory would be a test that tests little
   const unsigned long count = words.size() > 2 ? std::stoul(words[2]) : 10'000;
-  const running_input input(std::filesystem::path(words[0]).filename().string() + ".input");
+  const std::string name = std::filesystem::path(words[0]).filename().string();
+  const running_input input(name + ".input");
   for (const bytes& b : corpus) input.run(b);
   support::random_source random(20'261'121);
   for (unsigned long i = 0; i < count; ++i)
