@@ -129,13 +129,27 @@ struct sleepy_lock {
   ashlar::std::atomic<bool> held{false};
 };
 
-TEST(Scheduler, FindsTwoOwnersDataRacesAndDeadlocks) {
+/// And one that changes what it waits for, again and again.
+struct restless_lock {
+  void lock() noexcept {
+    while (held.exchange(++tries) != 0) {
+    }
+  }
+  bool try_lock() noexcept { return held.exchange(1) == 0; }
+  void unlock() noexcept { held.store(0); }
+  ashlar::std::atomic<int> held{0};
+  int tries = 0;
+};
+
+TEST(Scheduler, FindsTwoOwnersDataRacesDeadlocksAndLoopsWithoutEnd) {
   const std::string owners = lock_program<broken_lock>{1, false}.explore(2).failure;
   EXPECT_NE(owners, "");
   const std::string race = lock_program<relaxed_lock>{1, false}.explore(2).failure;
   EXPECT_NE(race.find("data race"), std::string::npos) << race;
   const std::string stuck = lock_program<sleepy_lock>{1, false}.explore(2).failure;
   EXPECT_NE(stuck.find("deadlock"), std::string::npos) << stuck;
+  const std::string restless = lock_program<restless_lock>{1, false}.explore(2).failure;
+  EXPECT_NE(restless.find("no end"), std::string::npos) << restless;
 }
 
 /// Two threads of two independent writes and one that meets: as many orders as there are, no more, no fewer.
