@@ -7,13 +7,14 @@
 #include <sys/wait.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/json_numbers.hpp"
 #include "tools/cli/table.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-constexpr int comparison_schema = 1;
+constexpr unsigned comparison_schema = 1;
 
 bool failed(const comparison& compared, const run_sample& sample) {
   // WCOREDUMP is a matter of limits, not of the program: exit status and signal decide.
@@ -252,7 +253,7 @@ stored_comparison parse_comparison(const std::string& text, const std::string& o
   try {
     const nlohmann::json document = nlohmann::json::parse(text);
     if (document.value("report", "") != "compare" ||
-        document.at("schema").get<int>() != comparison_schema) {
+        count_at(document, "schema") != comparison_schema) {
       throw command_error(status_usage, fmt::format("'{}' was not written by this version's ashlar "
                                                     "compare --json",
                                                     origin));
@@ -261,8 +262,8 @@ stored_comparison parse_comparison(const std::string& text, const std::string& o
     for (const nlohmann::json& entry : document.at("allocators")) {
       allocator_summary summary;
       entry.at("name").get_to(summary.name);
-      entry.at("runs").get_to(summary.runs);
-      entry.at("failed_runs").get_to(summary.failed_runs);
+      summary.runs = count_at(entry, "runs");
+      summary.failed_runs = count_at(entry, "failed_runs");
       entry.at("failure").get_to(summary.failure);
       if (summary.quotable()) {
         summary.wall_seconds = spread_from(entry.at("wall_seconds"), summary.runs);

@@ -89,6 +89,19 @@ TEST(Comparison, WhatJsonHoldsIsReadBackForTheSummary) {
   EXPECT_THROW(parse_comparison("[1]", "x"), command_error);
 }
 
+TEST(Comparison, NumbersThatAreNoCountsAreErrors) {
+  nlohmann::json document = comparison_json(two_allocators());
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
+    nlohmann::json damaged = document;
+    damaged["schema"] = wrong;
+    EXPECT_THROW(parse_comparison(damaged.dump(), "x"), command_error) << wrong;
+    damaged = document;
+    damaged["allocators"][0]["runs"] = wrong;
+    EXPECT_THROW(parse_comparison(damaged.dump(), "x"), command_error) << wrong;
+  }
+}
+
 TEST(Comparison, CsvHasALineForEverySampleAndQuotesText) {
   const std::string csv = comparison_csv(two_allocators());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 7);

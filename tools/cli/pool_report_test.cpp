@@ -55,6 +55,18 @@ TEST(PoolStatistics, AnotherSchemaAndAMissingFieldAreErrors) {
   EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error);
 }
 
+TEST(PoolStatistics, NumbersThatAreNoCountsAreErrors) {
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(1e40), nlohmann::json(-1), nlohmann::json(1.5)}) {
+    nlohmann::json document = sample_statistics(3);
+    document["classes"][1]["frees"] = wrong;
+    EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error) << wrong;
+    document = sample_statistics(3);
+    document["pid"] = wrong;
+    EXPECT_THROW(parse_pool_statistics(document.dump(), "x"), command_error) << wrong;
+  }
+}
+
 TEST(PoolReport, ASummaryListsTheClassesWithTheMostPeakBytesAndAddsUpTheRest) {
   const std::string text = render_pool_report(sample(20), report_detail::summary, glyphs::ascii);
   EXPECT_NE(text.find("\n   320 B "), std::string::npos) << text;

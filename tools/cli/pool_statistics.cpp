@@ -8,17 +8,18 @@
 #include <ashlar/core/stats_fields.hpp>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/json_numbers.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-constexpr int known_schema = 1;
+constexpr unsigned known_schema = 1;
 
 template <class Figures, std::size_t N>
 Figures figures_from(const nlohmann::json& object, const stats_field<Figures> (&fields)[N]) {
   Figures figures{};
-  for (const auto& field : fields) object.at(field.name).get_to(figures.*field.value);
+  for (const auto& field : fields) figures.*field.value = count_at(object, field.name);
   return figures;
 }
 
@@ -29,7 +30,7 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
   try {
     statistics.document = nlohmann::json::parse(text);
     const nlohmann::json& document = statistics.document;
-    const int schema = document.at("schema").get<int>();
+    const std::uint64_t schema = count_at(document, "schema");
     if (schema != known_schema) {
       throw command_error(
           status_failed,
@@ -39,7 +40,7 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
     }
     document.at("ashlar").get_to(statistics.version);
     statistics.exact = document.at("accuracy").get<std::string>() == "exact";
-    document.at("pid").get_to(statistics.pid);
+    statistics.pid = static_cast<pid_t>(count_at(document, "pid"));
     document.at("command").get_to(statistics.command);
     statistics.total = figures_from(document.at("total"), total_stats_fields);
     statistics.large = figures_from(document.at("large"), class_stats_fields);

@@ -1,0 +1,154 @@
+// The environment's settings: what is read is what a second reading, written otherwise, says; each value that
+// cannot be read is named in one line on standard error, and nothing else is written.
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tests/fuzz/input.hpp>
+#include <tests/support/require.hpp>
+#include <vector>
+
+#include <unistd.h>
+
+#include <ashlar/runtime/settings.hpp>
+
+namespace {
+
+std::string* said = nullptr;
+
+}  // namespace
+
+// The linker's --wrap=write leads the library's calls here: a descriptor of their own would be three system
+// calls an input.
+extern "C" ssize_t __real_write(int file, const void* bytes, std::size_t count);
+extern "C" ssize_t __wrap_write(int file, const void* bytes, std::size_t count) {
+  if (said == nullptr || file != STDERR_FILENO) return __real_write(file, bytes, count);
+  said->append(static_cast<const char*>(bytes), count);
+  return static_cast<ssize_t>(count);
+}
+
+namespace {
+
+std::optional<std::string_view> value_of(const std::vector<std::string>& environment,
+                                         std::string_view name) {
+  for (const std::string_view entry : environment) {
+    if (!entry.starts_with(name) || entry.substr(name.size(), 1) != "=") continue;
+    const std::string_view value = entry.substr(name.size() + 1);
+    return value.empty() ? std::nullopt : std::optional(value);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  while (!text.empty() &&
+         std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
+    text.remove_prefix(1);
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// What the documentation (docs/statistics.md) and settings.hpp promise.
+struct expectation {
+  explicit expectation(const std::vector<std::string>& environment) {
+    number(environment, "ASHLAR_PURGE_DELAY_MS", -1, delay_ms);
+    number(environment, "ASHLAR_KEEP_BYTES", 0, keep_bytes);
+    word(environment, "ASHLAR_STATS", "exact", "batch");
+    check(environment);
+    number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, queue_bytes);
+    number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, stack_depth);
+    stack_depth = std::min<std::int64_t>(stack_depth, ashlar::os::call_stack::depth_max);
+  }
+
+  std::int64_t delay_ms = 1000;
+  std::int64_t keep_bytes = 0;
+  std::int64_t queue_bytes =
+      static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
+  std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
+  bool exact = false;
+  bool full = false;
+  std::vector<std::string_view> complaints;  // the names, in order
+
+ private:
+  void number(const std::vector<std::string>& environment, std::string_view name,
+              std::int64_t least, std::int64_t& value) {
+    const auto text = value_of(environment, name);
+    if (!text) return;
+    const auto read = whole_number(*text);
+    if (read && *read >= least) {
+      value = *read;
+    } else {
+      complaints.push_back(name);
+    }
+  }
+  void check(const std::vector<std::string>& environment) {
+    full = value_of(environment, "ASHLAR_CHECK") == "full";
+    if (full) {
+      exact = true;
+    } else {
+      word(environment, "ASHLAR_CHECK", "1", "0");
+    }
+  }
+  void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
+            std::string_view off) {
+    const auto text = value_of(environment, name);
+    if (!text) return;
+    if (*text == on) {
+      exact = true;
+    } else if (*text != off) {
+      complaints.push_back(name);
+    }
+  }
+};
+
+std::vector<std::string> entries_of(std::string_view text) {
+  std::vector<std::string> entries;
+  for (;;) {
+    const std::size_t end = text.find('\0');
+    entries.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return entries;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::vector<std::string> entries = entries_of(fuzz::input({data, size}).text());
+  std::vector<char*> environment;
+  for (std::string& entry : entries) environment.push_back(entry.data());
+  environment.push_back(nullptr);
+
+  std::string written;
+  said = &written;
+  errno = 77;
+  const ashlar::runtime::settings s = ashlar::runtime::read_settings(environment.data());
+  REQUIRE(errno == 77);
+  said = nullptr;
+
+  const expectation expected(entries);
+  REQUIRE(s.purge.delay_ms == expected.delay_ms);
+  REQUIRE(s.purge.keep_bytes == static_cast<std::size_t>(expected.keep_bytes));
+  REQUIRE(s.exact == expected.exact);
+  REQUIRE(s.full == expected.full);
+  REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
+  REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
+  REQUIRE(written.empty() == expected.complaints.empty());
+  std::size_t at = 0;
+  // A complaint that is longer than its line is cut, but never before the name.
+  for (const std::string_view name : expected.complaints) {
+    at = written.find("ashlar: " + std::string(name) + "=", at);
+    REQUIRE(at != std::string::npos);
+  }
+  REQUIRE(written.empty() || written.back() == '\n');
+  return 0;
+}
