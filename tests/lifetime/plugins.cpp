@@ -43,7 +43,7 @@ class loaded {
   const plugin_face* face_;
 };
 
-constexpr std::size_t kept_count = 300;
+constexpr std::size_t kept_count = 100;
 constexpr std::size_t size_of(std::size_t i) {
   return i % 100 == 99 ? 90'000 : i * 7 % 1'500 + 1;
 }
@@ -140,7 +140,7 @@ int together() {
     of_first.check_and_free(8, first->release);
     of_second.check_and_free(9, second->release);
   };
-  for (std::uint64_t i = 0; i < 60; ++i) {
+  for (std::uint64_t i = 0; i < 25; ++i) {
     const auto end = support::in_child(
         [&] {
           free_all();
