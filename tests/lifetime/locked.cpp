@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-constexpr std::size_t load = 32 * mebibyte;
+constexpr std::size_t load = 16 * mebibyte;
 
 /// What the system said to mlockall: 0, or errno.
 int lock_everything(int what) {
