@@ -19,7 +19,7 @@ struct threaded {
     std::thread([this] { delete of_thread; }).join();
   }
 } const starts_a_thread;
-const holder& first = of_class<11'000>::object;
+[[maybe_unused]] const holder& first = of_class<11'000>::object;
 }  // namespace
 
 }  // namespace statics
