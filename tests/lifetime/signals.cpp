@@ -11,6 +11,7 @@
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
+#include <tests/support/sanitizers.hpp>
 #include <thread>
 #include <vector>
 
@@ -125,7 +126,7 @@ volatile std::uint64_t outside_count = 0, inside_count = 0;
 
 /// The work goes on until both have happened often; a test that hangs is ended from outside.
 bool has_seen_enough() {
-  return outside_count >= 500 && inside_count >= 20;
+  return outside_count >= (support::sanitized ? 20 : 500) && inside_count >= 20;
 }
 
 // The handler allocates and frees, unless it interrupted the heap.

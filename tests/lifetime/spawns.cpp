@@ -6,6 +6,7 @@
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
+#include <tests/support/sanitizers.hpp>
 #include <thread>
 
 #include <spawn.h>
@@ -14,7 +15,7 @@
 
 namespace {
 
-constexpr int count = 100;
+constexpr int count = support::sanitized ? 20 : 100;
 constexpr int offspring_status = 42;
 
 char own_path[4096];
@@ -73,7 +74,7 @@ int spawn() {
 
 // The program is replaced, by another thread than the first, while the others are in the heap.
 int exec_while_busy() {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < count / 5; ++i) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
