@@ -1,7 +1,10 @@
 /* adapt/c_api.h: the C face of ashlar (C99 and C++): xmalloc's family, and what the process heap tells.
  *
  * Every function may be called from any thread at any time, from static constructors and destructors
- * too. None may be called from a signal handler that interrupted one of them.
+ * too. None may be called from a signal handler that interrupted one of them, nor left by a handler's
+ * siglongjmp; a handler that interrupted other code may do both. None is a cancellation point, and no thread
+ * may be cancelled asynchronously inside one. A block goes back to the copy of ashlar that it came from.
+ * A library that has a copy linked into it must not be unloaded: -z nodelete (docs/reliability.md).
  */
 #ifndef ASHLAR_ADAPT_C_API_H
 #define ASHLAR_ADAPT_C_API_H

@@ -2,10 +2,10 @@
 // the threads that may have held its locks do not exist there. A child that hangs is ended by
 // alarm.
 #include <atomic>
+#include <tests/lifetime/busy.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
-#include <tests/support/random.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -17,39 +17,15 @@
 
 namespace {
 
+using busy::use_every_path;
+
 constexpr unsigned child_seconds = support::sanitized ? 60 : 20;
-std::atomic<bool> stop = false;
 
-void churn(std::uint64_t seed) {
-  support::random_source random(seed);
-  void* blocks[256] = {};
-  while (!stop) {
-    void*& slot = blocks[random.below(256)];
-    face::release(slot);
-    slot = face::allocate(random.below(random.chance(97) ? 1'024 : 200'000));
-    REQUIRE(slot != nullptr);
-    if (random.below(5'000) == 0) face::trim();
-  }
-  for (void* block : blocks) face::release(block);
-}
-
-/// Every path of the heap once: small, large, huge, aligned, realloc, refill, flush, trim.
-void use_every_path(std::uint64_t seed) {
-  std::vector<void*> blocks(3'000);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::size_t size = i % 500 == 499 ? 2'000'000 : i % 50 == 49 ? 70'000 : i % 700;
-    blocks[i] = i % 16 == 0 ? face::allocate_aligned(256, size / 256 * 256 + 256)
-                            : face::allocate_zeroed(1, size);
-    REQUIRE(blocks[i] != nullptr);
-    support::fill_pattern(blocks[i], seed + i, 8);
-  }
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (i % 3 == 0) blocks[i] = face::reallocate(blocks[i], 300);
-    REQUIRE(blocks[i] != nullptr);
-  }
-  face::trim();
-  for (void* block : blocks) face::release(block);
-  face::trim();
+void wait_for(pid_t child) {
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }
 
 template <class Body>
@@ -61,10 +37,7 @@ void in_child(Body body) {
     body();
     ::_exit(42);
   }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
-  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  wait_for(child);
 }
 
 /// Blocks of the parent that a child checks and frees; they are the parent's still.
@@ -89,59 +62,48 @@ class inheritance {
   std::vector<void*> blocks_;
 };
 
-void with_churning_threads(void (*body)()) {
-  std::vector<std::thread> threads;
-  for (std::uint64_t i = 0; i < 4; ++i) threads.emplace_back(churn, i);
-  body();
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-}
-
-int busy() {
-  with_churning_threads([] {
-    inheritance kept;
-    for (std::uint64_t i = 0; i < (support::sanitized ? 10 : 120); ++i) {
-      in_child([&] {
-        kept.check_and_free();
-        use_every_path(i);
-      });
-      face::release(face::allocate(i * 1'000));
-    }
-    kept.check_and_free();
-  });
+int busy_parent() {
+  const busy::threads others(4);
+  inheritance kept;
+  for (std::uint64_t i = 0; i < (support::sanitized ? 10 : 120); ++i) {
+    in_child([&] {
+      kept.check_and_free();
+      use_every_path(i);
+    });
+    face::release(face::allocate(i * 1'000));
+  }
+  kept.check_and_free();
   return 0;
 }
 
 int nested() {
-  with_churning_threads([] {
-    for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i) {
-      inheritance kept;
+  const busy::threads others(4);
+  for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i) {
+    inheritance kept;
+    in_child([&] {
+      use_every_path(i);
       in_child([&] {
-        use_every_path(i);
-        in_child([&] {
-          kept.check_and_free();
-          in_child([&] { use_every_path(i + 1); });
-        });
         kept.check_and_free();
-        use_every_path(i + 2);
+        in_child([&] { use_every_path(i + 1); });
       });
       kept.check_and_free();
-    }
-  });
+      use_every_path(i + 2);
+    });
+    kept.check_and_free();
+  }
   return 0;
 }
 
 // A child that becomes multi-threaded itself.
 int threads_in_child() {
-  with_churning_threads([] {
-    for (std::uint64_t i = 0; i < 30; ++i) {
-      in_child([&] {
-        std::vector<std::thread> threads;
-        for (std::uint64_t k = 0; k < 4; ++k) threads.emplace_back(use_every_path, i + k);
-        for (std::thread& thread : threads) thread.join();
-      });
-    }
-  });
+  const busy::threads others(4);
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    in_child([&] {
+      std::vector<std::thread> threads;
+      for (std::uint64_t k = 0; k < 4; ++k) threads.emplace_back(use_every_path, i + k, 3'000);
+      for (std::thread& thread : threads) thread.join();
+    });
+  }
   return 0;
 }
 
@@ -159,11 +121,10 @@ int handlers() {
                 face::release(from_prepare);
                 face::release(face::allocate(100'000));
               }) == 0);
-  with_churning_threads([] {
-    for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i) {
-      in_child([&] { use_every_path(i); });
-    }
-  });
+  const busy::threads others(4);
+  for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i) {
+    in_child([&] { use_every_path(i); });
+  }
   return 0;
 }
 
@@ -182,11 +143,56 @@ int from_several_threads() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"busy", busy},
+// fork while threads are ending: what their caches held is whole in the child, wherever the end was
+// interrupted.
+int ending_threads() {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> makers;
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    makers.emplace_back([&stop, k] {
+      // Small work, so that most of the time goes into beginning and ending.
+      while (!stop) std::thread(use_every_path, k, 60).join();
+    });
+  }
+  for (std::uint64_t i = 0; i < (support::sanitized ? 20 : 300); ++i) {
+    in_child([&] { use_every_path(i, 600); });
+  }
+  stop = true;
+  for (std::thread& maker : makers) maker.join();
+  return 0;
+}
+
+// The thread that forked is all that the child has, and it ends there as threads do: its cache goes
+// back, and the process with it.
+int last_thread_of_child() {
+  const busy::threads others(2);
+  for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 50); ++i) {
+    std::thread([i] {
+      const pid_t child = ::fork();
+      REQUIRE(child >= 0);
+      if (child == 0) {
+        ::alarm(child_seconds);
+        use_every_path(i, 600);
+        // The exit status of a process whose last thread ends is 0, after what was left to do at exit.
+        std::atexit([] {
+          use_every_path(1, 600);
+          ::_exit(42);
+        });
+        ::pthread_exit(nullptr);
+      }
+      wait_for(child);
+    }).join();
+  }
+  return 0;
+}
+
+constexpr support::mode modes[] = {{"busy", busy_parent},
                                    {"nested", nested},
                                    {"threads_in_child", threads_in_child},
                                    {"handlers", handlers},
-                                   {"from_several_threads", from_several_threads}};
+                                   {"from_several_threads", from_several_threads},
+                                   {"ending_threads", ending_threads},
+                                   {"last_thread_of_child", last_thread_of_child}};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // lifetime/statics.hpp: an object whose constructor allocates and whose destructor checks and
-// frees. statics_a.cpp, statics_b.cpp and statics_main.cpp define static ones, whose order among
-// the three files is the linker's choice: whoever comes first starts the heap, whoever goes last
-// still uses it.
+// frees. statics_a.cpp to statics_d.cpp and statics_main.cpp define static ones, whose order among the
+// files is the linker's: whoever comes first starts the heap, whoever goes last still uses it. The
+// program is linked twice, the second time in the reverse order.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace statics {
 
-inline constexpr int object_count = 9;  ///< static holders in the three files together
+inline constexpr int object_count = 13;  ///< static holders in all files together
 inline constexpr int block_count = 200;
 
 extern constinit int alive;  ///< holders constructed and not yet destroyed

@@ -1,7 +1,9 @@
 // What threads may do to a heap at their end: destructors of thread_local objects and of pthread
 // keys that allocate and free, blocks that outlive their thread, thousands of short lives.
 #include <atomic>
+#include <barrier>
 #include <cstring>
+#include <tests/lifetime/audit.hpp>
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/pattern.hpp>
@@ -69,6 +71,47 @@ int thread_locals() {
     for (std::thread& thread : threads) thread.join();
   }
   REQUIRE(local_state::destroyed >= count * 2);
+  return 0;
+}
+
+// Threads that end at the same moment: each one's destructor frees what another left, and leaves a
+// block of its own.
+std::atomic<void*> left[64];
+
+struct last_exchange {
+  std::uint64_t key = 0;
+  ~last_exchange() {
+    support::random_source random(key);
+    for (int i = 0; i < 200; ++i) {
+      void* const block = face::allocate(random.below(random.chance(95) ? 1'000 : 100'000) + 8);
+      REQUIRE(block != nullptr);
+      std::memcpy(block, &block, sizeof block);
+      void* const other = left[random.below(std::size(left))].exchange(block);
+      if (other == nullptr) continue;
+      REQUIRE(std::memcmp(other, &other, sizeof other) == 0);
+      face::release(other);
+    }
+  }
+};
+thread_local last_exchange final_exchange;
+
+int thread_locals_together() {
+  constexpr std::uint64_t rounds = support::sanitized ? 5 : 20;
+  constexpr unsigned count = 16;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    std::barrier end(count);
+    std::vector<std::thread> threads;
+    for (unsigned k = 0; k < count; ++k) {
+      threads.emplace_back([&end, key = round * count + k] {
+        final_exchange.key = key;
+        use_heap(key, 20);
+        end.arrive_and_wait();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (auto& slot : left) face::release(slot.exchange(nullptr));
+  face::audit();
   return 0;
 }
 
@@ -197,6 +240,7 @@ int exit_while_busy() {
 }
 
 constexpr support::mode modes[] = {{"thread_locals", thread_locals},
+                                   {"thread_locals_together", thread_locals_together},
                                    {"keys", keys},
                                    {"short_threads", short_threads},
                                    {"outlive", outlive},

@@ -1,0 +1,154 @@
+// A process that locks its memory: what the heap only reserves must not become resident, and what it
+// gives back must leave, although it was locked.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <tests/lifetime/audit.hpp>
+#include <tests/lifetime/busy.hpp>
+#include <tests/lifetime/skip.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/resident.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t load = 16 * mebibyte;
+
+/// What the system said to mlockall: 0, or errno.
+int lock_everything(int what) {
+  return ::mlockall(what) == 0 ? 0 : errno;
+}
+
+void use_and_give_back() {
+  const std::size_t before = support::resident_bytes();
+  REQUIRE(support::address_space_bytes() > 1'024 * mebibyte);  // else there is nothing to see
+  std::printf("locked: resident %zu KiB of %zu MiB of addresses\n", before / 1024,
+              support::address_space_bytes() / mebibyte);
+  REQUIRE(before < 64 * mebibyte);
+  for (const std::size_t size : {std::size_t{200}, std::size_t{30'000}, 2 * mebibyte}) {
+    void** const blocks = static_cast<void**>(face::allocate(load / size * sizeof(void*)));
+    REQUIRE(blocks != nullptr);
+    for (std::size_t i = 0; i < load / size; ++i) {
+      blocks[i] = face::allocate(size);
+      REQUIRE(blocks[i] != nullptr);
+      std::memset(blocks[i], 0x11, size);
+    }
+    const std::size_t loaded = support::resident_bytes();
+    for (std::size_t i = 0; i < load / size; ++i) face::release(blocks[i]);
+    face::release(blocks);
+    face::trim();
+    const std::size_t after = support::resident_bytes();
+    std::printf("blocks of %zu: loaded %zu KiB, given back %zu KiB\n", size, loaded / 1024,
+                after / 1024);
+    REQUIRE(loaded > before + load / 10 * 9);
+    REQUIRE(loaded < before + load / 4 * 5 + 12 * mebibyte);
+    REQUIRE(after < before + 12 * mebibyte);
+  }
+  busy::use_every_path(1);
+  face::audit();
+}
+
+/// Returns: how much of this process is locked in memory, in bytes.
+std::size_t locked_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
+  if (file == nullptr) return 0;
+  char line[512];
+  std::size_t found = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, "Locked:", 7) == 0) found = std::strtoul(line + 7, nullptr, 10) * 1024;
+  }
+  std::fclose(file);
+  return found;
+}
+
+/// Pages that were given back are not locked when they come again; pages that are kept stay locked.
+int kept() {
+  if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
+    return support::skipped(std::strerror(error));
+  constexpr std::size_t size = 60'000;
+  static void* blocks[load / size];
+  for (int round = 0; round < 2; ++round) {
+    for (void*& block : blocks) {
+      block = face::allocate(size);
+      REQUIRE(block != nullptr);
+      std::memset(block, 0x11, size);
+    }
+    std::printf("%zu of %zu KiB are locked\n", locked_bytes() / 1024,
+                support::resident_bytes() / 1024);
+    REQUIRE(locked_bytes() > load / 10 * 9);
+    for (void* block : blocks) face::release(block);
+  }
+  return 0;
+}
+
+int after_start() {
+  face::release(face::allocate(1));
+  if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
+    return support::skipped(std::strerror(error));
+  use_and_give_back();
+  return 0;
+}
+
+#ifndef ASHLAR_FACE_DROP_IN
+/// Before any constructor, the heap's own included. (The drop-in library's comes before this, too.)
+int early_error = -1;
+void lock_early(int argument_count, char** arguments, char**) {
+  if (argument_count > 1 && std::strcmp(arguments[1], "before_start") == 0)
+    early_error = lock_everything(MCL_CURRENT | MCL_FUTURE);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const run_early)(int, char**,
+                                                                      char**) = lock_early;
+
+int before_start() {
+  REQUIRE(early_error != -1);
+  if (early_error != 0) return support::skipped(std::strerror(early_error));
+  use_and_give_back();
+  return 0;
+}
+#endif
+
+// Without the right to lock more than RLIMIT_MEMLOCK: requests are served or refused, not crashed on.
+int unprivileged() {
+  face::release(face::allocate(1));
+  if (::geteuid() == 0 && ::setuid(65'534) != 0) return support::skipped("cannot give up root");
+  if (const int error = lock_everything(MCL_FUTURE); error != 0)
+    return support::skipped(std::strerror(error));
+  std::size_t served = 0, refused = 0;
+  for (std::size_t i = 0; i < 4'000; ++i) {
+    const std::size_t size = i % 40 == 39 ? 3 * mebibyte : i * 20;
+    errno = 0;
+    void* const block = face::allocate(size);
+    if (block == nullptr) {
+      REQUIRE(errno == ENOMEM);
+      ++refused;
+      continue;
+    }
+    std::memset(block, 0x11, size);
+    ++served;
+    face::release(block);
+  }
+  std::printf("%zu served, %zu refused\n", served, refused);
+  REQUIRE(served > 1'000);
+  face::audit();
+  return 0;
+}
+
+constexpr support::mode modes[] = {
+#ifndef ASHLAR_FACE_DROP_IN
+    {"before_start", before_start},
+#endif
+    {"after_start", after_start},
+    {"kept", kept},
+    {"unprivileged", unprivileged}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  return support::run_mode(modes, argument_count, arguments);
+}

@@ -1,0 +1,157 @@
+// A control group that limits memory: the heap is not told, so what matters is that it makes use of
+// what it has. The program makes a group below (version 1) or beside (version 2) the one that it is
+// in, starts itself again there, and takes the group away.
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <tests/lifetime/busy.hpp>
+#include <tests/lifetime/skip.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/require.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t limit = 96 * mebibyte;
+
+bool write_file(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  return ::close(file) == 0 && written;
+}
+
+/// Returns: the path of this process's group in the hierarchy whose line in /proc/self/cgroup has
+/// `controller` between its colons; empty if it is in none.
+std::string own_group(const std::string& controller) {
+  std::FILE* const file = std::fopen("/proc/self/cgroup", "re");
+  if (file == nullptr) return {};
+  char line[4096];
+  std::string found;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    const std::string text(line, std::strcspn(line, "\n"));
+    const auto first = text.find(':'), second = text.find(':', first + 1);
+    if (text.substr(first + 1, second - first - 1) == controller) found = text.substr(second + 1);
+  }
+  std::fclose(file);
+  return found;
+}
+
+/// A group that limits memory; of no path where none can be made.
+class limited_group {
+ public:
+  limited_group() {
+    if (!make("/sys/fs/cgroup/memory" + own_group("memory"), "memory.limit_in_bytes")) {
+      // A group of version 2 that has processes gives its children no limits.
+      std::string own = "/sys/fs/cgroup" + own_group("");
+      make(own.substr(0, own.rfind('/')), "memory.max");
+    }
+  }
+  limited_group(const limited_group&) = delete;
+  limited_group& operator=(const limited_group&) = delete;
+  ~limited_group() {
+    // The system may need a moment after the last process has ended.
+    for (int i = 0; !path_.empty() && ::rmdir(path_.c_str()) != 0 && i < 1'000; ++i)
+      ::usleep(1'000);
+  }
+  [[nodiscard]] bool exists() const { return !path_.empty(); }
+  [[nodiscard]] bool enter() const { return write_file(path_ + "/cgroup.procs", "0"); }
+
+ private:
+  bool make(const std::string& parent, const char* limit_file) {
+    const std::string path = parent + "/ashlar-test-" + std::to_string(::getpid());
+    if (::mkdir(path.c_str(), 0755) != 0) return false;
+    path_ = path;
+    if (write_file(path + "/" + limit_file, std::to_string(limit))) return true;
+    ::rmdir(path.c_str());
+    path_.clear();
+    return false;
+  }
+  std::string path_;
+};
+
+/// Effects: runs `mode` of this program inside a limited group. Returns: its wait status, or -1.
+int run_limited(char* mode) {
+  const limited_group group;
+  if (!group.exists()) return -1;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    REQUIRE(group.enter());
+    ::alarm(60);
+    char program[] = "/proc/self/exe";
+    char* const again[] = {program, mode, nullptr};
+    ::execv("/proc/self/exe", again);
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+constexpr const char* no_group =
+    "no group that limits memory can be made here (it needs root, and "
+    "/sys/fs/cgroup with the memory controller)";
+
+/// Two thirds of the limit in blocks of each size in turn, with other sizes' free pages around.
+int reshape_inside() {
+  constexpr std::size_t load = limit / 3 * 2;
+  static void* blocks[load / 64];
+  for (const std::size_t size : {std::size_t{64}, std::size_t{3'000}, std::size_t{1'500'000},
+                                 std::size_t{128}, std::size_t{100'000}, std::size_t{500}}) {
+    for (std::size_t i = 0; i < load / size; ++i) {
+      blocks[i] = face::allocate(size);
+      REQUIRE(blocks[i] != nullptr);
+      std::memset(blocks[i], 0x11, size);
+    }
+    for (std::size_t i = 0; i < load / size; ++i) face::release(blocks[i]);
+  }
+  return 0;
+}
+
+int reshape() {
+  char mode[] = "reshape_inside";
+  const int status = run_limited(mode);
+  if (status == -1) return support::skipped(no_group);
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "signal %d\n", WTERMSIG(status));
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  return 0;
+}
+
+int exceed_inside() {
+  for (;;) {
+    void* const block = face::allocate(10'000);
+    if (block == nullptr) return errno == ENOMEM ? 0 : 1;
+    std::memset(block, 0x11, 10'000);
+  }
+}
+
+// Beyond the limit the system ends the process, or refuses: there is no third way, such as looping.
+int exceed() {
+  char mode[] = "exceed_inside";
+  const int status = run_limited(mode);
+  if (status == -1) return support::skipped(no_group);
+  const bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const bool ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  std::printf("%s\n", refused ? "refused" : ended ? "ended by the system" : "neither");
+  REQUIRE(refused || ended);
+  return 0;
+}
+
+constexpr support::mode modes[] = {{"reshape", reshape},
+                                   {"reshape_inside", reshape_inside},
+                                   {"exceed", exceed},
+                                   {"exceed_inside", exceed_inside}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  return support::run_mode(modes, argument_count, arguments);
+}

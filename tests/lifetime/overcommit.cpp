@@ -1,0 +1,90 @@
+// A system that counts what it promises (vm.overcommit_memory = 2): reserved addresses must not be
+// charged. What would be charged can be read off the mappings in every mode.
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <tests/lifetime/busy.hpp>
+#include <tests/lifetime/skip.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/resident.hpp>
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Returns: the number behind `name` in a file of lines "name: number kB", in bytes; 0 if none.
+std::size_t figure(const char* path, const char* name) {
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  char line[512];
+  std::size_t found = 0;
+  while (found == 0 && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, name, std::strlen(name)) == 0)
+      found = std::strtoul(line + std::strlen(name) + 1, nullptr, 10) * 1024;
+  }
+  std::fclose(file);
+  return found;
+}
+
+/// Returns: the bytes of mappings that the system charges to this process ("ac" among its flags).
+std::size_t charged_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/smaps", "re");
+  if (file == nullptr) return 0;
+  char line[512];
+  std::size_t size = 0, sum = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, "Size:", 5) == 0) size = std::strtoul(line + 5, nullptr, 10) * 1024;
+    if (std::strncmp(line, "VmFlags:", 8) == 0 && std::strstr(line, " ac") != nullptr) sum += size;
+  }
+  std::fclose(file);
+  return sum;
+}
+
+int charged() {
+  busy::use_every_path(1);
+  const std::size_t at_start = charged_bytes();
+  if (at_start == 0) return support::skipped("/proc/self/smaps does not tell what is charged");
+  std::printf("charged: %zu KiB of %zu MiB of addresses\n", at_start / 1024,
+              support::address_space_bytes() / mebibyte);
+  REQUIRE(support::address_space_bytes() > 1'024 * mebibyte);
+  REQUIRE(at_start < 64 * mebibyte);
+  // Growth is charged, and little beyond it.
+  constexpr std::size_t load = 100 * mebibyte, size = 5'000;
+  static void* blocks[load / size];
+  for (void*& block : blocks) {
+    block = face::allocate(size);
+    REQUIRE(block != nullptr);
+  }
+  const std::size_t grown = charged_bytes() - at_start;
+  std::printf("charged for %zu MiB: %zu MiB\n", load / mebibyte, grown / mebibyte);
+  REQUIRE(grown > load / 10 * 7 && grown < load / 10 * 13);  // some of it was free before
+  for (void* block : blocks) face::release(block);
+  return 0;
+}
+
+int strict() {
+  std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
+  const int mode = file == nullptr ? '?' : std::fgetc(file);
+  if (file != nullptr) std::fclose(file);
+  if (mode != '2') return support::skipped("vm.overcommit_memory is not 2 (and stays as it is)");
+  const std::size_t limit = figure("/proc/meminfo", "CommitLimit:");
+  REQUIRE(limit != 0);
+  for (int i = 0; i < 100; ++i) {
+    errno = 0;
+    REQUIRE(face::allocate(limit + mebibyte) == nullptr);
+    REQUIRE(errno == ENOMEM);
+  }
+  busy::use_every_path(1);
+  return 0;
+}
+
+constexpr support::mode modes[] = {{"charged", charged}, {"strict", strict}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  return support::run_mode(modes, argument_count, arguments);
+}

@@ -1,0 +1,189 @@
+// Signals that interrupt a program which uses the heap. What holds: a handler may use the heap, or be
+// left by siglongjmp, as long as the thread that it interrupted was not inside one of the heap's calls.
+#include <atomic>
+#include <csetjmp>
+#include <csignal>
+#include <cstdint>
+#include <tests/lifetime/audit.hpp>
+#include <tests/lifetime/busy.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/pattern.hpp>
+#include <tests/support/random.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/sanitizers.hpp>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/time.h>
+#include <time.h>
+
+namespace {
+
+constexpr long timer_us = 200;  // 5 kHz, or what the system makes of it
+
+void start_timer(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  REQUIRE(::sigaction(SIGALRM, &action, nullptr) == 0);
+  const itimerval often = {{0, timer_us}, {0, timer_us}};
+  REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
+}
+
+void stop_timer() {
+  const itimerval never = {};
+  REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
+}
+
+double seconds_now() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+std::atomic<std::uint64_t> signal_count = 0;
+
+// A profiler's timer: it interrupts everything everywhere, and only counts.
+int timer() {
+  start_timer([](int) { signal_count.fetch_add(1, std::memory_order_relaxed); });
+  {
+    const busy::threads others(3);
+    const double end = seconds_now() + 0.7;
+    for (std::uint64_t i = 0; seconds_now() < end; ++i) {
+      busy::use_every_path(i);
+      std::thread([i] { busy::use_every_path(i, 100); }).join();
+    }
+  }
+  stop_timer();
+  std::printf("%llu signals\n", static_cast<unsigned long long>(signal_count.load()));
+  REQUIRE(signal_count > 200);
+  face::audit();
+  return 0;
+}
+
+/// Whether this thread is inside a call of the heap; read by the handler that interrupted it.
+thread_local volatile std::sig_atomic_t is_inside = 0;
+
+class inside {
+ public:
+  inside() {
+    is_inside = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  inside(const inside&) = delete;
+  inside& operator=(const inside&) = delete;
+  ~inside() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_inside = 0;
+  }
+};
+
+/// Blocks that one context owns: a random step frees one and allocates another of the same place.
+template <std::size_t Count>
+class slots {
+ public:
+  explicit constexpr slots(std::uint64_t key) : key_(key) {}
+
+  /// The heap's calls are inside, and so is what must not be torn from them: which slot has which block.
+  void step(std::size_t at, std::size_t size) {
+    const inside here;
+    REQUIRE(support::find_damage(blocks_[at], key_ + at, sizes_[at]) == sizes_[at]);
+    face::release(blocks_[at]);
+    blocks_[at] = face::allocate(size);
+    REQUIRE(blocks_[at] != nullptr);
+    sizes_[at] = size;
+    support::fill_pattern(blocks_[at], key_ + at, size);
+  }
+  void free_all() {
+    for (std::size_t at = 0; at < Count; ++at) {
+      REQUIRE(support::find_damage(blocks_[at], key_ + at, sizes_[at]) == sizes_[at]);
+      face::release(blocks_[at]);
+    }
+  }
+
+ private:
+  std::uint64_t key_;
+  void* blocks_[Count] = {};
+  std::size_t sizes_[Count] = {};
+};
+
+constexpr std::size_t slot_count = 128;
+slots<slot_count> of_program(1'000), of_handler(2'000);
+std::uint64_t random_state = 1;
+
+/// The program's own work, most of it not in the heap; `random_state` survives a jump.
+void work() {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  const std::uint64_t number = random_state >> 20;
+  of_program.step(number % slot_count, number / slot_count % 2'000);
+  for (int i = 0; i < 4'000; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+/// How often the handler found the thread outside of the heap, and inside.
+volatile std::uint64_t outside_count = 0, inside_count = 0;
+
+/// The work goes on until both have happened often; a test that hangs is ended from outside.
+bool has_seen_enough() {
+  return outside_count >= (support::sanitized ? 20 : 500) && inside_count >= 20;
+}
+
+// The handler allocates and frees, unless it interrupted the heap.
+int allocate_outside() {
+  start_timer([](int) {
+    const int saved = errno;
+    if (is_inside != 0) {
+      inside_count = inside_count + 1;
+    } else {
+      outside_count = outside_count + 1;
+      for (std::uint64_t i = 0; i < 50; ++i) {
+        const std::uint64_t step = outside_count * 50 + i;
+        of_handler.step(step * 7 % slot_count, step * 31 % 3'000);
+      }
+    }
+    errno = saved;
+  });
+  while (!has_seen_enough()) work();
+  stop_timer();
+  std::printf("outside %llu times, inside %llu times\n",
+              static_cast<unsigned long long>(outside_count),
+              static_cast<unsigned long long>(inside_count));
+  of_program.free_all();
+  of_handler.free_all();
+  face::audit();
+  return 0;
+}
+
+sigjmp_buf start_again;
+volatile std::sig_atomic_t may_jump = 0;
+
+// The handler leaves the program's work by siglongjmp, unless it interrupted the heap.
+int jump_out() {
+  start_timer([](int) {
+    if (is_inside != 0)
+      inside_count = inside_count + 1;
+    else if (may_jump != 0)
+      siglongjmp(start_again, 1);
+  });
+  if (sigsetjmp(start_again, 1) != 0) outside_count = outside_count + 1;
+  may_jump = 1;
+  while (!has_seen_enough()) work();
+  may_jump = 0;
+  stop_timer();
+  std::printf("outside %llu jumps, inside %llu times\n",
+              static_cast<unsigned long long>(outside_count),
+              static_cast<unsigned long long>(inside_count));
+  of_program.free_all();
+  face::audit();
+  return 0;
+}
+
+constexpr support::mode modes[] = {
+    {"timer", timer}, {"allocate_outside", allocate_outside}, {"jump_out", jump_out}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  return support::run_mode(modes, argument_count, arguments);
+}
