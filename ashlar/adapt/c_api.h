@@ -34,9 +34,9 @@ void ashlar_set_purge(int64_t delay_ms, size_t keep_bytes) ASHLAR_NOEXCEPT;
 
 /* Makes sure that `bytes` of free memory are there, in one piece and really in memory, together with
  * the caches of `threads` threads beside the calling one and all that the heap needs for itself to cut
- * the bytes into blocks of any size (8 % more of them at most, and 5 MiB). So much is kept from now on, whatever
- * ashlar_set_purge said before. Returns 0, or -1 with errno ENOMEM; what was got until then stays.
- * O(bytes): the system clears each page, some 0.3 to 1.5 us. */
+ * the bytes into blocks of any size (some 3 % more, and up to 5 MiB; heap/prefault_test.cpp). So much is kept from
+ * now on, whatever ashlar_set_purge said before. Returns 0, or -1 with errno ENOMEM; what was got until then
+ * stays. O(bytes): the system clears each page. */
 int ashlar_prefault(size_t bytes, unsigned threads) ASHLAR_NOEXCEPT;
 
 /* From now on the heap asks the system for nothing and gives nothing back, until ashlar_unseal: no call

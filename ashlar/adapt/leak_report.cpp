@@ -117,10 +117,10 @@ void write_text_of_sites(std::FILE* out) {
     std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " block%s by %s%s\n", s.bytes,
                  s.blocks, s.blocks == 1 ? "" : "s", s.call, s.at.depth != 0 ? ":" : "");
     for (unsigned i = 0; i < s.at.depth; ++i) {
-      const os::frame_place p = os::place_of(s.at.frames[i]);
-      std::fprintf(out, "ashlar:   #%u %p %s+0x%zx%s%s%s\n", i, s.at.frames[i],
-                   p.file != nullptr ? p.file : "?", p.offset, p.function != nullptr ? " (" : "",
-                   p.function != nullptr ? p.function : "", p.function != nullptr ? ")" : "");
+      os::frame_line line;
+      os::describe(line, i, s.at.frames[i]);
+      line.end_line();
+      std::fwrite(line.data(), 1, line.size(), out);
     }
   }
 }

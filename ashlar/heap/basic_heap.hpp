@@ -325,10 +325,13 @@ class basic_heap {
     for (; spare_count_ < owners; ++spare_count_) {
       auto* c = static_cast<cache*>(map(cache_bytes()));
       if (c == nullptr) return false;
+      if (!space_.populate(c, cache_bytes())) {
+        space_.release(c, cache_bytes());
+        return false;
+      }
       start_cache(*c);
       c->next = spare_caches_;
       spare_caches_ = c;
-      if (!space_.populate(c, cache_bytes())) return false;
     }
     return true;
   }
@@ -365,7 +368,7 @@ class basic_heap {
   /// system. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
     if (!started_.load(std::memory_order_acquire)) return 0;
-    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
+    settle_stashes();
     return pages_.purge_all();
   }
 
@@ -609,14 +612,32 @@ class basic_heap {
   /// Effects: the heap cannot grow: all that rests in stashes and `own` (may be null) is sorted back,
   /// whatever it costs. Returns: whether there was anything.
   bool settle_all(cache* own) noexcept {
-    std::size_t blocks = 0;
-    for (std::size_t c = 1; c < class_count; ++c)
-      blocks +=
-          centrals_[c].stashed() + (own != nullptr ? own->count(static_cast<class_index>(c)) : 0);
-    if (blocks == 0) return false;
+    const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
+    if (resting(in_own).blocks == 0) return false;
     if (own != nullptr) flush(*own);
-    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
+    settle_stashes();
     return true;
+  }
+
+  struct amount {
+    std::size_t blocks = 0, bytes = 0;
+  };
+  /// Returns: what is in the stashes, and besides of each class c in_caches(c) blocks. O(classes), no lock.
+  template <class InCaches>
+  [[nodiscard]] amount resting(InCaches in_caches) const noexcept {
+    amount all;
+    for (std::size_t i = 1; i < class_count; ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
+      all.blocks += blocks;
+      all.bytes += blocks * block_size_of(c);
+    }
+    return all;
+  }
+
+  void settle_stashes() noexcept {
+    for (std::size_t c = 1; c < class_count; ++c)
+      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
   }
 
   /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be
@@ -625,14 +646,8 @@ class basic_heap {
   /// enough to pay for it. Growth that this avoided pays nothing: where memory only goes to and fro
   /// between classes, a little more of it is cheaper than sorting each time. O(classes), plus the blocks.
   void settle_before_growth(cache* own, std::size_t pages) noexcept {
-    std::size_t blocks = 0, bytes = 0;
-    for (std::size_t i = 1; i < class_count; ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t resting = own != nullptr && is_resting(*own, c) ? own->count(c) : 0;
-      const std::size_t stashed = centrals_[c].stashed() + resting;
-      blocks += stashed;
-      bytes += stashed * block_size_of(c);
-    }
+    const auto [blocks, bytes] = resting(
+        [own](class_index c) { return own != nullptr && is_resting(*own, c) ? own->count(c) : 0; });
     const std::size_t grown = grown_since_settled_.load(std::memory_order_relaxed);
     const bool pays =
         bytes >= bounds_.settle_bytes_min ? grown != 0 : blocks <= grown * settled_blocks_a_page;
@@ -642,7 +657,7 @@ class basic_heap {
     }
     grown_since_settled_.store(0, std::memory_order_relaxed);
     if (own != nullptr) flush_resting(*own);
-    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].settle(pages_);
+    settle_stashes();
   }
 
   void deallocate_large(void* block, const char* call) noexcept {
@@ -674,16 +689,10 @@ class basic_heap {
   /// finds the fullest slabs first, and not blocks scattered over all that there ever were. What the
   /// owner moved pays for it.
   void settle_after(std::size_t moved_blocks) noexcept {
-    std::size_t blocks = 0, bytes = 0;
-    for (std::size_t i = 1; i < class_count; ++i) {
-      const std::size_t stashed = centrals_[i].stashed();
-      blocks += stashed;
-      bytes += stashed * block_size_of(static_cast<class_index>(i));
-    }
+    const auto [blocks, bytes] = resting([](class_index) { return std::size_t{0}; });
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
     if (blocks > moved_blocks || bytes < bounds_.settle_bytes_min || bytes < held) return;
-    for (std::size_t c = 1; c < class_count; ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
+    settle_stashes();
   }
 
   void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {

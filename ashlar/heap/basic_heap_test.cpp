@@ -13,7 +13,7 @@
 #include <mutex>
 #include <random>
 #include <string>
-#include <tests/support/test_space.hpp>
+#include <tests/support/test_heap.hpp>
 #include <thread>
 #include <vector>
 
@@ -27,28 +27,12 @@
 namespace {
 
 using namespace ashlar;
+using test::allocate;
+using test::deallocate;
 using test::space_call;
+using test::test_heap;
 using test::test_space;
-
-struct config {
-  using space = test_space;
-  using mutex = std::mutex;
-};
-using test_heap = basic_heap<config>;
 using cache = test_heap::cache;
-
-/// As the runtime does it, with the cache given.
-template <class Heap>
-void* allocate(Heap& h, cache& own, std::size_t size) {
-  if (void* block = Heap::try_allocate(*own.tops, size); block != nullptr) return block;
-  if (const class_index c = Heap::class_for(size, 1); c != 0) return h.refill(own, c);
-  bool zeroed = false;
-  return h.allocate_large(size, 1, zeroed);
-}
-template <class Heap>
-void deallocate(Heap& h, cache& own, void* block, const char* call = "free") {
-  if (!h.try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, call);
-}
 
 ashlar_stats stats_of(test_heap& h, cache* own = nullptr) {
   ashlar_stats stats;

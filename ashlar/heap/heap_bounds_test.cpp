@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <tests/support/test_space.hpp>
+#include <tests/support/test_heap.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,28 +14,15 @@
 namespace {
 
 using namespace ashlar;
+using test::allocate;
+using test::deallocate;
 using test::test_space;
-
-struct config {
-  using space = test_space;
-  using mutex = std::mutex;
-};
-using bounded_heap = basic_heap<config>;
+using bounded_heap = test::test_heap;
 
 std::unique_ptr<bounded_heap> make(std::size_t budget) {
   auto h = std::make_unique<bounded_heap>();
   h->set_bounds(heap_bounds::of_budget(budget));
   return h;
-}
-
-void* allocate(bounded_heap& h, bounded_heap::cache& own, std::size_t size) {
-  if (void* block = bounded_heap::try_allocate(*own.tops, size); block != nullptr) return block;
-  if (const class_index c = bounded_heap::class_for(size, 1); c != 0) return h.refill(own, c);
-  bool zeroed = false;
-  return h.allocate_large(size, 1, zeroed);
-}
-void deallocate(bounded_heap& h, bounded_heap::cache& own, void* block) {
-  if (!h.try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, "free");
 }
 
 ashlar_total_stats totals(bounded_heap& h) {

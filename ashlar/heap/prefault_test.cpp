@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <tests/support/test_space.hpp>
+#include <tests/support/test_heap.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,27 +13,13 @@
 namespace {
 
 using namespace ashlar;
+using test::allocate;
+using test::deallocate;
 using test::space_call;
-using test::test_space;
-
-struct config {
-  using space = test_space;
-  using mutex = std::mutex;
-};
-using test_heap = basic_heap<config>;
+using test::test_heap;
 using cache = test_heap::cache;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-void* allocate(test_heap& h, cache& own, std::size_t size) {
-  if (void* block = test_heap::try_allocate(*own.tops, size); block != nullptr) return block;
-  if (const class_index c = test_heap::class_for(size, 1); c != 0) return h.allocate_class(own, c);
-  bool zeroed = false;
-  return h.allocate_large(size, 1, zeroed, &own);
-}
-void deallocate(test_heap& h, cache& own, void* block) {
-  if (!test_heap::try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, "free");
-}
 
 /// Allocates blocks of every kind up to `bytes`, written whole, replaces some, frees all. Returns how
 /// many requests were refused.
@@ -145,6 +131,17 @@ TEST(Prefault, ABlockThatWasMovedBeforeIsFreedSealed) {
   h->audit();
 }
 
+TEST(Prefault, CostsLittleBesideItsBytes) {
+  for (const std::size_t bytes : {mebibyte, 16 * mebibyte, 256 * mebibyte}) {
+    const auto h = std::make_unique<test_heap>();
+    cache* own = h->attach();
+    ASSERT_TRUE(h->prefault(bytes, 0, own));
+    ashlar_stats s;
+    h->collect(s, own);
+    EXPECT_LE(s.total.metadata_bytes, bytes / 100 * 4 + 6 * mebibyte) << bytes;
+  }
+}
+
 TEST(Prefault, EveryCallMayFail) {
   for (std::uint64_t n = 1;; ++n) {
     const auto h = std::make_unique<test_heap>();
@@ -158,7 +155,16 @@ TEST(Prefault, EveryCallMayFail) {
     h->audit();
     EXPECT_EQ(use(*h, *own, 4 * mebibyte, n), 0u);
     h->audit();
+    if (cache* another = h->attach(); another != nullptr) h->detach(another);
     EXPECT_TRUE(h->prefault(8 * mebibyte, 3, own)) << "a later one may succeed";
+    h->seal(true);
+    cache* others[] = {h->attach(), h->attach(), h->attach()};
+    for (cache* other : others) {
+      ASSERT_NE(other, nullptr) << "of three that were asked for, whatever failed before; call "
+                                << n;
+      h->detach(other);
+    }
+    h->seal(false);
     if (!failed) {
       EXPECT_TRUE(done);
       break;

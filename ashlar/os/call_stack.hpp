@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include <ashlar/core/line_writer.hpp>
+
 namespace ashlar::os {
 
 /// The return addresses of a thread's calls, innermost first, those inside ashlar left out.
@@ -26,8 +28,12 @@ struct frame_place {
 };
 [[nodiscard]] frame_place place_of(const void* frame) noexcept;
 
-/// Effects: writes a line for each frame to standard error: number, address, file + offset in it, and the
-/// name of the function if it is exported. Allocates nothing of its own.
+/// Effects: writes a frame's line (without its end): number, address, file + offset in it, and the name of
+/// the function if it is exported.
+using frame_line = line_writer<512>;
+void describe(frame_line& line, unsigned number, const void* frame) noexcept;
+
+/// Effects: writes that line for each frame to standard error. Allocates nothing of its own.
 void write_frames(const call_stack& stack) noexcept;
 
 /// Returns: the system's number of the calling thread. After a fork the child has another one, and says so.

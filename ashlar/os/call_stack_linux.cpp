@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/call_stack.hpp>
 
 namespace ashlar::os {
@@ -64,14 +63,18 @@ frame_place place_of(const void* frame) noexcept {
           info.dli_sname};
 }
 
+void describe(frame_line& line, unsigned number, const void* frame) noexcept {
+  line << "ashlar:   #" << number << " " << frame;
+  const frame_place place = place_of(frame);
+  if (place.file != nullptr)
+    line << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
+  if (place.function != nullptr) line << " (" << place.function << ")";
+}
+
 void write_frames(const call_stack& stack) noexcept {
   for (unsigned i = 0; i < stack.depth; ++i) {
-    line_writer<512> line;
-    line << "ashlar:   #" << i << " " << stack.frames[i];
-    const frame_place place = place_of(stack.frames[i]);
-    if (place.file != nullptr)
-      line << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
-    if (place.function != nullptr) line << " (" << place.function << ")";
+    frame_line line;
+    describe(line, i, stack.frames[i]);
     line.end_line();
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   }

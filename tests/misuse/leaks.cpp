@@ -4,12 +4,13 @@
 
 namespace {
 void* volatile held[6];
-}
+volatile int five = 5;  // not a constant: an unrolled loop would be five places, not one
+}  // namespace
 
 // Not in a namespace, and exported: their names have to be found.
 extern "C" {
 [[gnu::noinline]] void hold_five() {
-  for (int i = 0; i < 5; ++i) held[i] = std::malloc(100);
+  for (int i = 0; i < five; ++i) held[i] = std::malloc(100);
 }
 [[gnu::noinline]] void hold_one() {
   held[5] = ::operator new(40);
