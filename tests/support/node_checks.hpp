@@ -11,6 +11,7 @@
 #include <string>
 #include <tests/support/recording_allocator.hpp>
 #include <tests/support/require.hpp>
+#include <tests/support/sized_key.hpp>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,29 +22,6 @@
 #include <ashlar/adapt/static_pool_for.hpp>
 
 namespace support {
-
-template <std::size_t Size, std::size_t Alignment>
-struct alignas(Alignment) sized_key {
-  unsigned char bytes[Size] = {};
-  sized_key() = default;
-  sized_key(int i) {  // NOLINT(google-explicit-constructor)
-    bytes[0] = static_cast<unsigned char>(i);
-    if constexpr (Size > 1) bytes[1] = static_cast<unsigned char>(i / 256);
-  }
-  [[nodiscard]] int get() const noexcept {
-    if constexpr (Size > 1) {
-      return bytes[0] + 256 * bytes[1];
-    } else {
-      return bytes[0];
-    }
-  }
-  friend bool operator<(const sized_key& a, const sized_key& b) noexcept {
-    return a.get() < b.get();
-  }
-  friend bool operator==(const sized_key& a, const sized_key& b) noexcept {
-    return a.get() == b.get();
-  }
-};
 
 /// A hash that libstdc++ keeps in the node (it may throw), and one that it does not.
 template <bool Noexcept>
@@ -97,25 +75,22 @@ void check_nodes() {
   check_node<std::unordered_map<K, V, cached>>(pair);
   check_node<std::unordered_multimap<K, V, cached>>(pair);
 }
-template <class K>
-void check_nodes_of_key() {
-  check_nodes<K, char>();
-  check_nodes<K, int>();
-  check_nodes<K, std::string>();
-  check_nodes<K, sized_key<3, 1>>();
-  check_nodes<K, sized_key<64, 64>>();
-}
+/// Effects: keys of all alignments with values below and above them, and all values with a key of the usual size.
 inline void check_all_nodes() {
-  check_nodes_of_key<sized_key<1, 1>>();
-  check_nodes_of_key<sized_key<2, 2>>();
-  check_nodes_of_key<sized_key<4, 4>>();
-  check_nodes_of_key<sized_key<7, 1>>();
-  check_nodes_of_key<sized_key<8, 8>>();
-  check_nodes_of_key<sized_key<12, 4>>();
-  check_nodes_of_key<sized_key<16, 16>>();
-  check_nodes_of_key<sized_key<32, 32>>();
-  check_nodes_of_key<sized_key<100, 4>>();
-  check_nodes_of_key<sized_key<128, 128>>();
+  check_nodes<sized_key<1, 1>, sized_key<3, 1>>();
+  check_nodes<sized_key<2, 2>, char>();
+  check_nodes<sized_key<4, 4>, char>();
+  check_nodes<sized_key<7, 1>, int>();
+  check_nodes<sized_key<12, 4>, std::string>();
+  check_nodes<sized_key<16, 16>, sized_key<3, 1>>();
+  check_nodes<sized_key<32, 32>, char>();
+  check_nodes<sized_key<100, 4>, sized_key<64, 64>>();
+  check_nodes<sized_key<128, 128>, int>();
+  check_nodes<sized_key<8, 8>, char>();
+  check_nodes<sized_key<8, 8>, int>();
+  check_nodes<sized_key<8, 8>, std::string>();
+  check_nodes<sized_key<8, 8>, sized_key<3, 1>>();
+  check_nodes<sized_key<8, 8>, sized_key<64, 64>>();
   // Types whose hash the library knows, and an allocator of the container's own.
   check_node<std::unordered_set<int>>([](auto& c, int i) { c.insert(i); });
   check_node<std::unordered_set<std::string>>([](auto& c, int i) { c.insert(std::to_string(i)); });
@@ -200,26 +175,6 @@ inline void check_buckets() {
     c.rehash(2 * (n - 1) + 1);
     REQUIRE(c.bucket_count() <= ashlar::max_buckets(n));
   }
-}
-
-// ---- static pools ---------------------------------------------------------------------------------
-
-template <class Pool, class Insert>
-void check_static_pool(Pool& pool, Insert insert) {
-  constexpr int n = static_cast<int>(Pool::max_elements);
-  using container = typename Pool::container;
-  for (int round = 0; round < 2; ++round) {
-    container c(pool);
-    for (int i = 0; i < n; ++i) insert(c, i);
-    REQUIRE(static_cast<int>(std::distance(c.begin(), c.end())) == n);
-    insert(c, 0);  // a key that is there already; or one more, where that is an element of its own
-    c.clear();
-    for (int i = 0; i < n; ++i) insert(c, i);
-    container other(pool);
-    other = std::move(c);
-    REQUIRE(static_cast<int>(std::distance(other.begin(), other.end())) == n);
-  }
-  REQUIRE(pool.stats().blocks_in_use() == 0 && pool.audit());
 }
 
 }  // namespace support
