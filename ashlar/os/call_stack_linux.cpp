@@ -18,7 +18,7 @@ namespace {
 /// The unwinder is loaded at its first use, which allocates: those calls are not looked at.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool capturing = false;
 /// A system call each time would take as long as all the other checks.
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::size_t number = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::size_t own_number = 0;
 
 const void* module_of(const void* address) noexcept {
   Dl_info info{};
@@ -81,11 +81,11 @@ void write_frames(const call_stack& stack) noexcept {
 }
 
 std::size_t thread_number() noexcept {
-  if (number == 0) number = static_cast<std::size_t>(::syscall(SYS_gettid));
-  return number;
+  if (own_number == 0) own_number = static_cast<std::size_t>(::syscall(SYS_gettid));
+  return own_number;
 }
 void forget_thread_number() noexcept {
-  number = 0;
+  own_number = 0;
 }
 
 }  // namespace ashlar::os
