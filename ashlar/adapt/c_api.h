@@ -22,8 +22,8 @@ extern "C" {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* Gives the calling thread's cache back to the heap and every fully free page to the system, now.
- * Returns the bytes that went back. O(slabs). */
+/* Gives the calling thread's cache back to the heap and every free page to the system, now: those of
+ * slabs that still have blocks in use, too. Returns the bytes that went back. O(slabs). */
 size_t ashlar_trim(void) ASHLAR_NOEXCEPT;
 
 /* From now on free pages go back to the system `delay_ms` after they became free (-1: never; default

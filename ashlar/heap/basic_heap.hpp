@@ -365,11 +365,13 @@ class basic_heap {
   }
 
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the
-  /// system. Returns: bytes given to the system. O(slabs + stashed blocks).
+  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
     if (!started_.load(std::memory_order_acquire)) return 0;
     settle_stashes();
-    return pages_.purge_all();
+    const std::lock_guard guard(slabs_mutex_);
+    slab_looked_at_ = {};
+    return give_back_free_pages(SIZE_MAX, true) + pages_.purge_all();
   }
 
   /// Effects: from now on free pages go back as `policy` says.
@@ -466,12 +468,14 @@ class basic_heap {
   void lock_all() noexcept {
     start_mutex_.lock();
     caches_mutex_.lock();
+    slabs_mutex_.lock();
     for (std::size_t c = 1; c < class_count; ++c) centrals_[c].mutex().lock();
     pages_.lock_all();
   }
   void unlock_all() noexcept {
     pages_.unlock_all();
     for (std::size_t c = class_count - 1; c != 0; --c) centrals_[c].mutex().unlock();
+    slabs_mutex_.unlock();
     caches_mutex_.unlock();
     start_mutex_.unlock();
   }
@@ -682,6 +686,28 @@ class basic_heap {
     for (std::size_t c = 1; c < class_count; ++c)
       if (centrals_[c].stashed() != 0) centrals_[c].settle_unused(pages_);
     pages_.purge_aged();
+    if (!pages_.has_more_than_kept()) return;
+    const std::lock_guard guard(slabs_mutex_);
+    static_cast<void>(give_back_free_pages(bounds_.slabs_a_look, false));
+  }
+
+  /// Effects: looks at the next `count` slabs, and gives back their free pages; begins anew after the last one.
+  /// Returns: the bytes. Requires: slabs_mutex_ is held.
+  std::size_t give_back_free_pages(std::size_t count, bool at_once) noexcept {
+    if (space_.is_sealed()) return 0;
+    std::size_t bytes = 0;
+    for (; count != 0; --count) {
+      const detail::slab_place place = pages_.next_slab(slab_looked_at_);
+      if (place.size_class == 0) {
+        slab_looked_at_ = {};
+        break;
+      }
+      const detail::slab_shape& shape = detail::slab_shapes[place.size_class];
+      if (may_be_hollow(shape))
+        bytes += centrals_[place.size_class].give_back_free_pages(pages_, place, at_once);
+      slab_looked_at_ = {.range = place.range, .page = place.page + shape.pages};
+    }
+    return bytes;
   }
 
   /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
@@ -840,6 +866,8 @@ class basic_heap {
   std::atomic<std::size_t> grown_since_settled_{0};  // pages
   mutex_type start_mutex_;
   mutex_type caches_mutex_;
+  mutex_type slabs_mutex_;  // held while the pages inside slabs are looked at; before a central's
+  detail::slab_place slab_looked_at_;
   cache* caches_ = nullptr;        // in use, one for each owner
   cache* spare_caches_ = nullptr;  // empty, waiting for an owner
   std::atomic<std::uint64_t> cache_count_{0};

@@ -7,7 +7,8 @@
 // Blocks that come back wait in the stash and leave it as they came, whole batches by one memcpy:
 // a producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back
 // into its slabs. Slabs with free blocks stand in lists by fullness, and the fullest serves first,
-// so that the emptier ones get the chance to become empty and leave.
+// so that the emptier ones get the chance to become empty and leave. Those that do not are hollow at
+// times: pages of theirs on which nobody holds a block leave alone.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers).
 // Thread-safety: every function locks; none calls out while it does, but for the page heap.
@@ -97,6 +98,38 @@ class central {
   /// lowest it has been since.
   void settle_unused(pages& page_heap) noexcept { settle(page_heap, 0); }
 
+  /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last look
+  /// (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the bytes.
+  /// Requires: one thread at a time does this. No lock is held during the system calls.
+  std::size_t give_back_free_pages(pages& page_heap, slab_place place, bool at_once) noexcept {
+    const slab_shape& shape = slab_shapes[class_];
+    run* slab = nullptr;
+    page_set leaving = 0;
+    {
+      const std::lock_guard guard(mutex_);
+      slab = page_heap.slab_at(place, class_);
+      if (slab == nullptr || slab->free_blocks == 0) return 0;
+      const page_set free = free_pages(*slab, shape);
+      leaving = (at_once ? free : free & slab->seen_free) & ~slab->absent;
+      slab->seen_free = free;
+      if (leaving == 0) return 0;
+      unlink(slab);
+      slab->fullness = away;
+    }
+    // Of a slab that is on no list nobody takes a block, so its free pages stay free.
+    const page_set gone = page_heap.purge_pages(*slab, leaving);
+    {
+      const std::lock_guard guard(mutex_);
+      slab->absent |= gone;
+      slab->fullness = full;
+      if (slab->free_blocks == shape.blocks)
+        remove_slab(page_heap, slab);
+      else
+        link(slab);
+    }
+    return static_cast<std::size_t>(std::popcount(gone)) << page_shift;
+  }
+
   /// Effects: ends in a fault naming `call` when no block of this class starts at `block`, or when it
   /// is in its slab. A block that waits in a cache or the stash is not told from one in use.
   void expect_in_use(pages& page_heap, const void* block, const char* call) noexcept {
@@ -142,8 +175,10 @@ class central {
         std::uint32_t bits = 0;
         for (std::uint32_t w = 0; w < slab_shapes[class_].words; ++w)
           bits += static_cast<std::uint32_t>(std::popcount(r->free_bits[w]));
+        const page_set noted = r->seen_free | r->absent;
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
-            fullness_of(*r, slab_shapes[class_]) != f)
+            fullness_of(*r, slab_shapes[class_]) != f ||
+            (noted != 0 && (noted & ~free_pages(*r, slab_shapes[class_])) != 0))
           report({fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
         free += bits;
       }
@@ -155,6 +190,8 @@ class central {
   // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
   static constexpr std::uint8_t fullness_lists = 4;
   static constexpr std::uint8_t full = fullness_lists;
+  // On none either while its pages are given back, and nobody's to put on one or to remove.
+  static constexpr std::uint8_t away = fullness_lists + 1;
 
   [[nodiscard]] static std::uint8_t fullness_of(const run& r, const slab_shape& shape) noexcept {
     if (r.free_blocks == 0) return full;
@@ -184,6 +221,7 @@ class central {
   void relink(run* r, const slab_shape& shape) noexcept {
     if (fullness_of(*r, shape) == r->fullness) [[likely]]
       return;
+    if (r->fullness == away) return;
     unlink(r);
     link(r);
   }
@@ -212,10 +250,31 @@ class central {
       // A short batch is better than a new slab: memory grows only when nothing else is left.
       if (r == nullptr && got == 0) r = add_slab(page_heap, g);
       if (r == nullptr) break;
-      got += take_blocks(*r, page_heap.address_of(*r), out - got, count - got);
+      char* const base = page_heap.address_of(*r);
+      void** const end = out - got;
+      const std::size_t taken = take_blocks(*r, base, end, count - got);
+      got += taken;
+      if ((r->seen_free | r->absent) != 0)
+        forget_taken_pages(page_heap, *r, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
       relink(r, slab_shapes[class_]);
     }
     return got;
+  }
+
+  /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
+  /// lowest up, so none between them is left.
+  void forget_taken_pages(pages& page_heap, run& slab, const void* lowest,
+                          const void* highest) const noexcept {
+    const char* const base = page_heap.address_of(slab);
+    const auto page_of = [base](const char* p) {
+      return static_cast<unsigned>(static_cast<std::size_t>(p - base) >> page_shift);
+    };
+    const unsigned first = page_of(static_cast<const char*>(lowest));
+    const unsigned last = page_of(static_cast<const char*>(highest) + block_sizes[class_] - 1);
+    const page_set taken = pages_between(first, last + 1);
+    page_heap.note_present(slab.absent & taken);
+    slab.absent &= ~taken;
+    slab.seen_free &= ~taken;
   }
 
   /// An address that is no block in use; null: none was found. It is reported after the lock is open:
@@ -268,7 +327,7 @@ class central {
         i += put;
       } while (i < count &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
-      if (r->free_blocks == shape.blocks) [[unlikely]]
+      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]]
         remove_slab(page_heap, r);
       else
         relink(r, shape);

@@ -68,6 +68,30 @@ struct fixture {
   central_type one;
 };
 
+// While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it would move to another
+// list, or all, so that it would go.
+TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
+  for (const bool all : {false, true}) {
+    fixture f(class_of_size(256), 0);
+    std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
+    const std::vector<void*> others = f.take(f.blocks_of_a_slab());
+    const auto page = static_cast<std::ptrdiff_t>(page_size / 256);
+    f.give({blocks.begin() + page, blocks.begin() + 2 * page});
+    blocks.erase(blocks.begin() + page, blocks.begin() + 2 * page);
+    f.space.before_next_purge([&] {
+      const auto end = all ? blocks.end() : blocks.begin() + 3 * page;
+      f.give({blocks.begin(), end});
+      blocks.erase(blocks.begin(), end);
+      EXPECT_TRUE(f.take(1, growth::refused).empty()) << "the only slab with free blocks is away";
+    });
+    const slab_place place = f.heap->next_slab({});
+    EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), page_size);
+    EXPECT_EQ(f.one.counts().slabs, all ? 1u : 2u);
+    f.audit(blocks.size() + others.size());
+    EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
+  }
+}
+
 TEST(Central, ServesAscendingAddressesFromOneSlab) {
   fixture f(6, 100);
   const std::vector<void*> blocks = f.take(50);

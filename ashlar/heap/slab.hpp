@@ -79,4 +79,28 @@ inline std::uint32_t put_blocks(run& slab, std::uint32_t index, std::uint32_t co
   return end;
 }
 
+/// Returns: whether the blocks [begin, end) are all free.
+[[nodiscard]] inline bool all_free(const run& slab, std::uint32_t begin,
+                                   std::uint32_t end) noexcept {
+  while (begin < end) {
+    const std::uint32_t in_word = std::min(64 - begin % 64, end - begin);
+    const std::uint64_t mask = (~std::uint64_t{0} >> (64 - in_word)) << (begin % 64);
+    if ((slab.free_bits[begin / 64] & mask) != mask) return false;
+    begin += in_word;
+  }
+  return true;
+}
+
+/// Returns: the pages of the slab on which nobody holds a byte. O(pages). Requires: may_be_hollow.
+[[nodiscard]] inline page_set free_pages(const run& slab, const slab_shape& shape) noexcept {
+  page_set free = 0;
+  for (std::uint32_t page = 0; page < shape.pages; ++page) {
+    const std::size_t begin = std::size_t{page} << page_shift;
+    const std::uint32_t first = shape.index_of(begin);
+    const std::uint32_t end = std::min(shape.index_of(begin + page_size - 1) + 1, shape.blocks);
+    if (all_free(slab, first, end)) free |= page_set{1} << page;
+  }
+  return free;
+}
+
 }  // namespace ashlar::detail

@@ -210,7 +210,7 @@ def none_above(number, what, rows, limit, noise, among=None):
 def idleness(rows):
     """Of the points at which idle_after_peak looked, the last within the limit. Quick mode ends before it."""
     found = []
-    for variant in ("quiet", "ticking"):
+    for variant in ("quiet", "ticking", "light"):
         prefix = f"idle_after_peak {variant}/"
         points = {float(row.label[len(prefix):].rstrip("s")): row for row in rows if row.label.startswith(prefix)}
         seconds = max((each for each in points if each <= IDLE_SECONDS), default=None)

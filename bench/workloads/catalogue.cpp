@@ -48,8 +48,8 @@ constexpr auto all_workloads = std::to_array<workload>({
     {"containers", "list|map|unordered_map|strings", "insert 10,000, clear", containers},
     {"strings", "append|join", "texts that grow by pieces; words joined and cut", strings},
     {"idle", "", "resident memory and page tables after one malloc", idle},
-    {"idle_after_peak", "quiet|ticking", "512 MiB built, 95 % freed: what is held 0..10 s later",
-     idle_after_peak},
+    {"idle_after_peak", "quiet|ticking|light",
+     "512 MiB built, 95 % freed: what is held 0..10 s later", idle_after_peak},
     {"startup", "", "start and end of a process that does nothing", startup},
 });
 
@@ -130,6 +130,7 @@ constexpr auto all_cases = std::to_array<listed_case>({
     {"idle", "startup"},
     {"idle_after_peak quiet", "idle"},
     {"idle_after_peak ticking", "idle,quick"},
+    {"idle_after_peak light", "idle"},
     {"startup", "startup,quick"},
 });
 

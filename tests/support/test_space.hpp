@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -55,6 +56,8 @@ class test_space {
   void set_limit(std::size_t bytes) { limit_ = bytes; }
   void set_physical(std::size_t bytes) { physical_ = bytes; }
   void set_clock(std::uint64_t ms) { clock_ms_ = ms; }
+  /// Effects: the next purge first calls `what`, as another thread might do something at that moment.
+  void before_next_purge(std::function<void()> what) { before_purge_ = std::move(what); }
 
   // ---- what it sees -----------------------------------------------------------------------------
 
@@ -94,6 +97,7 @@ class test_space {
   [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
     check(p, bytes);
     check_mapped(p, bytes);
+    if (before_purge_) std::exchange(before_purge_, nullptr)();
     return !refuse(space_call::purge) && os::system_space::purge(p, bytes);
   }
   [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
@@ -194,6 +198,7 @@ class test_space {
   std::atomic<std::size_t> limit_{std::size_t{1} << 30};
   std::atomic<std::size_t> physical_{std::size_t{1} << 30};
   std::atomic<std::uint64_t> clock_ms_{0};
+  std::function<void()> before_purge_;
   std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> live_;
   std::size_t live_bytes_ = 0;

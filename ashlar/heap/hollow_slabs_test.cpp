@@ -1,0 +1,307 @@
+// Slabs that have free pages beside blocks in use: which pages those are, and when they leave.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <tests/support/test_heap.hpp>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/basic_heap.hpp>
+#include <ashlar/heap/slab.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using test::allocate;
+using test::deallocate;
+using test::space_call;
+using test::test_heap;
+using cache = test_heap::cache;
+
+constexpr std::uint64_t delay = 100;
+
+/// Block by block, byte by byte.
+page_set free_pages_by_hand(const run& slab, const slab_shape& shape) {
+  page_set held = 0;
+  for (std::uint32_t i = 0; i < shape.blocks; ++i) {
+    if (is_free(slab, i)) continue;
+    const std::size_t begin = std::size_t{i} * shape.block_size;
+    for (std::size_t at = begin; at < begin + shape.block_size; ++at)
+      held |= page_set{1} << (at >> page_shift);
+  }
+  return pages_between(0, shape.pages) & ~held;
+}
+
+TEST(FreePages, AreThoseOnWhichNobodyHoldsAByte) {
+  std::mt19937 random(1);
+  for (std::size_t c = 1; c < class_count; ++c) {
+    const slab_shape& shape = slab_shapes[c];
+    if (!may_be_hollow(shape)) continue;
+    std::array<std::uint64_t, slab_words_max> bits{};
+    run slab;
+    slab.free_bits = bits.data();
+    slab.size_class = static_cast<class_index>(c);
+    const auto expect = [&] {
+      ASSERT_EQ(free_pages(slab, shape), free_pages_by_hand(slab, shape)) << shape.block_size;
+    };
+    for (std::uint32_t i = 0; i < shape.blocks; ++i) ASSERT_TRUE(put_block(slab, i));
+    expect();
+    EXPECT_EQ(free_pages(slab, shape), pages_between(0, shape.pages));
+    for (const std::uint32_t one_in : {2u, 20u, 200u}) {
+      bits.fill(0);
+      for (std::uint32_t i = 0; i < shape.blocks; ++i)
+        if (random() % one_in != 0) static_cast<void>(put_block(slab, i));
+      expect();
+    }
+    for (const std::uint32_t held : {0u, shape.blocks / 2, shape.blocks - 1}) {  // all but one
+      bits.fill(0);
+      for (std::uint32_t i = 0; i < shape.blocks; ++i)
+        if (i != held) static_cast<void>(put_block(slab, i));
+      expect();
+    }
+  }
+}
+
+/// A heap whose blocks of one size all are in use, each with its number written at both ends; then most of them free.
+class hollow_heap {
+ public:
+  hollow_heap(std::size_t size, std::size_t bytes, const heap_bounds& bounds = {}) : size_(size) {
+    heap.set_bounds(bounds);
+    heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
+    own = heap.attach();
+    for (std::size_t got = 0; got < bytes; got += size) {
+      blocks.push_back(allocate(heap, *own, size));
+      mark(blocks.size() - 1);
+    }
+  }
+  ~hollow_heap() {
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i] != nullptr) drop(i);
+    heap.trim();
+    heap.audit();
+    EXPECT_EQ(stats().total.bytes_in_use, 0u);
+  }
+
+  void keep_one_in(std::size_t n) {
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (i % n != 0) drop(i);
+    heap.flush(*own);
+  }
+  void fill_again() {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i] != nullptr) continue;
+      blocks[i] = allocate(heap, *own, size_);
+      mark(i);
+    }
+  }
+  /// Effects: a miss at time `ms`, of a class of its own: the heap looks if it is time.
+  void look(std::uint64_t ms) {
+    heap.space().set_clock(ms);
+    bool zeroed = false;
+    deallocate(heap, *own, heap.allocate_large(600'000, 1, zeroed));
+  }
+  void check() const {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i] == nullptr) continue;
+      ASSERT_EQ(std::memcmp(blocks[i], &i, sizeof i), 0);
+      ASSERT_EQ(std::memcmp(end_of(i), &i, sizeof i), 0);
+    }
+  }
+  /// Returns: bytes in memory from the lowest to the highest block that there ever was.
+  [[nodiscard]] std::size_t resident() {
+    const std::uintptr_t begin = align_down(lowest_, page_size);
+    return heap.space().resident(reinterpret_cast<void*>(begin),
+                                 align_up(highest_ + size_, page_size) - begin);
+  }
+  [[nodiscard]] ashlar_stats stats() {
+    ashlar_stats s;
+    heap.collect(s, own);
+    return s;
+  }
+
+  test_heap heap;
+  cache* own = nullptr;
+  std::vector<void*> blocks;
+
+ private:
+  [[nodiscard]] char* end_of(std::size_t i) const {
+    return static_cast<char*>(blocks[i]) + size_ - sizeof i;
+  }
+  void mark(std::size_t i) {
+    ASSERT_NE(blocks[i], nullptr);
+    const auto place = reinterpret_cast<std::uintptr_t>(blocks[i]);
+    lowest_ = std::min(lowest_, place);
+    highest_ = std::max(highest_, place);
+    std::memcpy(blocks[i], &i, sizeof i);
+    std::memcpy(end_of(i), &i, sizeof i);
+  }
+  void drop(std::size_t i) {
+    deallocate(heap, *own, blocks[i]);
+    blocks[i] = nullptr;
+  }
+
+  std::size_t size_;
+  std::uintptr_t lowest_ = UINTPTR_MAX, highest_ = 0;
+};
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
+  for (const std::size_t size : {16, 64, 1024, 2560, 3328, 8192, 32'768}) {
+    const auto h = std::make_unique<hollow_heap>(size, 4 * mebibyte);
+    const std::size_t before = h->stats().total.committed_bytes;
+    // One block stays of every eight pages or so: at most two pages each, and never a slab leaves whole.
+    const std::size_t one_in = 8 * page_size / size + (size > page_size ? 2 : 0);
+    h->keep_one_in(one_in);
+    const std::size_t kept = divide_up(h->blocks.size(), one_in);
+    const std::size_t returned = h->heap.trim();
+    const std::size_t most =
+        kept * (align_up(size, page_size) + (size % page_size != 0 ? page_size : 0));
+    EXPECT_LE(h->resident(), most) << size;
+    EXPECT_LE(h->stats().total.committed_bytes, most + mebibyte / 8) << size;
+    EXPECT_GE(h->stats().total.committed_bytes + returned, before) << size;
+    h->check();
+    h->heap.audit();
+    h->fill_again();
+    h->check();
+    h->heap.audit();
+    EXPECT_GE(h->stats().total.committed_bytes, 4 * mebibyte) << size;
+  }
+}
+
+TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
+  const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
+  h->keep_one_in(512);
+  h->heap.trim();  // sorts back what is stashed
+  h->fill_again();
+  h->keep_one_in(512);
+  std::uint64_t left = 0;
+  const std::size_t full = h->resident();
+  for (std::uint64_t t = 1; t <= 6 * delay; t += 10) {
+    h->look(t);
+    if (left == 0 && h->resident() < full / 4) left = t;
+  }
+  // Looks are half a delay apart; what was stashed is sorted back by the second one.
+  EXPECT_GT(left, delay / 2) << "they were not given time";
+  EXPECT_LE(left, 2 * delay + 40);
+  EXPECT_LE(h->stats().total.committed_bytes, full / 4 + mebibyte);
+  h->check();
+}
+
+TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
+  const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
+  const std::size_t full = h->resident();
+  for (std::uint64_t t = delay; t <= 6 * delay; t += delay / 2 + 1) {
+    h->keep_one_in(512);
+    h->look(t);
+    h->fill_again();
+    EXPECT_EQ(h->resident(), full);
+  }
+  h->check();
+}
+
+TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {
+  const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
+  h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
+  const std::size_t full = h->resident();
+  h->keep_one_in(512);
+  for (std::uint64_t t = delay; t <= 20 * delay; t += delay) h->look(t);
+  EXPECT_EQ(h->resident(), full);
+  h->heap.seal(true);
+  EXPECT_EQ(h->heap.trim(), 0u);
+  EXPECT_EQ(h->resident(), full);
+  h->heap.seal(false);
+  EXPECT_GT(h->heap.trim(), mebibyte);
+}
+
+TEST(HollowSlabs, ARefusedSystemCallKeepsThem) {
+  const auto h = std::make_unique<hollow_heap>(256, 2 * mebibyte);
+  const std::size_t full = h->resident();
+  h->keep_one_in(100);
+  h->heap.space().fail_always(space_call::purge, true);
+  EXPECT_EQ(h->heap.trim(), 0u);
+  h->heap.audit();
+  EXPECT_EQ(h->resident(), full);
+  h->heap.space().fail_always(space_call::purge, false);
+  EXPECT_GT(h->heap.trim(), mebibyte);
+  h->check();
+  h->heap.audit();
+}
+
+// A look goes on where the last one ended, and begins anew after the last slab.
+TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
+  const auto h =
+      std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_look = 100});
+  h->keep_one_in(64);
+  h->heap.trim();
+  h->fill_again();
+  h->keep_one_in(64);
+  const std::size_t full = h->stats().total.committed_bytes;
+  std::size_t least = full, first = full;
+  for (std::uint64_t t = delay; t <= 12 * delay; t += delay / 2 + 1) {
+    h->look(t);
+    least = std::min<std::size_t>(least, h->stats().total.committed_bytes);
+    if (first == full) first = least;
+  }
+  EXPECT_LE(least, full / 4);
+  EXPECT_GT(first, least) << "all at once";
+  h->check();
+}
+
+// Between the decision and the system call nobody gets a block that lies on such a page.
+TEST(HollowSlabs, NobodyGetsAPageThatIsLeaving) {
+  const auto h = std::make_unique<hollow_heap>(256, mebibyte / 2);
+  h->keep_one_in(100);
+  bool called = false;
+  h->heap.space().before_next_purge([&] {
+    called = true;
+    h->fill_again();
+  });
+  EXPECT_GT(h->heap.trim(), 0u);
+  EXPECT_TRUE(called);
+  h->check();
+  h->heap.audit();
+}
+
+TEST(HollowSlabs, ThreadsGoOnMeanwhile) {
+  const auto h = std::make_unique<test_heap>();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    threads.emplace_back([&, number] {
+      cache* own = h->attach();
+      std::mt19937_64 random(number);
+      std::array<std::uint64_t*, 4000> blocks{};
+      while (!stop.load(std::memory_order_relaxed)) {
+        const std::size_t i = random() % blocks.size();
+        if (blocks[i] != nullptr) {
+          EXPECT_EQ(*blocks[i], number * 10'000 + i);
+          deallocate(*h, *own, blocks[i]);
+          blocks[i] = nullptr;
+        } else if (random() % 4 == 0) {
+          blocks[i] = static_cast<std::uint64_t*>(allocate(*h, *own, i % 2 == 0 ? 640 : 3000));
+          *blocks[i] = number * 10'000 + i;
+        }
+        if (random() % 500 == 0) h->flush(*own);
+      }
+      for (std::uint64_t* block : blocks)
+        if (block != nullptr) deallocate(*h, *own, block);
+      h->detach(own);
+    });
+  }
+  std::size_t bytes = 0;
+  for (int i = 0; i < 300 || bytes == 0; ++i) bytes += h->trim();
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  h->trim();
+  h->audit();
+  ashlar_stats s;
+  h->collect(s, nullptr);
+  EXPECT_EQ(s.total.committed_bytes, 0u);
+}
+
+}  // namespace
