@@ -198,7 +198,7 @@ struct silent_end {
   ~silent_end() { std::_Exit(1); }
 };
 TEST(ObjectPoolDeathTest, WhatIsNoObjectIsSeenBeforeItsDestructorRuns) {
-  alignas(silent_end) std::byte elsewhere[sizeof(silent_end)];
+  alignas(silent_end) std::byte elsewhere[sizeof(silent_end)] = {};
   auto* const foreign = reinterpret_cast<silent_end*>(elsewhere);
   static_pool<silent_end, 2> alone;
   EXPECT_DEATH(alone.destroy(foreign), "not allocated here");
