@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic docs build setup format clean
+.PHONY: help demo test bench bench-full peers bench-classic coverage docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -57,6 +57,11 @@ bench-classic: ## the classic documents' own benchmarks, their ratios beside our
 	cmake --build --preset release --target classic_bench -j $(JOBS)
 	@/usr/bin/python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
 	  --svg docs/bench-classic.svg $(CLASSIC_ARGS)
+
+COVERAGE_ARGS ?=
+coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html
+	@scripts/setup.sh build test coverage
+	@scripts/coverage.sh $(COVERAGE_ARGS)
 
 docs: ## the API reference: build/docs/html/index.html
 	@scripts/setup.sh docs

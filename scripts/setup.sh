@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs coverage
 set -euo pipefail
 
 declare -A packages=(
@@ -14,6 +14,7 @@ declare -A packages=(
   [chart]="python3 python3-matplotlib"
   [misuse]="libc6 libclang-rt-19-dev libmimalloc2.0 libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
+  [coverage]="gcovr python3"  # gcov is g++'s own
 )
 
 missing=()

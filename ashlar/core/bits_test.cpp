@@ -31,6 +31,16 @@ TEST(LineWriter, DropsWhatDoesNotFit) {
   EXPECT_EQ(std::string(line.data(), line.size()), "abc12345");
 }
 
+TEST(LineWriter, ALineEndsEvenWhereThereIsNoRoom) {
+  ashlar::line_writer<4> full, roomy;
+  full << "abcd";
+  full.end_line();
+  EXPECT_EQ(std::string(full.data(), full.size()), "abc\n");
+  roomy << "ab";
+  roomy.end_line();
+  EXPECT_EQ(std::string(roomy.data(), roomy.size()), "ab\n");
+}
+
 TEST(LineWriter, WritesAddressesAndTheLargestNumber) {
   ashlar::line_writer<64> line;
   line << reinterpret_cast<const void*>(0xbeef0) << " " << SIZE_MAX << " " << 0u;

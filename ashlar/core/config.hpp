@@ -11,10 +11,16 @@
 
 // The hit path is inlined into its caller, the miss path is kept out of it: both are a matter of
 // instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
+// A build that counts branches is the exception: inlined, a branch would be counted once for each of its callers.
+#if defined(ASHLAR_COVERAGE)
+#define ASHLAR_HOT inline
+#define ASHLAR_HOT_LAMBDA
+#else
 #define ASHLAR_HOT [[gnu::always_inline]] inline
-#define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 // For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong to the type.
 #define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
+#endif
+#define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
 // Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too: without

@@ -83,16 +83,14 @@ inline constexpr auto class_by_granules = [] {
 
 /// Returns: the smallest class whose blocks hold `size` bytes at addresses that are multiples of
 /// `alignment` when its slab starts at one, or 0 when no class does. Requires: size <=
-/// small_size_max, `alignment` a power of two. O(steps_per_doubling).
+/// small_size_max, `alignment` a power of two. O(1).
 [[nodiscard]] constexpr class_index class_of_aligned_size(std::size_t size,
                                                           std::size_t alignment) noexcept {
   if (alignment <= block_granule) return class_of_size(size);
   if (alignment > small_size_max) return 0;
-  const std::size_t rounded = align_up(size == 0 ? 1 : size, alignment);
-  if (rounded > small_size_max) return 0;
-  for (std::size_t c = class_of_size(rounded); c < class_count; ++c)
-    if (detail::block_sizes[c] % alignment == 0) return static_cast<class_index>(c);
-  return 0;
+  // What holds a multiple of `alignment` is one, too: where blocks grow by steps of `alignment` or more, each is a
+  // multiple of the step; where they grow by less, every multiple of `alignment` is a block size.
+  return class_of_size(align_up(size == 0 ? 1 : size, alignment));
 }
 
 }  // namespace ashlar

@@ -451,6 +451,24 @@ TEST(Heap, EverySizeAndAlignmentIsServed) {
   h->audit();
 }
 
+TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  void* const block = allocate(*h, *own, 48);
+  const class_index right = class_of_size(48);
+  int local = 0;
+  for (const int wrong : {0, right - 1, right + 1}) {
+    EXPECT_FALSE(test_heap::try_deallocate(*own->tops, block, static_cast<class_index>(wrong)));
+  }
+  EXPECT_FALSE(test_heap::try_deallocate(*own->tops, &local, right));
+  EXPECT_FALSE(test_heap::try_deallocate(*own->tops, nullptr, right));
+  EXPECT_TRUE(test_heap::try_deallocate(*own->tops, block, right));
+  EXPECT_EQ(test_heap::try_allocate(*own->tops, 48), block);
+  h->deallocate_slow(*own, block, "free");
+  h->deallocate_slow(*own, nullptr, "free");
+  h->audit();
+}
+
 TEST(Heap, RequestsThatNobodyCanServeGiveNull) {
   const auto h = std::make_unique<test_heap>();
   bool zeroed = true;
@@ -466,6 +484,7 @@ TEST(Heap, RequestsThatNobodyCanServeGiveNull) {
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(h->resize_in_place(block, SIZE_MAX, "realloc"), 0u);
   EXPECT_EQ(h->move_large(block, SIZE_MAX), nullptr);
+  EXPECT_EQ(h->move_large(&zeroed, 200'000), nullptr) << "no large block is there";
   EXPECT_EQ(h->usable_size(block, "test"), 102'400u);
   h->audit();
 }

@@ -478,4 +478,25 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
   EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
 }
 
+TEST(CentralDeathTest, AuditSeesASlabOnTheWrongList) {
+  fixture f(6, 10);
+  const std::vector<void*> blocks = f.take(10);
+  f.audit(blocks.size());
+  ++f.slab_of(blocks[0])->fullness;
+  EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
+}
+
+TEST(CentralDeathTest, OnlyTheStartOfABlockInUseIsOne) {
+  fixture f(7, 10);  // 112 bytes: a page holds 36 of them, and 64 bytes that are nobody's
+  const std::vector<void*> blocks = f.take(1);
+  auto* const first = static_cast<char*>(blocks[0]);
+  const auto expect = [&](const void* p) { f.one.expect_in_use(*f.heap, p, "check"); };
+  expect(first);
+  int local = 0;
+  EXPECT_DEATH(expect(&local), "no block is in use");
+  EXPECT_DEATH(expect(first + 16), "inside a block");
+  EXPECT_DEATH(expect(first + 112), "free already");
+  EXPECT_DEATH(expect(first + f.blocks_of_a_slab() * 112), "inside a block");
+}
+
 }  // namespace

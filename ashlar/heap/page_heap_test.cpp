@@ -944,6 +944,91 @@ TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
   }
 }
 
+// Records and bitmaps are made for runs of some pages each. Where all are shorter and the system gives no more, a request
+// is refused though there are free pages, and these stay free.
+TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
+  constexpr std::size_t page_count = 3000;
+  sealable<test_space> space;
+  modelled m(space);
+  run* const shrinks = m.new_large(2, 1);
+  m.drop(m.new_large(page_count, 1));
+  space.fail_always(space_call::commit, true);
+  std::size_t served = 0;
+  while (m.new_large(1, 1) != nullptr) ++served;
+  EXPECT_LT(served, page_count);
+  for (const std::size_t align_pages : {2u, 4u, 8u, 16u})
+    EXPECT_EQ(m.new_large(1, align_pages), nullptr);
+  m.resize(shrinks, 1);
+  EXPECT_EQ(shrinks->pages, 2u) << "there was no record for the rest";
+  m.audit();
+  space.fail_always(space_call::commit, false);
+  while (served < page_count && m.new_large(1, 1) != nullptr) ++served;
+  EXPECT_EQ(served, page_count);
+  m.audit();
+  m.drop_all();
+  space.fail_always(space_call::commit, true);
+  EXPECT_NE(m.new_large(page_count, 1), nullptr) << "they do not merge any more";
+  m.audit();
+}
+
+TEST(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
+  constexpr std::size_t page_count = 1000;
+  sealable<test_space> space;
+  modelled m(space);
+  for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop_all();  // so there are records enough
+  space.fail_always(space_call::commit, true);
+  // A bitmap serves again only for as many words: each class wants its own.
+  std::size_t refused = 0;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    std::size_t slabs = 0;
+    while (m.new_slab(c) != nullptr) ++slabs;
+    refused += (slabs + 1) * slab_shapes[c].pages <= page_count ? 1u : 0u;
+    m.drop_all();
+    m.audit();
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_NE(m.new_large(page_count, 1), nullptr) << "pages were lost";
+}
+
+TEST(PageHeap, FreshRunsSurviveARefusalAtEveryCall) {
+  for (const bool all_after : {false, true}) {
+    for (std::uint64_t n = 1;; ++n) {
+      SCOPED_TRACE(testing::Message() << "call " << n << (all_after ? " and later" : ""));
+      sealable<test_space> space;
+      modelled m(space);
+      all_after ? space.fail_from(n) : space.fail_nth(n);
+      for (int i = 0; i < 600; ++i) static_cast<void>(m.new_large(1, 1));
+      const bool ran_out = space.calls() < n;
+      m.audit();
+      space.fail_nth(0);
+      EXPECT_NE(m.new_large(600, 1), nullptr) << "the range does not grow any more";
+      m.audit();
+      if (HasFailure()) return;
+      if (ran_out) break;
+    }
+  }
+}
+
+TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {
+  sealable<test_space> space;
+  modelled m(space);
+  ASSERT_NE(m.new_large(2, 1), nullptr);
+  run* const r = m.new_large(5, 1);  // behind it
+  constexpr const char* broken = "audit\\(0x[0-9a-f]+\\): an internal invariant";
+  const auto audit_with = [&](auto change) {
+    change();
+    m.heap().audit();
+  };
+  m.heap().audit();
+  EXPECT_DEATH(audit_with([&] { ++r->first; }), broken);
+  EXPECT_DEATH(audit_with([&] { --r->first; }), broken);
+  EXPECT_DEATH(audit_with([&] { r->pages = 0; }), broken);
+  EXPECT_DEATH(audit_with([&] { r->kind = run_kind::dirty; }), broken);
+  EXPECT_DEATH(audit_with([&] { r->kind = run_kind::clean; }), broken);
+}
+
 TEST(PageHeap, SlackEntriesSurviveARefusedStart) {
   sealable<test_space> space;
   modelled m(space);

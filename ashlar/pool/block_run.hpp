@@ -196,7 +196,6 @@ class inline_run {
     return {base(), shape.stride, Count, carved(), Traits::tracks_state ? states() : nullptr};
   }
   [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
-  [[nodiscard]] run_cursor run_of(const void*) const noexcept { return {}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
     visit(view());
@@ -293,7 +292,6 @@ class block_run {
     return {base_, shape_.stride, capacity_, carved(), states};
   }
   [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
-  [[nodiscard]] run_cursor run_of(const void*) const noexcept { return {}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
     if (capacity_ != 0) visit(view());

@@ -468,6 +468,14 @@ TEST(PoolExhaustionDeathTest, NextLargerMustNotBeSmaller) {
   EXPECT_DEATH((void)pool.allocate(), "size or alignment");
 }
 
+TEST(PoolExhaustionDeathTest, NextLargerMustNotBeLessAligned) {
+  std::byte a[256], b[8];
+  fixed_pool large(block_layout{64, 8}, std::span(a));
+  using next = exhaustion::next_larger<fixed_pool<>>;
+  fixed_pool<next> pool({32, 16}, b, next(large));
+  EXPECT_DEATH((void)pool.allocate(), "size or alignment");
+}
+
 TEST(PoolExhaustion, UpstreamLendsOneBlockAtATime) {
   test_source source;
   std::byte bytes[100];
@@ -624,6 +632,31 @@ TEST(SanitizedPool, StorageIsUsableAgainAfterThePool) {
   std::memset(bytes, 0, sizeof(bytes));
 }
 
+TEST(FullCheckDeathTest, SeesAWriteWhenTheBlockLeavesTheQuarantine) {
+  std::byte bytes[512];
+  fixed_pool<check::full<1>> pool({24, 8}, bytes);
+  auto* const a = static_cast<std::byte*>(pool.allocate());
+  void* const b = pool.allocate();
+  pool.deallocate(a);
+  a[5] ^= std::byte{1};
+  EXPECT_DEATH(pool.deallocate(b), "deallocate.*written to after it was freed");
+  a[5] ^= std::byte{1};
+  pool.deallocate(b);
+  EXPECT_TRUE(pool.audit());
+}
+
+// A forged link to a live block would hand that out a second time.
+TEST(FullCheckDeathTest, SeesALinkToABlockThatIsInUse) {
+  std::byte bytes[512];
+  fixed_pool<check::full<0>> pool({24, 8}, bytes);
+  auto* const live = static_cast<std::byte*>(pool.allocate());
+  auto* const freed = static_cast<std::byte*>(pool.allocate());
+  pool.deallocate(freed);
+  const std::byte* const forged = live + 24;  // links stand behind their blocks
+  std::memcpy(freed + 24, &forged, sizeof(forged));
+  EXPECT_DEATH((void)pool.allocate(), "written to after it was freed");
+}
+
 // A corrupted list is found by the audit, not followed.
 TEST(Audit, FindsABrokenLinkAndACircle) {
   alignas(8) std::byte bytes[256];
@@ -644,6 +677,28 @@ TEST(Audit, FindsABrokenLinkAndACircle) {
   set_link(b, nullptr);
   EXPECT_FALSE(pool.audit()) << "a block is lost";
   set_link(b, a);
+  EXPECT_TRUE(pool.audit());
+}
+
+// The links of a lock-free pool are indices behind its blocks: 0 is none, n + 1 is block n.
+TEST(Audit, FindsABrokenLinkAndACircleOfALockFreePool) {
+  alignas(8) std::byte bytes[256] = {};
+  fixed_pool<lock_free<>> pool({16, 8}, bytes);
+  void* const a = pool.allocate();
+  void* const b = pool.allocate();
+  pool.deallocate(a);
+  pool.deallocate(b);
+  ASSERT_TRUE(pool.audit());
+  const auto set_link = [&](std::uint32_t block, std::uint32_t to) {
+    std::memcpy(bytes + pool.capacity() * pool.stride() + block * sizeof(to), &to, sizeof(to));
+  };
+  set_link(1, 100);
+  EXPECT_FALSE(pool.audit()) << "no such block";
+  set_link(1, 2);
+  EXPECT_FALSE(pool.audit()) << "a circle";
+  set_link(1, 0);
+  EXPECT_FALSE(pool.audit()) << "a block is lost";
+  set_link(1, 1);
   EXPECT_TRUE(pool.audit());
 }
 

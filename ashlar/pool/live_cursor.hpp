@@ -33,9 +33,14 @@ class live_cursor {
           return const_cast<std::byte*>(at_.view.base) + index_++ * at_.view.stride;
         }
       }
-      if (at_.older == nullptr) return nullptr;
-      at_ = run_->run_of(at_.older);
-      index_ = 0;
+      if constexpr (requires { run_->run_of(at_.older); }) {
+        if (at_.older != nullptr) {
+          at_ = run_->run_of(at_.older);
+          index_ = 0;
+          continue;
+        }
+      }
+      return nullptr;
     }
   }
 

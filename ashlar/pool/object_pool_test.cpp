@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -192,6 +193,22 @@ TEST(ObjectPoolDeathTest, DestroyingTwiceIsSeenBeforeTheDestructorRuns) {
   EXPECT_DEATH(pool.destroy(s), "double free");
 }
 
+/// Its destructor ends the process without a word.
+struct silent_end {
+  ~silent_end() { std::_Exit(1); }
+};
+TEST(ObjectPoolDeathTest, WhatIsNoObjectIsSeenBeforeItsDestructorRuns) {
+  alignas(silent_end) std::byte elsewhere[sizeof(silent_end)] = {};
+  auto* const foreign = reinterpret_cast<silent_end*>(elsewhere);
+  static_pool<silent_end, 2> alone;
+  EXPECT_DEATH(alone.destroy(foreign), "not allocated here");
+  static_pool<silent_end, 2, lock_free<>> shared;
+  EXPECT_DEATH(shared.destroy(foreign), "not allocated here");
+  silent_end* const freed = shared.create();
+  shared.deallocate(freed);
+  EXPECT_DEATH(shared.destroy(freed), "double free");
+}
+
 TEST(ObjectPool, GrowsFromASource) {
   struct source {
     void* allocate(std::size_t n, std::size_t a) noexcept {
@@ -232,6 +249,27 @@ TEST(PlacementNew, AnEmptyPoolMayThrow) {
   EXPECT_THROW((void)new (pool) point, std::bad_alloc);
   static_pool<point, 0, exhaustion::handler_and_retry<>> no_handler;
   EXPECT_THROW((void)new (no_handler) point, std::bad_alloc);
+}
+
+// The expression tests nothing where operator new may throw, so a null of the policy becomes the exception.
+struct gives_up {
+  using policy_kind = exhaustion_kind;
+  static constexpr bool nothrow = false;
+  static constexpr bool may_return_null = true;
+  static constexpr bool borrows = false;
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request&, Retry&&) {
+    return nullptr;
+  }
+};
+TEST(PlacementNew, ANullOfAPolicyThatMayThrowIsBadAlloc) {
+  static_pool<point, 1, gives_up> pool;
+  auto* const p = new (pool) point{1, 2};
+  EXPECT_THROW((void)new (pool) point, std::bad_alloc);
+  destroy_in(pool, p);
+  destroy_in(pool, static_cast<point*>(nullptr));
+  EXPECT_EQ(pool.stats().blocks_in_use, 0u);
 }
 
 // The classic arena gave a derived class too small a block.

@@ -75,6 +75,8 @@ TEST(PackedPoolDeathTest, misuse_is_reported) {
   EXPECT_DEATH(pool.deallocate(a + sizeof storage), "not allocated here");
   pool.deallocate(a);
   EXPECT_DEATH(pool.deallocate(a), "double free") << "while b is in use";
+  pool.deallocate(b);
+  EXPECT_DEATH(pool.deallocate(a), "double free") << "nothing is in use";
   EXPECT_DEATH(packed_pool<>(block_layout{8, 3}, storage), "argument");
 }
 

@@ -589,6 +589,35 @@ TEST(CheckedSetDeathTest, ASetWithoutMemoryGaveNoBlock) {
   EXPECT_DEATH((void)set.allocate(1, opaque(std::size_t{3})), "argument");
 }
 
+TEST(PoolSet, AuditLooksAtEveryClass) {
+  using set_type = static_pool_set<blocks<16, 2>, blocks<64, 2>, check::none>;
+  for (const std::size_t size : {16u, 64u}) {
+    set_type set;
+    void* const p = set.allocate(size);
+    set.deallocate(p, size);
+    ASSERT_TRUE(set.audit());
+    const void* const itself = p;
+    detail::unpoison(p, sizeof(itself));
+    std::memcpy(p, &itself, sizeof(itself));
+    EXPECT_FALSE(set.audit()) << "a circle in the list of " << size;
+  }
+}
+
+TEST(PoolSet, FiguresAreSumsOverTheClasses) {
+  static_pool_set<blocks<16, 2>, blocks<64, 3>> set;
+  void* const a = set.allocate(16);
+  void* const b = set.allocate(64);
+  set.deallocate(a, 16);
+  const auto figures = set.stats();
+  EXPECT_EQ(figures.blocks_in_use(), 1u);
+  EXPECT_EQ(figures.bytes_in_use(), 64u);
+  EXPECT_EQ(figures.bytes_at_peaks(), 80u);
+  EXPECT_EQ(figures.capacity_bytes(), 2u * 16 + 3 * 64);
+  EXPECT_EQ(figures.allocations(), 2u);
+  EXPECT_EQ(figures.frees(), 1u);
+  set.deallocate(b, 64);
+}
+
 template <class Set>
 void leak_two_blocks() {
   Set set;

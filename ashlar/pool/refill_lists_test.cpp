@@ -344,6 +344,46 @@ static_assert(!std::is_trivially_destructible_v<lists>);
 
 using leak_checked = refill_lists<ledger_source, 8, 8, at_death::stop>;
 
+TEST(RefillLists, allocate_asks_the_policy_only_without_memory) {
+  ledger book;
+  refill_lists<ledger_source, 128, 8, exhaustion::throw_bad_alloc> pool(ledger_source{&book});
+  void* const p = pool.allocate(32);
+  ASSERT_NE(p, nullptr);
+  EXPECT_TRUE(pool.owns(p));
+  book.budget = book.given;
+  EXPECT_THROW((void)pool.allocate(1000), std::bad_alloc);
+  pool.deallocate(p, 32);
+}
+
+TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
+  ledger book;
+  lists pool(ledger_source{&book});
+  void* const a = pool.try_allocate(32);
+  void* const b = pool.try_allocate(32);
+  pool.deallocate(a, 32);
+  pool.deallocate(b, 32);
+  ASSERT_TRUE(pool.audit());
+  const auto set_link = [](void* p, const void* to) {
+    detail::unpoison(p, sizeof(to));
+    std::memcpy(p, &to, sizeof(to));
+  };
+  alignas(16) std::byte elsewhere[32] = {};
+  set_link(b, elsewhere);
+  EXPECT_FALSE(pool.audit()) << "no block of a chunk";
+  std::byte* const inside = static_cast<std::byte*>(a) + 8;
+  void* after_a = nullptr;
+  std::memcpy(&after_a, a, sizeof(after_a));
+  set_link(inside, after_a);
+  set_link(b, inside);
+  EXPECT_FALSE(pool.audit()) << "no place where a block begins";
+  set_link(b, b);
+  EXPECT_FALSE(pool.audit()) << "a circle";
+  set_link(b, nullptr);
+  EXPECT_FALSE(pool.audit()) << "blocks are lost";
+  set_link(b, a);
+  EXPECT_TRUE(pool.audit());
+}
+
 TEST(RefillListsDeathTest, misuse_is_reported) {
   ledger book;
   refill_lists<ledger_source, 128, 8, named<"small ones">> pool(ledger_source{&book});
@@ -366,6 +406,10 @@ TEST(RefillListsDeathTest, misuse_is_reported) {
         (void)leaking.try_allocate(8, 8);
       },
       "ended with blocks in use");
+  {
+    leak_checked whole(ledger_source{&book});
+    whole.deallocate(whole.try_allocate(8, 8), 8, 8);
+  }
   pool.deallocate(nullptr, 32);
 }
 

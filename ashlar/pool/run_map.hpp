@@ -73,9 +73,9 @@ class run_map {
     return word{1} << i % word_bits;
   }
   /// Returns: the first slot from `i` on whose bit in `map` is `value`; N if there is none.
+  /// Requires: i < N.
   [[nodiscard]] static std::size_t next(const word (&map)[word_count], std::size_t i,
                                         bool value) noexcept {
-    if (i >= N) return N;
     const word invert = value ? 0 : ~word{0};
     std::size_t w = i / word_bits;
     word bits = (map[w] ^ invert) & (~word{0} << i % word_bits);
