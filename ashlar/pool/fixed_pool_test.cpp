@@ -518,6 +518,23 @@ TYPED_TEST(CheckedPoolDeathTest, SeesWhatMustNotBeFreed) {
   EXPECT_TRUE(pool.audit());
 }
 
+/// There is no initialisation pass: the state of a block that was never handed out may read as `live`.
+template <class... Policies>
+void old_bytes_are_no_block() {
+  std::vector<std::byte> bytes(1024,
+                               std::byte{static_cast<unsigned char>(detail::block_state::live)});
+  fixed_pool<Policies...> pool(block_layout{24, 8}, std::span(bytes));
+  auto* const first = static_cast<std::byte*>(pool.allocate());
+  EXPECT_DEATH(pool.deallocate(first + pool.stride()), "no block is in use");
+  EXPECT_DEATH(pool.deallocate(first + (pool.capacity() - 1) * pool.stride()),
+               "no block is in use");
+}
+TEST(FixedPoolDeathTest, WhatItsStorageHeldBeforeIsNoBlock) {
+  old_bytes_are_no_block<>();
+  old_bytes_are_no_block<check::full<3>>();
+  old_bytes_are_no_block<lock_free<>>();
+}
+
 TEST(FullCheckDeathTest, SeesOneByteBehindTheBlock) {
   std::byte bytes[1024];
   for (std::size_t size : {1u, 7u, 8u, 20u, 24u}) {
