@@ -664,6 +664,22 @@ TEST(Audit, FindsABrokenLinkAndACircle) {
   EXPECT_TRUE(pool.audit());
 }
 
+TEST(Audit, FindsAStateThatIsNotWhatIsCounted) {
+  alignas(8) std::byte bytes[256];
+  fixed_pool<check::cheap> pool({16, 8}, bytes);
+  ASSERT_NE(pool.allocate(), nullptr);
+  pool.deallocate(pool.allocate());
+  ASSERT_TRUE(pool.audit());
+  std::byte* const states =
+      bytes + pool.capacity() * pool.stride();  // as pool/block_layout.hpp draws it
+  for (std::byte* state : {states, states + 1}) {
+    *state ^= std::byte{static_cast<unsigned char>(detail::block_state::live)};
+    EXPECT_FALSE(pool.audit()) << "block " << state - states;
+    *state ^= std::byte{static_cast<unsigned char>(detail::block_state::live)};
+    EXPECT_TRUE(pool.audit());
+  }
+}
+
 // ---- threads ----
 
 template <class Setup>
