@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic coverage docs build setup format clean
+.PHONY: help demo test bench bench-full peers bench-classic coverage mutants docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -21,6 +21,11 @@ demo: ## real programs on ashlar beside the system's allocator: a table and a po
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
 	@scripts/setup.sh build test
 	@scripts/test.sh
+
+MUTANTS_ARGS ?=
+mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)
+	@scripts/setup.sh build test
+	@python3 tests/mutants/run.py --jobs $(JOBS) $(MUTANTS_ARGS)
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py

@@ -156,6 +156,13 @@ TEST_F(AllocatorDeathTest, AWrongLengthIsAFault) {
   EXPECT_DEATH(lines.deallocate(line, 3), "allocator::deallocate.*size or alignment");
   lines.deallocate(line, 1);
 }
+TEST_F(AllocatorDeathTest, AWrongLengthIsAFaultWhereTheHitPathHasRoomForIt) {
+  allocator<int> a;
+  int* const p = a.allocate(100);
+  a.deallocate(a.allocate(10), 10);  // so the stack of the wrong class is open, and not full
+  EXPECT_DEATH(a.deallocate(p, 10), "allocator::deallocate.*size or alignment");
+  a.deallocate(p, 100);
+}
 TEST_F(AllocatorDeathTest, AForeignAddressIsAFault) {
   static int local[4];
   int* volatile foreign = local;  // so that the compiler does not see what it is

@@ -210,6 +210,11 @@ TEST(Arena, ExtendsTheTopmostBlockInPlace) {
   EXPECT_FALSE(memory.try_extend(&memory, 1, 5));
   EXPECT_EQ(memory.used_bytes(), 21u);
   EXPECT_EQ(memory.stats().peak_bytes, 100u);
+  // A block that is not the first has what is left behind it.
+  EXPECT_FALSE(memory.try_extend(b, 1, 81));
+  EXPECT_EQ(memory.used_bytes(), 21u);
+  EXPECT_TRUE(memory.try_extend(b, 1, 80));
+  EXPECT_EQ(memory.used_bytes(), 100u);
 }
 
 // ---- markers ----

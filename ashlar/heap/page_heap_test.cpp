@@ -464,6 +464,21 @@ TEST(PageHeap, GrowsInPlaceOverFreeNeighboursAndFreshPages) {
   m.audit();
 }
 
+TEST(PageHeap, GrowsInPlaceUpToTheEndOfItsRangeAndNoFurther) {
+  sealable<test_space> space;
+  space.set_limit(8 << 20);  // the first range: 2 MiB
+  constexpr std::size_t all = (2 << 20) / page_size;
+  modelled m(space);
+  run* const a = m.new_large(4, 1);
+  m.resize(a, all + 1);
+  EXPECT_EQ(a->pages, 4u) << "one page more than the range has";
+  m.resize(a, all);
+  EXPECT_EQ(a->pages, all);
+  m.resize(a, all + 1);
+  EXPECT_EQ(a->pages, all);
+  m.audit();
+}
+
 TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
   sealable<test_space> space;
   modelled m(space);
@@ -780,6 +795,14 @@ TEST(PageHeap, AgesRightlyWhenTheClocksLowBitsWrap) {
   space.set_clock((std::uint64_t{1} << 32) + 1'000);
   m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 2 * 16 * page_size);
+  // What became free after the wrap is young, though its low bits are less than the clock's.
+  free_apart(m, 3);
+  space.set_clock((std::uint64_t{1} << 32) + 1'999);
+  m.heap().purge_aged();
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 2 * 16 * page_size);
+  space.set_clock((std::uint64_t{1} << 32) + 2'000);
+  m.heap().purge_aged();
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 5 * 16 * page_size);
 }
 
 TEST(PageHeap, KeepsTheBytesItWasToldToKeep) {

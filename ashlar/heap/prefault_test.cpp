@@ -88,7 +88,10 @@ TEST(Prefault, WhatIsThereIsAllThereIsUntilUnsealed) {
   for (void* block : blocks) deallocate(*h, *own, block);
   void* large = allocate(*h, *own, 4 * mebibyte);
   EXPECT_NE(large, nullptr) << "the same memory, in one piece";
+  const std::uint64_t before = h->space().calls();
   EXPECT_EQ(h->move_large(large, 8 * mebibyte), nullptr);
+  EXPECT_EQ(h->resize_in_place(large, 8 * mebibyte, "realloc"), 0u) << "behind it is fresh ground";
+  EXPECT_EQ(h->space().calls(), before);
   h->seal(false);
   void* more = allocate(*h, *own, 8 * mebibyte);
   EXPECT_NE(more, nullptr);
@@ -165,6 +168,8 @@ TEST(Prefault, EveryCallMayFail) {
       h->detach(other);
     }
     h->seal(false);
+    h->release_all();
+    EXPECT_EQ(h->space().live_reservations(), 0u) << "call " << n << " left something to nobody";
     if (!failed) {
       EXPECT_TRUE(done);
       break;

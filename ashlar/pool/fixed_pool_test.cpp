@@ -526,6 +526,23 @@ TYPED_TEST(CheckedPoolDeathTest, SeesWhatMustNotBeFreed) {
   EXPECT_TRUE(pool.audit());
 }
 
+/// There is no initialisation pass: the state of a block that was never handed out may read as `live`.
+template <class... Policies>
+void old_bytes_are_no_block() {
+  std::vector<std::byte> bytes(1024,
+                               std::byte{static_cast<unsigned char>(detail::block_state::live)});
+  fixed_pool<Policies...> pool(block_layout{24, 8}, std::span(bytes));
+  auto* const first = static_cast<std::byte*>(pool.allocate());
+  EXPECT_DEATH(pool.deallocate(first + pool.stride()), "no block is in use");
+  EXPECT_DEATH(pool.deallocate(first + (pool.capacity() - 1) * pool.stride()),
+               "no block is in use");
+}
+TEST(FixedPoolDeathTest, WhatItsStorageHeldBeforeIsNoBlock) {
+  old_bytes_are_no_block<>();
+  old_bytes_are_no_block<check::full<3>>();
+  old_bytes_are_no_block<lock_free<>>();
+}
+
 TEST(FullCheckDeathTest, SeesOneByteBehindTheBlock) {
   std::byte bytes[1024];
   for (std::size_t size : {1u, 7u, 8u, 20u, 24u}) {
@@ -700,6 +717,22 @@ TEST(Audit, FindsABrokenLinkAndACircleOfALockFreePool) {
   EXPECT_FALSE(pool.audit()) << "a block is lost";
   set_link(1, 1);
   EXPECT_TRUE(pool.audit());
+}
+
+TEST(Audit, FindsAStateThatIsNotWhatIsCounted) {
+  alignas(8) std::byte bytes[256];
+  fixed_pool<check::cheap> pool({16, 8}, bytes);
+  ASSERT_NE(pool.allocate(), nullptr);
+  pool.deallocate(pool.allocate());
+  ASSERT_TRUE(pool.audit());
+  std::byte* const states =
+      bytes + pool.capacity() * pool.stride();  // as pool/block_layout.hpp draws it
+  for (std::byte* state : {states, states + 1}) {
+    *state ^= std::byte{static_cast<unsigned char>(detail::block_state::live)};
+    EXPECT_FALSE(pool.audit()) << "block " << state - states;
+    *state ^= std::byte{static_cast<unsigned char>(detail::block_state::live)};
+    EXPECT_TRUE(pool.audit());
+  }
 }
 
 // ---- threads ----

@@ -1,11 +1,11 @@
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -186,11 +186,29 @@ TEST(ObjectPool, HandlesDestroyThemselves) {
   EXPECT_EQ(pool.stats().blocks_in_use, 0u);
 }
 
+/// Its destructor ends the program with another message than a fault, where it must not run.
+struct destroyed_once {
+  static inline bool must_not_run = false;
+  ~destroyed_once() {
+    if (!must_not_run) return;
+    std::fputs("the destructor runs in a block that is not in use\n", stderr);
+    std::abort();
+  }
+};
+template <class... Policies>
+void destroys_only_what_is_in_use() {
+  static_pool<destroyed_once, 2, Policies...> pool;
+  destroyed_once* const object = pool.create();
+  pool.destroy(object);
+  destroyed_once::must_not_run = true;
+  EXPECT_DEATH(pool.destroy(object), "double free");
+  EXPECT_DEATH(pool.destroy(reinterpret_cast<destroyed_once*>(&pool) - 1), "not allocated here");
+  destroyed_once::must_not_run = false;
+}
 TEST(ObjectPoolDeathTest, DestroyingTwiceIsSeenBeforeTheDestructorRuns) {
-  static_pool<std::string, 2> pool;
-  std::string* const s = pool.create("a string that is longer than the short form");
-  pool.destroy(s);
-  EXPECT_DEATH(pool.destroy(s), "double free");
+  destroys_only_what_is_in_use<>();
+  destroys_only_what_is_in_use<lock_free<>>();
+  destroys_only_what_is_in_use<std::mutex>();
 }
 
 /// Its destructor ends the process without a word.
