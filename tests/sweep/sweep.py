@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""Runs whole programs with their n-th request for pages failing, for n = 1, 2, ... until none fails.
+
+What must hold each time:
+- no signal ends the program but the SIGABRT by which it gives up with a message, and it does not hang;
+- ashlar finds no damage: no line of it on standard error;
+- when the process ends, by exit or by abort, the heap is whole, serves blocks of every class again, no page of it is
+  anybody's secret (heap_check.cpp), and no more is in use than without the failure, if the program did not notice it.
+A program may end with another status: it says that there was no memory.
+
+The programs are ctest's (CASES says which) and a few of the system's. Each is swept twice: the n-th request alone
+fails, and the n-th with all later ones. Where all n would take longer than --seconds, some are chosen: the first ones,
+then ever fewer.
+
+usage: sweep.py BUILD [--only REGEX] [--seconds N] [--quick] [--document FILE] [--jobs N]
+"""
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+# group: which of ctest's tests. The first that matches, wins; what none matches is not swept.
+CASES = [
+    ("lifetime, drop-in", re.compile(r"lifetime_.*_drop_in$|lifetime_(new_handler|early)_")),
+    ("lifetime, C face", re.compile(r"lifetime_")),
+    ("random programs against a model", re.compile(r"model_(test|threads_test|heaps_test)$")),
+    ("all sizes and alignments", re.compile(r"(sizes|alignment)_test$")),
+    ("unit tests, each by itself", re.compile(r"(runtime|adapt|compat|compat_memory_pool|arena|\w+_faults)_test$")),
+    ("xallocator programs", re.compile(r"xallocator_(c_|no_heap)")),
+    ("examples", re.compile(r"example_")),
+    ("C and C++ on the drop-in", re.compile(r"dropin_(family|operators|replaced_operators)$")),
+    ("handlers that use the heap", re.compile(r"sweep_handlers")),
+]
+# Under the drop-in library; each is given standard input and says something.
+PYTHON = "/usr/bin/python3"  # one found by PATH may be a shell script
+SYSTEM_PROGRAMS = {
+    "python3": [PYTHON, "-c", "import json; print(len(json.dumps([{'n': str(i)} for i in range(20000)])))"],
+    "python3_malloc": [PYTHON, "-c", "print(sum(len(str(i) * 20) for i in [*range(30000)]))"],
+    "sqlite3": ["sqlite3", ":memory:", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+                "SELECT count(*), length(group_concat(i)) FROM (SELECT i FROM n ORDER BY i % 977, i);"],
+    "git": ["git", "log", "--oneline", "--stat", "-20"],
+    "sort": ["sort", "-r"],
+    "bash": ["bash", "--norc", "-c", "for i in {1..3000}; do a[i]=$(( i * 7 )); done; echo ${a[*]} | wc -c"],
+    "perl": ["perl", "-e", "my %h; $h{$_ * 7 % 9973} .= $_ for 1..30000; print scalar(keys %h), qq(\\n)"],
+}
+SYSTEM_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
+# With nothing left at all, perl's message needs a buffer, for want of which it writes a message: until its stack ends.
+ONE_FAILURE_ONLY = {"program_perl"}
+STANDARD_INPUT = "".join(f"line {i * 7919 % 20011}\n" for i in range(20000)).encode()
+# What takes long by itself is shorter here.
+ENVIRONMENT = {"ASHLAR_OPERATIONS": "20000", "LC_ALL": "C"}
+# Out of memory for real: refusing once more shows nothing, and each takes seconds. Timing decides what these do.
+LEFT_OUT = re.compile(r"lifetime_(limits|memory_group|overcommit)_")
+
+MODES = ("SWEEP_FAIL_AT", "SWEEP_FAIL_FROM")
+REPORT = struct.Struct("4Q")  # failing_pages.c: struct report
+REPORT_BYTES = 4096
+DAMAGE = re.compile(r"^(ashlar: (?!.*no block left).*|sweep: .*)$", re.MULTILINE)
+QUICK_RUNS = 6
+DENSE = 200  # up to this n, every one if time allows
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    group: str
+    command: list[str]
+    environment: dict[str, str]
+    drop_in: bool
+
+
+@dataclasses.dataclass
+class Run:
+    code: int | None  # as subprocess tells it; None: it did not end
+    text: str
+    requests: int
+    failed: int
+    checks: int
+    bytes_in_use: int
+    seconds: float
+    shell: str  # how to see it again
+
+
+@dataclasses.dataclass
+class Outcome:
+    case: Case
+    requests: int = 0
+    tried: int = 0
+    survived: int = 0
+    told: int = 0
+    checks: int = 0
+    all_n: bool = True
+    faults: list[str] = dataclasses.field(default_factory=list)
+    skipped: str = ""
+
+
+class Sweep:
+    def __init__(self, build: pathlib.Path, arguments: argparse.Namespace):
+        self.build = build
+        self.arguments = arguments
+        self.failing_pages = build / "tests/sweep/libsweep_failing_pages.so"
+        self.library = build / "tests/sweep/libashlar-malloc.so"
+        for file in (self.failing_pages, self.library):
+            if not file.exists():
+                sys.exit(f"{file} is missing: build the target {file.stem.removeprefix('lib').replace('-', '_')}")
+
+    # ---- what there is to run ----------------------------------------------------------------
+
+    def cases(self) -> list[Case]:
+        listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.build, check=True, capture_output=True)
+        found = []
+        for test in json.loads(listed.stdout)["tests"]:
+            group = next((group for group, names in CASES if names.match(test["name"])), None)
+            if group is None or LEFT_OUT.match(test["name"]):
+                continue
+            found += self.ctest_cases(test, group)
+        for name, command in SYSTEM_PROGRAMS.items():
+            if shutil.which(command[0]):  # setup.sh installs them for `make test`
+                malloc = {"PYTHONMALLOC": "malloc"} if name == "python3_malloc" else {}
+                found.append(Case(f"program_{name}", "programs of the system", command,
+                                  {**SYSTEM_ENVIRONMENT, **malloc}, True))
+        wanted = re.compile(self.arguments.only)
+        return [case for case in found if wanted.search(case.name)]
+
+    def ctest_cases(self, test: dict, group: str) -> list[Case]:
+        command = list(test.get("command", []))
+        for word in command:  # a program that cmake/expect.cmake runs
+            if word.startswith("-DPROGRAM="):
+                command = [word.removeprefix("-DPROGRAM=")]
+        if not command or not pathlib.Path(command[0]).exists():
+            if self.arguments.only:  # so that a few programs can be swept without building all
+                return []
+            sys.exit(f"{test['name']}: its program is not built")
+        properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+        environment = dict(line.split("=", 1) for line in properties.get("ENVIRONMENT") or [] if "=" in line)
+        drop_in = "ashlar-malloc" in environment.pop("LD_PRELOAD", "")
+        if not group.startswith("unit tests"):
+            return [Case(test["name"], group, command, environment, drop_in)]
+        names = subprocess.run(command + ["--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+        suite, cases = "", []
+        for line in names.splitlines():
+            if line.startswith("  "):
+                name = suite + line.split()[0]
+                if "DISABLED_" not in name:
+                    cases.append(Case(f"{test['name']}:{name}", group, command + [f"--gtest_filter={name}"],
+                                      environment, drop_in))
+            elif line.endswith("."):
+                suite = line.split()[0]
+        return cases
+
+    # ---- one run -----------------------------------------------------------------------------
+
+    def run(self, case: Case, mode: str, n: int, limit: float) -> Run:
+        preload = f"{self.failing_pages}:{self.library}" if case.drop_in else str(self.failing_pages)
+        caller = "libashlar-malloc" if case.drop_in else f"{self.build}/"
+        with tempfile.TemporaryDirectory(prefix="sweep-") as directory:
+            # In memory: a page that is written costs no access to a disk.
+            report = os.path.join("/dev/shm" if os.path.isdir("/dev/shm") else directory,
+                                  f"sweep-{os.path.basename(directory)}")
+            try:
+                with open(report, "wb") as file:
+                    file.truncate(REPORT_BYTES)
+                own = {**ENVIRONMENT, **case.environment, "TMPDIR": directory, "SWEEP_CALLER": caller,
+                       "SWEEP_REPORT": report, "LD_PRELOAD": preload,
+                       # Of one length: a program may keep its environment, and what is in use is compared.
+                       **{m: f"{n if m == mode else 0:08}" for m in MODES}}
+                shell = " ".join(["env", *(f"{k}={v}" for k, v in own.items() if k not in ("SWEEP_REPORT", "TMPDIR")),
+                                  *(f"'{word}'" for word in case.command)])
+                started = time.monotonic()
+                code, text = self.end_of(case, {**os.environ, **own}, directory, limit)
+                seconds = time.monotonic() - started
+                with open(report, "rb") as file:
+                    figures = REPORT.unpack(file.read(REPORT.size))
+            finally:
+                os.unlink(report)
+        return Run(code, text, *figures, seconds, shell)
+
+    def end_of(self, case: Case, environment: dict[str, str], directory: str,
+               limit: float) -> tuple[int | None, str]:
+        # git wants a repository; the others write where they are, if they write.
+        place = pathlib.Path(__file__).parent if case.command[0] == "git" else directory
+        with open(os.path.join(directory, "output"), "w+b") as output:
+            process = subprocess.Popen(case.command, cwd=place, env=environment, stdin=subprocess.PIPE,
+                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                process.communicate(STANDARD_INPUT if case.group == "programs of the system" else b"", timeout=limit)
+                code = process.returncode
+            except subprocess.TimeoutExpired:
+                code = None
+            try:  # and whatever it started
+                os.killpg(process.pid, 9)
+            except ProcessLookupError:
+                pass
+            process.wait()
+            output.seek(0)
+            return code, output.read().decode(errors="replace")
+
+    # ---- one program -------------------------------------------------------------------------
+
+    def sweep(self, case: Case) -> Outcome:
+        outcome = Outcome(case)
+        base = [self.run(case, MODES[0], 0, 300) for _ in range(2)]
+        if base[0].code == 77:
+            outcome.skipped = "skips itself here"
+            return outcome
+        for run in base:
+            if run.code != 0 or DAMAGE.search(run.text) or run.failed != 0:
+                outcome.faults.append(f"{case.name}: not even without a failure: {self.ending(run)}\n  {run.shell}")
+                return outcome
+        outcome.requests = max(run.requests for run in base)
+        for mode in MODES[:1] if case.name in ONE_FAILURE_ONLY else MODES:
+            self.sweep_mode(case, mode, base, outcome)
+        return outcome
+
+    def sweep_mode(self, case: Case, mode: str, base: list[Run], outcome: Outcome) -> None:
+        limit = 20 + 10 * max(run.seconds for run in base)
+        chosen = self.choose(outcome.requests, base[0].seconds)
+        outcome.all_n &= len(chosen) == outcome.requests
+        n = 0
+        for n in chosen:
+            if self.judge(case, self.run(case, mode, n, limit), base, outcome) is None:
+                return
+        while n >= outcome.requests and not self.arguments.quick:  # a failure may bring more requests
+            n += 1
+            if n > outcome.requests + 20 or self.judge(case, self.run(case, mode, n, limit), base, outcome) is None:
+                return
+
+    def choose(self, requests: int, seconds: float) -> list[int]:
+        """The n to try: all if time allows; else half of what it allows from the first on, half spread out."""
+        most = QUICK_RUNS if self.arguments.quick else max(10, int(self.arguments.seconds / 2 / max(seconds, 0.005)))
+        if requests <= min(most, DENSE):
+            return list(range(1, requests + 1))
+        first = min(most // 2, DENSE)
+        chosen = set(range(1, first + 1))
+        spread = max(most - first, 1)
+        for i in range(1, spread + 1):
+            chosen.add(max(1, round(first * (requests / max(first, 1)) ** (i / spread))))
+        return sorted(chosen)
+
+    def judge(self, case: Case, run: Run, base: list[Run], outcome: Outcome) -> bool | None:
+        """Returns: None if no request failed, for n is beyond the last one; else whether all was well."""
+        if run.failed == 0 and run.code == 0:
+            return None
+        outcome.tried += 1
+        outcome.checks += run.checks
+        reason = self.fault_of(run, base)
+        if reason:
+            outcome.faults.append(f"{case.name}: {reason}: {self.ending(run)}\n  {run.shell}")
+            return False
+        if run.code == 0:
+            outcome.survived += 1
+        else:
+            outcome.told += 1
+        return True
+
+    @staticmethod
+    def fault_of(run: Run, base: list[Run]) -> str:
+        if run.code is None:
+            return "it hangs"
+        if DAMAGE.search(run.text):
+            return "the heap is damaged"
+        if run.code < 0 and (run.code != -6 or not run.text):
+            return f"signal {-run.code}"
+        if run.code == 0 and run.checks < min(b.checks for b in base):
+            return "its heap was not looked at"
+        steady = len({b.bytes_in_use for b in base}) == 1
+        if run.code == 0 and steady and run.bytes_in_use > base[0].bytes_in_use:
+            return f"{run.bytes_in_use} bytes are in use at the end, {base[0].bytes_in_use} without the failure"
+        return ""
+
+    @staticmethod
+    def ending(run: Run) -> str:
+        lines = [line for line in run.text.splitlines() if line.strip()]
+        return f"status {run.code}, {' | '.join(lines[-3:])[-400:]}"
+
+    def all(self, cases: list[Case]) -> list[Outcome]:
+        outcomes = []
+        with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
+            for outcome in pool.map(self.sweep, cases):
+                outcomes.append(outcome)
+                state = outcome.skipped or (f"{outcome.requests} requests, {outcome.tried} failed: {outcome.survived} "
+                                            f"survived, {outcome.told} told, {len(outcome.faults)} faults")
+                print(f"{outcome.case.name}: {state}", flush=True)
+                for fault in outcome.faults:
+                    print(f"FAULT {fault}", flush=True)
+        return outcomes
+
+
+# ---- the report --------------------------------------------------------------------------------
+
+def table(outcomes: list[Outcome]) -> str:
+    lines = ["| programs | runs | requests | made to fail | not noticed | told | heaps looked at | faults |",
+             "|---|---|---|---|---|---|---|---|"]
+    ran = [o for o in outcomes if not o.skipped]
+    groups = list(dict.fromkeys(o.case.group for o in ran))
+    for group in [*groups, None]:
+        mine = [o for o in ran if group in (o.case.group, None)]
+        total = [len(mine), *(sum(getattr(o, f) for o in mine) for f in ("requests", "tried", "survived", "told",
+                                                                          "checks")),
+                 sum(len(o.faults) for o in mine)]
+        lines.append(f"| {group or '**all**'} | " + " | ".join(f"{n:,}" for n in total) + " |")
+    return "\n".join(lines)
+
+
+BEGIN, END = "<!-- sweep: begin, written by make sweep -->", "<!-- sweep: end -->"
+
+
+def write_document(file: pathlib.Path, outcomes: list[Outcome]) -> None:
+    text = file.read_text()
+    if BEGIN not in text or END not in text:
+        sys.exit(f"{file}: there is no place for the table, between '{BEGIN}' and '{END}'")
+    sampled = sum(not o.all_n for o in outcomes if not o.skipped)
+    ran = sum(not o.skipped for o in outcomes)
+    note = (f"Of {ran - sampled} runs every n was tried; of {sampled}, with more requests than time allowed, the first "
+            "ones and then ever fewer.")
+    head, rest = text.split(BEGIN)
+    file.write_text(f"{head}{BEGIN}\n{table(outcomes)}\n\n{note}\n{END}{rest.split(END)[1]}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the n-th request for pages fails, in whole programs")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="regular expression: which cases")
+    parser.add_argument("--seconds", type=float, default=20, help="for one case, about (default 20)")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_RUNS} or so n of each")
+    parser.add_argument("--document", type=pathlib.Path, help="where the table goes")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    sweep = Sweep(arguments.build.resolve(), arguments)
+    cases = sweep.cases()
+    if not cases:
+        sys.exit(f"no case matches '{arguments.only}'")
+    outcomes = sweep.all(cases)
+    print(table(outcomes))
+    if arguments.document:
+        write_document(arguments.document, outcomes)
+    if not any(o.tried for o in outcomes):
+        sys.exit("no request was made to fail: nothing was tested")
+    return 1 if any(o.faults for o in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
