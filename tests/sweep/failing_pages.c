@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* sweep.py reads the same fields in the same order. */
@@ -33,7 +34,7 @@ struct report {
   _Atomic uint64_t requests;     /* of the process that made most */
   _Atomic uint64_t failed;       /* requests that were made to fail, in all processes */
   _Atomic uint64_t checks;       /* heaps that were looked at when their process ended */
-  _Atomic uint64_t bytes_in_use; /* of the heap in which most was, then */
+  _Atomic uint64_t bytes_in_use; /* of the heap in which most was, when its process exited */
 };
 
 static struct report own_report; /* where there is no file */
@@ -207,15 +208,76 @@ int madvise(void* address, size_t bytes, int advice) {
   return (int)syscall(SYS_madvise, address, bytes, advice);
 }
 
+/* ---- a crash ---------------------------------------------------------------------------------------- */
+
+struct line {
+  size_t used;
+  char text[1200];
+};
+static void put(struct line* l, const char* text) {
+  while (*text != '\0' && l->used < sizeof l->text) l->text[l->used++] = *text++;
+}
+static void put_hex(struct line* l, uintptr_t n) {
+  char digits[2 * sizeof n + 1];
+  size_t i = sizeof digits - 1;
+  digits[i] = '\0';
+  do digits[--i] = "0123456789abcdef"[n % 16];
+  while ((n /= 16) != 0);
+  put(l, digits + i);
+}
+
+/* Adds the file that `address` is code of, and where in it. */
+static void put_place(struct line* l, uintptr_t address) {
+  struct reader r;
+  char text[1024];
+  if (!open_reader(&r, "/proc/self/maps")) return;
+  while (next_text(&r, '\n', text, sizeof text)) {
+    char* rest; /* begin-end permissions offset device inode path */
+    const uintptr_t begin = strtoul(text, &rest, 16);
+    const uintptr_t end = *rest == '-' ? strtoul(rest + 1, &rest, 16) : 0;
+    if (address < begin || address >= end || strlen(rest) < 6) continue;
+    const uintptr_t offset = strtoul(rest + 6, NULL, 16);
+    const char* const path = strchr(text, '/');
+    put(l, path != NULL ? path : "?");
+    put(l, "+");
+    put_hex(l, address - begin + offset);
+    close_reader(&r);
+    return;
+  }
+  close_reader(&r);
+  put(l, "nowhere+0");
+}
+
+/* A program may use the null that it was given, which is its own fault: sweep.py decides by this line. A function of
+ * the C library that was handed the address keeps nothing on the stack, so its caller is what lies on top. */
+static void tell_crash(int number, siginfo_t* info, void* context) {
+  struct line l = {0, {0}};
+  put(&l, "\ncrash: at address ");
+  put_hex(&l, (uintptr_t)info->si_addr);
+#ifdef __x86_64__
+  const greg_t* const registers = ((const ucontext_t*)context)->uc_mcontext.gregs;
+  put(&l, ", code ");
+  put_place(&l, (uintptr_t)registers[REG_RIP]);
+  put(&l, ", caller ");
+  put_place(&l, *(const uintptr_t*)registers[REG_RSP]);
+#else
+  (void)context;
+#endif
+  put(&l, "\n");
+  syscall(SYS_write, STDERR_FILENO, l.text, l.used);
+  signal(number, SIG_DFL); /* and the instruction crashes again */
+}
+
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
 void sweep_memory_is_back(void) {
   atomic_store(&stopped, true);
 }
 
-uint64_t sweep_failed_here(void) {
-  return atomic_load(&failed_here);
+void sweep_memory_is_short(void) {
+  atomic_store(&stopped, false);
 }
+
 uint64_t sweep_lost_bytes(void) {
   return atomic_load(&lost_bytes);
 }
@@ -236,7 +298,7 @@ static bool is_only_thread(void) {
 }
 
 /* Another thread may be anywhere in the heap. */
-static void check_heaps(void) {
+static void check_heaps(bool at_exit) {
   if (!is_only_thread()) return;
   sweep_memory_is_back();
   const size_t count = check_count;
@@ -244,7 +306,8 @@ static void check_heaps(void) {
   for (size_t i = 0; i < count; ++i) {
     const uint64_t bytes = checks[i]();
     uint64_t most = atomic_load(&report->bytes_in_use);
-    while (bytes > most && !atomic_compare_exchange_weak(&report->bytes_in_use, &most, bytes)) {
+    while (at_exit && bytes > most &&
+           !atomic_compare_exchange_weak(&report->bytes_in_use, &most, bytes)) {
     }
     atomic_fetch_add(&report->checks, 1);
   }
@@ -253,15 +316,17 @@ static void check_heaps(void) {
 __attribute__((constructor)) static void at_start(void) {
   start();
   *(void**)&next_abort = dlsym(RTLD_NEXT, "abort");
+  const struct sigaction on_crash = {.sa_sigaction = tell_crash, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &on_crash, NULL);
 }
 
 __attribute__((destructor)) static void at_end(void) {
-  check_heaps();
+  check_heaps(true);
 }
 
 /* A program that gives up for want of memory leaves a whole heap, too. */
 void abort(void) {
-  if (atomic_load(&failed_here) != 0) check_heaps();
+  if (atomic_load(&failed_here) != 0) check_heaps(false);
   if (next_abort != NULL) next_abort();
   raise(SIGABRT);
   _exit(134);

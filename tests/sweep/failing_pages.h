@@ -17,11 +17,9 @@ void sweep_at_end(sweep_check* check);
 /* Returns: bytes of mappings whose replacement by a fresh one was made to fail. */
 uint64_t sweep_lost_bytes(void);
 
-/* Returns: requests of this process that were made to fail. */
-uint64_t sweep_failed_here(void);
-
-/* Effects: no request fails from now on. */
+/* Effects: no request fails or counts from now on, until sweep_memory_is_short. */
 void sweep_memory_is_back(void);
+void sweep_memory_is_short(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,9 @@ What must hold each time:
 - ashlar finds no damage: no line of it on standard error;
 - when the process ends, by exit or by abort, the heap is whole, serves blocks of every class again, no page of it is
   anybody's secret (heap_check.cpp), and no more is in use than without the failure, if the program did not notice it.
-A program may end with another status: it says that there was no memory.
+A program may end with another status: it says that there was no memory. One that uses the null that it was given, a
+test for one, crashes by its own fault: told from ashlar's by the address and by whose code it was. Not so sweep_handlers, whose new-handler
+makes memory available again.
 
 The programs are ctest's (CASES says which) and a few of the system's. Each is swept twice: the n-th request alone
 fails, and the n-th with all later ones. Where all n would take longer than --seconds, some are chosen: the first ones,
@@ -17,6 +19,7 @@ usage: sweep.py BUILD [--only REGEX] [--seconds N] [--quick] [--document FILE] [
 from __future__ import annotations
 
 import argparse
+import bisect
 import concurrent.futures
 import dataclasses
 import json
@@ -30,6 +33,7 @@ import sys
 import tempfile
 import time
 
+HANDLERS = "handlers that use the heap"
 # group: which of ctest's tests. The first that matches, wins; what none matches is not swept.
 CASES = [
     ("lifetime, drop-in", re.compile(r"lifetime_.*_drop_in$|lifetime_(new_handler|early)_")),
@@ -40,7 +44,7 @@ CASES = [
     ("xallocator programs", re.compile(r"xallocator_(c_|no_heap)")),
     ("examples", re.compile(r"example_")),
     ("C and C++ on the drop-in", re.compile(r"dropin_(family|operators|replaced_operators)$")),
-    ("handlers that use the heap", re.compile(r"sweep_handlers")),
+    (HANDLERS, re.compile(r"sweep_handlers")),
 ]
 # Under the drop-in library; each is given standard input and says something.
 PYTHON = "/usr/bin/python3"  # one found by PATH may be a shell script
@@ -67,6 +71,10 @@ MODES = ("SWEEP_FAIL_AT", "SWEEP_FAIL_FROM")
 REPORT = struct.Struct("4Q")  # failing_pages.c: struct report
 REPORT_BYTES = 4096
 DAMAGE = re.compile(r"^(ashlar: (?!.*no block left).*|sweep: .*)$", re.MULTILINE)
+FAULTS_SHOWN = 3  # of one case
+CRASH = re.compile(r"^crash: at address (\w+), code (\S+)\+(\w+), caller (\S+)\+(\w+)$", re.MULTILINE)
+NULL_PAGES = 1 << 20  # what lies so near null is a member or an element of what was not there
+OURS = re.compile(r"_ZNK?6ashlar(?!4test)")  # a function of the library, but for its tests' support
 QUICK_RUNS = 6
 DENSE = 200  # up to this n, every one if time allows
 
@@ -99,7 +107,9 @@ class Outcome:
     tried: int = 0
     survived: int = 0
     told: int = 0
+    used_null: int = 0
     checks: int = 0
+    handled: int = 0
     all_n: bool = True
     faults: list[str] = dataclasses.field(default_factory=list)
     skipped: str = ""
@@ -108,6 +118,7 @@ class Outcome:
 class Sweep:
     def __init__(self, build: pathlib.Path, arguments: argparse.Namespace):
         self.build = build
+        self.symbols: dict[str, list[tuple[int, str]]] = {}
         self.arguments = arguments
         self.failing_pages = build / "tests/sweep/libsweep_failing_pages.so"
         self.library = build / "tests/sweep/libashlar-malloc.so"
@@ -221,6 +232,8 @@ class Sweep:
         outcome.requests = max(run.requests for run in base)
         for mode in MODES[:1] if case.name in ONE_FAILURE_ONLY else MODES:
             self.sweep_mode(case, mode, base, outcome)
+        if case.group == HANDLERS and outcome.handled == 0:
+            outcome.faults.append(f"{case.name}: no refusal reached its handler: nothing was tested")
         return outcome
 
     def sweep_mode(self, case: Case, mode: str, base: list[Run], outcome: Outcome) -> None:
@@ -255,22 +268,44 @@ class Sweep:
         outcome.tried += 1
         outcome.checks += run.checks
         reason = self.fault_of(run, base)
+        if not reason and case.group == HANDLERS and run.code != 0:
+            reason = "its handler made memory available, in vain"
+        outcome.handled += "the handler was called 1 times" in run.text
         if reason:
             outcome.faults.append(f"{case.name}: {reason}: {self.ending(run)}\n  {run.shell}")
             return False
         if run.code == 0:
             outcome.survived += 1
+        elif run.code == -11:
+            outcome.used_null += 1
         else:
             outcome.told += 1
         return True
 
-    @staticmethod
-    def fault_of(run: Run, base: list[Run]) -> str:
+    def used_null(self, run: Run) -> bool:
+        """Returns: whether it crashed where the program, not ashlar, used the null that it was given."""
+        crash = CRASH.search(run.text)
+        if crash is None or int(crash[1], 16) >= NULL_PAGES:
+            return False
+        # What lies on top of the stack is a caller only where a function of the C library was called.
+        inside = crash[2].startswith(f"{self.build}/") or "ashlar" in os.path.basename(crash[2])
+        file, offset = (crash[2], crash[3]) if inside else (crash[4], crash[5])
+        return not OURS.match(self.function_at(file, int(offset, 16)))
+
+    def function_at(self, file: str, offset: int) -> str:
+        if file not in self.symbols:
+            listed = subprocess.run(["nm", "--defined-only", file], capture_output=True, text=True, check=False).stdout
+            self.symbols[file] = sorted((int(line[0], 16), line[2]) for line in map(str.split, listed.splitlines())
+                                        if len(line) == 3 and line[1] in "tTwWvVi")
+        place = bisect.bisect_right(self.symbols[file], (offset, "~"))
+        return self.symbols[file][place - 1][1] if place else ""
+
+    def fault_of(self, run: Run, base: list[Run]) -> str:
         if run.code is None:
             return "it hangs"
         if DAMAGE.search(run.text):
             return "the heap is damaged"
-        if run.code < 0 and (run.code != -6 or not run.text):
+        if run.code < 0 and (run.code != -6 or not run.text) and not self.used_null(run):
             return f"signal {-run.code}"
         if run.code == 0 and run.checks < min(b.checks for b in base):
             return "its heap was not looked at"
@@ -290,24 +325,26 @@ class Sweep:
             for outcome in pool.map(self.sweep, cases):
                 outcomes.append(outcome)
                 state = outcome.skipped or (f"{outcome.requests} requests, {outcome.tried} failed: {outcome.survived} "
-                                            f"survived, {outcome.told} told, {len(outcome.faults)} faults")
+                                            f"survived, {outcome.told} told, {outcome.used_null} used null, {len(outcome.faults)} faults")
                 print(f"{outcome.case.name}: {state}", flush=True)
-                for fault in outcome.faults:
+                for fault in outcome.faults[:FAULTS_SHOWN]:
                     print(f"FAULT {fault}", flush=True)
+                if len(outcome.faults) > FAULTS_SHOWN:
+                    print(f"FAULT {outcome.case.name}: and {len(outcome.faults) - FAULTS_SHOWN} more", flush=True)
         return outcomes
 
 
 # ---- the report --------------------------------------------------------------------------------
 
 def table(outcomes: list[Outcome]) -> str:
-    lines = ["| programs | runs | requests | made to fail | not noticed | told | heaps looked at | faults |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| programs | runs | requests | made to fail | not noticed | told | null used | heaps looked at | faults |",
+             "|---|---|---|---|---|---|---|---|---|"]
     ran = [o for o in outcomes if not o.skipped]
     groups = list(dict.fromkeys(o.case.group for o in ran))
     for group in [*groups, None]:
         mine = [o for o in ran if group in (o.case.group, None)]
         total = [len(mine), *(sum(getattr(o, f) for o in mine) for f in ("requests", "tried", "survived", "told",
-                                                                          "checks")),
+                                                                          "used_null", "checks")),
                  sum(len(o.faults) for o in mine)]
         lines.append(f"| {group or '**all**'} | " + " | ".join(f"{n:,}" for n in total) + " |")
     return "\n".join(lines)
