@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic docs build setup format clean
+.PHONY: help demo test sweep bench bench-full peers bench-classic docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -21,6 +21,13 @@ demo: ## real programs on ashlar beside the system's allocator: a table and a po
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
 	@scripts/setup.sh build test
 	@scripts/test.sh
+
+SWEEP_ARGS ?= --document docs/reliability.md
+sweep: ## whole programs with their n-th request for pages failing, every n: the table in docs/reliability.md
+	@scripts/setup.sh build test
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py
