@@ -4,17 +4,17 @@
 What must hold each time:
 - no signal ends the program but the SIGABRT by which it gives up with a message, and it does not hang;
 - ashlar finds no damage: no line of it on standard error;
-- when the process ends, by exit or by abort, the heap is whole, serves blocks of every class again, no page of it is
-  anybody's secret (heap_check.cpp), and no more is in use than without the failure, if the program did not notice it.
-A program may end with another status: it says that there was no memory. One that uses the null that it was given, a
-test for one, crashes by its own fault: told from ashlar's by the address and by whose code it was. Not so sweep_handlers, whose new-handler
-makes memory available again.
+- when the process ends, by exit or by abort, the heap is whole, serves blocks of every class again, has no page that
+  nobody has (heap_check.cpp), and no more is in use than without the failure, if the program did not notice it.
+A program may end with another status: it says that there was no memory. Not so sweep_handlers, whose new-handler makes
+memory available again. One that uses the null that it was given, a test for one, crashes by its own fault: told from
+ashlar's by the address and by whose code it was.
 
 The programs are ctest's (CASES says which) and a few of the system's. Each is swept twice: the n-th request alone
 fails, and the n-th with all later ones. Where all n would take longer than --seconds, some are chosen: the first ones,
 then ever fewer.
 
-usage: sweep.py BUILD [--only REGEX] [--seconds N] [--quick] [--document FILE] [--jobs N]
+usage: sweep.py BUILD [--only REGEX] [--seconds N] [--quick] [--document FILE] [--results FILE] [--jobs N]
 """
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ import tempfile
 import time
 
 HANDLERS = "handlers that use the heap"
+SYSTEM = "programs of the system"
 # group: which of ctest's tests. The first that matches, wins; what none matches is not swept.
 CASES = [
     ("lifetime, drop-in", re.compile(r"lifetime_.*_drop_in$|lifetime_(new_handler|early)_")),
@@ -59,8 +60,9 @@ SYSTEM_PROGRAMS = {
     "perl": ["perl", "-e", "my %h; $h{$_ * 7 % 9973} .= $_ for 1..30000; print scalar(keys %h), qq(\\n)"],
 }
 SYSTEM_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
-# With nothing left at all, perl's message needs a buffer, for want of which it writes a message: until its stack ends.
-ONE_FAILURE_ONLY = {"program_perl"}
+# With nothing left at all: perl's message needs a buffer, for want of which it writes a message, until its stack ends;
+# and that test's handler, which has nothing more to free, is called for ever, as operator new's would be.
+ONE_FAILURE_ONLY = {"program_perl", "runtime_test:HeapBudget.PoliciesSayWhatHappensThen"}
 STANDARD_INPUT = "".join(f"line {i * 7919 % 20011}\n" for i in range(20000)).encode()
 # What takes long by itself is shorter here.
 ENVIRONMENT = {"ASHLAR_OPERATIONS": "20000", "LC_ALL": "C"}
@@ -72,7 +74,7 @@ MODES = ("SWEEP_FAIL_AT", "SWEEP_FAIL_FROM")
 KEEPS_MEMORY = re.compile(r"compat_memory_pool_test:")
 REPORT = struct.Struct("4Q")  # failing_pages.c: struct report
 REPORT_BYTES = 4096
-# What ashlar says of memory that is not there, and of a null that it was given where there has to be a block, is no damage.
+# What ashlar says of memory that is not there, or of a null that it was given for a block, is no damage.
 DAMAGE = re.compile(r"^(ashlar: (?!.*: out of memory|(realloc|usable_size)\(0x0\): the address was not allocated).*"
                     r"|sweep: .*)$", re.MULTILINE)
 FAULTS_SHOWN = 3  # of one case
@@ -106,7 +108,8 @@ class Run:
 
 @dataclasses.dataclass
 class Outcome:
-    case: Case
+    name: str
+    group: str
     requests: int = 0
     tried: int = 0
     survived: int = 0
@@ -143,7 +146,7 @@ class Sweep:
         for name, command in SYSTEM_PROGRAMS.items():
             if shutil.which(command[0]):  # setup.sh installs them for `make test`
                 malloc = {"PYTHONMALLOC": "malloc"} if name == "python3_malloc" else {}
-                found.append(Case(f"program_{name}", "programs of the system", command,
+                found.append(Case(f"program_{name}", SYSTEM, command,
                                   {**SYSTEM_ENVIRONMENT, **malloc}, True))
         wanted = re.compile(self.arguments.only)
         return [case for case in found if wanted.search(case.name)]
@@ -209,7 +212,7 @@ class Sweep:
             process = subprocess.Popen(case.command, cwd=place, env=environment, stdin=subprocess.PIPE,
                                        stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
             try:
-                process.communicate(STANDARD_INPUT if case.group == "programs of the system" else b"", timeout=limit)
+                process.communicate(STANDARD_INPUT if case.group == SYSTEM else b"", timeout=limit)
                 code = process.returncode
             except subprocess.TimeoutExpired:
                 code = None
@@ -224,7 +227,7 @@ class Sweep:
     # ---- one program -------------------------------------------------------------------------
 
     def sweep(self, case: Case) -> Outcome:
-        outcome = Outcome(case)
+        outcome = Outcome(case.name, case.group)
         base = [self.run(case, MODES[0], 0, 300) for _ in range(2)]
         if base[0].code == 77:
             outcome.skipped = "skips itself here"
@@ -329,30 +332,44 @@ class Sweep:
         with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
             for outcome in pool.map(self.sweep, cases):
                 outcomes.append(outcome)
-                state = outcome.skipped or (f"{outcome.requests} requests, {outcome.tried} failed: {outcome.survived} "
-                                            f"survived, {outcome.told} told, {outcome.used_null} used null, {len(outcome.faults)} faults")
-                print(f"{outcome.case.name}: {state}", flush=True)
+                with open(self.arguments.results, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
+                state = outcome.skipped or (
+                    f"{outcome.requests} requests, {outcome.tried} failed: {outcome.survived} survived, "
+                    f"{outcome.told} told, {outcome.used_null} used null, {len(outcome.faults)} faults")
+                print(f"{outcome.name}: {state}", flush=True)
                 for fault in outcome.faults[:FAULTS_SHOWN]:
                     print(f"FAULT {fault}", flush=True)
                 if len(outcome.faults) > FAULTS_SHOWN:
-                    print(f"FAULT {outcome.case.name}: and {len(outcome.faults) - FAULTS_SHOWN} more", flush=True)
+                    print(f"FAULT {outcome.name}: and {len(outcome.faults) - FAULTS_SHOWN} more", flush=True)
         return outcomes
 
 
 # ---- the report --------------------------------------------------------------------------------
 
 def table(outcomes: list[Outcome]) -> str:
-    lines = ["| programs | runs | requests | made to fail | not noticed | told | null used | heaps looked at | faults |",
+    lines = ["| programs | cases | requests | made to fail | not noticed | told | null used | heaps looked at |"
+             " faults |",
              "|---|---|---|---|---|---|---|---|---|"]
     ran = [o for o in outcomes if not o.skipped]
-    groups = list(dict.fromkeys(o.case.group for o in ran))
+    groups = dict.fromkeys(o.group for o in ran)
     for group in [*groups, None]:
-        mine = [o for o in ran if group in (o.case.group, None)]
+        mine = [o for o in ran if group in (o.group, None)]
         total = [len(mine), *(sum(getattr(o, f) for o in mine) for f in ("requests", "tried", "survived", "told",
                                                                           "used_null", "checks")),
                  sum(len(o.faults) for o in mine)]
         lines.append(f"| {group or '**all**'} | " + " | ".join(f"{n:,}" for n in total) + " |")
     return "\n".join(lines)
+
+
+def all_outcomes(results: pathlib.Path) -> list[Outcome]:
+    """The newest outcome of each case, whichever run it is of: an interrupted sweep goes on with --only."""
+    newest = {}
+    for line in results.read_text().splitlines():
+        outcome = Outcome(**json.loads(line))
+        newest[outcome.name] = outcome
+    order = [group for group, _ in CASES] + [SYSTEM]
+    return sorted(newest.values(), key=lambda o: order.index(o.group))
 
 
 BEGIN, END = "<!-- sweep: begin, written by make sweep -->", "<!-- sweep: end -->"
@@ -364,7 +381,7 @@ def write_document(file: pathlib.Path, outcomes: list[Outcome]) -> None:
         sys.exit(f"{file}: there is no place for the table, between '{BEGIN}' and '{END}'")
     sampled = sum(not o.all_n for o in outcomes if not o.skipped)
     ran = sum(not o.skipped for o in outcomes)
-    note = (f"Of {ran - sampled} runs every n was tried; of {sampled}, with more requests than time allowed, the first "
+    note = (f"Of {ran - sampled} cases every n was tried; of {sampled}, with more requests than time allowed, the first "
             "ones and then ever fewer.")
     head, rest = text.split(BEGIN)
     file.write_text(f"{head}{BEGIN}\n{table(outcomes)}\n\n{note}\n{END}{rest.split(END)[1]}")
@@ -376,9 +393,11 @@ def main() -> int:
     parser.add_argument("--only", default="", help="regular expression: which cases")
     parser.add_argument("--seconds", type=float, default=20, help="for one case, about (default 20)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_RUNS} or so n of each")
-    parser.add_argument("--document", type=pathlib.Path, help="where the table goes")
+    parser.add_argument("--document", type=pathlib.Path, help="where the table of all kept outcomes goes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--results", type=pathlib.Path, help="where outcomes are kept (default BUILD/sweep.jsonl)")
     arguments = parser.parse_args()
+    arguments.results = arguments.results or arguments.build / "sweep.jsonl"
     sweep = Sweep(arguments.build.resolve(), arguments)
     cases = sweep.cases()
     if not cases:
@@ -386,7 +405,7 @@ def main() -> int:
     outcomes = sweep.all(cases)
     print(table(outcomes))
     if arguments.document:
-        write_document(arguments.document, outcomes)
+        write_document(arguments.document, all_outcomes(arguments.results))
     if not any(o.tried for o in outcomes):
         sys.exit("no request was made to fail: nothing was tested")
     return 1 if any(o.faults for o in outcomes) else 0
