@@ -176,7 +176,7 @@ class Sweep:
                 if "DISABLED_" not in name:
                     cases.append(Case(f"{test['name']}:{name}", group, command + [f"--gtest_filter={name}"],
                                       environment, drop_in))
-            elif line.endswith("."):
+            elif line.split("#")[0].strip().endswith("."):  # a type may stand behind it
                 suite = line.split()[0]
         return cases
 
@@ -236,6 +236,8 @@ class Sweep:
             outcome.skipped = "skips itself here"
             return outcome
         for run in base:
+            if "0 tests from 0 test suites" in run.text:
+                sys.exit(f"{case.name}: there is no such test")
             if run.code != 0 or DAMAGE.search(run.text) or run.failed != 0:
                 outcome.faults.append(f"{case.name}: not even without a failure: {self.ending(run)}\n  {run.shell}")
                 return outcome
@@ -385,14 +387,16 @@ def all_outcomes(results: pathlib.Path, known: list[Case]) -> list[Outcome]:
 BEGIN, END = "<!-- sweep: begin, written by make sweep -->", "<!-- sweep: end -->"
 
 
-def write_document(file: pathlib.Path, outcomes: list[Outcome]) -> None:
+def write_document(file: pathlib.Path, outcomes: list[Outcome], missing: int) -> None:
     text = file.read_text()
     if BEGIN not in text or END not in text:
         sys.exit(f"{file}: there is no place for the table, between '{BEGIN}' and '{END}'")
     sampled = sum(not o.all_n for o in outcomes if not o.skipped)
     ran = sum(not o.skipped for o in outcomes)
-    note = (f"Of {ran - sampled} cases every n was tried; of {sampled}, with more requests than time allowed, the "
+    note = (f"Of {ran - sampled} cases every n was tried; of {sampled}, with more requests than time allowed, the\n"
             "first ones and then ever fewer.")
+    if missing:
+        note += f" {missing} cases have not run."
     head, rest = text.split(BEGIN)
     file.write_text(f"{head}{BEGIN}\n{table(outcomes)}\n\n{note}\n{END}{rest.split(END)[1]}")
 
@@ -416,7 +420,8 @@ def main() -> int:
     outcomes = sweep.all(cases)
     print(table(outcomes))
     if arguments.document:
-        write_document(arguments.document, all_outcomes(arguments.results, known))
+        kept = all_outcomes(arguments.results, known)
+        write_document(arguments.document, kept, len(known) - len(kept))
     if not any(o.tried for o in outcomes):
         sys.exit("no request was made to fail: nothing was tested")
     return 1 if any(o.faults for o in outcomes) else 0
