@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic coverage mutants docs build setup format clean
+.PHONY: help demo test bench bench-full peers bench-classic coverage mutants sweep docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -26,6 +26,13 @@ MUTANTS_ARGS ?=
 mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)
 	@scripts/setup.sh build test
 	@python3 tests/mutants/run.py --jobs $(JOBS) $(MUTANTS_ARGS)
+
+SWEEP_ARGS ?= --document docs/reliability.md
+sweep: ## whole programs with their n-th request for pages failing, every n: the table in docs/reliability.md
+	@scripts/setup.sh build test
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py

@@ -61,7 +61,9 @@ int main_thread_first() {
   // Not a thread_local object: glibc destroys none when the main thread ends alone.
   pthread_key_t key;
   REQUIRE(::pthread_key_create(&key, end_of_main_thread) == 0);
-  REQUIRE(::pthread_setspecific(key, face::allocate(1'000)) == 0);
+  void* const block = face::allocate(1'000);
+  REQUIRE(block != nullptr);  // or nobody would be told of this thread's end
+  REQUIRE(::pthread_setspecific(key, block) == 0);
   std::thread([] {
     // Not joined: sanitizers do not know the main thread as one that can be.
     while (!main_thread_has_ended) ::usleep(1'000);
