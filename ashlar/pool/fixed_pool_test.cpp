@@ -634,7 +634,7 @@ TEST(Audit, FindsABrokenLinkAndACircle) {
   pool.deallocate(b);
   EXPECT_TRUE(pool.audit());
   const auto set_link = [](void* p, void* to) {
-    detail::unpoison(p, sizeof(to));
+    detail::tell_open(p, sizeof(to));
     std::memcpy(p, &to, sizeof(to));
   };
   set_link(b, opaque(bytes) + 4000);

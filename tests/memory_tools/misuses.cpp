@@ -1,0 +1,217 @@
+// memory_tools/misuses.cpp: every component of ashlar, and the classic ones that forward to them.
+#include "misuses.hpp"
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <span>
+
+#include <Allocator.h>
+#include <ChunkSizedAllocator.h>
+#include <MemManager.h>
+#include <SizeBasedArena.h>
+
+#include <ashlar/adapt/asan_report.hpp>
+#include <ashlar/adapt/growing_pool_set.hpp>
+#include <ashlar/adapt/process_source.hpp>
+#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/freestanding.hpp>
+#include <ashlar/os/page_source.hpp>
+
+namespace {
+
+using namespace ashlar;
+using name = named<"orders">;
+
+struct order {
+  char bytes[20];
+};
+
+/// A pool's blocks; `Distance` is that of two neighbours.
+template <class Pool, std::size_t Distance = 24>
+struct of_pool : Pool {
+  static constexpr std::size_t size = 20;
+  static constexpr std::size_t distance = Distance;
+  using Pool::Pool;
+  void* take() { return this->allocate(); }
+  void give(void* p) { this->deallocate(p); }
+};
+/// A sized component's blocks.
+template <class Component, std::size_t Size = 20, std::size_t Distance = 32>
+struct of_sizes : Component {
+  static constexpr std::size_t size = Size;
+  static constexpr std::size_t distance = Distance;
+  using Component::Component;
+  void* take() { return this->allocate(size, 8); }
+  void give(void* p) { this->deallocate(p, size, 8); }
+};
+
+alignas(16) std::byte storage[12][1024];
+
+struct fixed_pool_in_storage : of_pool<fixed_pool<name>> {
+  fixed_pool_in_storage() : of_pool({20, 8}, storage[0]) {}
+};
+struct fixed_pool_in_one_piece : of_pool<fixed_pool<name, os::page_source>> {
+  fixed_pool_in_one_piece() : of_pool({20, 8}, heap_pool{10}) {}
+};
+struct fixed_pool_that_grows : of_pool<fixed_pool<name, process_source>> {
+  fixed_pool_that_grows() : of_pool({20, 8}, heap_blocks{}) {}
+};
+struct fixed_pool_full_checks : of_pool<fixed_pool<name, check::full<>>, 32> {
+  fixed_pool_full_checks() : of_pool({20, 8}, storage[1]) {}
+};
+struct fixed_pool_lock_free : of_pool<fixed_pool<name, lock_free<>>> {
+  fixed_pool_lock_free() : of_pool({20, 8}, storage[2]) {}
+};
+struct static_pool_of_orders : of_pool<static_pool<order, 4, name>> {};
+struct object_pool_of_orders : of_pool<object_pool<order, name, process_source>> {
+  object_pool_of_orders() : of_pool(heap_pool{10}) {}
+};
+struct packed_pool_in_storage : of_pool<packed_pool<>, 20> {
+  packed_pool_in_storage() : of_pool({20, 4}, storage[3]) {}
+};
+struct static_set : of_sizes<static_pool_set<blocks<16, 4>, blocks<20, 4, 8>, name>, 20, 24> {};
+struct set_in_one_piece
+    : of_sizes<pool_set<blocks<16, 4>, blocks<20, 4, 8>, name, process_source>, 20, 24> {};
+struct growing_set
+    : of_sizes<growing_pool_set<blocks<16, 4>, blocks<20, 4, 8>, name, process_source>, 20, 24> {};
+struct lists : of_sizes<refill_lists<process_source, 128, 8, name>, 20, 24> {};
+struct static_run : of_pool<static_run_pool<order, 4, name>, 20> {};
+struct xmalloc_static_pools {
+  static constexpr std::size_t size = 32;
+  static_xmalloc<blocks<32, 4>, name> pools;
+  void* take() { return pools.allocate(size); }
+  void give(void* p) { pools.deallocate(p); }
+};
+
+struct arena_in_storage : of_sizes<arena<name>> {
+  arena_in_storage() : of_sizes(storage[4]) {}
+};
+struct arena_that_grows : of_sizes<arena<name, process_source>> {};
+struct static_arena_of_bytes : of_sizes<static_arena<256, name>> {};
+/// Giving back is resetting.
+template <class Arena>
+struct reset_by_give : Arena {
+  void give(void*) { this->reset(); }
+};
+struct arena_in_storage_reset : reset_by_give<arena_in_storage> {};
+struct arena_that_grows_reset : reset_by_give<arena_that_grows> {};
+struct static_arena_reset : reset_by_give<static_arena_of_bytes> {};
+
+struct classic_allocator_heap_blocks : Allocator {
+  static constexpr std::size_t size = 24;
+  explicit classic_allocator_heap_blocks(UINT objects = 0, CHAR* memory = nullptr)
+      : Allocator(size, objects, memory, "orders") {}
+  void* take() { return Allocate(size); }
+  void give(void* p) { Deallocate(p); }
+};
+struct classic_allocator_heap_pool : classic_allocator_heap_blocks {
+  classic_allocator_heap_pool() : classic_allocator_heap_blocks(8) {}
+};
+struct classic_allocator_static_pool : classic_allocator_heap_blocks {
+  classic_allocator_static_pool()
+      : classic_allocator_heap_blocks(8, reinterpret_cast<CHAR*>(storage[5])) {}
+};
+struct classic_allocator_pool : AllocatorPool<order, 4> {
+  static constexpr std::size_t size = 20;
+  void* take() { return Allocate(size); }
+  void give(void* p) { Deallocate(p); }
+};
+struct classic_chunks : of_sizes<ChunkSizedAllocator<10, 32, 62>, 32, 32> {};
+struct classic_mem_manager : MemManager<order, 10, name> {
+  static constexpr std::size_t size = 20;
+  void* take() { return Allocate(); }
+  void give(void* p) { Deallocate(p); }
+};
+template <class Arena>
+struct classic_arena {
+  static constexpr std::size_t size = 20;
+  static constexpr std::size_t distance = 20;
+  void* take() { return Arena::get().allocate_one(); }
+  void give(void* p) { Arena::get().deallocate_one(p); }
+};
+struct classic_arena_bump : classic_arena<SizeBasedArena<order, 10, name>> {};
+struct classic_arena_reuse : classic_arena<SizeBasedArena<order, 10, name, arena_option::reuse>> {};
+
+/// An overflow into a neighbour that is in use is seen only if something lies between.
+struct arena_with_redzones : of_sizes<arena<name, redzones<16>>> {
+  arena_with_redzones() : of_sizes(storage[6]) {}
+};
+template <class Component>
+void read_between_two_used_blocks(Component& c) {
+  char* const lower = misuses::allocate_here(c);
+  char* const upper = misuses::allocate_here(c);
+  misuses::read_here(upper - 1);
+  misuses::free_here(c, upper);
+  misuses::free_here(c, lower);
+}
+
+#define POOL_MISUSES(type)                                                      \
+  MISUSE(type, read_of_a_free_block), MISUSE(type, read_of_the_last_free_byte), \
+      MISUSE(type, read_beyond_into_a_free_block)
+
+const misuses::named_case cases[] = {
+    POOL_MISUSES(fixed_pool_in_storage),
+    MISUSE(fixed_pool_in_storage, read_beyond_into_fresh_memory),
+    MISUSE(fixed_pool_in_storage, read_of_slack),
+    POOL_MISUSES(fixed_pool_in_one_piece),
+    MISUSE(fixed_pool_in_one_piece, read_beyond_into_fresh_memory),
+    MISUSE(fixed_pool_in_one_piece, read_of_slack),
+    POOL_MISUSES(fixed_pool_that_grows),
+    MISUSE(fixed_pool_that_grows, read_beyond_into_fresh_memory),
+    MISUSE(fixed_pool_that_grows, read_of_slack),
+    POOL_MISUSES(fixed_pool_full_checks),
+    MISUSE(fixed_pool_full_checks, read_beyond_into_fresh_memory),
+    MISUSE(fixed_pool_full_checks, read_of_slack),
+    POOL_MISUSES(fixed_pool_lock_free),
+    MISUSE(fixed_pool_lock_free, read_beyond_into_fresh_memory),
+    MISUSE(fixed_pool_lock_free, read_of_slack),
+    POOL_MISUSES(static_pool_of_orders),
+    MISUSE(static_pool_of_orders, read_beyond_into_fresh_memory),
+    MISUSE(static_pool_of_orders, read_of_slack),
+    POOL_MISUSES(object_pool_of_orders),
+    MISUSE(object_pool_of_orders, read_beyond_into_fresh_memory),
+    POOL_MISUSES(packed_pool_in_storage),
+    MISUSE(packed_pool_in_storage, read_beyond_into_fresh_memory),
+    POOL_MISUSES(static_set),
+    MISUSE(static_set, read_beyond_into_fresh_memory),
+    POOL_MISUSES(set_in_one_piece),
+    MISUSE(set_in_one_piece, read_beyond_into_fresh_memory),
+    POOL_MISUSES(growing_set),
+    MISUSE(growing_set, read_beyond_into_fresh_memory),
+    POOL_MISUSES(lists),
+    MISUSE(lists, read_of_slack),
+    POOL_MISUSES(static_run),
+    MISUSE(static_run, read_beyond_into_fresh_memory),
+    POOL_MISUSES(xmalloc_static_pools),
+    POOL_MISUSES(arena_in_storage),
+    MISUSE(arena_in_storage, read_beyond_into_fresh_memory),
+    MISUSE(arena_in_storage, read_of_slack),
+    MISUSE(arena_in_storage_reset, read_of_a_free_block),
+    POOL_MISUSES(arena_that_grows),
+    MISUSE(arena_that_grows, read_beyond_into_fresh_memory),
+    MISUSE(arena_that_grows_reset, read_of_a_free_block),
+    POOL_MISUSES(static_arena_of_bytes),
+    MISUSE(static_arena_of_bytes, read_beyond_into_fresh_memory),
+    MISUSE(static_arena_reset, read_of_a_free_block),
+    MISUSE(arena_with_redzones, read_of_slack),
+    POOL_MISUSES(classic_allocator_heap_blocks),
+    POOL_MISUSES(classic_allocator_heap_pool),
+    POOL_MISUSES(classic_allocator_static_pool),
+    POOL_MISUSES(classic_allocator_pool),
+    POOL_MISUSES(classic_chunks),
+    POOL_MISUSES(classic_mem_manager),
+    MISUSE(classic_arena_bump, read_beyond_into_fresh_memory),
+    POOL_MISUSES(classic_arena_reuse),
+    {"arena_with_redzones.read_between_two_used_blocks",
+     [] {
+       static arena_with_redzones component;
+       read_between_two_used_blocks(component);
+     }},
+};
+
+}  // namespace
+
+int main(int count, char** names) {
+  return misuses::run_cases(std::begin(cases), std::end(cases), count, names);
+}
