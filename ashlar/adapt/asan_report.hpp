@@ -20,7 +20,6 @@
 #include <ashlar/core/memory_tools.hpp>
 
 #if ASHLAR_ADDRESS_SANITIZER
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -183,16 +182,13 @@ class asan_listener {
       }
     }
   }
-  /// Whether the function of a frame is malloc or one of ashlar's.
+  /// Whether a frame is of malloc or of ashlar, where its text tells.
   [[nodiscard]] static bool is_own(const char* text) noexcept {
-    if (std::strstr(text, " in malloc ") != nullptr ||
-        std::strstr(text, " in __interceptor_malloc ") != nullptr ||
-        std::strstr(text, " in ashlar_block_event ") != nullptr) {
-      return true;
+    for (const char* own : {" in malloc ", " in __interceptor_malloc ", "/ashlar/core/",
+                            "/ashlar/pool/", "/ashlar/arena/", "/ashlar/adapt/"}) {
+      if (std::strstr(text, own) != nullptr) return true;
     }
-    const char* const end = text + std::strcspn(text, "(<");
-    const char space[] = "ashlar::";
-    return std::search(text, end, space, space + sizeof(space) - 1) != end;
+    return false;
   }
 
  public:

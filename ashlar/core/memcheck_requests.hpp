@@ -33,13 +33,13 @@ void memcheck_resume() noexcept;
 
 namespace ashlar::detail {
 
-inline void memcheck_close(const void* p, std::size_t n) noexcept {
+// Always inlined: a call that is given the address of bytes not yet written is what gcc warns of.
+ASHLAR_HOT void memcheck_close(const void* p, std::size_t n) noexcept {
   static_cast<void>(VALGRIND_MAKE_MEM_NOACCESS(p, n));
 }
-inline void memcheck_open(const void* p, std::size_t n) noexcept {
+ASHLAR_HOT void memcheck_open(const void* p, std::size_t n) noexcept {
   static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(p, n));
 }
-// Always inlined, these two: the first frame of memcheck's stacks is then the pool's caller's.
 ASHLAR_HOT void memcheck_made(const void* owner, const void* p, std::size_t size) noexcept {
   // Here and not in a constructor, which a constinit pool does not run.
   if (VALGRIND_MEMPOOL_EXISTS(owner) == 0)
@@ -50,27 +50,27 @@ ASHLAR_HOT void memcheck_freed(const void* owner, const void* p) noexcept {
   // A static pool may take blocks back after it was told to have ended.
   if (VALGRIND_MEMPOOL_EXISTS(owner) != 0) VALGRIND_MEMPOOL_FREE(owner, p);
 }
-inline void memcheck_resized(const void* owner, const void* p, std::size_t old_size,
-                             std::size_t size) noexcept {
+ASHLAR_HOT void memcheck_resized(const void* owner, const void* p, std::size_t old_size,
+                                 std::size_t size) noexcept {
   VALGRIND_MEMPOOL_CHANGE(owner, p, p, size);
   if (size > old_size) {
     static_cast<void>(
         VALGRIND_MAKE_MEM_UNDEFINED(static_cast<const std::byte*>(p) + old_size, size - old_size));
   }
 }
-inline void memcheck_cut(const void* owner, const void* base, std::size_t kept) noexcept {
+ASHLAR_HOT void memcheck_cut(const void* owner, const void* base, std::size_t kept) noexcept {
   if (VALGRIND_MEMPOOL_EXISTS(owner) != 0) VALGRIND_MEMPOOL_TRIM(owner, base, kept);
 }
-inline void memcheck_moved(const void* from, const void* to) noexcept {
+ASHLAR_HOT void memcheck_moved(const void* from, const void* to) noexcept {
   if (VALGRIND_MEMPOOL_EXISTS(from) != 0) VALGRIND_MOVE_MEMPOOL(from, to);
 }
-inline void memcheck_ended(const void* owner) noexcept {
+ASHLAR_HOT void memcheck_ended(const void* owner) noexcept {
   if (VALGRIND_MEMPOOL_EXISTS(owner) != 0) VALGRIND_DESTROY_MEMPOOL(owner);
 }
-inline void memcheck_pause() noexcept {
+ASHLAR_HOT void memcheck_pause() noexcept {
   VALGRIND_DISABLE_ERROR_REPORTING;
 }
-inline void memcheck_resume() noexcept {
+ASHLAR_HOT void memcheck_resume() noexcept {
   VALGRIND_ENABLE_ERROR_REPORTING;
 }
 

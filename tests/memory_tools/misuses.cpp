@@ -2,9 +2,11 @@
 #include "misuses.hpp"
 
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <iterator>
-#include <memory>
 #include <span>
+#include <utility>
 
 #include <Allocator.h>
 #include <ChunkSizedAllocator.h>
@@ -46,10 +48,13 @@ struct of_sizes : Component {
   void give(void* p) { this->deallocate(p, size, 8); }
 };
 
-alignas(16) std::byte storage[12][1024];
+/// A caller's bytes for a component; each case has its own.
+struct storage {
+  alignas(16) std::byte bytes[1024];
+};
 
-struct fixed_pool_in_storage : of_pool<fixed_pool<name>> {
-  fixed_pool_in_storage() : of_pool({20, 8}, storage[0]) {}
+struct fixed_pool_in_storage : storage, of_pool<fixed_pool<name>> {
+  fixed_pool_in_storage() : of_pool({20, 8}, bytes) {}
 };
 struct fixed_pool_in_one_piece : of_pool<fixed_pool<name, os::page_source>> {
   fixed_pool_in_one_piece() : of_pool({20, 8}, heap_pool{10}) {}
@@ -57,18 +62,18 @@ struct fixed_pool_in_one_piece : of_pool<fixed_pool<name, os::page_source>> {
 struct fixed_pool_that_grows : of_pool<fixed_pool<name, process_source>> {
   fixed_pool_that_grows() : of_pool({20, 8}, heap_blocks{}) {}
 };
-struct fixed_pool_full_checks : of_pool<fixed_pool<name, check::full<>>, 32> {
-  fixed_pool_full_checks() : of_pool({20, 8}, storage[1]) {}
+struct fixed_pool_full_checks : storage, of_pool<fixed_pool<name, check::full<>>, 32> {
+  fixed_pool_full_checks() : of_pool({20, 8}, bytes) {}
 };
-struct fixed_pool_lock_free : of_pool<fixed_pool<name, lock_free<>>> {
-  fixed_pool_lock_free() : of_pool({20, 8}, storage[2]) {}
+struct fixed_pool_lock_free : storage, of_pool<fixed_pool<name, lock_free<>>> {
+  fixed_pool_lock_free() : of_pool({20, 8}, bytes) {}
 };
 struct static_pool_of_orders : of_pool<static_pool<order, 4, name>> {};
 struct object_pool_of_orders : of_pool<object_pool<order, name, process_source>> {
   object_pool_of_orders() : of_pool(heap_pool{10}) {}
 };
-struct packed_pool_in_storage : of_pool<packed_pool<>, 20> {
-  packed_pool_in_storage() : of_pool({20, 4}, storage[3]) {}
+struct packed_pool_in_storage : storage, of_pool<packed_pool<>, 20> {
+  packed_pool_in_storage() : of_pool({20, 4}, bytes) {}
 };
 struct static_set : of_sizes<static_pool_set<blocks<16, 4>, blocks<20, 4, 8>, name>, 20, 24> {};
 struct set_in_one_piece
@@ -84,8 +89,8 @@ struct xmalloc_static_pools {
   void give(void* p) { pools.deallocate(p); }
 };
 
-struct arena_in_storage : of_sizes<arena<name>> {
-  arena_in_storage() : of_sizes(storage[4]) {}
+struct arena_in_storage : storage, of_sizes<arena<name>> {
+  arena_in_storage() : of_sizes(bytes) {}
 };
 struct arena_that_grows : of_sizes<arena<name, process_source>> {};
 struct static_arena_of_bytes : of_sizes<static_arena<256, name>> {};
@@ -108,9 +113,9 @@ struct classic_allocator_heap_blocks : Allocator {
 struct classic_allocator_heap_pool : classic_allocator_heap_blocks {
   classic_allocator_heap_pool() : classic_allocator_heap_blocks(8) {}
 };
-struct classic_allocator_static_pool : classic_allocator_heap_blocks {
+struct classic_allocator_static_pool : storage, classic_allocator_heap_blocks {
   classic_allocator_static_pool()
-      : classic_allocator_heap_blocks(8, reinterpret_cast<CHAR*>(storage[5])) {}
+      : classic_allocator_heap_blocks(8, reinterpret_cast<CHAR*>(bytes)) {}
 };
 struct classic_allocator_pool : AllocatorPool<order, 4> {
   static constexpr std::size_t size = 20;
@@ -134,8 +139,8 @@ struct classic_arena_bump : classic_arena<SizeBasedArena<order, 10, name>> {};
 struct classic_arena_reuse : classic_arena<SizeBasedArena<order, 10, name, arena_option::reuse>> {};
 
 /// An overflow into a neighbour that is in use is seen only if something lies between.
-struct arena_with_redzones : of_sizes<arena<name, redzones<16>>> {
-  arena_with_redzones() : of_sizes(storage[6]) {}
+struct arena_with_redzones : storage, of_sizes<arena<name, redzones<16>>> {
+  arena_with_redzones() : of_sizes(bytes) {}
 };
 template <class Component>
 void read_between_two_used_blocks(Component& c) {
@@ -146,9 +151,52 @@ void read_between_two_used_blocks(Component& c) {
   misuses::free_here(c, lower);
 }
 
-#define POOL_MISUSES(type)                                                      \
-  MISUSE(type, read_of_a_free_block), MISUSE(type, read_of_the_last_free_byte), \
-      MISUSE(type, read_beyond_into_a_free_block)
+/// A pool in a block of an arena in a block of an arena, all moved, and all of its memory used again in the end.
+void nest_and_move() {
+  static storage outer_storage, other_storage;
+  std::memset(outer_storage.bytes, 1, sizeof outer_storage.bytes);
+  for (int round = 0; round < 2; ++round) {
+    arena<name> outer{std::span(outer_storage.bytes)};
+    auto* const bytes = static_cast<std::byte*>(outer.allocate(700));
+    arena<name> inner{std::span(bytes, 600)};
+    auto* const slots = static_cast<std::byte*>(inner.allocate(300));
+    fixed_pool<name> pool({20, 8}, std::span(slots, 300));
+    auto* const first = static_cast<char*>(pool.allocate());
+    arena<name> moved_outer(std::move(outer));
+    arena<name> moved_inner(std::move(inner));
+    fixed_pool<name> moved_pool(std::move(pool));
+    fixed_pool<name> other({40, 8}, std::span(other_storage.bytes));
+    auto* const second = static_cast<char*>(other.allocate());
+    swap(moved_pool, other);
+    std::memset(first, 2, 20);
+    std::memset(second, 3, 40);
+    other.deallocate(first);
+    moved_pool.deallocate(second);
+    if (!other.audit() || !moved_pool.audit() || other.stats().blocks_in_use != 0) std::abort();
+    other = std::move(moved_pool);
+    moved_inner.reset();
+    auto* const block = static_cast<char*>(moved_outer.allocate(10));
+    if (!moved_outer.try_extend(block, 10, 30)) std::abort();
+    std::memset(block, 4, 30);
+    if (!moved_outer.try_extend(block, 30, 5)) std::abort();
+    std::memset(block, 5, 5);
+  }
+  std::memset(outer_storage.bytes, 6, sizeof outer_storage.bytes);
+  std::memset(other_storage.bytes, 6, sizeof other_storage.bytes);
+}
+void chunks_of_an_arena() {
+  arena<process_source, name> chunks({.first_chunk_bytes = 256});
+  for (int round = 0; round < 3; ++round) {
+    const arena_marker start = chunks.mark();
+    for (std::size_t i = 1; i < 40; ++i) std::memset(chunks.allocate(i * 8), 7, i * 8);
+    chunks.rewind(start);
+    if (round == 1) static_cast<void>(chunks.trim());
+  }
+}
+
+#define POOL_MISUSES(type)                                      \
+  MISUSE(type, proper_use), MISUSE(type, read_of_a_free_block), \
+      MISUSE(type, read_of_the_last_free_byte), MISUSE(type, read_beyond_into_a_free_block)
 
 const misuses::named_case cases[] = {
     POOL_MISUSES(fixed_pool_in_storage),
@@ -194,6 +242,7 @@ const misuses::named_case cases[] = {
     POOL_MISUSES(static_arena_of_bytes),
     MISUSE(static_arena_of_bytes, read_beyond_into_fresh_memory),
     MISUSE(static_arena_reset, read_of_a_free_block),
+    MISUSE(arena_with_redzones, proper_use),
     MISUSE(arena_with_redzones, read_of_slack),
     POOL_MISUSES(classic_allocator_heap_blocks),
     POOL_MISUSES(classic_allocator_heap_pool),
@@ -201,8 +250,11 @@ const misuses::named_case cases[] = {
     POOL_MISUSES(classic_allocator_pool),
     POOL_MISUSES(classic_chunks),
     POOL_MISUSES(classic_mem_manager),
+    MISUSE(classic_arena_bump, proper_use),
     MISUSE(classic_arena_bump, read_beyond_into_fresh_memory),
     POOL_MISUSES(classic_arena_reuse),
+    {"nested.proper_use", nest_and_move},
+    {"chunks.proper_use", chunks_of_an_arena},
     {"arena_with_redzones.read_between_two_used_blocks",
      [] {
        static arena_with_redzones component;

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace misuses {
 
@@ -24,8 +26,8 @@ template <class Component>
   asm volatile("" ::: "memory");
 }
 [[gnu::noinline]] inline void read_here(const char* p) {
-  const volatile char c = *static_cast<const volatile char*>(p);
-  static_cast<void>(c);
+  static_cast<void>(*static_cast<const volatile char*>(p));
+  asm volatile("" ::: "memory");
 }
 
 // Each of these has blocks of Component::size bytes.
@@ -67,6 +69,23 @@ void read_of_slack(Component& c) {
   free_here(c, block);
 }
 
+/// What a program may do: no tool may say a word.
+template <class Component>
+void proper_use(Component& c) {
+  char* blocks[3];
+  for (int round = 0; round < 2; ++round) {
+    for (char*& block : blocks) {
+      block = allocate_here(c);
+      std::memset(block, round, Component::size);
+    }
+    for (const char* block : blocks) {
+      if (block[0] != round || block[Component::size - 1] != round) std::abort();
+    }
+    // Neither the order of allocation nor its reverse.
+    for (const int i : {1, 0, 2}) free_here(c, blocks[i]);
+  }
+}
+
 struct named_case {
   const char* name;
   void (*run)();
@@ -92,7 +111,7 @@ inline int run_cases(const named_case* first, const named_case* last, int count,
 
 }  // namespace misuses
 
-// Cases of a component type in namespace misuses, named TYPE.MISUSE: each on a component of its own.
+// A case on a component of its own, which stays: memcheck tells of freed blocks by their address.
 #define MISUSE(type, misuse)     \
   {#type "." #misuse, [] {       \
      static type component;      \
