@@ -174,7 +174,7 @@ class arena_engine {
     const std::size_t used = memory_.used();
     if (offset < used && size <= used - offset) [[likely]] {
       if (size == used - offset - redzone_bytes) {
-        tell_freed(memory_.owner(), p, size);
+        if constexpr (tools_present) tell_freed(memory_.owner(), p, size);
         fall(offset);
       }
       return;
@@ -194,7 +194,7 @@ class arena_engine {
     if (offset >= used || old_size != used - offset - redzone_bytes) return false;
     const std::size_t room = memory_.limit() - offset;
     if (new_size > room || redzone_bytes > room - new_size) return false;
-    tell_resized(memory_.owner(), p, old_size, new_size);
+    if constexpr (tools_present) tell_resized(memory_.owner(), p, old_size, new_size);
     if (new_size < old_size) {
       fall(offset + new_size + redzone_bytes);
     } else {
@@ -337,7 +337,7 @@ class arena_engine {
     memory_.raise(needed);
     counters_.allocated(padding + redzone_bytes);
     p = top + padding;
-    tell_made({memory_.owner(), name()}, p, size, size);
+    if constexpr (tools_present) tell_made({memory_.owner(), name()}, p, size, size);
     return true;
   }
   [[nodiscard]] ASHLAR_COLD std::byte* grow_and_bump_slow(std::size_t size,

@@ -37,7 +37,7 @@ class given_bytes {
  public:
   explicit given_bytes(std::span<std::byte> storage) noexcept
       : top_(storage.data()), end_(storage.data() + storage.size()), base_(storage.data()) {
-    tell_closed(base_, limit());
+    if constexpr (tools_present) tell_closed(base_, limit());
   }
   given_bytes(given_bytes&& other) noexcept { take(other); }
   given_bytes& operator=(given_bytes&& other) noexcept {
@@ -66,7 +66,7 @@ class given_bytes {
   }
   void give_back() noexcept {
     tell_ended(this);
-    tell_returned(this, base_, limit());
+    if constexpr (tools_present) tell_returned(this, base_, limit());
   }
 
   std::byte* top_ = nullptr;
@@ -137,7 +137,7 @@ class bounded_memory : public Bytes {
     return static_cast<const Bytes*>(this);
   }
   ASHLAR_HOT void fall(std::size_t to) noexcept {
-    tell_closed(base() + to, used() - to);
+    if constexpr (tools_present) tell_closed(base() + to, used() - to);
     this->lower_to(to);
   }
 
@@ -152,7 +152,7 @@ class bounded_memory : public Bytes {
   }
   /// Requires: reaches(position).
   void rewind(arena_position position) noexcept {
-    tell_cut(owner(), base(), position.used, used());
+    if constexpr (tools_present) tell_cut(owner(), base(), position.used, used());
     this->lower_to(position.used);
   }
   /// Effects: gives memory back that nothing is in. Returns: how much, bytes.

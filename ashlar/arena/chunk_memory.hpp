@@ -86,7 +86,7 @@ class chunk_memory {
   /// Who owns the blocks of the current chunk, for tools: the chunk.
   [[nodiscard]] ASHLAR_HOT const void* owner() const noexcept { return current_; }
   ASHLAR_HOT void fall(std::size_t to) noexcept {
-    tell_closed(base_ + to, used() - to);
+    if constexpr (tools_present) tell_closed(base_ + to, used() - to);
     top_ = base_ + to;
     if (to == 0 && current_->next != nullptr) [[unlikely]]
       leave_current();
@@ -139,7 +139,7 @@ class chunk_memory {
   void rewind(arena_position position) noexcept {
     while (current_ != position.piece && current_->next != nullptr) leave_current();
     if (current_ == nullptr) return;
-    tell_cut(current_, base_, position.used, used());
+    if constexpr (tools_present) tell_cut(current_, base_, position.used, used());
     fall(position.used);
   }
   [[nodiscard]] std::size_t trim() noexcept {
@@ -201,7 +201,7 @@ class chunk_memory {
   /// Effects: the current chunk becomes the first spare, the one before it the current one.
   void leave_current() noexcept {
     chunk* const left = current_;
-    tell_cut(left, base_, 0, used());
+    if constexpr (tools_present) tell_cut(left, base_, 0, used());
     make_current(left->next, left->next != nullptr ? left->next->left_used : 0);
     left->next = spares_;
     spares_ = left;
@@ -227,7 +227,7 @@ class chunk_memory {
     auto* const c = ::new (piece) chunk{nullptr, wanted, 0, 0, 0};
     held_bytes_ += wanted;
     ++chunks_;
-    tell_closed(payload(c), limit_of(c));
+    if constexpr (tools_present) tell_closed(payload(c), limit_of(c));
     return c;
   }
   /// Effects: `c`, which is on no list, goes back to the source.
@@ -235,7 +235,7 @@ class chunk_memory {
     held_bytes_ -= c->piece_bytes;
     --chunks_;
     tell_ended(c);
-    tell_returned(c, payload(c), limit_of(c));
+    if constexpr (tools_present) tell_returned(c, payload(c), limit_of(c));
     source_.deallocate(c, c->piece_bytes, alignment);
   }
   void release_all() noexcept {

@@ -20,9 +20,9 @@ struct free_block {
 /// Returns: the block under `p`, which is closed to tools and stays so. For walks, not for the hit path.
 [[nodiscard, gnu::noinline, gnu::no_sanitize_address]] inline const free_block* next_of(
     const free_block* p) noexcept {
-  if constexpr (memcheck_requests) memcheck_pause();
+  tell_looking();
   const free_block* const next = p->next;
-  if constexpr (memcheck_requests) memcheck_resume();
+  tell_looked();
   return next;
 }
 

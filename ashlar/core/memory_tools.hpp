@@ -7,7 +7,8 @@
 //
 // Law: a free block is closed from its first to its last byte. Who has to look into one opens it before and
 // closes it after. Memory goes back where it came from open.
-// Where no tool listens all of this is nothing: tests/tools_absent compares the machine code.
+// Where no tool listens all of this is nothing: tests/tools_absent compares the machine code. For that, words with
+// computed arguments stand behind `if constexpr (tools_present)`: computing them first may change what comes after.
 // Thread-safety: for memory that shares no tool_granule with other memory.
 #pragma once
 
@@ -77,6 +78,14 @@ ASHLAR_HOT void tell_closed([[maybe_unused]] const void* p,
 ASHLAR_HOT void tell_open([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t n) noexcept {
   if constexpr (address_sanitizer) __asan_unpoison_memory_region(p, n);
   if constexpr (memcheck_requests) memcheck_open(p, n);
+}
+
+/// Between the two this thread looks into closed bytes; it is no function that AddressSanitizer watches.
+ASHLAR_HOT void tell_looking() noexcept {
+  if constexpr (memcheck_requests) memcheck_pause();
+}
+ASHLAR_HOT void tell_looked() noexcept {
+  if constexpr (memcheck_requests) memcheck_resume();
 }
 
 /// A caller has [p, p + size), its contents unspecified; the rest of the `room` bytes at `p` is closed.

@@ -327,7 +327,9 @@ class block_run {
                                                count * Traits::upkeep.link_bytes);
     }
     if constexpr (!Traits::shared) mark_.restart();
-    if (Traits::may_tell(shape_)) tell_closed(base, count * shape_.stride);
+    if constexpr (tools_present) {
+      if (Traits::may_tell(shape_)) tell_closed(base, count * shape_.stride);
+    }
   }
 
   watermark<Traits> mark_;

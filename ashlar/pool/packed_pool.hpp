@@ -50,13 +50,13 @@ class packed_pool {
     first_ = storage.data() + lost;
     const std::size_t fit = (storage.size() - lost) / stride_;
     capacity_ = fit < UINT32_MAX ? fit : UINT32_MAX;
-    detail::tell_closed(first_, capacity_ * stride_);
+    if constexpr (detail::tools_present) detail::tell_closed(first_, capacity_ * stride_);
   }
   packed_pool(const packed_pool&) = delete;
   packed_pool& operator=(const packed_pool&) = delete;
   ~packed_pool() {
     detail::tell_ended(this);
-    detail::tell_returned(this, first_, capacity_ * stride_);
+    if constexpr (detail::tools_present) detail::tell_returned(this, first_, capacity_ * stride_);
   }
 
   /// Returns: a block, the last freed first; null when there is none. O(1).

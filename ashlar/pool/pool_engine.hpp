@@ -407,7 +407,7 @@ class pool_engine {
       if (p == nullptr) return nullptr;
       was_used = false;
     }
-    tell_open(p, run_.stride());
+    if constexpr (tools_present) tell_open(p, run_.stride());
     if (was_used && !freed_bytes_intact(p)) {
       lock_.unlock();
       report_slow(fault_kind::use_after_free, "allocate", p);
@@ -428,7 +428,8 @@ class pool_engine {
       lock_.unlock();
       bad_free_slow(p);
     }
-    tell_open(p + run_.block_size(), run_.stride() - run_.block_size());
+    if constexpr (tools_present)
+      tell_open(p + run_.block_size(), run_.stride() - run_.block_size());
     if (!canary_intact(p + run_.block_size(), run_.stride() - run_.block_size())) {
       lock_.unlock();
       report_slow(fault_kind::overflow, "deallocate", p);
@@ -438,14 +439,14 @@ class pool_engine {
     counters_.freed();
     tell_given(p);
     if (std::byte* const leaver = checks_.push(p)) {
-      tell_open(leaver, run_.stride());
+      if constexpr (tools_present) tell_open(leaver, run_.stride());
       if (!freed_bytes_intact(leaver)) {
         lock_.unlock();
         report_slow(fault_kind::use_after_free, "deallocate", leaver);
       }
       *state_of_own(leaver) = block_state::free;
       free_.push(leaver + run_.link_offset());
-      tell_closed(leaver, run_.stride());
+      if constexpr (tools_present) tell_closed(leaver, run_.stride());
     }
   }
 
@@ -589,10 +590,10 @@ class pool_engine {
           if constexpr (check_type::guards_bytes) {
             const std::byte* const p = run.base + i * run.stride;
             const std::size_t size = in_use ? run_.block_size() : 0;
-            tell_open(p + size, run.stride - size);
+            if constexpr (tools_present) tell_open(p + size, run.stride - size);
             intact = intact &&
                      (in_use ? canary_intact(p + size, run.stride - size) : freed_bytes_intact(p));
-            tell_closed(p + size, run.stride - size);
+            if constexpr (tools_present) tell_closed(p + size, run.stride - size);
           }
         }
       });

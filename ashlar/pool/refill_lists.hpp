@@ -111,7 +111,7 @@ class refill_lists {
     detail::tell_ended(this);
     while (chunks_ != nullptr) {
       chunk* const c = std::exchange(chunks_, chunks_->older);
-      detail::tell_returned(this, payload(c), c->bytes);
+      if constexpr (detail::tools_present) detail::tell_returned(this, payload(c), c->bytes);
       source_.deallocate(c, chunk_head + c->bytes, widest_alignment);
     }
   }
@@ -131,7 +131,8 @@ class refill_lists {
     if (p == nullptr) [[unlikely]]
       p = refill_slow(bytes);
     if (p != nullptr) {
-      detail::tell_made({this, name()}, p, max_of(size, 1), bytes);
+      if constexpr (detail::tools_present)
+        detail::tell_made({this, name()}, p, max_of(size, 1), bytes);
       if constexpr (counting_type::counts) in_use_ += bytes;
     }
     return p;
