@@ -16,6 +16,7 @@
 // Thread-safety: any thread; one lock.
 #pragma once
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/memory_tools.hpp>
 

@@ -13,6 +13,7 @@
 
 namespace ashlar::detail {
 
+[[nodiscard]] bool memcheck_listens() noexcept;
 void memcheck_close(const void* p, std::size_t n) noexcept;
 void memcheck_open(const void* p, std::size_t n) noexcept;
 void memcheck_made(const void* owner, const void* p, std::size_t size) noexcept;
@@ -34,6 +35,9 @@ void memcheck_resume() noexcept;
 namespace ashlar::detail {
 
 // Always inlined: a call that is given the address of bytes not yet written is what gcc warns of.
+ASHLAR_HOT bool memcheck_listens() noexcept {
+  return RUNNING_ON_VALGRIND != 0;
+}
 ASHLAR_HOT void memcheck_close(const void* p, std::size_t n) noexcept {
   static_cast<void>(VALGRIND_MAKE_MEM_NOACCESS(p, n));
 }

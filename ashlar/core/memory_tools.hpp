@@ -62,6 +62,12 @@ struct block_owner {
   const char* name;  ///< null: none
 };
 
+/// Returns: whether the program runs under a tool that no call may pass by unheard.
+[[nodiscard]] inline bool a_tool_wants_every_call() noexcept {
+  if constexpr (memcheck_requests) return memcheck_listens();
+  return false;
+}
+
 ASHLAR_HOT void tell_listener([[maybe_unused]] const block_event& event) noexcept {
   if constexpr (address_sanitizer) {
     if (ashlar_block_event != nullptr) ashlar_block_event(event);

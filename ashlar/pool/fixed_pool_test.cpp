@@ -267,6 +267,7 @@ TEST(FixedPool, HasNoInitialisationPass) {
   fixed_pool pool(block_layout{32, 8}, std::span(bytes));
   ASSERT_NE(pool.try_allocate(), nullptr);
   std::size_t changed = 0;
+  detail::tell_open(bytes.data(), bytes.size());
   for (std::byte b : bytes) changed += b != std::byte{0xEE};
   EXPECT_LE(changed, 1u) << "only the state of the one block";
 }
@@ -518,6 +519,12 @@ TYPED_TEST(CheckedPoolDeathTest, SeesWhatMustNotBeFreed) {
   EXPECT_TRUE(pool.audit());
 }
 
+/// A misuse that a tool would see before the pool does.
+void flip_unseen(std::byte& byte, std::byte bits) {
+  detail::tell_open(&byte, 1);
+  byte ^= bits;
+}
+
 TEST(FullCheckDeathTest, SeesOneByteBehindTheBlock) {
   std::byte bytes[1024];
   for (std::size_t size : {1u, 7u, 8u, 20u, 24u}) {
@@ -525,10 +532,10 @@ TEST(FullCheckDeathTest, SeesOneByteBehindTheBlock) {
     auto* const p = static_cast<std::byte*>(pool.allocate());
     std::memset(p, 0xff, size);
     EXPECT_TRUE(pool.audit());
-    p[size] ^= std::byte{1};
+    flip_unseen(p[size], std::byte{1});
     EXPECT_FALSE(pool.audit());
     EXPECT_DEATH(pool.deallocate(p), "overwritten");
-    p[size] ^= std::byte{1};
+    flip_unseen(p[size], std::byte{1});
     pool.deallocate(p);
   }
 }
@@ -544,7 +551,8 @@ TEST(FullCheckDeathTest, SeesAWriteAfterFreeWherePossible) {
     pool.deallocate(b);
     pool.deallocate(c);
     if (at >= pool.stride()) break;
-    b[at] ^= std::byte{0x10};  // b is the top of the list now, a under it, c in the quarantine
+    flip_unseen(b[at],
+                std::byte{0x10});  // b is the top of the list now, a under it, c in the quarantine
     EXPECT_DEATH((void)pool.allocate(), "written to after it was freed") << at;
   }
 }
@@ -570,6 +578,7 @@ TEST(FullCheck, FillsFreshAndFreedBlocks) {
   auto* const p = static_cast<std::byte*>(pool.allocate());
   EXPECT_TRUE(detail::bytes_are(p, 24, detail::fresh_fill));
   pool.deallocate(p);
+  detail::tell_open(p, 24);
   EXPECT_TRUE(detail::bytes_are(p, 24, detail::freed_fill));
 }
 

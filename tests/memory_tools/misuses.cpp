@@ -16,6 +16,7 @@
 #include <ashlar/adapt/asan_report.hpp>
 #include <ashlar/adapt/growing_pool_set.hpp>
 #include <ashlar/adapt/process_source.hpp>
+#include <ashlar/adapt/xmalloc.h>
 #include <ashlar/adapt/xmalloc_pools.hpp>
 #include <ashlar/freestanding.hpp>
 #include <ashlar/os/page_source.hpp>
@@ -198,7 +199,37 @@ void chunks_of_an_arena() {
   MISUSE(type, proper_use), MISUSE(type, read_of_a_free_block), \
       MISUSE(type, read_of_the_last_free_byte), MISUSE(type, read_beyond_into_a_free_block)
 
+#if defined(ASHLAR_VALGRIND)
+/// The process heap is told to memcheck alone.
+struct process_heap_blocks {
+  static constexpr std::size_t size = 64;
+  static constexpr std::size_t distance = 64;
+  static void* take() { return xmalloc(size); }
+  static void give(void* p) { xfree(p); }
+};
+void proper_use_of_the_process_heap() {
+  for (const std::size_t size : {1, 100, 5000, 50'000, 500'000, 5'000'000}) {
+    auto* p = static_cast<unsigned char*>(xmalloc(size));
+    std::memset(p, 1, xusable_size(p));
+    p = static_cast<unsigned char*>(xrealloc(p, size * 2));
+    std::memset(p + size, 1, size);
+    p = static_cast<unsigned char*>(xrealloc(p, size / 2 + 1));
+    if (p[0] != 1 || p[size / 2] != 1) std::abort();
+    xfree(p);
+    auto* const zeros = static_cast<unsigned char*>(xcalloc(1, size));
+    for (std::size_t i = 0; i < size; ++i) {
+      if (zeros[i] != 0) std::abort();
+    }
+    xfree(zeros);
+  }
+}
+#endif
+
 const misuses::named_case cases[] = {
+#if defined(ASHLAR_VALGRIND)
+    POOL_MISUSES(process_heap_blocks),
+    {"process_heap.proper_use", proper_use_of_the_process_heap},
+#endif
     POOL_MISUSES(fixed_pool_in_storage),
     MISUSE(fixed_pool_in_storage, read_beyond_into_fresh_memory),
     MISUSE(fixed_pool_in_storage, read_of_slack),
