@@ -606,7 +606,7 @@ TEST(SanitizedPoolDeathTest, AUseAfterFreeIsSeenByAddressSanitizer) {
   if (!address_sanitizer) GTEST_SKIP() << "this build has no AddressSanitizer";
   const auto touch = [](void* p, std::size_t at) { static_cast<volatile char*>(p)[at] = 1; };
   std::byte bytes[512];
-  fixed_pool pool(block_layout{20, 8}, std::span(bytes));
+  fixed_pool pool(block_layout{20, 8}, std::span(bytes).first(256));
   fixed_pool<lock_free<>, check::none> shared_pool({20, 8}, std::span(bytes).subspan(256));
   const auto sees = [&](auto& any) {
     void* const p = any.allocate();

@@ -21,7 +21,7 @@ UNNAMED = ("packed_pool_", "classic_allocator_", "classic_chunks")
 
 # All cases of these have one memory: of several freed blocks within a few bytes of the address, memcheck may name a
 # neighbour ("24 bytes before a block of size 20 free'd").
-SHARED = ("classic_arena_reuse", "classic_memory_pool")
+SHARED = ("classic_arena_reuse", "classic_memory_pool", "process_heap_blocks")
 
 
 def fail(text):
