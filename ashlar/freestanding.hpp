@@ -16,8 +16,8 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
-#include <ashlar/core/poison.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>

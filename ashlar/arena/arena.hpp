@@ -4,7 +4,7 @@
 //   arena<>             bounded: the caller's bytes, no heap
 //   arena<Source>       grows by chunks from a page source: arena_growth{...}
 //   arena<Policies...>  in any order: exhaustion::*, a lock, counting::*, at_death::*,
-//                       named<"...">, a page source
+//                       named<"...">, redzones<N>, a page source
 // Defaults: exhaustion::null, no_lock, counting::exact, at_death::destroy, no source.
 // Allocating moves a pointer up; freeing is moving it down: to a marker, to the end of a scope
 // (arena_scope), or to the start (reset).

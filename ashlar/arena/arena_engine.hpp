@@ -21,10 +21,20 @@
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_policy.hpp>
-#include <ashlar/core/poison.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 
 namespace ashlar {
+
+struct redzone_kind {};
+
+/// Policy: where a tool listens, `Bytes` closed bytes lie behind each block, so that an overflow from one
+/// block into the next is seen. They count as padding. Where none listens there are none.
+template <std::size_t Bytes = 16>
+struct redzones {
+  using policy_kind = redzone_kind;
+  static constexpr std::size_t bytes = Bytes;
+};
 
 /// An arena's figures.
 struct arena_stats {
@@ -89,6 +99,9 @@ class arena_engine {
   using counting_type = pick_policy<counting_kind, counting::exact, Policies...>;
   using death_type = pick_policy<death_kind, at_death::destroy, Policies...>;
   using name_type = pick_policy<name_kind, unnamed, Policies...>;
+  /// Closed bytes behind each block, where a tool listens.
+  static constexpr std::size_t redzone_bytes =
+      tools_present ? pick_policy<redzone_kind, redzones<0>, Policies...>::bytes : 0;
   using marker = arena_marker;
 
   static constexpr bool is_movable = std::is_same_v<lock_type, no_lock> &&
@@ -103,7 +116,7 @@ class arena_engine {
   static_assert((std::size_t{0} + ... + std::size_t{is_of_kind<check_kind, Policies>}) == 0,
                 "an arena keeps no state of its blocks: it takes no check policy");
   static_assert(of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind,
-                         name_kind, source_kind>::template have_all<Policies...>,
+                         name_kind, source_kind, redzone_kind>::template have_all<Policies...>,
                 "an arena takes no policy of this kind");
 
   arena_engine(const arena_engine&) = delete;
@@ -160,7 +173,10 @@ class arena_engine {
     const std::size_t offset = bytes_from(memory_.base(), p);
     const std::size_t used = memory_.used();
     if (offset < used && size <= used - offset) [[likely]] {
-      if (size == used - offset) fall(offset);
+      if (size == used - offset - redzone_bytes) {
+        if constexpr (tools_present) tell_freed(memory_.owner(), p, size);
+        fall(offset);
+      }
       return;
     }
     judge_slow(p, offset);
@@ -175,13 +191,14 @@ class arena_engine {
     scoped_lock guard(lock_);
     const std::size_t offset = bytes_from(memory_.base(), p);
     const std::size_t used = memory_.used();
-    if (offset >= used || old_size != used - offset) return false;
-    if (new_size > memory_.limit() - offset) return false;
+    if (offset >= used || old_size != used - offset - redzone_bytes) return false;
+    const std::size_t room = memory_.limit() - offset;
+    if (new_size > room || redzone_bytes > room - new_size) return false;
+    if constexpr (tools_present) tell_resized(memory_.owner(), p, old_size, new_size);
     if (new_size < old_size) {
-      fall(offset + new_size);
+      fall(offset + new_size + redzone_bytes);
     } else {
       memory_.raise(new_size - old_size);
-      unpoison(p, new_size);
     }
     return true;
   }
@@ -314,18 +331,21 @@ class arena_engine {
     std::byte* const top = memory_.top();
     const std::size_t padding = memory_.padding(alignment);
     std::size_t needed = 0;
-    if (__builtin_add_overflow(padding, size, &needed) || needed > memory_.room()) [[unlikely]]
+    if (__builtin_add_overflow(padding + redzone_bytes, size, &needed) || needed > memory_.room())
+        [[unlikely]]
       return false;
     memory_.raise(needed);
-    counters_.allocated(padding);
+    counters_.allocated(padding + redzone_bytes);
     p = top + padding;
-    unpoison(p, size);
+    if constexpr (tools_present) tell_made({memory_.owner(), name()}, p, size, size);
     return true;
   }
   [[nodiscard]] ASHLAR_COLD std::byte* grow_and_bump_slow(std::size_t size,
                                                           std::size_t alignment) noexcept {
     std::byte* p = nullptr;
-    if (memory_.make_room(size, alignment) && !bump(size, alignment, p)) __builtin_unreachable();
+    std::size_t needed = 0;
+    if (__builtin_add_overflow(size, redzone_bytes, &needed)) return nullptr;
+    if (memory_.make_room(needed, alignment) && !bump(size, alignment, p)) __builtin_unreachable();
     return p;
   }
 

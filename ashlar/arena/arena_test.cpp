@@ -589,6 +589,42 @@ TEST(SanitizedArenaDeathTest, BytesThatNobodyHasAreSeenByAddressSanitizer) {
   EXPECT_DEATH(*opaque(high) = 1, "AddressSanitizer");
 }
 
+// What redzones<N> promises: bytes between neighbours where a tool listens, none elsewhere.
+TEST(RedzonesDeathTest, LieBehindEachBlockWhereAToolListens) {
+  alignas(16) std::byte bytes[200];
+  arena<redzones<24>> memory(bytes);
+  constexpr std::size_t zone = detail::tools_present ? 24 : 0;
+  auto* const a = static_cast<std::byte*>(memory.allocate(8, 8));
+  auto* const b = static_cast<std::byte*>(memory.allocate(8, 8));
+  EXPECT_EQ(b, a + 8 + zone);
+  EXPECT_EQ(memory.used_bytes(), 2 * (8 + zone));
+  EXPECT_EQ(memory.stats().padding_bytes, 2 * zone);
+  if (address_sanitizer) {
+    EXPECT_DEATH(*opaque(b - 1) = std::byte{1}, "use-after-poison");
+  }
+  EXPECT_TRUE(memory.try_extend(b, 8, 40));
+  EXPECT_EQ(memory.used_bytes(), 48 + 2 * zone);
+  EXPECT_FALSE(memory.try_extend(b, 40, sizeof(bytes) - 8 - 2 * zone + 1));
+  EXPECT_TRUE(memory.try_extend(b, 40, sizeof(bytes) - 8 - 2 * zone));
+  EXPECT_TRUE(memory.try_extend(b, sizeof(bytes) - 8 - 2 * zone, 1));
+  EXPECT_EQ(memory.used_bytes(), 9 + 2 * zone);
+  memory.deallocate(b, 1, 8);
+  EXPECT_EQ(memory.used_bytes(), 8 + zone);
+  memory.deallocate(a, 8, 8);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+  EXPECT_EQ(memory.try_allocate(SIZE_MAX - 8, 8), nullptr);
+  EXPECT_EQ(memory.try_allocate(sizeof(bytes) - zone + 1, 8), nullptr);
+  EXPECT_NE(memory.try_allocate(sizeof(bytes) - zone, 8), nullptr);
+
+  test_source source;
+  growing<redzones<24>> chunks({.first_chunk_bytes = 128}, {&source});
+  for (std::size_t size = 1; size < 2000; size += 61) {
+    auto* const block = static_cast<char*>(chunks.allocate(size, 1));
+    ASSERT_NE(block, nullptr);
+    std::memset(block, 1, size);
+  }
+}
+
 TEST(SanitizedArena, StorageIsUsableAgainAfterTheArena) {
   std::byte bytes[100];
   {

@@ -4,8 +4,8 @@
 //   base        top                               base + limit
 //   | in use    | never handed out, or given back |
 //
-// Invariant: base <= top <= base + limit. With AddressSanitizer, bytes above the top are poisoned (of storage that
-// is part of the arena: from the first allocation on, since a constant initialiser cannot poison).
+// Invariant: base <= top <= base + limit. Bytes above the top are closed to tools (of storage that
+// is part of the arena: from the first allocation on, since a constant initialiser tells nothing).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/poison.hpp>
+#include <ashlar/core/memory_tools.hpp>
 
 namespace ashlar::detail {
 
@@ -37,15 +37,15 @@ class given_bytes {
  public:
   explicit given_bytes(std::span<std::byte> storage) noexcept
       : top_(storage.data()), end_(storage.data() + storage.size()), base_(storage.data()) {
-    poison(base_, limit());
+    if constexpr (tools_present) tell_closed(base_, limit());
   }
   given_bytes(given_bytes&& other) noexcept { take(other); }
   given_bytes& operator=(given_bytes&& other) noexcept {
-    unpoison(base_, limit());
+    give_back();
     take(other);
     return *this;
   }
-  ~given_bytes() { unpoison(base_, limit()); }
+  ~given_bytes() { give_back(); }
 
   [[nodiscard]] ASHLAR_HOT std::byte* base() const noexcept { return base_; }
   [[nodiscard]] ASHLAR_HOT std::byte* top() const noexcept { return top_; }
@@ -62,6 +62,11 @@ class given_bytes {
     top_ = std::exchange(other.top_, nullptr);
     end_ = std::exchange(other.end_, nullptr);
     base_ = std::exchange(other.base_, nullptr);
+    tell_moved(&other, this);
+  }
+  void give_back() noexcept {
+    tell_ended(this);
+    if constexpr (tools_present) tell_returned(this, base_, limit());
   }
 
   std::byte* top_ = nullptr;
@@ -77,12 +82,13 @@ class inside_bytes {
   inside_bytes(const inside_bytes&) = delete;
   inside_bytes& operator=(const inside_bytes&) = delete;
   ~inside_bytes()
-    requires address_sanitizer
+    requires tools_present
   {
-    unpoison(base(), Bytes);
+    tell_ended(this);
+    tell_returned(this, base(), Bytes);
   }
   ~inside_bytes()
-    requires(!address_sanitizer)
+    requires(!tools_present)
   = default;
 
   // Computed, not stored: an address among the fields would put the whole storage into the image.
@@ -97,8 +103,8 @@ class inside_bytes {
     return alignment <= storage_alignment ? -used_ & (alignment - 1) : padding_at(top(), alignment);
   }
   ASHLAR_HOT void raise(std::size_t n) noexcept {
-    if constexpr (address_sanitizer) {
-      if (used_ == 0) poison(base(), Bytes);
+    if constexpr (tools_present) {
+      if (used_ == 0) tell_closed(base(), Bytes);
     }
     used_ += n;
   }
@@ -126,8 +132,12 @@ class bounded_memory : public Bytes {
   [[nodiscard]] ASHLAR_HOT std::size_t used() const noexcept {
     return bytes_from(base(), this->top());
   }
+  /// Who owns the blocks, for tools.
+  [[nodiscard]] ASHLAR_HOT const void* owner() const noexcept {
+    return static_cast<const Bytes*>(this);
+  }
   ASHLAR_HOT void fall(std::size_t to) noexcept {
-    poison(base() + to, used() - to);
+    if constexpr (tools_present) tell_closed(base() + to, used() - to);
     this->lower_to(to);
   }
 
@@ -141,7 +151,10 @@ class bounded_memory : public Bytes {
     return position.piece == base() && position.used <= used();
   }
   /// Requires: reaches(position).
-  void rewind(arena_position position) noexcept { fall(position.used); }
+  void rewind(arena_position position) noexcept {
+    if constexpr (tools_present) tell_cut(owner(), base(), position.used, used());
+    this->lower_to(position.used);
+  }
   /// Effects: gives memory back that nothing is in. Returns: how much, bytes.
   [[nodiscard]] static constexpr std::size_t trim() noexcept { return 0; }
 

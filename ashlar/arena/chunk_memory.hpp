@@ -25,8 +25,8 @@
 #include <ashlar/arena/bounded_memory.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
-#include <ashlar/core/poison.hpp>
 
 namespace ashlar {
 
@@ -83,8 +83,10 @@ class chunk_memory {
     return padding_at(top_, block_alignment);
   }
   ASHLAR_HOT void raise(std::size_t n) noexcept { top_ += n; }
+  /// Who owns the blocks of the current chunk, for tools: the chunk.
+  [[nodiscard]] ASHLAR_HOT const void* owner() const noexcept { return current_; }
   ASHLAR_HOT void fall(std::size_t to) noexcept {
-    poison(base_ + to, used() - to);
+    if constexpr (tools_present) tell_closed(base_ + to, used() - to);
     top_ = base_ + to;
     if (to == 0 && current_->next != nullptr) [[unlikely]]
       leave_current();
@@ -136,7 +138,9 @@ class chunk_memory {
   /// Complexity: O(chunks above the position).
   void rewind(arena_position position) noexcept {
     while (current_ != position.piece && current_->next != nullptr) leave_current();
-    if (current_ != nullptr) fall(position.used);
+    if (current_ == nullptr) return;
+    if constexpr (tools_present) tell_cut(current_, base_, position.used, used());
+    fall(position.used);
   }
   [[nodiscard]] std::size_t trim() noexcept {
     const std::size_t before = held_bytes_;
@@ -197,7 +201,7 @@ class chunk_memory {
   /// Effects: the current chunk becomes the first spare, the one before it the current one.
   void leave_current() noexcept {
     chunk* const left = current_;
-    poison(base_, used());
+    if constexpr (tools_present) tell_cut(left, base_, 0, used());
     make_current(left->next, left->next != nullptr ? left->next->left_used : 0);
     left->next = spares_;
     spares_ = left;
@@ -223,14 +227,15 @@ class chunk_memory {
     auto* const c = ::new (piece) chunk{nullptr, wanted, 0, 0, 0};
     held_bytes_ += wanted;
     ++chunks_;
-    poison(payload(c), limit_of(c));
+    if constexpr (tools_present) tell_closed(payload(c), limit_of(c));
     return c;
   }
   /// Effects: `c`, which is on no list, goes back to the source.
   void release(chunk* c) noexcept {
     held_bytes_ -= c->piece_bytes;
     --chunks_;
-    unpoison(payload(c), limit_of(c));
+    tell_ended(c);
+    if constexpr (tools_present) tell_returned(c, payload(c), limit_of(c));
     source_.deallocate(c, c->piece_bytes, alignment);
   }
   void release_all() noexcept {

@@ -35,6 +35,18 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
+// gcc and clang each say in their own way that AddressSanitizer watches.
+#if defined(__SANITIZE_ADDRESS__)
+#define ASHLAR_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASHLAR_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if !defined(ASHLAR_ADDRESS_SANITIZER)
+#define ASHLAR_ADDRESS_SANITIZER 0
+#endif
+
 namespace ashlar {
 
 namespace detail {
@@ -56,17 +68,14 @@ inline constexpr bool has_exceptions = true;
 inline constexpr bool has_exceptions = false;
 #endif
 
-/// True where AddressSanitizer watches. Blocks that are free are then poisoned.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool address_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool address_sanitizer = true;
+/// True where AddressSanitizer watches.
+inline constexpr bool address_sanitizer = ASHLAR_ADDRESS_SANITIZER != 0;
+
+/// True where the build asks for Valgrind's client requests, which needs its headers (CMake: -DASHLAR_VALGRIND=ON).
+#if defined(ASHLAR_VALGRIND)
+inline constexpr bool memcheck_requests = true;
 #else
-inline constexpr bool address_sanitizer = false;
-#endif
-#else
-inline constexpr bool address_sanitizer = false;
+inline constexpr bool memcheck_requests = false;
 #endif
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/poison.hpp>
+#include <ashlar/core/memory_tools.hpp>
 
 namespace ashlar::detail {
 
@@ -17,10 +17,13 @@ struct free_block {
   free_block* next;
 };
 
-/// Returns: the block under `p`, which may be poisoned. For walks, not for the hit path.
+/// Returns: the block under `p`, which is closed to tools and stays so. For walks, not for the hit path.
 [[nodiscard, gnu::noinline, gnu::no_sanitize_address]] inline const free_block* next_of(
     const free_block* p) noexcept {
-  return p->next;
+  tell_looking();
+  const free_block* const next = p->next;
+  tell_looked();
+  return next;
 }
 
 /// Last in, first out: the block that was used last is the one most likely in the cache.
@@ -35,7 +38,7 @@ class free_list {
 
   /// Requires: `p` is aligned for a pointer, and is not on the list. O(1).
   ASHLAR_HOT void push(void* p) noexcept {
-    unpoison(p, sizeof(free_block));  // part of the slack, where the block is smaller than a link
+    tell_open(p, sizeof(free_block));  // part of the slack, where the block is smaller than a link
     head_ = ::new (p) free_block{head_};
   }
 
@@ -43,7 +46,7 @@ class free_list {
   ASHLAR_HOT void* pop() noexcept {
     free_block* const p = head_;
     if (p != nullptr) [[likely]] {
-      unpoison(p, sizeof(free_block));
+      tell_open(p, sizeof(free_block));
       head_ = p->next;
     }
     return p;

@@ -23,6 +23,7 @@
 #include <ashlar/core/exact_divisor.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>
@@ -57,6 +58,12 @@ struct run_traits {
       return std::size_t{SIZE_MAX};
     }
   }();
+
+  /// Whether tools may be told of these blocks: two threads never change what a tool keeps of one granule, by a
+  /// lock or because no two blocks share one.
+  [[nodiscard]] static constexpr bool may_tell(const slot_shape& shape) noexcept {
+    return !shared || ((shape.alignment | shape.stride) & (tool_granule - 1)) == 0;
+  }
 };
 
 /// One run as a plain body sees it: for the cold paths, which are shared by all pools.
@@ -190,7 +197,15 @@ class inline_run {
   [[nodiscard]] block_state* states() const noexcept {
     return const_cast<block_state*>(reinterpret_cast<const block_state*>(&states_));
   }
-  std::size_t advance() noexcept { return mark_.advance(Count); }
+  std::size_t advance() noexcept {
+    const std::size_t i = mark_.advance(Count);
+    // A constant initialiser tells nothing, so the first block tells for all. Not where another thread may have the
+    // second already.
+    if constexpr (tools_present && !Traits::shared) {
+      if (i == 0) tell_closed(base(), Count * shape.stride);
+    }
+    return i;
+  }
 
   [[nodiscard]] run_view view() const noexcept {
     return {base(), shape.stride, Count, carved(), Traits::tracks_state ? states() : nullptr};
@@ -310,6 +325,9 @@ class block_run {
                                                count * Traits::upkeep.link_bytes);
     }
     if constexpr (!Traits::shared) mark_.restart();
+    if constexpr (tools_present) {
+      if (Traits::may_tell(shape_)) tell_closed(base, count * shape_.stride);
+    }
   }
 
   watermark<Traits> mark_;

@@ -17,7 +17,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/core/poison.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/pool/block_layout.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
@@ -50,17 +50,21 @@ class packed_pool {
     first_ = storage.data() + lost;
     const std::size_t fit = (storage.size() - lost) / stride_;
     capacity_ = fit < UINT32_MAX ? fit : UINT32_MAX;
+    if constexpr (detail::tools_present) detail::tell_closed(first_, capacity_ * stride_);
   }
   packed_pool(const packed_pool&) = delete;
   packed_pool& operator=(const packed_pool&) = delete;
-  ~packed_pool() { detail::unpoison(first_, capacity_ * stride_); }
+  ~packed_pool() {
+    detail::tell_ended(this);
+    if constexpr (detail::tools_present) detail::tell_returned(this, first_, capacity_ * stride_);
+  }
 
   /// Returns: a block, the last freed first; null when there is none. O(1).
   [[nodiscard]] void* try_allocate() noexcept {
     std::byte* p = nullptr;
     if (free_ != 0) {
       p = first_ + (free_ - 1) * stride_;
-      detail::unpoison(p, stride_);
+      detail::tell_open(p, sizeof free_);
       __builtin_memcpy(&free_, p, sizeof free_);
     } else if (made_ < capacity_) {
       p = first_ + made_++ * stride_;
@@ -70,6 +74,7 @@ class packed_pool {
     ++allocations_;
     const std::size_t in_use = allocations_ - frees_;
     if (in_use > peak_) peak_ = in_use;
+    detail::tell_made({this, nullptr}, p, stride_, stride_);
     return p;
   }
   /// As try_allocate, but an empty pool asks the exhaustion policy.
@@ -91,8 +96,7 @@ class packed_pool {
     __builtin_memcpy(p, &free_, sizeof free_);
     free_ = static_cast<link>(number + 1);
     ++frees_;
-    // AddressSanitizer sees the use of a free block, where that shares no granule with a used one.
-    if (((stride_ | alignment_) % detail::poison_granule) == 0) detail::poison(p, stride_);
+    detail::tell_freed(this, p, stride_);
   }
 
   /// Returns: whether `p` points into one of the blocks. O(1).

@@ -23,7 +23,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/free_list.hpp>
 #include <ashlar/core/lock_policy.hpp>
-#include <ashlar/core/poison.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>
 #include <ashlar/pool/block_run.hpp>
@@ -102,7 +102,7 @@ class pool_engine {
       void* const p = free_.pop();
       if (p == nullptr) [[unlikely]]
         return take_uncarved_slow();
-      open_to_owner(p);
+      tell_taken(p);
       if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
       counters_.allocated();
       return p;
@@ -157,7 +157,7 @@ class pool_engine {
         *state = block_state::free;
       }
       free_.push(p);
-      close_to_all(p);
+      tell_given(p);
       counters_.freed();
     }
   }
@@ -213,7 +213,9 @@ class pool_engine {
         counters_(std::exchange(other.counters_, {})),
         checks_(std::exchange(other.checks_, {})),
         exhaustion_(std::move(other.exhaustion_)),
-        run_(std::move(other.run_)) {}
+        run_(std::move(other.run_)) {
+    tell_moved(&other, this);
+  }
 
   /// Blocks and memory change sides; both keep their addresses. Requires: nobody uses either.
   void swap_with(pool_engine& other) noexcept
@@ -225,6 +227,9 @@ class pool_engine {
     swap(checks_, other.checks_);
     swap(exhaustion_, other.exhaustion_);
     swap(run_, other.run_);
+    tell_moved(this, &run_);  // for the time being: nobody else's name for anything
+    tell_moved(&other, this);
+    tell_moved(&run_, &other);
   }
 
   /// Effects: visit(p) for each block in use, with no lock held.
@@ -234,21 +239,22 @@ class pool_engine {
     while (std::byte* const p = locked([&] { return at.next(); })) visit(p);
   }
 
-  static constexpr bool may_poison = address_sanitizer && !check_type::guards_bytes;
-
   // Trivial where nothing is to be done: a static pool then serves until the last static
   // destructor has run.
   ~pool_engine()
-    requires(!death_type::reports && !may_poison)
+    requires(!death_type::reports && !tools_present)
   = default;
   ~pool_engine()
-    requires(death_type::reports || may_poison)
+    requires(death_type::reports || tools_present)
   {
     if constexpr (death_type::reports) {
       if (const std::size_t left = blocks_in_use(); left != 0) leak_slow(left);
     }
-    if constexpr (may_poison) {
-      run_.each_run([](const run_view& run) { unpoison(run.base, run.capacity * run.stride); });
+    if constexpr (tools_present) {
+      tell_ended(this);
+      run_.each_run([this](const run_view& run) {
+        tell_returned(this, run.base, run.capacity * run.stride);
+      });
     }
   }
 
@@ -297,23 +303,19 @@ class pool_engine {
     }
   }
 
-  // ---- AddressSanitizer: free blocks and the slack of used ones are poisoned ----
-  // Not with check::full, which reads and writes freed bytes itself, and not where two blocks may
-  // share one of the sanitizer's granules.
+  // ---- what tools are told: free blocks and the slack of used ones are closed ----
 
-  [[nodiscard]] bool poisons() const noexcept {
-    return ((run_.alignment() | run_.stride()) & (poison_granule - 1)) == 0;
+  [[nodiscard]] constexpr bool may_tell() const noexcept {
+    return Run::traits::may_tell({run_.block_size(), run_.alignment(), run_.stride()});
   }
-  ASHLAR_HOT void open_to_owner([[maybe_unused]] void* p) const noexcept {
-    if constexpr (may_poison) {
-      if (!poisons()) return;
-      poison(p, run_.stride());
-      unpoison(p, run_.block_size());
+  ASHLAR_HOT void tell_taken(const void* p) const noexcept {
+    if constexpr (tools_present) {
+      if (may_tell()) tell_made({this, name()}, p, run_.block_size(), run_.stride());
     }
   }
-  ASHLAR_HOT void close_to_all([[maybe_unused]] void* p) const noexcept {
-    if constexpr (may_poison) {
-      if (poisons()) poison(p, run_.stride());
+  ASHLAR_HOT void tell_given(const void* p) const noexcept {
+    if constexpr (tools_present) {
+      if (may_tell()) tell_freed(this, p, run_.stride());
     }
   }
 
@@ -363,7 +365,7 @@ class pool_engine {
   [[nodiscard]] ASHLAR_COLD void* take_uncarved_slow() noexcept {
     std::byte* const p = carve(true);
     if (p == nullptr) return nullptr;
-    open_to_owner(p);
+    tell_taken(p);
     if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
     counters_.allocated();
     return p;
@@ -393,7 +395,7 @@ class pool_engine {
     bool was_used = true;
     if (const free_block* const top = free_.head()) {
       p = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(top)) - run_.link_offset();
-      if (!link_is_sound(top->next)) {
+      if (!link_is_sound(next_of(top))) {
         lock_.unlock();
         report_slow(fault_kind::use_after_free, "allocate", p);
       }
@@ -405,6 +407,7 @@ class pool_engine {
       if (p == nullptr) return nullptr;
       was_used = false;
     }
+    if constexpr (tools_present) tell_open(p, run_.stride());
     if (was_used && !freed_bytes_intact(p)) {
       lock_.unlock();
       report_slow(fault_kind::use_after_free, "allocate", p);
@@ -413,6 +416,7 @@ class pool_engine {
     write_canary(p + run_.block_size(), run_.stride() - run_.block_size());
     *state_of_own(p) = block_state::live;
     counters_.allocated();
+    tell_taken(p);
     return p;
   }
 
@@ -424,6 +428,8 @@ class pool_engine {
       lock_.unlock();
       bad_free_slow(p);
     }
+    if constexpr (tools_present)
+      tell_open(p + run_.block_size(), run_.stride() - run_.block_size());
     if (!canary_intact(p + run_.block_size(), run_.stride() - run_.block_size())) {
       lock_.unlock();
       report_slow(fault_kind::overflow, "deallocate", p);
@@ -431,13 +437,16 @@ class pool_engine {
     fill_bytes(p, run_.stride(), freed_fill);
     *state = block_state::quarantined;
     counters_.freed();
+    tell_given(p);
     if (std::byte* const leaver = checks_.push(p)) {
+      if constexpr (tools_present) tell_open(leaver, run_.stride());
       if (!freed_bytes_intact(leaver)) {
         lock_.unlock();
         report_slow(fault_kind::use_after_free, "deallocate", leaver);
       }
       *state_of_own(leaver) = block_state::free;
       free_.push(leaver + run_.link_offset());
+      if constexpr (tools_present) tell_closed(leaver, run_.stride());
     }
   }
 
@@ -458,7 +467,7 @@ class pool_engine {
       std::atomic_ref(run_.states()[i]).store(block_state::live, std::memory_order_relaxed);
     }
     counters_.allocated();
-    open_to_owner(run_.at(i));
+    tell_taken(run_.at(i));
     return run_.at(i);
   }
 
@@ -473,7 +482,7 @@ class pool_engine {
       }
     }
     counters_.freed();
-    close_to_all(p);
+    tell_given(p);
     free_.push(run_.links(), static_cast<typename Run::traits::index_type>(i));
   }
 
@@ -580,9 +589,11 @@ class pool_engine {
           if (in_use) ++marked;
           if constexpr (check_type::guards_bytes) {
             const std::byte* const p = run.base + i * run.stride;
-            const std::size_t size = run_.block_size();
+            const std::size_t size = in_use ? run_.block_size() : 0;
+            if constexpr (tools_present) tell_open(p + size, run.stride - size);
             intact = intact &&
                      (in_use ? canary_intact(p + size, run.stride - size) : freed_bytes_intact(p));
+            if constexpr (tools_present) tell_closed(p + size, run.stride - size);
           }
         }
       });

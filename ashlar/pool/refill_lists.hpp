@@ -32,8 +32,8 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/free_list.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
-#include <ashlar/core/poison.hpp>
 #include <ashlar/core/policy.hpp>
 
 namespace ashlar {
@@ -108,9 +108,10 @@ class refill_lists {
     if constexpr (death_type::reports) {
       if (in_use_ != 0) leak_slow();
     }
+    detail::tell_ended(this);
     while (chunks_ != nullptr) {
       chunk* const c = std::exchange(chunks_, chunks_->older);
-      detail::unpoison(payload(c), c->bytes);
+      if constexpr (detail::tools_present) detail::tell_returned(this, payload(c), c->bytes);
       source_.deallocate(c, chunk_head + c->bytes, widest_alignment);
     }
   }
@@ -130,7 +131,8 @@ class refill_lists {
     if (p == nullptr) [[unlikely]]
       p = refill_slow(bytes);
     if (p != nullptr) {
-      detail::unpoison(p, bytes);
+      if constexpr (detail::tools_present)
+        detail::tell_made({this, name()}, p, max_of(size, 1), bytes);
       if constexpr (counting_type::counts) in_use_ += bytes;
     }
     return p;
@@ -164,6 +166,7 @@ class refill_lists {
         bad_free_slow(p, bytes);
       }
     }
+    detail::tell_freed(this, p, bytes);
     file(static_cast<std::byte*>(p), bytes);
     if constexpr (counting_type::counts) in_use_ -= bytes;
   }
@@ -242,7 +245,7 @@ class refill_lists {
   /// Effects: one free block.
   ASHLAR_HOT void file(std::byte* p, std::size_t bytes) noexcept {
     list_of(bytes).push(p);
-    detail::poison(p, bytes);
+    detail::tell_closed(p, bytes);
   }
   /// Effects: all of [p, p + bytes), whole steps, becomes free blocks: of one list, unless it is
   /// more than the largest or has the size of an aligned block without the alignment.
@@ -294,6 +297,7 @@ class refill_lists {
     ++chunk_count_;
     rest_ = payload(chunks_);
     rest_end_ = rest_ + size;
+    detail::tell_closed(rest_, size);
     const auto start = reinterpret_cast<std::uintptr_t>(rest_);
     lowest_ = chunk_count_ == 1 ? start : min_of(lowest_, start);
     highest_ = max_of(highest_, start + size);

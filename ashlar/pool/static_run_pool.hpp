@@ -1,7 +1,7 @@
 // pool/static_run_pool.hpp: room for N objects inside the pool, handed out one by one or as arrays.
 // Layer: pool (freestanding). Includes: core.
 // Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
-// and after it (its destructor is trivial).
+// and after it (its destructor is trivial, unless a tool listens: core/memory_tools.hpp).
 // Equation: sizeof == N * sizeof(T) + N / 4 + two words, each rounded up; blocks in use + free == N.
 // For single objects alone static_pool is O(1) in every case; this one is for arrays.
 #pragma once
@@ -15,6 +15,7 @@
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/run_map.hpp>
@@ -42,14 +43,32 @@ class static_run_pool {
   constexpr static_run_pool() noexcept = default;
   static_run_pool(const static_run_pool&) = delete;
   static_run_pool& operator=(const static_run_pool&) = delete;
+  ~static_run_pool()
+    requires(!detail::tools_present)
+  = default;
+  ~static_run_pool()
+    requires detail::tools_present
+  {
+    detail::tell_ended(this);
+    detail::tell_returned(this, memory_.bytes, sizeof memory_.bytes);
+  }
 
   /// Returns: room for `n` neighbouring objects (0 counts as 1), at the lowest address there is; or
   /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is room
   /// near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
     detail::scoped_lock guard(lock_);
-    const std::size_t i = map_.take(n == 0 ? 1 : n);
-    return i == map_.none ? nullptr : memory_.bytes + i * sizeof(T);
+    n += n == 0;
+    const std::size_t i = map_.take(n);
+    if (i == map_.none) return nullptr;
+    std::byte* const p = memory_.bytes + i * sizeof(T);
+    if constexpr (detail::tools_present) {
+      // A constant initialiser tells nothing, so the first block tells for all.
+      if (!told_.all_closed) detail::tell_closed(memory_.bytes, sizeof memory_.bytes);
+      told_.all_closed = true;
+      detail::tell_made({this, name()}, p, n * sizeof(T), n * sizeof(T));
+    }
+    return p;
   }
 
   /// As try_allocate, but asks the exhaustion policy, with no lock held. Throws: what that throws.
@@ -69,6 +88,9 @@ class static_run_pool {
     if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
       lock_.unlock();
       bad_free_slow(p);
+    }
+    if constexpr (detail::tools_present) {
+      detail::tell_freed(this, p, map_.length(offset / sizeof(T)) * sizeof(T));
     }
     map_.give(offset / sizeof(T));
   }
@@ -100,7 +122,13 @@ class static_run_pool {
     ashlar_fault({kind, "deallocate", p, sizeof(T), name()});
   }
 
+  struct told_tools {
+    bool all_closed = false;
+  };
+
   detail::run_map<N> map_;
+  [[no_unique_address]] std::conditional_t<detail::tools_present, told_tools, detail::nothing<7>>
+      told_;
   [[no_unique_address]] mutable lock_type lock_;
   [[no_unique_address]] exhaustion_type exhaustion_;
   detail::raw_bytes<N * sizeof(T), alignof(T)> memory_;

@@ -9,6 +9,7 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -103,7 +104,8 @@ void start_process(char** environment) noexcept {
   }
   if (configured || environment == nullptr) return;
   configured = true;
-  const settings s = read_settings(environment);
+  settings s = read_settings(environment);
+  s.exact = s.exact || detail::a_tool_wants_every_call();
   the_heap.set_purge_policy(s.purge);
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
@@ -153,10 +155,21 @@ void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
 }
 
+/// Whether memcheck is told of blocks: while every call comes by here. Not with full checks, which look into free
+/// blocks themselves.
+bool tells_memcheck() noexcept {
+  return memcheck_requests && counting_exactly.load(std::memory_order_relaxed) && !checker.is_on();
+}
+
 /// Effects: counts `block`, if counting was asked for and it is not null. Returns: block.
 void* counted(void* block, std::size_t size) noexcept {
   if (counting_exactly.load(std::memory_order_relaxed) && block != nullptr)
     the_heap.note_allocation(block, size);
+  if (tells_memcheck() && block != nullptr) {
+    const std::size_t usable =
+        the_heap.usable_size(block, "allocate");  // all of which a caller may ask for and use
+    detail::tell_made({&the_heap, nullptr}, block, usable, usable);
+  }
   return block;
 }
 
@@ -170,6 +183,7 @@ void free_uncounted(void* block, const char* call) noexcept {
 /// Effects: gives a block of the heap back, counted if that was asked for.
 void free_block(void* block, const char* call) noexcept {
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_deallocation(block, call);
+  if (tells_memcheck()) detail::tell_freed(&the_heap, block, the_heap.usable_size(block, call));
   free_uncounted(block, call);
 }
 
@@ -252,8 +266,11 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
   }
   bool zeroed = false;
   void* const block = the_heap.allocate_large(size, 1, zeroed, self.own);
-  if (block != nullptr && !zeroed) std::memset(block, 0, size);
-  return counted(block, size);
+  if (block == nullptr) return nullptr;
+  static_cast<void>(counted(block, size));
+  if (!zeroed) return std::memset(block, 0, size);
+  if (tells_memcheck()) detail::tell_open(block, size);  // as written as zeros are
+  return block;
 }
 
 void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call) noexcept {
@@ -281,8 +298,13 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     checker.expect_outside(block, call);
   }
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
+  const std::size_t before = tells_memcheck() ? the_heap.usable_size(block, call) : 0;
   const std::size_t kept = the_heap.resize_in_place(block, size, call);
   if (kept != 0) {
+    if (tells_memcheck()) {
+      const std::size_t usable = the_heap.usable_size(block, call);
+      if (usable != before) detail::tell_resized(&the_heap, block, before, usable);
+    }
     if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
     return block;
   }
