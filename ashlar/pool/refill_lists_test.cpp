@@ -364,7 +364,7 @@ TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
   pool.deallocate(b, 32);
   ASSERT_TRUE(pool.audit());
   const auto set_link = [](void* p, const void* to) {
-    detail::unpoison(p, sizeof(to));
+    detail::tell_open(p, sizeof(to));
     std::memcpy(p, &to, sizeof(to));
   };
   alignas(16) std::byte elsewhere[32] = {};
