@@ -272,7 +272,6 @@ class central {
     const unsigned first = page_of(static_cast<const char*>(lowest));
     const unsigned last = page_of(static_cast<const char*>(highest) + block_sizes[class_] - 1);
     const page_set taken = pages_between(first, last + 1);
-    page_heap.note_present(slab.absent & taken);
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }

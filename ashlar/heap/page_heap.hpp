@@ -8,8 +8,8 @@
 // lose the knowledge that pages are zero or call memory resident that is not.
 //
 // Law: used_pages_ + dirty pages <= pages_max_ whenever pages are handed out.
-// Invariant (audit): slab + large + purging + lost pages == used_pages_, absent_pages_ of them free and not in
-// memory though inside a slab; dirty and clean pages are those in the bins; together they are the ranges' tops.
+// Invariant (audit): slab + large + purging + lost pages == used_pages_; dirty and clean pages are those in
+// the bins; together they are the ranges' tops.
 // Locking: one lock for the structure, open during every system call that gives memory back; purging
 // itself is done by one thread at a time, under a lock of its own. Order: central, purge, structure.
 #pragma once
@@ -46,7 +46,7 @@ enum class growth : bool { refused, allowed };
 
 struct page_heap_stats {
   std::uint64_t reserved_bytes = 0;
-  std::uint64_t committed_bytes = 0;  ///< what may be resident, tables excluded
+  std::uint64_t committed_bytes = 0;  ///< in use or dirty, tables excluded: no more is resident
   std::uint64_t peak_committed_bytes = 0;
   std::uint64_t given_back_bytes = 0;
   std::uint64_t table_bytes = 0;  ///< in memory
@@ -161,8 +161,6 @@ class page_heap {
     r->free_blocks = shape.blocks;
     r->seen_free = 0;
     r->absent = r->zero && may_be_hollow(shape) ? pages_between(0, shape.pages) : 0;
-    absent_pages_.fetch_add(static_cast<std::size_t>(std::popcount(r->absent)),
-                            std::memory_order_relaxed);
     r->size_class = c;
     r->kind = run_kind::slab;
     range.note_slab(*r);
@@ -174,7 +172,6 @@ class page_heap {
     const std::lock_guard guard(mutex_);
     page_range& range = ranges_[r->range];
     range.forget_slab(*r);
-    note_present(r->absent);
     range.delete_bits(r->free_bits, slab_shapes[r->size_class].words);
     r->size_class = 0;
     give(r);
@@ -358,18 +355,10 @@ class page_heap {
       if (space_.purge(begin, static_cast<std::size_t>(count) << page_shift)) gone |= stretch;
       left &= ~stretch;
     }
-    const auto pages = static_cast<std::size_t>(std::popcount(gone));
-    absent_pages_.fetch_add(pages, std::memory_order_relaxed);
     const std::lock_guard guard(mutex_);
-    stats_.given_back_bytes += pages << page_shift;
+    stats_.given_back_bytes += static_cast<std::size_t>(std::popcount(gone)) << page_shift;
     return gone;
   }
-  /// Effects: pages of a slab that were absent are in memory again, or count as if.
-  void note_present(page_set returned) noexcept {
-    absent_pages_.fetch_sub(static_cast<std::size_t>(std::popcount(returned)),
-                            std::memory_order_relaxed);
-  }
-
   /// Returns: whether more is free at once than is to be kept.
   [[nodiscard]] bool has_more_than_kept() noexcept {
     const std::lock_guard guard(mutex_);
@@ -383,8 +372,7 @@ class page_heap {
       s.reserved_bytes += ranges_[i].reserved_bytes();
       s.table_bytes += ranges_[i].resident_table_bytes(space_);
     }
-    const std::size_t absent = absent_pages_.load(std::memory_order_relaxed);
-    s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages() - absent} << page_shift;
+    s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages()} << page_shift;
     s.peak_committed_bytes = std::uint64_t{committed_pages_peak_} << page_shift;
     return s;
   }
@@ -403,7 +391,7 @@ class page_heap {
   /// O(pages). For tests and debugging.
   void audit() noexcept {
     const std::lock_guard guard(mutex_);
-    std::size_t used = 0, dirty = 0, clean = 0, absent = 0;
+    std::size_t used = 0, dirty = 0, clean = 0;
     for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       for (std::size_t page = 0; page < ranges_[i].top;) {
         const run* r = ranges_[i].run_at(page);
@@ -412,13 +400,10 @@ class page_heap {
         (r->kind == run_kind::dirty   ? dirty
          : r->kind == run_kind::clean ? clean
                                       : used) += r->pages;
-        if (r->kind == run_kind::slab) absent += static_cast<std::size_t>(std::popcount(r->absent));
         page += r->pages;
       }
     }
-    if (used != used_pages_ || dirty != dirty_.pages() || clean != clean_.pages() ||
-        absent != absent_pages_.load(std::memory_order_relaxed))
-      corrupted(0);
+    if (used != used_pages_ || dirty != dirty_.pages() || clean != clean_.pages()) corrupted(0);
   }
 
  private:
@@ -733,8 +718,6 @@ class page_heap {
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
   run_bins dirty_, clean_;
   std::size_t used_pages_ = 0;
-  std::atomic<std::size_t> absent_pages_{
-      0};  // of used_pages_, inside slabs; each under its class's lock
   std::size_t pages_max_ = SIZE_MAX;
   std::size_t committed_pages_peak_ = 0;
   page_heap_stats stats_;

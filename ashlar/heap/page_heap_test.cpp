@@ -8,7 +8,6 @@
 #include <mutex>
 #include <random>
 #include <tests/support/test_space.hpp>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -42,7 +41,6 @@ class modelled {
     if (r == nullptr) return nullptr;
     EXPECT_EQ(r->pages, slab_shapes[c].pages);
     EXPECT_EQ(r->free_blocks, slab_shapes[c].blocks);
-    heap_->note_present(std::exchange(r->absent, 0));  // as when all its blocks are taken
     char* const base = heap_->address_of(*r);
     for (std::uint32_t p = 0; p < r->pages; ++p) {
       char* begin = nullptr;
