@@ -151,7 +151,7 @@ class hollow_heap {
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
-  for (const std::size_t size : {16, 64, 1024, 2560, 3328, 8192, 32'768}) {
+  for (const std::size_t size : {16u, 64u, 1024u, 2560u, 3328u, 8192u, 32'768u}) {
     const auto h = std::make_unique<hollow_heap>(size, 4 * mebibyte);
     const std::size_t before = h->resident();
     // One block stays of every eight pages or so: at most two pages each, and never a slab leaves whole.
