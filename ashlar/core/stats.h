@@ -32,8 +32,9 @@ struct ashlar_total_stats {
   uint64_t bytes_in_use;      /* block sizes of all blocks in use */
   uint64_t peak_bytes_in_use; /* its peak, seen at batch level */
   uint64_t allocations, frees, slack_bytes;
-  uint64_t reserved_bytes;  /* address space */
-  uint64_t committed_bytes; /* of it, backed by memory or ready to be: free pages inside slabs, too */
+  uint64_t reserved_bytes; /* address space */
+  uint64_t
+      committed_bytes; /* of it, backed by memory or ready to be: free pages inside slabs, too */
   uint64_t peak_committed_bytes;
   uint64_t resident_bytes;   /* of the whole process, from the system; 0 where unknown */
   uint64_t given_back_bytes; /* returned to the system since the start, summed */

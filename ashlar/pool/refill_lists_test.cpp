@@ -372,6 +372,7 @@ TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
   EXPECT_FALSE(pool.audit()) << "no block of a chunk";
   std::byte* const inside = static_cast<std::byte*>(a) + 8;
   void* after_a = nullptr;
+  detail::tell_open(a, sizeof(after_a));
   std::memcpy(&after_a, a, sizeof(after_a));
   set_link(inside, after_a);
   set_link(b, inside);
