@@ -255,7 +255,7 @@ class central {
       const std::size_t taken = take_blocks(*r, base, end, count - got);
       got += taken;
       if ((r->seen_free | r->absent) != 0)
-        forget_taken_pages(page_heap, *r, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
+        forget_taken_pages(*r, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
       relink(r, slab_shapes[class_]);
     }
     return got;
@@ -263,15 +263,14 @@ class central {
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
   /// lowest up, so none between them is left.
-  void forget_taken_pages(pages& page_heap, run& slab, const void* lowest,
-                          const void* highest) const noexcept {
-    const char* const base = page_heap.address_of(slab);
-    const auto page_of = [base](const char* p) {
-      return static_cast<unsigned>(static_cast<std::size_t>(p - base) >> page_shift);
+  static void forget_taken_pages(run& slab, const char* base, const void* lowest,
+                                 const void* highest) noexcept {
+    const auto page_of = [base](const void* p, std::size_t byte) {
+      const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - base) + byte;
+      return static_cast<unsigned>(offset >> page_shift);
     };
-    const unsigned first = page_of(static_cast<const char*>(lowest));
-    const unsigned last = page_of(static_cast<const char*>(highest) + block_sizes[class_] - 1);
-    const page_set taken = pages_between(first, last + 1);
+    const page_set taken =
+        pages_between(page_of(lowest, 0), page_of(highest, block_sizes[slab.size_class] - 1) + 1);
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }

@@ -34,7 +34,7 @@ struct heap_bounds {
   /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
   std::size_t stash_bytes = 4 * 1024 * 1024;
   std::size_t settle_bytes_min = 512 * 1024;
-  /// Slabs whose pages one look looks at: some 100 ns each, beside what the system takes.
+  /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
   std::size_t slabs_a_look = 8192;
 
   static constexpr std::size_t stash_bytes_min = 4096;
