@@ -368,10 +368,9 @@ class page_heap {
   [[nodiscard]] page_heap_stats stats() noexcept {
     const std::lock_guard guard(mutex_);
     page_heap_stats s = stats_;
-    for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
-      s.reserved_bytes += ranges_[i].reserved_bytes();
+    s.reserved_bytes = ranges_.reserved_bytes();
+    for (std::uint32_t i = 0; i < ranges_.count(); ++i)
       s.table_bytes += ranges_[i].resident_table_bytes(space_);
-    }
     s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages()} << page_shift;
     s.peak_committed_bytes = std::uint64_t{committed_pages_peak_} << page_shift;
     return s;

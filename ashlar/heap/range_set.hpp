@@ -4,7 +4,8 @@
 // The first range is made for the machine: large enough that it is nearly always the only one. It is
 // what free's hit path looks into, and it lives as long as the heap. Later ranges serve what does not
 // fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
-// there for the next block.
+// there for the next block. Their records have a reservation of their own: a heap with one range is 40 KiB
+// smaller for that.
 // Thread-safety: none but for the first range, whose place never changes; the page heap locks.
 #pragma once
 
@@ -46,28 +47,34 @@ class range_set {
   [[nodiscard]] bool start() noexcept { return count_ != 0 || add(1) != nullptr; }
 
   /// Returns: the first range's classes. Requires: it has started.
-  [[nodiscard]] const page_classes& first_classes() const noexcept { return first_; }
+  [[nodiscard]] const page_classes& first_classes() const noexcept { return classes_; }
 
   [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
-    return first_.holds(address) ? &ranges_[0] : nullptr;
+    return classes_.holds(address) ? &first_ : nullptr;
   }
 
   /// Returns: the range that holds `address`, or null. O(ranges).
   [[nodiscard]] const page_range* find(std::uintptr_t address) const noexcept {
     for (std::uint32_t i = 0; i < count_; ++i)
-      if (ranges_[i].contains(address)) return &ranges_[i];
+      if ((*this)[i].contains(address)) return &(*this)[i];
     return nullptr;
   }
 
-  [[nodiscard]] page_range& operator[](std::uint32_t i) noexcept { return ranges_[i]; }
-  [[nodiscard]] const page_range& operator[](std::uint32_t i) const noexcept { return ranges_[i]; }
+  /// Requires: i < count().
+  [[nodiscard]] page_range& operator[](std::uint32_t i) noexcept {
+    return i == 0 ? first_ : later_[i - 1];
+  }
+  [[nodiscard]] const page_range& operator[](std::uint32_t i) const noexcept {
+    return i == 0 ? first_ : later_[i - 1];
+  }
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
 
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
     for (std::uint32_t i = count_; i-- != 0;) {
-      if (pages > ranges_[i].pages - ranges_[i].top) continue;
-      if (run* r = extend(ranges_[i], pages); r != nullptr) return r;
+      page_range& range = (*this)[i];
+      if (pages > range.pages - range.top) continue;
+      if (run* r = extend(range, pages); r != nullptr) return r;
     }
     page_range* added = add(pages);
     if (added == nullptr) return nullptr;
@@ -79,22 +86,31 @@ class range_set {
   /// Effects: gives every range back. Requires: nobody uses one any more, nor ever will.
   void release_all() noexcept {
     for (std::uint32_t i = count_; i-- != 0;)
-      if (ranges_[i].pages != 0) ranges_[i].release(space_);
+      if ((*this)[i].pages != 0) (*this)[i].release(space_);
     count_ = 0;
+    drop_unused_records();
   }
 
   /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere.
   void release(page_range& range) noexcept {
     range.release(space_);
-    while (count_ != 0 && ranges_[count_ - 1].pages == 0) --count_;
+    while (count_ != 0 && (*this)[count_ - 1].pages == 0) --count_;
+    drop_unused_records();
   }
 
   /// Effects: from now on every block has a slack entry (page_range). Returns: false if refused.
   [[nodiscard]] bool keep_slack() noexcept {
     for (std::uint32_t i = 0; i < count_; ++i)
-      if (ranges_[i].pages != 0 && !ranges_[i].keep_slack(space_)) return false;
+      if ((*this)[i].pages != 0 && !(*this)[i].keep_slack(space_)) return false;
     keep_slack_ = true;
     return true;
+  }
+
+  /// Returns: bytes of addresses that the ranges and their tables have, and the records of them.
+  [[nodiscard]] std::size_t reserved_bytes() const noexcept {
+    std::size_t bytes = later_ != nullptr ? later_bytes : 0;
+    for (std::uint32_t i = 0; i < count_; ++i) bytes += (*this)[i].reserved_bytes();
+    return bytes;
   }
 
  private:
@@ -133,33 +149,60 @@ class range_set {
   /// Returns: a new range that holds `pages`, null when the system refuses even just those.
   [[nodiscard]] page_range* add(std::size_t pages) noexcept {
     std::uint32_t i = 0;
-    while (i < count_ && ranges_[i].pages != 0) ++i;
+    while (i < count_ && (*this)[i].pages != 0) ++i;
     if (i == ranges_max || pages > most_bytes >> page_shift) return nullptr;
+    if (i != 0 && !have_later_records()) return nullptr;
+    page_range& range = (*this)[i];
     const std::size_t needed = align_up(pages << page_shift, least_bytes);
     std::size_t bytes = std::min(align_up(std::max(wanted_bytes(i == 0), needed), least_bytes),
                                  std::max(needed, most_bytes / 2));
-    while (!ranges_[i].reserve(space_, bytes >> page_shift, static_cast<std::uint8_t>(i))) {
-      if (bytes == needed) return nullptr;
+    while (!range.reserve(space_, bytes >> page_shift, static_cast<std::uint8_t>(i))) {
+      if (bytes == needed) {
+        drop_unused_records();
+        return nullptr;
+      }
       bytes = std::max(align_down(bytes / 2, least_bytes), needed);
     }
-    if (keep_slack_ && !ranges_[i].keep_slack(space_)) {
-      ranges_[i].release(space_);
+    if (keep_slack_ && !range.keep_slack(space_)) {
+      range.release(space_);
+      drop_unused_records();
       return nullptr;
     }
-    if (i == 0) {
-      first_ = {ranges_[0].base, ranges_[0].pages, ranges_[0].class_of.entries()};
-    }
+    if (i == 0) classes_ = {first_.base, first_.pages, first_.class_of.entries()};
     count_ = std::max(count_, i + 1);
-    return &ranges_[i];
+    return &range;
   }
 
+  /// Effects: the later ranges have records, all of them empty if they had none. Returns: false when
+  /// memory was refused.
+  [[nodiscard]] bool have_later_records() noexcept {
+    if (later_ != nullptr) return true;
+    void* const memory = space_.reserve_zeros(later_bytes);
+    if (memory == nullptr) return false;
+    if (!space_.commit(memory, later_bytes)) {
+      space_.release(memory, later_bytes);
+      return false;
+    }
+    later_ = static_cast<page_range*>(memory);  // zeros are a record of no range
+    return true;
+  }
+  void drop_unused_records() noexcept {
+    if (count_ > 1 || later_ == nullptr) return;
+    space_.release(later_, later_bytes);
+    later_ = nullptr;
+  }
+
+  static constexpr std::size_t later_bytes =
+      align_up((ranges_max - 1) * sizeof(page_range), page_size);
+
   // Not atomic: written once, by `start`, which happens before anybody has a block.
-  page_classes first_;
+  page_classes classes_;
 
   Space& space_;
   std::uint32_t count_ = 0;  ///< slots that may be taken; a slot with 0 pages is not
   bool keep_slack_ = false;
-  page_range ranges_[ranges_max];
+  page_range first_;
+  page_range* later_ = nullptr;  ///< ranges_max - 1 records while there is a later range, else null
 };
 
 }  // namespace ashlar::detail
