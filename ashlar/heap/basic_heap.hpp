@@ -82,12 +82,21 @@ class basic_heap {
     return push(tops.top[c], block);
   }
 
+  /// As above for a caller who is believed. Requires: `c` is the block's class, or 0. Returns: false if
+  /// the stack is full, or `c` is 0.
+  [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(detail::cache_tops& tops,
+                                                               void* block,
+                                                               class_index c) noexcept {
+    return push(tops.top[c], block);  // class 0's is full always
+  }
+
   // ---- blocks: the misses ---------------------------------------------------------------------
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
+    const bool first_miss = !own.is_open(c);
     if (!own.open(c)) return allocate_uncached(c);
-    grow(own, c, detail::miss::empty);
+    if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (own.count(c) != 0) return pop(own, c);
     const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
@@ -305,7 +314,8 @@ class basic_heap {
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
   void flush(cache& own) noexcept {
-    for (std::size_t c = 1; c < class_count; ++c) flush_class(own, static_cast<class_index>(c));
+    for (std::size_t c = 1; c < class_count; ++c)
+      flush_class(own, static_cast<class_index>(c), &central_type::give);
   }
 
   // ---- beforehand -----------------------------------------------------------------------------
@@ -551,10 +561,12 @@ class basic_heap {
     return own.grow(c, what, std::max(share, bounds_.cache_bytes_min));
   }
 
-  void flush_class(cache& own, class_index c) noexcept {
+  using giving = void (central_type::*)(pages_type&, void* const*, std::size_t,
+                                        const char*) noexcept;
+  void flush_class(cache& own, class_index c, giving give) noexcept {
     const std::size_t count = own.count(c);
     if (count != 0) {
-      centrals_[c].give(pages_, own.first(c), count, "free");
+      (centrals_[c].*give)(pages_, own.first(c), count, "free");
       note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
       own.top(c) = own.first(c);
       own.moved_blocks += count;
@@ -567,12 +579,12 @@ class basic_heap {
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
-  /// Effects: gives back what rests, and looks at the rest, so that next time it may.
+  /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may.
   void flush_resting(cache& own) noexcept {
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       if (is_resting(own, c))
-        flush_class(own, c);
+        flush_class(own, c, &central_type::give_to_slabs);
       else
         publish(own, c);
     }
@@ -618,7 +630,10 @@ class basic_heap {
   bool settle_all(cache* own) noexcept {
     const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
     if (resting(in_own).blocks == 0) return false;
-    if (own != nullptr) flush(*own);
+    if (own != nullptr) {
+      for (std::size_t c = 1; c < class_count; ++c)
+        flush_class(*own, static_cast<class_index>(c), &central_type::give_to_slabs);
+    }
     settle_stashes();
     return true;
   }

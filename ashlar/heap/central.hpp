@@ -91,6 +91,19 @@ class central {
     report(bad, call);
   }
 
+  /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
+  /// be memory that it never had yet.
+  void give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
+                     const char* call) noexcept {
+    misuse bad;
+    {
+      const std::lock_guard guard(mutex_);
+      counts_.given += count;
+      bad = put_into_slabs(page_heap, blocks, count);
+    }
+    report(bad, call);
+  }
+
   /// Effects: sorts the stash back into the slabs, so that empty ones leave.
   void settle(pages& page_heap) noexcept { settle(page_heap, SIZE_MAX); }
 

@@ -6,8 +6,13 @@
 //
 // Both ends are null, so popping and noticing "empty" are one load, and pushing looks for "full" in the
 // slot that it is about to write: no hit reads a limit. What was popped stays in its slot, stale, so no
-// slot between the ends is null. A stack that was never used is closed: bottom, top and limit stand
-// side by side, and none of its slots was ever touched.
+// slot between the ends is null. A stack that was never used is closed: it has no room, and shares two null
+// slots with all others that have none.
+//
+// Rooms are handed out one behind the other as stacks open and grow, and each one's limit is the next one's
+// bottom: so a thread that allocates a little of everything touches few pages for it. A stack that grows
+// moves, unless its room is the last; what it leaves is lost until the cache starts anew, which is less than
+// what it moves to.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
 // knows; bottom + 1 <= top[c] <= limit == bottom + 1 + room; a slot in [bottom, limit] is null iff it is
@@ -45,16 +50,26 @@ constexpr std::uint16_t cache_capacity(class_index c, std::size_t bytes) noexcep
       std::clamp(bytes / block_sizes[c], cached_blocks_min, cached_blocks_max));
 }
 
-/// Where each class's slots begin. A stack at its largest has the next one's bottom for its limit;
-/// class 0 has no room ever, so it is both empty and full.
-inline constexpr auto slot_offsets = [] {
-  std::array<std::uint32_t, class_count + 1> offsets{};
-  offsets[1] = 1;
-  for (std::size_t c = 1; c < class_count; ++c)
-    offsets[c + 1] = offsets[c] + 1 + cache_capacity(static_cast<class_index>(c), cached_bytes_max);
-  return offsets;
+/// What a stack holds at first. Blocks with a slab each cost most: one.
+constexpr std::uint16_t first_capacity(class_index c, std::size_t bytes) noexcept {
+  if (block_sizes[c] > shared_slab_block_max) return 1;
+  return std::min(cache_capacity(c, bytes), cache_capacity(c, cached_bytes_max));
+}
+
+/// Slots for every stack to double from its first room to its largest, each time in a new room, and two for
+/// the stacks that are closed.
+inline constexpr std::size_t slots_total = [] {
+  std::size_t slots = 2;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const std::size_t most = cache_capacity(c, cached_bytes_max);
+    for (std::size_t room = first_capacity(c, cached_bytes_first); room < most; room *= 2)
+      slots += room + 1;
+    slots += most + 1;
+  }
+  return slots;
 }();
-inline constexpr std::size_t slots_total = slot_offsets[class_count] + 1;
+static_assert(slots_total <= UINT16_MAX + std::size_t{1});
 
 /// All that the hit paths read: nothing else of a cache or of the heap is touched by a hit.
 struct cache_tops {
@@ -80,44 +95,41 @@ struct thread_cache {
     own_tops.classes = of_heap;
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
-      if (is_open[c]) *first(c) = nullptr;
-      is_open[c] = false;
+      bottom_slot[c] = closed_bottom;
       own_tops.top[c] = first(c);
       capacity[c] =
-          c == 0 || block_sizes[c] > block_max ? std::uint16_t{0}
-          : block_sizes[c] > shared_slab_block_max
-              ? std::uint16_t{1}
-              : std::min(cache_capacity(c, stack_bytes), cache_capacity(c, cached_bytes_max));
+          c == 0 || block_sizes[c] > block_max ? std::uint16_t{0} : first_capacity(c, stack_bytes);
       misses[c] = 0;
     }
+    last_limit = closed_bottom + 1;
     capacity_bytes = 0;
     moved_blocks = 0;
   }
 
-  /// Effects: from now on the tops are at `place`, as they are now. Requires: `place` stays until they
-  /// are moved again, or the cache starts anew.
-  void keep_tops_at(cache_tops& place) noexcept {
-    place = *tops;
-    tops = &place;
+  /// Effects: from now on the tops are at `there`, as they are now. Requires: it stays until they are moved
+  /// again, or the cache starts anew.
+  void keep_tops_at(cache_tops& there) noexcept {
+    there = *tops;
+    tops = &there;
   }
 
-  [[nodiscard]] void** bottom(class_index c) noexcept { return slots + slot_offsets[c]; }
+  [[nodiscard]] void** bottom(class_index c) noexcept { return slots + bottom_slot[c]; }
   [[nodiscard]] void** first(class_index c) noexcept { return bottom(c) + 1; }
   [[nodiscard]] void**& top(class_index c) noexcept { return tops->top[c]; }
   [[nodiscard]] void** limit(class_index c) noexcept {
-    return first(c) + (is_open[c] ? capacity[c] : 0);
+    return first(c) + (is_open(c) ? capacity[c] : 0);
   }
   [[nodiscard]] std::size_t count(class_index c) noexcept {
     return static_cast<std::size_t>(top(c) - first(c));
   }
 
+  [[nodiscard]] bool is_open(class_index c) const noexcept {
+    return bottom_slot[c] != closed_bottom;
+  }
+
   /// Effects: gives a closed stack its room. Returns: whether the stack has any. O(its room), once.
   bool open(class_index c) noexcept {
-    if (!is_open[c] && capacity[c] != 0) {
-      is_open[c] = true;
-      make_room(c, 0);
-    }
-    return is_open[c];
+    return is_open(c) || (capacity[c] != 0 && move_to_room(c, capacity[c]));
   }
 
   /// Effects: notes that class `c` proved too small, and doubles its room, up to its maximum, if all
@@ -133,17 +145,10 @@ struct thread_cache {
     if (more == 0 || capacity_bytes + more > budget) return false;
     if (wanted * std::size_t{block_sizes[c]} > one_way_bytes_max && misses[c] != both_misses)
       return false;
+    if (!move_to_room(c, wanted)) return false;
     misses[c] = 0;
     capacity_bytes += more;
-    const std::size_t before = std::exchange(capacity[c], wanted);
-    make_room(c, before);
     return true;
-  }
-
-  /// Effects: moves the limit from `before` blocks above the bottom to where it now belongs.
-  void make_room(class_index c, std::size_t before) noexcept {
-    std::fill(first(c) + before, limit(c), static_cast<void*>(this));
-    *limit(c) = nullptr;
   }
 
   cache_tops* tops;  ///< where the owner's hits find them: here, or with the owner
@@ -153,12 +158,33 @@ struct thread_cache {
   std::atomic<std::uint32_t> published[class_count];
   std::uint16_t capacity[class_count];
   std::uint8_t misses[class_count];  ///< of either kind since the stack last grew
-  bool is_open[class_count];
+  std::uint16_t bottom_slot[class_count];
+  std::uint16_t last_limit;    ///< the slot behind the last room
   std::size_t capacity_bytes;  ///< that `grow` has added since the start
   std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
   thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   void* slots[slots_total];
+
+ private:
+  static constexpr std::uint16_t closed_bottom = 0;
+
+  /// Effects: the stack has room for `wanted` blocks, no fewer than it holds, and holds the same ones.
+  /// Returns: false, with nothing changed, when there are not so many slots any more. O(wanted).
+  bool move_to_room(class_index c, std::uint16_t wanted) noexcept {
+    const bool is_last = is_open(c) && limit(c) == slots + last_limit;
+    const std::size_t begin = is_last ? bottom_slot[c] : last_limit;
+    if (begin + 1 + wanted >= slots_total) return false;
+    const std::size_t held = count(c);
+    void** const from = first(c);
+    bottom_slot[c] = static_cast<std::uint16_t>(begin);
+    last_limit = static_cast<std::uint16_t>(begin + 1 + wanted);
+    capacity[c] = wanted;
+    top(c) = is_last ? from + held : std::copy_n(from, held, first(c));
+    std::fill(top(c), limit(c), static_cast<void*>(this));
+    *limit(c) = nullptr;
+    return true;
+  }
 };
 
 }  // namespace ashlar::detail

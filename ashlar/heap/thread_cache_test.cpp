@@ -98,33 +98,98 @@ TEST(ThreadCache, TopsMayBeElsewhereAndComeBack) {
   expect_null_at_the_ends_only(*cache, 3);
 }
 
-TEST(ThreadCache, SlotsOfClassesDoNotOverlapAndFillTheArray) {
-  const auto cache = new_open_cache();
-  while ([&] {
-    bool grew = false;
-    for (std::size_t c = 1; c < class_count; ++c)
-      grew |= grow_both_ways(*cache, static_cast<class_index>(c), SIZE_MAX);
-    return grew;
-  }()) {
+void grow_all_to_the_most(thread_cache& cache) {
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const miss what :
+         {miss::empty, miss::full})  // one step each, so that every room is left behind
+      for (std::size_t c = 1; c < class_count; ++c)
+        grew |= cache.grow(static_cast<class_index>(c), what, SIZE_MAX);
   }
-  EXPECT_EQ(cache->bottom(1), cache->slots + 1) << "slot 0 is class 0's";
+}
+
+/// Fills every stack of an open cache, and looks at all afterwards.
+void expect_rooms_apart(thread_cache& cache) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    void** const next = i + 1 < class_count ? cache->bottom(static_cast<class_index>(i + 1))
-                                            : cache->slots + slots_total - 1;
-    EXPECT_EQ(cache->limit(c), next) << "class " << i;
+    ASSERT_GT(cache.bottom(c), cache.slots) << "the slots of closed stacks are nobody's room";
+    ASSERT_LT(cache.limit(c), cache.slots + slots_total);
+    while (*cache.top(c) != nullptr) *cache.top(c)++ = &cache.slots;
   }
   // Written full, a stack changes no neighbour's null.
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    while (*cache->top(c) != nullptr) *cache->top(c)++ = &cache->slots;
+    expect_null_at_the_ends_only(cache, c);
+    EXPECT_EQ(cache.count(c), cache.capacity[c]);
   }
+  EXPECT_EQ(cache.top(0)[-1], nullptr);
+  EXPECT_EQ(cache.top(0)[0], nullptr);
+}
+
+TEST(ThreadCache, RoomsDoNotOverlap) {
+  const auto cache = new_open_cache();
+  expect_rooms_apart(*cache);
+  grow_all_to_the_most(*cache);
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    expect_null_at_the_ends_only(*cache, c);
-    EXPECT_EQ(cache->count(c), cache->capacity[c]);
+    EXPECT_EQ(cache->capacity[c], cache_capacity(c, cached_bytes_max)) << "there are slots for all";
   }
-  EXPECT_EQ(cache->top(0)[-1], nullptr);
+  expect_rooms_apart(*cache);
+}
+
+TEST(ThreadCache, TheLastRoomGrowsInPlace) {
+  const auto cache = new_cache();
+  ASSERT_TRUE(cache->open(5));
+  ASSERT_TRUE(cache->open(9));
+  void** const bottom = cache->bottom(9);
+  while (grow_both_ways(*cache, 9, SIZE_MAX)) EXPECT_EQ(cache->bottom(9), bottom);
+  ASSERT_TRUE(grow_both_ways(*cache, 5, SIZE_MAX));
+  EXPECT_EQ(cache->bottom(5), cache->limit(9));
+}
+
+TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
+  auto cache = std::make_unique<thread_cache>();
+  cache->start({}, 4080);  // 255 blocks of 16 bytes: doubled to 510, they still want another room
+  for (std::size_t c = 1; c < class_count; ++c)
+    ASSERT_TRUE(cache->open(static_cast<class_index>(c)));
+  grow_all_to_the_most(*cache);
+  expect_rooms_apart(*cache);
+  const std::uint16_t used = cache->last_limit;
+  EXPECT_LT(used, slots_total);
+  std::size_t below_their_most = 0;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const std::size_t capacity = cache->capacity[c], bytes = cache->capacity_bytes;
+    below_their_most += capacity < cache_capacity(c, cached_bytes_max);
+    EXPECT_FALSE(grow_both_ways(*cache, c, SIZE_MAX));
+    EXPECT_EQ(cache->capacity[c], capacity);
+    EXPECT_EQ(cache->capacity_bytes, bytes);
+  }
+  EXPECT_EQ(cache->last_limit, used);
+  EXPECT_GT(below_their_most, 0u) << "or this test shows nothing";
+}
+
+TEST(ThreadCache, FirstRoomsOfAllStacksAreThreePagesWithAllElse) {
+  const auto cache = new_open_cache();
+  EXPECT_LE(reinterpret_cast<char*>(cache->limit(class_count - 1) + 1) -
+                reinterpret_cast<char*>(cache.get()),
+            3 * 4096);
+}
+
+TEST(ThreadCache, GrowingKeepsEveryBlockInItsOrder) {
+  const auto cache = new_open_cache();
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const auto block = [&](std::size_t n) -> void* { return cache->slots + n; };  // n != 0
+    std::size_t count = 0;
+    do {
+      while (*cache->top(c) != nullptr) *cache->top(c)++ = block(++count);
+      ASSERT_EQ(cache->count(c), count) << "class " << i;
+      for (std::size_t n = 0; n < count; ++n)
+        ASSERT_EQ(cache->first(c)[n], block(n + 1)) << "class " << i << ", block " << n;
+    } while (grow_both_ways(*cache, c, SIZE_MAX));
+    EXPECT_EQ(count, cache_capacity(c, cached_bytes_max));
+  }
 }
 
 TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
@@ -197,7 +262,8 @@ TEST(ThreadCache, StartsAgainAsIfNew) {
   EXPECT_TRUE(cache->open(4));
   EXPECT_TRUE(fresh->open(4));
   while (true) {
-    EXPECT_EQ(cache->limit(4) - cache->bottom(4), fresh->limit(4) - fresh->bottom(4));
+    EXPECT_EQ(cache->bottom(4) - cache->slots, fresh->bottom(4) - fresh->slots);
+    EXPECT_EQ(cache->limit(4) - cache->slots, fresh->limit(4) - fresh->slots);
     expect_null_at_the_ends_only(*cache, 4);
     const bool grew = grow_both_ways(*cache, 4, SIZE_MAX);
     ASSERT_EQ(grew, grow_both_ways(*fresh, 4, SIZE_MAX));
