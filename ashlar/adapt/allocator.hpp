@@ -1,12 +1,12 @@
 // adapt/allocator.hpp: the process heap as a standard allocator.
 // Layer: adapt. Includes: core, runtime.
 // Law: what allocate(n) gave, deallocate(p, n) takes with the same n, from any thread, through any
-// copy or rebind; xfree takes it too. The told size is compared with the block's class, always: a
-// wrong n is a fault (wrong_size) at once, not a block on a wrong stack.
+// copy or rebind; xfree takes it too. The told size is compared with the block's class, unless
+// check::none is asked for: a wrong n is a fault (wrong_size) at once, not a block on a wrong stack.
 //
 // The hit paths are inlined, and the class of a single T is a constant: allocate(1) is one load of
 // this thread's stacks and a pop, deallocate(p, 1) one byte load, a compare with that constant, and
-// a push.
+// a push; with check::none only the push.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <version>
 
 #include <ashlar/adapt/cxx_rules.hpp>
+#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -37,11 +38,16 @@ struct allocation_result {
 
 /// A stateless allocator: all are equal, for all types. T may be incomplete until a function is
 /// called, and of any alignment. In a constant expression it is std::allocator.
+/// Check: check::cheap compares the size that deallocate is told; with check::none it is believed, as the
+/// standard lets an allocator do, and a wrong one is undefined behaviour. ASHLAR_CHECK in the environment
+/// has both look at every call.
 /// Thread-safety: every function, any thread, any time, static constructors and destructors too.
-template <class T>
+template <class T, class Check = check::cheap>
 class allocator {
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
                 "a container's elements are neither const nor volatile");
+  static_assert(std::is_same_v<Check, check::cheap> || std::is_same_v<Check, check::none>,
+                "the process heap's full checks are chosen by the environment: ASHLAR_CHECK=full");
 
  public:
   using value_type = T;
@@ -54,7 +60,8 @@ class allocator {
   constexpr allocator(const allocator&) noexcept = default;
   constexpr allocator& operator=(const allocator&) noexcept = default;
   template <class U>
-  constexpr allocator(const allocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor)
+  constexpr allocator(const allocator<U, Check>&) noexcept {
+  }  // NOLINT(google-explicit-constructor)
 
   /// Returns: uninitialised room for `n` objects, aligned for T; n == 0 gives a block of its own.
   /// Throws: std::bad_array_new_length when n * sizeof(T) does not fit a size_t; when there is no
@@ -78,16 +85,22 @@ class allocator {
   }
 
   /// Effects: gives a block back. Requires: `p` came from allocate(n), or from allocate_at_least
-  /// with n between what was asked for and what it returned; else ashlar_fault: wrong_size, or as
-  /// xfree when it is no block of the process heap. Amortised O(1).
+  /// with n between what was asked for and what it returned; else, unless Check is none, ashlar_fault:
+  /// wrong_size, or as xfree when it is no block of the process heap. Amortised O(1).
   ASHLAR_HOT constexpr void deallocate(T* p, std::size_t n) noexcept {
     if (std::is_constant_evaluated()) return std::allocator<T>().deallocate(p, n);
+    constexpr bool believed = std::is_same_v<Check, check::none>;
     if constexpr (alignof(T) <= block_granule) {
-      runtime::deallocate_sized(p, n * sizeof(T), name);
-    } else if (n == 1) {
-      runtime::deallocate_constant<sizeof(T), alignof(T)>(p, name);
-    } else {
+      if constexpr (believed)
+        runtime::deallocate_sized_believed(p, n * sizeof(T), name);
+      else
+        runtime::deallocate_sized(p, n * sizeof(T), name);
+    } else if (n != 1) {
       runtime::deallocate_sized_slow(p, n * sizeof(T), alignof(T), name);
+    } else if constexpr (believed) {
+      runtime::deallocate_constant_believed<sizeof(T), alignof(T)>(p, name);
+    } else {
+      runtime::deallocate_constant<sizeof(T), alignof(T)>(p, name);
     }
   }
 
@@ -106,8 +119,9 @@ class allocator {
   }
 };
 
-template <class T, class U>
-[[nodiscard]] constexpr bool operator==(const allocator<T>&, const allocator<U>&) noexcept {
+template <class T, class U, class Check>
+[[nodiscard]] constexpr bool operator==(const allocator<T, Check>&,
+                                        const allocator<U, Check>&) noexcept {
   return true;
 }
 

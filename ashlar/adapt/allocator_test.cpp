@@ -17,26 +17,32 @@
 namespace {
 
 using ashlar::allocator;
+namespace check = ashlar::check;
 
 template <class T, std::size_t Alignment>
 struct alignas(Alignment) aligned {
   T value;
 };
 
-TEST(Allocator, MeetsTheRequirements) {
-  support::check_allocator(allocator<int>());
-  support::check_allocator(allocator<char>());
-  support::check_allocator(allocator<support::cache_line>());
-  support::check_allocator(allocator<aligned<int, 4096>>());
-  support::check_allocator(allocator<aligned<int, 16384>>());
-  support::check_incomplete_type(allocator<int>());
-  static_assert(std::is_empty_v<allocator<int>>);
-  static_assert(std::allocator_traits<allocator<int>>::is_always_equal::value);
-  static_assert(sizeof(std::vector<int, allocator<int>>) == sizeof(std::vector<int>));
+template <class Check>
+struct CheckedAllocator : testing::Test {};
+TYPED_TEST_SUITE(CheckedAllocator, testing::Types<check::cheap, check::none>);
+
+TYPED_TEST(CheckedAllocator, MeetsTheRequirements) {
+  support::check_allocator(allocator<int, TypeParam>());
+  support::check_allocator(allocator<char, TypeParam>());
+  support::check_allocator(allocator<support::cache_line, TypeParam>());
+  support::check_allocator(allocator<aligned<int, 4096>, TypeParam>());
+  support::check_allocator(allocator<aligned<int, 16384>, TypeParam>());
+  support::check_incomplete_type(allocator<int, TypeParam>());
+  static_assert(std::is_empty_v<allocator<int, TypeParam>>);
+  static_assert(std::allocator_traits<allocator<int, TypeParam>>::is_always_equal::value);
+  static_assert(sizeof(std::vector<int, allocator<int, TypeParam>>) == sizeof(std::vector<int>));
 }
 
-TEST(Allocator, RunsEveryContainer) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) support::run_containers(allocator<int>(), seed);
+TYPED_TEST(CheckedAllocator, RunsEveryContainer) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    support::run_containers(allocator<int, TypeParam>(), seed);
 }
 
 constexpr int in_a_constant_expression() {
@@ -53,9 +59,9 @@ constexpr int in_a_constant_expression() {
 static_assert(in_a_constant_expression() == 42);
 
 // Every size that the block has room for, and what comes back is what deallocate takes.
-template <class T>
+template <class T, class Check>
 void check_at_least() {
-  allocator<T> a;
+  allocator<T, Check> a;
   for (const std::size_t n : {1u, 2u, 3u, 7u, 33u, 100u, 1000u, 5000u, 20000u}) {
     auto got = a.allocate_at_least(n);
     ASSERT_GE(got.count, n);
@@ -70,22 +76,22 @@ void check_at_least() {
     a.deallocate(got.ptr, n);
   }
 }
-TEST(Allocator, AtLeastTellsWhatFits) {
-  check_at_least<char>();
-  check_at_least<int>();
-  check_at_least<aligned<char, 32>>();
-  check_at_least<support::odd_triple>();
-  check_at_least<aligned<char, 4096>>();
+TYPED_TEST(CheckedAllocator, AtLeastTellsWhatFits) {
+  check_at_least<char, TypeParam>();
+  check_at_least<int, TypeParam>();
+  check_at_least<aligned<char, 32>, TypeParam>();
+  check_at_least<support::odd_triple, TypeParam>();
+  check_at_least<aligned<char, 4096>, TypeParam>();
 }
 
-TEST(Allocator, IsXmallocsKin) {
-  allocator<long> a;
+TYPED_TEST(CheckedAllocator, IsXmallocsKin) {
+  allocator<long, TypeParam> a;
   xfree(a.allocate(5));
   a.deallocate(static_cast<long*>(xmalloc(5 * sizeof(long))), 5);
 }
 
-TEST(Allocator, ReusesTheBlockFreedLast) {
-  allocator<std::uint64_t> a;
+TYPED_TEST(CheckedAllocator, ReusesTheBlockFreedLast) {
+  allocator<std::uint64_t, TypeParam> a;
   std::uint64_t* const p = a.allocate(1);
   a.deallocate(p, 1);
   EXPECT_EQ(a.allocate(1), p);
@@ -108,6 +114,17 @@ TEST(Allocator, ServesManyThreads) {
     });
   }
   for (std::thread& t : threads) t.join();
+}
+
+TEST(Allocator, BothKindsShareTheHeap) {
+  allocator<char, check::none> believing;
+  allocator<char> comparing;
+  char* const p = believing.allocate(1000);
+  comparing.deallocate(p, 1000);
+  EXPECT_EQ(believing.allocate(1000), p);
+  believing.deallocate(p, 1000);
+  EXPECT_EQ(comparing.allocate(1000), p);
+  comparing.deallocate(p, 1000);
 }
 
 // ---- what goes wrong ------------------------------------------------------------------------------

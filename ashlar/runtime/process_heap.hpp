@@ -85,6 +85,21 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 
+/// As the two above, but where nothing is missed, what is told is believed. Requires: block not null; it was
+/// allocated so.
+ASHLAR_HOT void deallocate_sized_believed(void* block, std::size_t size,
+                                          const char* call) noexcept {
+  const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
+  if (!process_heap::try_deallocate_believed(tops, block, c)) [[unlikely]]
+    deallocate_sized_slow(block, size, 1, call);
+}
+template <std::size_t Size, std::size_t Alignment>
+ASHLAR_HOT void deallocate_constant_believed(void* block, const char* call) noexcept {
+  constexpr class_index c = process_heap::class_for(Size, Alignment);
+  if (!process_heap::try_deallocate_believed(tops, block, c)) [[unlikely]]
+    deallocate_sized_slow(block, Size, Alignment, call);
+}
+
 /// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is fresh.
 [[nodiscard]] void* allocate_zeroed(std::size_t size, const char* call = "allocate") noexcept;
 
