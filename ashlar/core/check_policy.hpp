@@ -50,9 +50,9 @@ struct full {
 
 namespace detail {
 
-// A byte a block and not a bit: a bit would be an eighth of the memory, but cost three to five more
-// instructions a call (word, shift, mask), and a lock-free pool a compare-and-swap.
-enum class block_state : std::uint8_t { free = 0, live = 1, quarantined = 2 };
+// Of lock-free pools; where one caller at a time comes, a block's link says it (core/number_list.hpp). A byte a block
+// and not a bit: a bit would need a compare-and-swap.
+enum class block_state : std::uint8_t { free = 0, live = 1 };
 
 // Patterns: odd, so that a pointer read from them is misaligned, and not 0 or 0xff, which programs
 // write by themselves.
