@@ -461,13 +461,13 @@ class pool_engine {
   // ---- many callers at once: lock_free ----
 
   [[nodiscard]] void* take_shared() noexcept {
-    std::size_t i = free_.pop(&run_.links()[0]);
+    std::size_t i = free_.pop(run_.links());
     if (i == free_.none) {
       i = run_.advance();
       if (i == SIZE_MAX) [[unlikely]] {
         // A block may have come back between the two looks. All are carved now, for good, so if
         // the stack is empty once more there was a moment when all were in use.
-        i = free_.pop(&run_.links()[0]);
+        i = free_.pop(run_.links());
         if (i == free_.none) return nullptr;
       }
     }
@@ -491,7 +491,7 @@ class pool_engine {
     }
     counters_.freed();
     tell_given(p);
-    free_.push(&run_.links()[0], static_cast<typename Run::traits::index_type>(i));
+    free_.push(run_.links(), static_cast<typename Run::traits::index_type>(i));
   }
 
   // ---- misses and reports ----
@@ -539,7 +539,7 @@ class pool_engine {
         n = n == SIZE_MAX || length == SIZE_MAX ? SIZE_MAX : n + length;
       });
     } else if constexpr (is_lock_free) {
-      free_.walk(&run_.links()[0], [&](std::size_t i) {
+      free_.walk(run_.links(), [&](std::size_t i) {
         if (i >= most || n >= most) {
           n = SIZE_MAX;
           return false;

@@ -250,6 +250,35 @@ TEST(HeapBudget, WhatAnotherThreadFreedCanBeUsedAgain) {
   other.join();
 }
 
+// The other thread's next miss must succeed: one that fails trims, which gives back its cache's share whoever asked.
+TEST(HeapBudget, AThreadThatMissesGivesItsShareToOneThatFoundNothing) {
+  heap h({.budget_bytes = 4 * mib});
+  void* const room = h.try_allocate(32'000);  // for that miss, in a slab of another class
+  std::vector<void*> blocks = fill(h, 640);
+  const std::size_t all = blocks.size();
+  std::atomic<int> phase{0};
+  void* missed = nullptr;
+  std::thread other([&] {
+    release(h, blocks);
+    phase = 1;
+    while (phase != 2) std::this_thread::yield();
+    missed = h.try_allocate(32'000);
+    phase = 3;
+    while (phase != 4) std::this_thread::yield();
+  });
+  while (phase != 1) std::this_thread::yield();
+  const std::vector<void*> again = fill(h, 640);
+  EXPECT_LT(again.size(), all) << "the other thread's cache has a share";
+  h.deallocate(room);
+  h.trim();
+  phase = 2;
+  while (phase != 3) std::this_thread::yield();
+  EXPECT_NE(missed, nullptr);
+  EXPECT_GE(again.size() + fill(h, 640).size(), all);
+  phase = 4;
+  other.join();
+}
+
 TEST(HeapBudget, PoliciesSayWhatHappensThen) {
   {
     heap<exhaustion::throw_bad_alloc> h({.budget_bytes = mib});
@@ -310,6 +339,19 @@ TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
     }
     EXPECT_EQ(book.bytes, 0u);
     EXPECT_EQ(book.wrong, 0u);
+  }
+}
+
+// A heap has a bounded number of pieces at a time, and any number one after the other.
+TEST(HeapSource, PiecesMayComeAndGoForEver) {
+  ledger book;
+  heap h({.budget_bytes = 4 * mib}, noting_source(book));
+  for (int round = 0; round < 3 * static_cast<int>(runtime::heap_space::ranges_max); ++round) {
+    void* const block = h.try_allocate(100'000);
+    ASSERT_NE(block, nullptr) << "round " << round;
+    h.deallocate(block);
+    h.trim();
+    ASSERT_EQ(book.pieces.size(), 0u) << "an empty piece goes back";
   }
 }
 
