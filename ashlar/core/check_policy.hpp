@@ -5,11 +5,14 @@
 //
 //   policy        finds                                         price
 //   check::none   nothing                                       0
-//   check::cheap  foreign, interior and never allocated         1 byte a block; 8 instructions an
-//                 addresses, double free                        allocation, 14 a free (x86-64, gcc)
-//   check::full   that, bytes written behind a block (seen at   a canary of at least a pointer's
-//                 its free) and after its free (seen at reuse   size a block, the quarantine, and
-//                 or by audit())                                writing each block twice
+//   check::cheap  foreign, interior and never allocated         a link a block (1, 2 or 4 bytes, by the
+//                 addresses, double free; nobody follows what   pool's capacity; 4 where that is known
+//                 is written into a free block                  at run time); 4 instructions more an
+//                                                               allocation, 5 to 7 a free (x86-64:
+//                                                               tests/golden/pool_calls.txt)
+//   check::full   that, bytes written behind a block (seen at   16 bytes or more behind a block, the
+//                 its free) and after its free (seen at reuse   quarantine, and writing each block
+//                 or by audit())                                twice
 // The allocation site is not recorded: a trace (tools/) has it, with the stack.
 #pragma once
 

@@ -24,8 +24,8 @@ namespace ashlar::detail {
 template <std::unsigned_integral Link>
 class number_list {
  public:
-  /// By reference to an array and not by a pointer: the compiler then makes each access one address of its own, while
-  /// it computes the address of a pointer's element once, one instruction more.
+  /// By a pointer to an array and not to its first link: the compiler then makes each access one address of its own, while
+  /// it computes an element's address from a pointer first, one instruction more.
   using array = Link[];
 
   static constexpr Link live = std::numeric_limits<Link>::max();
@@ -39,35 +39,35 @@ class number_list {
   [[nodiscard]] constexpr std::size_t carved() const noexcept { return end_ == 0 ? 0 : end_ - 1; }
 
   /// Returns: whether block `n`, any number at all, is in use.
-  [[nodiscard]] ASHLAR_HOT bool is_live(const array& links, std::size_t n) const noexcept {
-    return n < end_ && links[n] == live;
+  [[nodiscard]] ASHLAR_HOT bool is_live(const array* links, std::size_t n) const noexcept {
+    return n < end_ && (*links)[n] == live;
   }
   /// Returns: the number freed last, which is live now; 0 when there is none.
-  [[nodiscard]] ASHLAR_HOT std::size_t pop(array& links) noexcept {
+  [[nodiscard]] ASHLAR_HOT std::size_t pop(array* links) noexcept {
     const std::size_t n = first_;
     if (n != 0) [[likely]] {
-      first_ = links[n];
-      links[n] = live;
+      first_ = (*links)[n];
+      (*links)[n] = live;
     }
     return n;
   }
   /// Requires: block `n` was carved, and is not on the list.
-  ASHLAR_HOT void push(array& links, std::size_t n) noexcept {
-    links[n] = static_cast<Link>(first_);
+  ASHLAR_HOT void push(array* links, std::size_t n) noexcept {
+    (*links)[n] = static_cast<Link>(first_);
     first_ = n;
   }
   /// Returns: the number of a block that was never in use, which is live now; 0 when all `capacity` were.
-  [[nodiscard]] std::size_t carve(array& links, std::size_t capacity) noexcept {
+  [[nodiscard]] std::size_t carve(array* links, std::size_t capacity) noexcept {
     if (carved() >= capacity) return 0;
-    if (end_ == 0) links[end_++] = 0;
-    links[end_] = live;
+    if (end_ == 0) (*links)[end_++] = 0;
+    (*links)[end_] = live;
     return end_++;
   }
 
   /// Returns: how many are on the list; SIZE_MAX if it leaves [1, end) or runs in a circle.
-  [[nodiscard]] std::size_t length(const array& links) const noexcept {
+  [[nodiscard]] std::size_t length(const array* links) const noexcept {
     std::size_t n = 0;
-    for (std::size_t at = first_; at != 0; at = links[at])
+    for (std::size_t at = first_; at != 0; at = (*links)[at])
       if (at >= end_ || n++ >= end_) return SIZE_MAX;
     return n;
   }

@@ -56,7 +56,7 @@ struct run_traits {
   static constexpr bool needs_index = shared || tracks_state;
   using index_type = typename index_for<Lock, Link>::type;
   using list = number_list<index_type>;
-  using array = typename list::array;
+  using links_at = std::conditional_t<numbered, typename list::array, index_type>;
   static constexpr std::size_t first_index = numbered ? 1 : 0;
   /// No block's index.
   static constexpr std::size_t none = numbered ? 0 : SIZE_MAX;
@@ -187,7 +187,7 @@ template <class Run>
 template <class Run>
 [[nodiscard]] const void* marks_of(const Run& run) noexcept {
   if constexpr (Run::traits::numbered) {
-    return &run.links();
+    return run.links();
   } else if constexpr (Run::traits::tracks_state) {
     return run.states();
   } else {
@@ -234,9 +234,9 @@ class inline_run {
   [[nodiscard]] void* address_of(std::size_t i) const noexcept {
     return reinterpret_cast<void*>(origin() + divisor.dividend(i, shape.stride));
   }
-  [[nodiscard]] ASHLAR_HOT auto& links() const noexcept {
-    return *const_cast<typename Traits::array*>(
-        reinterpret_cast<const typename Traits::array*>(&links_));
+  [[nodiscard]] ASHLAR_HOT auto* links() const noexcept {
+    return const_cast<typename Traits::links_at*>(
+        reinterpret_cast<const typename Traits::links_at*>(&links_));
   }
   [[nodiscard]] block_state* states() const noexcept {
     return const_cast<block_state*>(reinterpret_cast<const block_state*>(&states_));
@@ -354,8 +354,8 @@ class block_run {
     const std::size_t divisor = shape_.stride == 0 ? 1 : shape_.stride;
     return reinterpret_cast<void*>(origin_ + divisor_.dividend(i, divisor));
   }
-  [[nodiscard]] ASHLAR_HOT auto& links() const noexcept {
-    return *reinterpret_cast<typename Traits::array*>(links_);
+  [[nodiscard]] ASHLAR_HOT auto* links() const noexcept {
+    return reinterpret_cast<typename Traits::links_at*>(links_);
   }
   [[nodiscard]] ASHLAR_HOT auto states() const noexcept { return states_; }
   [[nodiscard]] ASHLAR_HOT auto& mark() noexcept { return mark_; }
@@ -416,8 +416,8 @@ struct slab_head {
   typename Traits::index_type* links;
   slab_head* next_freed;  ///< under this one on the stack of slabs that have free blocks
 
-  [[nodiscard]] auto& array() const noexcept {
-    return *reinterpret_cast<typename Traits::array*>(links);
+  [[nodiscard]] auto* array() const noexcept {
+    return reinterpret_cast<typename Traits::links_at*>(links);
   }
 };
 

@@ -7,6 +7,7 @@
 //   fixed_pool<Policies...> in any order: exhaustion::*, a lock, check::*, counting::*,
 //                           at_death::*, named<"...">, a page source
 // Defaults: exhaustion::null, no_lock, check::cheap, counting::exact, at_death::ignore, no source.
+// Where blocks are checked, 2^32 - 3 can stand side by side; with a source more, in several slabs.
 // Law: blocks are carved on first use; the constructor writes no byte of a caller's storage.
 #pragma once
 

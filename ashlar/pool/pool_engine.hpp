@@ -90,7 +90,8 @@ class pool_engine {
   pool_engine& operator=(const pool_engine&) = delete;
 
   /// Returns: a block of block_size() bytes at alignment(), its contents unspecified; null when the
-  /// pool is empty. The block freed last comes first (not with check::full). Throws: nothing; a
+  /// pool is empty. The block freed last comes first (not with check::full; of a growing pool that
+  /// checks: the last one of the slab in use). Throws: nothing; a
   /// lock that throws ends the program. Complexity: O(1), plus one call of the page source when a
   /// slab is added. Thread-safety: as the lock policy says, for all functions of a pool.
   [[nodiscard]] ASHLAR_HOT void* try_allocate() noexcept {
@@ -131,7 +132,7 @@ class pool_engine {
   /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
   /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
-  /// slabs and checks or borrows, O(slabs) but for the newest slab and the one found last. Slabs are
+  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs are
   /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
   ASHLAR_HOT void deallocate(void* p) noexcept {
     if constexpr (!null_is_a_miss) {
@@ -344,7 +345,7 @@ class pool_engine {
         return;
       }
     }
-    run_.links()[run_.index_of(p)] = mark;
+    (*run_.links())[run_.index_of(p)] = mark;
   }
   /// Requires: `p` is a block that is not free. Effects: it is free.
   void put_free(const void* p) noexcept {
@@ -534,7 +535,7 @@ class pool_engine {
     const std::size_t most = run_.blocks_made();
     std::size_t n = 0;
     if constexpr (numbered) {
-      run_.each_list([&n](const list& freed, const auto& links) {
+      run_.each_list([&n](const list& freed, const auto* links) {
         const std::size_t length = freed.length(links);
         n = n == SIZE_MAX || length == SIZE_MAX ? SIZE_MAX : n + length;
       });

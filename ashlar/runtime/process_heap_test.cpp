@@ -155,31 +155,44 @@ TEST(ProcessHeap, ThreadExitHandlersMayUseItAfterItsOwn) {
   runtime::the_heap.audit();
 }
 
-/// Frees blocks of others after the heap's own handler has run, and takes none.
+/// Frees blocks after the heap's own handler has run, while another thread owns the cache that was this one's.
 struct late_freer {
   std::vector<void*> blocks;
   int rounds = 0;
   pthread_key_t key{};
 };
+/// Effects: the calling thread's stack of the class holds some blocks.
+void fill_own_stack() {
+  std::vector<void*> blocks(20);
+  for (void*& block : blocks) block = runtime::allocate(64);
+  for (void* block : blocks) runtime::deallocate(block, "free");
+}
 void free_late(void* argument) {
   auto& user = *static_cast<late_freer*>(argument);
   if (++user.rounds < 3) {
     ::pthread_setspecific(user.key, argument);
     return;
   }
+  std::atomic<int> phase{0};
+  std::thread heir([&phase] {  // what was given back last is handed out first
+    fill_own_stack();
+    phase = 1;
+    while (phase != 2) std::this_thread::yield();
+  });
+  while (phase != 1) std::this_thread::yield();
   for (void* block : user.blocks) runtime::deallocate(block, "free");
+  phase = 2;
+  heir.join();
 }
 
 TEST(ProcessHeap, WhatAThreadFreesAfterItsCacheIsGoneComesBack) {
   late_freer user;
   ASSERT_EQ(::pthread_key_create(&user.key, free_late), 0);
-  for (int i = 0; i < 20; ++i) user.blocks.push_back(runtime::allocate(64));
+  for (int i = 0; i < 4; ++i) user.blocks.push_back(runtime::allocate(64));
   const std::uint64_t in_use = stats().total.bytes_in_use;
   std::thread([&user] {
     ::pthread_setspecific(user.key, &user);
-    std::vector<void*> blocks(20);  // a stack of the class that has room
-    for (void*& block : blocks) block = runtime::allocate(64);
-    for (void* block : blocks) runtime::deallocate(block, "free");
+    fill_own_stack();
   }).join();
   EXPECT_EQ(user.rounds, 3);
   EXPECT_EQ(stats().total.bytes_in_use, in_use - user.blocks.size() * 64);
