@@ -177,9 +177,9 @@ class Allocator {
   any_pool pool_;
 };
 
-/// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and one more
+/// An Allocator with room for `Objects` objects of type T inside: bytes, not pointers, and four more
 /// for each object, so that a double free is found. Its size:
-///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 1) + sizeof(Allocator) + 2 alignments
+///   sizeof(AllocatorPool<T, n>) <= n * (BlockSize(sizeof(T)) + 4) + sizeof(Allocator) + 3 alignments
 template <class T, UINT Objects>
 class AllocatorPool : public Allocator {
   static_assert(Objects > 0, "a pool without a block");

@@ -7,8 +7,8 @@
 //   - Over-aligned types are right: the classic had malloc's alignment.
 //   - Misuse is found in every build, not by assert: more than MaxSize objects is std::bad_alloc, a
 //     foreign address, a double free and objects still there at the end are ashlar_fault.
-//   - The object is small: freed slots are linked through themselves, not through MaxSize pointers
-//     inside. A slot is sizeof(T), or a pointer's size if that is more, and one byte of state.
+//   - The object is small: no MaxSize pointers are inside. A slot is sizeof(T), or a pointer's size if that is more,
+//     and has a link of four bytes elsewhere.
 //   - `new (pool) T` works for every T. A class with operators of its own, such as
 //     operator new(std::size_t, MemManager<Dummy>&), uses those. pool.create() and pool.destroy()
 //     (pool/object_face.hpp) need no operator at all.

@@ -24,8 +24,8 @@ static_assert(Allocator::BlockSize(24) == 24 && Allocator::BlockSize(25) == 24 +
 static_assert(Allocator::BlockSize(SIZE_MAX) > SIZE_MAX - sizeof(void*));
 
 // The classic declared its pools as arrays of pointers: eight times the bytes.
-static_assert(sizeof(AllocatorPool<CHAR[396], 32>) <= 32 * 401 + sizeof(Allocator) + 32);
-static_assert(sizeof(AllocatorPool<CHAR[8], 1000>) <= 1000 * 9 + sizeof(Allocator) + 32);
+static_assert(sizeof(AllocatorPool<CHAR[396], 32>) <= 32 * 404 + sizeof(Allocator) + 48);
+static_assert(sizeof(AllocatorPool<CHAR[8], 1000>) <= 1000 * 12 + sizeof(Allocator) + 48);
 
 struct handler_guard {
   explicit handler_guard(std::new_handler h) : before(std::set_new_handler(h)) {}

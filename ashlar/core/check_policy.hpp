@@ -5,11 +5,14 @@
 //
 //   policy        finds                                         price
 //   check::none   nothing                                       0
-//   check::cheap  foreign, interior and never allocated         1 byte a block; 8 instructions an
-//                 addresses, double free                        allocation, 14 a free (x86-64, gcc)
-//   check::full   that, bytes written behind a block (seen at   a canary of at least a pointer's
-//                 its free) and after its free (seen at reuse   size a block, the quarantine, and
-//                 or by audit())                                writing each block twice
+//   check::cheap  foreign, interior and never allocated         a link a block (1, 2 or 4 bytes, by the
+//                 addresses, double free; nobody follows what   pool's capacity; 4 where that is known
+//                 is written into a free block                  at run time); 4 instructions more an
+//                                                               allocation, 5 to 7 a free (x86-64:
+//                                                               tests/golden/pool_calls.txt)
+//   check::full   that, bytes written behind a block (seen at   16 bytes or more behind a block, the
+//                 its free) and after its free (seen at reuse   quarantine, and writing each block
+//                 or by audit())                                twice
 // The allocation site is not recorded: a trace (tools/) has it, with the stack.
 #pragma once
 
@@ -50,9 +53,9 @@ struct full {
 
 namespace detail {
 
-// A byte a block and not a bit: a bit would be an eighth of the memory, but cost three to five more
-// instructions a call (word, shift, mask), and a lock-free pool a compare-and-swap.
-enum class block_state : std::uint8_t { free = 0, live = 1, quarantined = 2 };
+// Of lock-free pools; where one caller at a time comes, a block's link says it (core/number_list.hpp). A byte a block
+// and not a bit: a bit would need a compare-and-swap.
+enum class block_state : std::uint8_t { free = 0, live = 1 };
 
 // Patterns: odd, so that a pointer read from them is misaligned, and not 0 or 0xff, which programs
 // write by themselves.

@@ -40,6 +40,10 @@ class exact_divisor {
   [[nodiscard]] ASHLAR_HOT constexpr Word quotient(Word n) const noexcept {
     return std::rotr(multiply(n, inverse_), shift_);
   }
+  /// Returns: the one n with quotient(n) == q. Requires: `d` is what this divides by.
+  [[nodiscard]] constexpr Word dividend(Word q, Word d) const noexcept {
+    return multiply(std::rotl(q, shift_), static_cast<Word>(d >> shift_));
+  }
 
  private:
   // 1u first: a product of two 16-bit words is computed in int, where it may overflow.

@@ -9,9 +9,10 @@ namespace {
 using namespace ashlar;
 using namespace ashlar::detail;
 
-constexpr block_upkeep every_upkeep[] = {{true, false, 0, 0},  {true, false, 0, 1},
-                                         {true, true, 0, 1},   {false, false, 4, 0},
-                                         {false, false, 4, 1}, {false, false, 2, 1}};
+constexpr block_upkeep every_upkeep[] = {{true, false, 0, 0, 0},  {true, false, 1, 0, 1},
+                                         {true, false, 4, 0, 1},  {true, true, 2, 0, 1},
+                                         {true, true, 4, 0, 1},   {false, false, 4, 0, 0},
+                                         {false, false, 4, 1, 0}, {false, false, 2, 1, 0}};
 
 TEST(BlockLayout, EverySmallShapeKeepsItsLaws) {
   for (const block_upkeep& upkeep : every_upkeep) {
@@ -23,14 +24,13 @@ TEST(BlockLayout, EverySmallShapeKeepsItsLaws) {
         ASSERT_GE(s.alignment, alignment);
         ASSERT_EQ(s.stride % s.alignment, 0u);
         ASSERT_TRUE(is_power_of_two(s.alignment));
-        if (upkeep.linked) {
+        if (upkeep.whole_words) {
           ASSERT_EQ(s.stride % alignof(void*), 0u);
-          ASSERT_GE(s.stride, upkeep.link_offset(s.block_size) + sizeof(void*));
+          ASSERT_GE(s.stride, sizeof(void*));
         }
-        if (upkeep.guarded) {
-          ASSERT_GE(upkeep.link_offset(s.block_size), s.block_size);
-        }
-        ASSERT_LT(s.stride - s.block_size, 2 * s.alignment + 2 * sizeof(void*));
+        const std::size_t canary = upkeep.guarded ? canary_bytes : 0;
+        ASSERT_GE(s.stride, s.block_size + canary);
+        ASSERT_LT(s.stride - s.block_size, canary + s.alignment + sizeof(void*));
       }
     }
   }
@@ -44,7 +44,10 @@ TEST(BlockLayout, CapacityIsTheLargestCountThatFits) {
         const std::size_t n = blocks_in(s, upkeep, bytes);
         ASSERT_LE(run_bytes(s, upkeep, n), bytes);
         ASSERT_GT(run_bytes(s, upkeep, n + 1), bytes);
-        ASSERT_LE(links_offset(s, upkeep, n) + n * upkeep.side_bytes(), bytes);
+        const std::size_t first = blocks_offset(s, upkeep, n);
+        ASSERT_EQ(first % s.alignment, 0u);
+        ASSERT_GE(first, n == 0 ? 0 : upkeep.side_bytes(n));
+        ASSERT_EQ(first + n * s.stride, run_bytes(s, upkeep, n));
       }
     }
   }

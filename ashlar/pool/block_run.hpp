@@ -24,6 +24,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/core/number_list.hpp>
 #include <ashlar/core/page_source.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>
@@ -31,29 +32,43 @@
 
 namespace ashlar::detail {
 
-template <class Lock>
+template <class Lock, class Link>
 struct index_for {
-  using type = nothing<0>;
+  using type = Link;
 };
-template <class Word>
-struct index_for<lock_free<Word>> {
+template <class Word, class Link>
+struct index_for<lock_free<Word>, Link> {
   using type = typename tagged_stack<Word>::index_type;
 };
 
-/// What the policies mean for a run.
-template <class Check, class Lock>
+/// The links of a run whose count is known at run time: 2^32 - 3 blocks side by side are enough.
+using run_time_link = std::conditional_t<(sizeof(std::size_t) > 4), std::uint32_t, std::size_t>;
+
+/// What the policies mean for a run, whose links are as wide as `Link` where it numbers its blocks.
+template <class Check, class Lock, class Link = run_time_link>
 struct run_traits {
   static constexpr bool shared = is_lock_free_policy<Lock>;
   static constexpr bool tracks_state = Check::tracks_state;
+  /// The run keeps which blocks are free, by their numbers; else a list or stack of the pool does.
+  static constexpr bool numbered = tracks_state && !shared;
+  /// Where many callers come at a time, a link cannot say that its block is in use: a late reader may want it still.
+  static constexpr bool keeps_states = tracks_state && shared;
   static constexpr bool needs_index = shared || tracks_state;
-  using index_type = typename index_for<Lock>::type;
-  using carved_type = std::conditional_t<shared, std::atomic<index_type>, std::size_t>;
+  using index_type = typename index_for<Lock, Link>::type;
+  using list = number_list<index_type>;
+  using links_at = std::conditional_t<numbered, typename list::array, index_type>;
+  static constexpr std::size_t first_index = numbered ? 1 : 0;
+  /// No block's index.
+  static constexpr std::size_t none = numbered ? 0 : SIZE_MAX;
 
   static constexpr block_upkeep upkeep{!shared, Check::guards_bytes,
-                                       shared ? sizeof(index_type) : 0, tracks_state ? 1u : 0u};
+                                       needs_index ? sizeof(index_type) : 0,
+                                       (keeps_states ? 1u : 0u), numbered ? 1u : 0u};
   static constexpr std::size_t max_blocks = [] {
     if constexpr (shared) {
       return std::size_t{std::numeric_limits<index_type>::max()} - 1;
+    } else if constexpr (numbered) {
+      return list::max_count;
     } else {
       return std::size_t{SIZE_MAX};
     }
@@ -72,7 +87,8 @@ struct run_view {
   std::size_t stride;
   std::size_t capacity;
   std::size_t carved;
-  const block_state* states;  ///< null where states are not kept
+  const void*
+      marks;  ///< links, or states where the run is shared; null where neither tells what is in use
 
   [[nodiscard]] bool contains(const void* p) const noexcept {
     return bytes_from(base, p) < capacity * stride;
@@ -81,6 +97,16 @@ struct run_view {
   [[nodiscard]] bool is_carved_block(const void* p) const noexcept {
     return contains(p) && bytes_from(base, p) % stride == 0 &&
            bytes_from(base, p) / stride < carved;
+  }
+  /// Returns: whether the i-th block from the base is in use. Requires: Traits::tracks_state; i < carved.
+  template <class Traits>
+  [[nodiscard]] bool is_live(std::size_t i) const noexcept {
+    if constexpr (Traits::shared) {
+      auto& state = const_cast<block_state&>(static_cast<const block_state*>(marks)[i]);
+      return std::atomic_ref(state).load(std::memory_order_acquire) == block_state::live;
+    } else {
+      return static_cast<const typename Traits::index_type*>(marks)[i + 1] == Traits::list::live;
+    }
   }
 };
 
@@ -97,52 +123,48 @@ struct run_cursor {
   return fault_kind::double_free;
 }
 
-/// The watermark, for one caller at a time or for many.
-template <class Traits>
-class watermark {
+/// Where carving stands, for many callers at a time.
+template <class Index>
+class shared_mark {
  public:
-  constexpr watermark() noexcept = default;
-  constexpr watermark(watermark&& other) noexcept
-    requires(!Traits::shared)
-      : carved_(std::exchange(other.carved_, 0)) {}
-  friend constexpr void swap(watermark& a, watermark& b) noexcept
-    requires(!Traits::shared)
-  {
-    std::swap(a.carved_, b.carved_);
-  }
-
+  constexpr shared_mark() noexcept = default;
   [[nodiscard]] ASHLAR_HOT std::size_t carved() const noexcept {
-    if constexpr (Traits::shared) {
-      return carved_.load(std::memory_order_relaxed);
-    } else {
-      return carved_;
-    }
+    return carved_.load(std::memory_order_relaxed);
   }
   /// Returns: the index of a block that was never in use, or SIZE_MAX when there is none.
   std::size_t advance(std::size_t capacity) noexcept {
-    if constexpr (Traits::shared) {
-      using index = typename Traits::index_type;
-      index seen = carved_.load(std::memory_order_relaxed);
-      while (seen < capacity) {
-        if (carved_.compare_exchange_weak(seen, static_cast<index>(seen + 1),
-                                          std::memory_order_relaxed)) {
-          return seen;
-        }
+    Index seen = carved_.load(std::memory_order_relaxed);
+    while (seen < capacity) {
+      if (carved_.compare_exchange_weak(seen, static_cast<Index>(seen + 1),
+                                        std::memory_order_relaxed)) {
+        return seen;
       }
-      return SIZE_MAX;
-    } else {
-      return carved_ < capacity ? carved_++ : SIZE_MAX;
     }
-  }
-  void restart() noexcept
-    requires(!Traits::shared)
-  {
-    carved_ = 0;
+    return SIZE_MAX;
   }
 
  private:
-  typename Traits::carved_type carved_{0};
+  std::atomic<Index> carved_{0};
 };
+
+/// The same for one at a time.
+class plain_mark {
+ public:
+  constexpr plain_mark() noexcept = default;
+  [[nodiscard]] std::size_t carved() const noexcept { return carved_; }
+  std::size_t advance(std::size_t capacity) noexcept {
+    return carved_ < capacity ? carved_++ : SIZE_MAX;
+  }
+
+ private:
+  std::size_t carved_ = 0;
+};
+
+/// What a run knows of its blocks beside their links.
+template <class Traits>
+using mark_for =
+    std::conditional_t<Traits::shared, shared_mark<typename Traits::index_type>,
+                       std::conditional_t<Traits::numbered, typename Traits::list, plain_mark>>;
 
 /// Bytes that nobody initialises: in static storage they are in .bss, elsewhere left as they are.
 template <std::size_t Size, std::size_t Alignment>
@@ -151,6 +173,27 @@ union raw_bytes {
   char unused;
   alignas(Alignment) std::byte bytes[Size];
 };
+
+/// Returns: the index of a block of `run` that was never in use; Traits::none when there is none.
+template <class Run>
+[[nodiscard]] std::size_t advance_mark(Run& run, std::size_t capacity) noexcept {
+  if constexpr (Run::traits::numbered) {
+    return run.mark().carve(run.links(), capacity);
+  } else {
+    return run.mark().advance(capacity);
+  }
+}
+/// Returns: what a view of `run` tells blocks in use by.
+template <class Run>
+[[nodiscard]] const void* marks_of(const Run& run) noexcept {
+  if constexpr (Run::traits::numbered) {
+    return run.links();
+  } else if constexpr (Run::traits::tracks_state) {
+    return run.states();
+  } else {
+    return nullptr;
+  }
+}
 
 template <std::size_t BlockSize, std::size_t Alignment, std::size_t Count, class Traits>
 class inline_run {
@@ -176,57 +219,70 @@ class inline_run {
   [[nodiscard]] static constexpr std::size_t block_size() noexcept { return shape.block_size; }
   [[nodiscard]] static constexpr std::size_t alignment() noexcept { return shape.alignment; }
   [[nodiscard]] static constexpr std::size_t stride() noexcept { return shape.stride; }
-  [[nodiscard]] static constexpr std::size_t link_offset() noexcept {
-    return Traits::upkeep.link_offset(shape.block_size);
-  }
   [[nodiscard]] static constexpr std::size_t capacity() noexcept { return Count; }
   [[nodiscard]] static constexpr std::size_t limit() noexcept { return Count; }
   [[nodiscard]] std::size_t carved() const noexcept { return mark_.carved(); }
   [[nodiscard]] std::size_t blocks_made() const noexcept { return mark_.carved(); }
 
   [[nodiscard]] ASHLAR_HOT std::size_t index_of(const void* p) const noexcept {
-    return divisor.quotient(bytes_from(base(), p));
+    return divisor.quotient(reinterpret_cast<std::uintptr_t>(p) - origin());
   }
   [[nodiscard]] ASHLAR_HOT std::byte* at(std::size_t i) const noexcept {
-    return base() + i * shape.stride;
+    return base() + (i - Traits::first_index) * shape.stride;
   }
-  [[nodiscard]] auto* links() const noexcept {
-    return const_cast<typename Traits::index_type*>(
-        reinterpret_cast<const typename Traits::index_type*>(&links_));
+  /// Returns: the one address with index_of() == i, in the run or not.
+  [[nodiscard]] void* address_of(std::size_t i) const noexcept {
+    return reinterpret_cast<void*>(origin() + divisor.dividend(i, shape.stride));
+  }
+  [[nodiscard]] ASHLAR_HOT auto* links() const noexcept {
+    return const_cast<typename Traits::links_at*>(
+        reinterpret_cast<const typename Traits::links_at*>(&links_));
   }
   [[nodiscard]] block_state* states() const noexcept {
     return const_cast<block_state*>(reinterpret_cast<const block_state*>(&states_));
   }
+  [[nodiscard]] ASHLAR_HOT auto& mark() noexcept { return mark_; }
+  [[nodiscard]] ASHLAR_HOT const auto& mark() const noexcept { return mark_; }
   std::size_t advance() noexcept {
-    const std::size_t i = mark_.advance(Count);
+    const std::size_t i = advance_mark(*this, Count);
     // A constant initialiser tells nothing, so the first block tells for all. Not where another thread may have the
     // second already.
     if constexpr (tools_present && !Traits::shared) {
-      if (i == 0) tell_closed(base(), Count * shape.stride);
+      if (i == Traits::first_index) tell_closed(base(), Count * shape.stride);
     }
     return i;
   }
 
   [[nodiscard]] run_view view() const noexcept {
-    return {base(), shape.stride, Count, carved(), Traits::tracks_state ? states() : nullptr};
+    return {base(), shape.stride, Count, carved(), marks_of(*this)};
   }
   [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
     visit(view());
   }
+  template <class Visit>
+  void each_list(Visit visit) const noexcept {
+    visit(mark_, links());
+  }
 
  private:
   static constexpr exact_divisor<> divisor{shape.stride};
   static constexpr std::size_t room = Count == 0 ? 1 : Count;
-  using links_type =
-      std::conditional_t<Traits::shared,
-                         raw_bytes<room * Traits::upkeep.link_bytes + (Traits::shared ? 0 : 1),
-                                   alignof(typename Traits::index_type)>,
-                         nothing<1>>;
-  using states_type = std::conditional_t<Traits::tracks_state, raw_bytes<room, 1>, nothing<2>>;
+  static constexpr std::size_t links_room = room + Traits::upkeep.spare_links;
+  using links_type = std::conditional_t<
+      Traits::needs_index,
+      raw_bytes<links_room * Traits::upkeep.link_bytes + (Traits::needs_index ? 0 : 1),
+                alignof(typename Traits::index_type)>,
+      nothing<1>>;
+  using states_type = std::conditional_t<Traits::keeps_states, raw_bytes<room, 1>, nothing<2>>;
 
-  watermark<Traits> mark_;
+  /// Where a block of index 0 is or would be.
+  [[nodiscard]] ASHLAR_HOT std::uintptr_t origin() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(&blocks_) - Traits::first_index * shape.stride;
+  }
+
+  mark_for<Traits> mark_;
   [[no_unique_address]] links_type links_;
   [[no_unique_address]] states_type states_;
   raw_bytes<room * shape.stride, shape.alignment> blocks_;
@@ -259,103 +315,119 @@ class block_run {
   }
   block_run(block_run&& other) noexcept
     requires(!Traits::shared)
-      : mark_(std::move(other.mark_)),
-        base_(std::exchange(other.base_, nullptr)),
+      : mark_(std::exchange(other.mark_, {})),
+        origin_(std::exchange(other.origin_, 0)),
         capacity_(std::exchange(other.capacity_, 0)),
         shape_(other.shape_),
         divisor_(other.divisor_),
-        links_(other.links_),
-        states_(other.states_) {}
+        links_(other.links_) {}
   block_run& operator=(block_run&&) = delete;
   friend void swap(block_run& a, block_run& b) noexcept
     requires(!Traits::shared)
   {
     using std::swap;
     swap(a.mark_, b.mark_);
-    swap(a.base_, b.base_);
+    swap(a.origin_, b.origin_);
     swap(a.capacity_, b.capacity_);
     swap(a.shape_, b.shape_);
     swap(a.divisor_, b.divisor_);
-    swap(a.states_, b.states_);
+    swap(a.links_, b.links_);
   }
 
-  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::byte* base() const noexcept { return at(Traits::first_index); }
   [[nodiscard]] std::size_t block_size() const noexcept { return shape_.block_size; }
   [[nodiscard]] std::size_t alignment() const noexcept { return shape_.alignment; }
   [[nodiscard]] std::size_t stride() const noexcept { return shape_.stride; }
-  [[nodiscard]] std::size_t link_offset() const noexcept {
-    return Traits::upkeep.link_offset(shape_.block_size);
-  }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t limit() const noexcept { return capacity_; }
   [[nodiscard]] ASHLAR_HOT std::size_t carved() const noexcept { return mark_.carved(); }
   [[nodiscard]] std::size_t blocks_made() const noexcept { return mark_.carved(); }
 
   [[nodiscard]] ASHLAR_HOT std::size_t index_of(const void* p) const noexcept {
-    return divisor_.quotient(bytes_from(base_, p));
+    return divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - origin_);
   }
   [[nodiscard]] ASHLAR_HOT std::byte* at(std::size_t i) const noexcept {
-    return base_ + i * shape_.stride;
+    return reinterpret_cast<std::byte*>(origin_ + i * shape_.stride);
   }
-  [[nodiscard]] ASHLAR_HOT auto links() const noexcept { return links_; }
+  /// Returns: the one address with index_of() == i, in the run or not.
+  [[nodiscard]] void* address_of(std::size_t i) const noexcept {
+    const std::size_t divisor = shape_.stride == 0 ? 1 : shape_.stride;
+    return reinterpret_cast<void*>(origin_ + divisor_.dividend(i, divisor));
+  }
+  [[nodiscard]] ASHLAR_HOT auto* links() const noexcept {
+    return reinterpret_cast<typename Traits::links_at*>(links_);
+  }
   [[nodiscard]] ASHLAR_HOT auto states() const noexcept { return states_; }
-  std::size_t advance() noexcept { return mark_.advance(capacity_); }
+  [[nodiscard]] ASHLAR_HOT auto& mark() noexcept { return mark_; }
+  [[nodiscard]] ASHLAR_HOT const auto& mark() const noexcept { return mark_; }
+  std::size_t advance() noexcept { return advance_mark(*this, capacity_); }
 
   [[nodiscard]] run_view view() const noexcept {
-    const block_state* states = nullptr;
-    if constexpr (Traits::tracks_state) states = states_;
-    return {base_, shape_.stride, capacity_, carved(), states};
+    return {base(), shape_.stride, capacity_, carved(), marks_of(*this)};
   }
   [[nodiscard]] run_cursor first_run() const noexcept { return {view(), nullptr}; }
   template <class Visit>
   void each_run(Visit visit) const noexcept {
     if (capacity_ != 0) visit(view());
   }
+  template <class Visit>
+  void each_list(Visit visit) const noexcept {
+    if (capacity_ != 0) visit(mark_, links());
+  }
 
  protected:
-  void set_run(std::byte* base, std::size_t count) noexcept {
+  /// Effects: `count` fresh blocks in the bytes at `start`, which are aligned and many enough.
+  void set_run(std::byte* start, std::size_t count) noexcept {
     if (count > Traits::max_blocks) count = Traits::max_blocks;
-    base_ = base;
+    std::byte* const base = start + blocks_offset(shape_, Traits::upkeep, count);
+    origin_ = reinterpret_cast<std::uintptr_t>(base) - Traits::first_index * shape_.stride;
     capacity_ = count;
-    if constexpr (Traits::shared) {
-      links_ = reinterpret_cast<index_type*>(base + links_offset(shape_, Traits::upkeep, count));
+    if constexpr (Traits::needs_index) links_ = reinterpret_cast<index_type*>(start);
+    if constexpr (Traits::keeps_states) {
+      states_ = reinterpret_cast<block_state*>(start + count * sizeof(index_type));
     }
-    if constexpr (Traits::tracks_state) {
-      states_ = reinterpret_cast<block_state*>(base + links_offset(shape_, Traits::upkeep, count) +
-                                               count * Traits::upkeep.link_bytes);
-    }
-    if constexpr (!Traits::shared) mark_.restart();
+    if constexpr (!Traits::shared) mark_ = {};
     if constexpr (tools_present) {
       if (Traits::may_tell(shape_)) tell_closed(base, count * shape_.stride);
     }
   }
 
-  watermark<Traits> mark_;
-  std::byte* base_ = nullptr;
+  mark_for<Traits> mark_;
+  std::uintptr_t origin_ = 0;  ///< where a block of index 0 is or would be
   std::size_t capacity_ = 0;
   slot_shape shape_{};
   [[no_unique_address]] std::conditional_t<Traits::needs_index, exact_divisor<>, nothing<3>>
       divisor_{};
-  [[no_unique_address]] std::conditional_t<Traits::shared, index_type*, nothing<4>> links_{};
-  [[no_unique_address]] std::conditional_t<Traits::tracks_state, block_state*, nothing<5>>
+  [[no_unique_address]] std::conditional_t<Traits::needs_index, index_type*, nothing<4>> links_{};
+  [[no_unique_address]] std::conditional_t<Traits::keeps_states, block_state*, nothing<5>>
       states_{};
 };
 
-/// The head of a piece that came from a page source; the run follows it.
+/// The head of a piece that came from a page source; the run's links and blocks follow it. Where blocks are
+/// numbered, each slab has a list of its own: a number then says where the block is without a search.
+template <class Traits>
 struct slab_head {
   slab_head* older;
   std::size_t piece_bytes;
-  std::byte* base;
+  // What the pool has at hand of the slab in use, and keeps here of the others.
+  mark_for<Traits> mark;
+  std::uintptr_t origin;
   std::size_t capacity;
-  block_state* states;
+  typename Traits::index_type* links;
+  slab_head* next_freed;  ///< under this one on the stack of slabs that have free blocks
+
+  [[nodiscard]] auto* array() const noexcept {
+    return reinterpret_cast<typename Traits::links_at*>(links);
+  }
 };
 
-/// Slabs from a page source; the newest is the run. Slabs go back when the pool ends, not before.
-/// Invariant: every slab but the newest is carved completely; blocks_made == blocks of the older
-/// slabs + carved <= limit.
+/// Slabs from a page source, one of them in use; they go back when the pool ends, not before.
+/// Invariant: every slab but the newest is carved completely; blocks_made == capacity() - what the newest has not
+/// carved <= limit. A slab is on the stack of freed ones iff it is not in use and its list is not empty.
 template <class Traits, class Source>
 class grown_run : public block_run<Traits> {
   using plain = block_run<Traits>;
+  using slab = slab_head<Traits>;
 
  public:
   static constexpr bool grows = !Traits::shared;
@@ -374,8 +446,10 @@ class grown_run : public block_run<Traits> {
       : plain(std::move(other)),
         source_(std::move(other.source_)),
         newest_(std::exchange(other.newest_, nullptr)),
+        in_use_(std::exchange(other.in_use_, nullptr)),
+        freed_(std::exchange(other.freed_, nullptr)),
         found_last_(std::exchange(other.found_last_, nullptr)),
-        older_blocks_(std::exchange(other.older_blocks_, 0)),
+        all_blocks_(std::exchange(other.all_blocks_, 0)),
         next_slab_(other.next_slab_),
         max_slab_(other.max_slab_),
         limit_(std::exchange(other.limit_, 0)) {}
@@ -387,8 +461,10 @@ class grown_run : public block_run<Traits> {
     swap(static_cast<plain&>(a), static_cast<plain&>(b));
     swap(a.source_, b.source_);
     swap(a.newest_, b.newest_);
+    swap(a.in_use_, b.in_use_);
+    swap(a.freed_, b.freed_);
     swap(a.found_last_, b.found_last_);
-    swap(a.older_blocks_, b.older_blocks_);
+    swap(a.all_blocks_, b.all_blocks_);
     swap(a.next_slab_, b.next_slab_);
     swap(a.max_slab_, b.max_slab_);
     swap(a.limit_, b.limit_);
@@ -396,22 +472,27 @@ class grown_run : public block_run<Traits> {
 
   ~grown_run() {
     while (newest_ != nullptr) {
-      slab_head* const slab = newest_;
-      newest_ = slab->older;
-      source_.deallocate(slab, slab->piece_bytes, piece_alignment());
+      slab* const s = newest_;
+      newest_ = s->older;
+      source_.deallocate(s, s->piece_bytes, piece_alignment());
     }
   }
 
-  [[nodiscard]] std::size_t capacity() const noexcept { return older_blocks_ + plain::capacity(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return all_blocks_; }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
-  [[nodiscard]] std::size_t blocks_made() const noexcept { return older_blocks_ + plain::carved(); }
+  [[nodiscard]] std::size_t blocks_made() const noexcept {
+    if (newest_ == nullptr) return 0;
+    const run_view newest = view_of(*newest_);
+    return all_blocks_ - (newest.capacity - newest.carved);
+  }
 
-  /// Effects: adds one slab: as many blocks as there are already (so that a pool of n blocks has
-  /// O(log n) slabs), within the bounds given; half as many while the source refuses.
+  /// Effects: adds one slab, which is then in use: as many blocks as there are already (so that a pool of n blocks
+  /// has O(log n) slabs), within the bounds given; half as many while the source refuses.
   /// Returns: false when the limit is reached or the source has nothing. Requires: all is carved.
   bool grow() noexcept {
     std::size_t count = max_of(min_of(next_slab_, max_slab_), 1);
     if (count > limit_ - capacity()) count = limit_ - capacity();
+    count = min_of(count, Traits::max_blocks);
     for (; count != 0; count /= 2) {
       if (add_slab(count)) {
         next_slab_ = capacity();
@@ -420,32 +501,48 @@ class grown_run : public block_run<Traits> {
     }
     return false;
   }
-  /// Effects: one slab of exactly `count` blocks, or none. Returns: whether it is there.
+  /// Effects: one slab of exactly `count` blocks, in use then, or none. Returns: whether it is there.
   bool add_slab(std::size_t count) noexcept {
-    const std::size_t head =
-        align_up(sizeof(slab_head), base_alignment(this->shape_, Traits::upkeep));
+    const std::size_t head = align_up(sizeof(slab), base_alignment(this->shape_, Traits::upkeep));
     std::size_t bytes = run_bytes(this->shape_, Traits::upkeep, count);
     if (count == 0 || bytes == SIZE_MAX || __builtin_add_overflow(bytes, head, &bytes)) {
       return false;
     }
     void* const piece = source_.allocate(bytes, piece_alignment());
     if (piece == nullptr) return false;
-    std::byte* const base = static_cast<std::byte*>(piece) + head;
-    older_blocks_ = capacity();
-    this->set_run(base, count);
-    block_state* states = nullptr;
-    if constexpr (Traits::tracks_state) states = this->states_;
-    newest_ = ::new (piece) slab_head{newest_, bytes, base, this->capacity_, states};
+    put_aside();
+    this->set_run(static_cast<std::byte*>(piece) + head, count);
+    newest_ = in_use_ = ::new (piece) slab{newest_, bytes, {}, 0, 0, nullptr, nullptr};
+    all_blocks_ += count;
+    return true;
+  }
+  /// Effects: carves, in the newest slab, which is in use then. Returns: as block_run's.
+  std::size_t advance() noexcept {
+    if constexpr (Traits::numbered) {
+      if (in_use_ != newest_) {
+        const run_view newest = view_of(*newest_);
+        if (newest.carved == newest.capacity) return Traits::none;
+        put_in_use(newest_);
+      }
+    }
+    return plain::advance();
+  }
+  /// Effects: a slab that has free blocks is in use. Returns: false when there is none. O(1).
+  /// Requires: the list of the slab in use is empty.
+  bool use_freed_slab() noexcept {
+    if (freed_ == nullptr) return false;
+    put_in_use(std::exchange(freed_, freed_->next_freed));
     return true;
   }
 
   [[nodiscard]] run_cursor first_run() const noexcept {
-    return {plain::view(), newest_ == nullptr ? nullptr : newest_->older};
+    if (newest_ == nullptr) return {plain::view(), nullptr};
+    return {view_of(*newest_), newest_->older};
   }
-  /// Requires: `older` was in a cursor of a run of this type. An older slab is carved completely.
+  /// Requires: `older` was in a cursor of a run of this type.
   [[nodiscard]] run_cursor run_of(const void* older) const noexcept {
-    const auto* const s = static_cast<const slab_head*>(older);
-    return {{s->base, this->shape_.stride, s->capacity, s->capacity, s->states}, s->older};
+    const auto* const s = static_cast<const slab*>(older);
+    return {view_of(*s), s->older};
   }
 
   /// Effects: what is there is all there will be.
@@ -453,41 +550,82 @@ class grown_run : public block_run<Traits> {
 
   template <class Visit>
   void each_run(Visit visit) const noexcept {
-    for (const slab_head* s = newest_; s != nullptr; s = s->older) {
-      visit(run_view{s->base, this->shape_.stride, s->capacity,
-                     s == newest_ ? this->carved() : s->capacity, s->states});
+    for (const slab* s = newest_; s != nullptr; s = s->older) visit(view_of(*s));
+  }
+  template <class Visit>
+  void each_list(Visit visit) const noexcept {
+    for (const slab* s = newest_; s != nullptr; s = s->older) {
+      if (s == in_use_)
+        visit(this->mark_, this->links());
+      else
+        visit(s->mark, s->array());
     }
   }
 
-  /// Returns: the state of the block at `p` in an older slab, or null if none starts there.
+  /// A block of a slab that is not in use; no slab: there is none.
+  struct block_place {
+    slab* of = nullptr;
+    std::size_t number = 0;
+  };
+  /// Returns: where `p` is, if a carved block starts there in a slab that is not in use.
   /// Complexity: O(slabs); O(1) while it is the slab that was found last.
-  [[nodiscard]] ASHLAR_COLD block_state* older_state_slow(const void* p) const noexcept {
-    if (newest_ == nullptr) return nullptr;
-    if (block_state* const state = state_in(found_last_, p)) return state;
-    for (const slab_head* s = newest_->older; s != nullptr; s = s->older) {
-      if (block_state* const state = state_in(s, p)) {
+  [[nodiscard]] ASHLAR_COLD block_place find_aside(const void* p) const noexcept {
+    if (const block_place place = place_in(found_last_, p); place.of != nullptr) return place;
+    for (slab* s = newest_; s != nullptr; s = s->older) {
+      if (const block_place place = place_in(s, p); place.of != nullptr) {
         found_last_ = s;
-        return state;
+        return place;
       }
     }
-    return nullptr;
+    return {};
+  }
+  /// Requires: `place` has a slab, and the block is not free.
+  ASHLAR_COLD void put_free_aside(block_place place) noexcept {
+    if (place.of->mark.first() == 0) place.of->next_freed = std::exchange(freed_, place.of);
+    place.of->mark.push(place.of->array(), place.number);
   }
 
  private:
-  [[nodiscard]] block_state* state_in(const slab_head* s, const void* p) const noexcept {
-    if (s == nullptr) return nullptr;
-    const std::size_t i = this->divisor_.quotient(bytes_from(s->base, p));
-    return i < s->capacity ? s->states + i : nullptr;
+  [[nodiscard]] block_place place_in(slab* s, const void* p) const noexcept {
+    if (s == nullptr || s == in_use_) return {};
+    const std::size_t n = this->divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
+    return n - Traits::first_index < s->mark.carved() ? block_place{s, n} : block_place{};
+  }
+  [[nodiscard]] run_view view_of(const slab& s) const noexcept {
+    if (&s == in_use_) return plain::view();
+    const auto* const base =
+        reinterpret_cast<const std::byte*>(s.origin + Traits::first_index * this->shape_.stride);
+    return {base, this->shape_.stride, s.capacity, s.mark.carved(), s.links};
+  }
+
+  /// Effects: what the pool had at hand of the slab in use is in its head.
+  void put_aside() noexcept {
+    if constexpr (!Traits::shared) {
+      if (in_use_ == nullptr) return;
+      in_use_->mark = this->mark_;
+      in_use_->origin = this->origin_;
+      in_use_->capacity = this->capacity_;
+      if constexpr (Traits::needs_index) in_use_->links = this->links_;
+    }
+  }
+  void put_in_use(slab* s) noexcept {
+    put_aside();
+    in_use_ = s;
+    this->mark_ = s->mark;
+    this->origin_ = s->origin;
+    this->capacity_ = s->capacity;
+    this->links_ = s->links;
   }
   [[nodiscard]] std::size_t piece_alignment() const noexcept {
-    return this->shape_.alignment > alignof(slab_head) ? this->shape_.alignment
-                                                       : alignof(slab_head);
+    return this->shape_.alignment > alignof(slab) ? this->shape_.alignment : alignof(slab);
   }
 
   [[no_unique_address]] Source source_;
-  slab_head* newest_ = nullptr;
-  mutable const slab_head* found_last_ = nullptr;  ///< an older slab of this run, or null
-  std::size_t older_blocks_ = 0;
+  slab* newest_ = nullptr;
+  slab* in_use_ = nullptr;
+  slab* freed_ = nullptr;               ///< slabs aside that have free blocks, linked by next_freed
+  mutable slab* found_last_ = nullptr;  ///< a slab of this run, or null
+  std::size_t all_blocks_ = 0;
   std::size_t next_slab_;
   std::size_t max_slab_;
   std::size_t limit_;

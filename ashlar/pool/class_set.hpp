@@ -168,7 +168,7 @@ class class_set<type_list<Classes...>, Policies...> {
 
   template <class Class>
   using run = inline_run<Class::size_bytes, Class::alignment, Class::count,
-                         run_traits<check_type, lock_type>>;
+                         run_traits<check_type, lock_type, link_for<Class::count>>>;
   template <class Class>
   struct engine : pool_engine<run<Class>, asks_nobody, lock_type, check_type, counting_type,
                               death_type, name_type> {

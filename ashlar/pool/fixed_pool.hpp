@@ -7,6 +7,7 @@
 //   fixed_pool<Policies...> in any order: exhaustion::*, a lock, check::*, counting::*,
 //                           at_death::*, named<"...">, a page source
 // Defaults: exhaustion::null, no_lock, check::cheap, counting::exact, at_death::ignore, no source.
+// Where blocks are checked, 2^32 - 3 can stand side by side; with a source more, in several slabs.
 // Law: blocks are carved on first use; the constructor writes no byte of a caller's storage.
 #pragma once
 
@@ -62,20 +63,21 @@ struct run_on<Traits, no_source> {
   using type = block_run<Traits>;
 };
 
-template <class... Policies>
+template <class Link, class... Policies>
 using traits_for = run_traits<pick_policy<check_kind, check::cheap, Policies...>,
-                              pick_policy<lock_kind, no_lock, Policies...>>;
+                              pick_policy<lock_kind, no_lock, Policies...>, Link>;
 template <class... Policies>
 using source_for = pick_policy<source_kind, no_source, Policies...>;
 template <class... Policies>
-using run_for = typename run_on<traits_for<Policies...>, source_for<Policies...>>::type;
+using run_for =
+    typename run_on<traits_for<run_time_link, Policies...>, source_for<Policies...>>::type;
 
 }  // namespace detail
 
 template <class... Policies>
 class fixed_pool : public detail::pool_engine<detail::run_for<Policies...>, Policies...> {
   using engine = detail::pool_engine<detail::run_for<Policies...>, Policies...>;
-  using traits = detail::traits_for<Policies...>;
+  using traits = detail::traits_for<detail::run_time_link, Policies...>;
   static constexpr bool has_source =
       !std::is_same_v<detail::source_for<Policies...>, detail::no_source>;
   static_assert(detail::are_pool_policies<Policies...>, "a pool takes no policy of this kind");

@@ -4,7 +4,6 @@
 // included, leaves a cursor right; a block that is taken meanwhile may be visited or not.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <iterator>
 #include <type_traits>
@@ -29,7 +28,7 @@ class live_cursor {
   [[nodiscard]] std::byte* next() noexcept {
     for (;;) {
       for (; index_ < at_.view.carved; ++index_) {
-        if (is_live(at_.view.states[index_])) {
+        if (at_.view.template is_live<typename Run::traits>(index_)) {
           return const_cast<std::byte*>(at_.view.base) + index_++ * at_.view.stride;
         }
       }
@@ -45,15 +44,6 @@ class live_cursor {
   }
 
  private:
-  [[nodiscard]] static bool is_live(const block_state& state) noexcept {
-    if constexpr (Run::traits::shared) {
-      return std::atomic_ref(const_cast<block_state&>(state)).load(std::memory_order_acquire) ==
-             block_state::live;
-    } else {
-      return state == block_state::live;
-    }
-  }
-
   const Run* run_ = nullptr;
   run_cursor at_{};
   std::size_t index_ = 0;

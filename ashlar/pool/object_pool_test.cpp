@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
 #include <ashlar/pool/static_pool.hpp>
@@ -48,7 +49,8 @@ static_assert(bare<line_of_cache, 5>::slot_bytes == sizeof(line_of_cache));
 static_assert(sizeof(bare<line_of_cache, 5>) == 5 * sizeof(line_of_cache) + 2 * 64);
 static_assert(alignof(bare<line_of_cache, 5>) == 64);
 static_assert(sizeof(static_pool<point, 96, check::none>) == 96 * sizeof(point) + 4 * word);
-static_assert(sizeof(static_pool<point, 96>) == 96 * (sizeof(point) + 1) + 4 * word);
+static_assert(sizeof(static_pool<point, 96>) ==
+              96 * sizeof(point) + align_up(96 + 1, word) + 4 * word);
 static_assert(sizeof(static_pool<point, 96, check::none, counting::none,
                                  exhaustion::throw_bad_alloc, named<"points">>) ==
               96 * sizeof(point) + 2 * word);

@@ -44,12 +44,13 @@ struct pool_stats {
 
 namespace detail {
 
-template <class Lock>
+/// Where a pool keeps its free blocks: in the run, by their numbers, where the run numbers them.
+template <class Lock, bool Numbered>
 struct free_store {
-  using type = free_list;
+  using type = std::conditional_t<Numbered, nothing<8>, free_list>;
 };
 template <class Word>
-struct free_store<lock_free<Word>> {
+struct free_store<lock_free<Word>, false> {
   using type = tagged_stack<Word>;
 };
 
@@ -89,7 +90,8 @@ class pool_engine {
   pool_engine& operator=(const pool_engine&) = delete;
 
   /// Returns: a block of block_size() bytes at alignment(), its contents unspecified; null when the
-  /// pool is empty. The block freed last comes first (not with check::full). Throws: nothing; a
+  /// pool is empty. The block freed last comes first (not with check::full; of a growing pool that
+  /// checks: the last one of the slab in use). Throws: nothing; a
   /// lock that throws ends the program. Complexity: O(1), plus one call of the page source when a
   /// slab is added. Thread-safety: as the lock policy says, for all functions of a pool.
   [[nodiscard]] ASHLAR_HOT void* try_allocate() noexcept {
@@ -99,11 +101,18 @@ class pool_engine {
       return take_guarded_slow();
     } else {
       scoped_lock guard(lock_);
-      void* const p = free_.pop();
-      if (p == nullptr) [[unlikely]]
-        return take_uncarved_slow();
+      void* p = nullptr;
+      if constexpr (tracks_state) {
+        const std::size_t n = run_.mark().pop(run_.links());
+        if (n == 0) [[unlikely]]
+          return take_next_slow();
+        p = run_.at(n);
+      } else {
+        p = free_.pop();
+        if (p == nullptr) [[unlikely]]
+          return take_next_slow();
+      }
       tell_taken(p);
-      if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
       counters_.allocated();
       return p;
     }
@@ -123,11 +132,13 @@ class pool_engine {
   /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
   /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
-  /// slabs and checks or borrows, O(slabs) but for the newest slab and the one found last. Slabs are
+  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs are
   /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
   ASHLAR_HOT void deallocate(void* p) noexcept {
-    if (p == nullptr) [[unlikely]]
-      return;
+    if constexpr (!null_is_a_miss) {
+      if (p == nullptr) [[unlikely]]
+        return;
+    }
     if constexpr (exhaustion_type::borrows) {
       if (!owns(p)) [[unlikely]]
         return exhaustion_.give_back(p, request());
@@ -138,25 +149,15 @@ class pool_engine {
       give_guarded_slow(p);
     } else {
       scoped_lock guard(lock_);
-      if constexpr (check_type::tracks_state) {
-        // Not state_of(p): its null would be a second compare on the hit path.
-        const std::size_t i = run_.index_of(p);
-        block_state* state = run_.states() + i;
-        if (i >= run_.carved()) [[unlikely]] {
-          if constexpr (Run::grows) {
-            state = older_or_fault_slow(p);
-          } else {
-            lock_.unlock();
-            bad_free_slow(p);
-          }
-        }
-        if (*state != block_state::live) [[unlikely]] {
-          lock_.unlock();
-          bad_free_slow(p);
-        }
-        *state = block_state::free;
+      if constexpr (tracks_state) {
+        const std::size_t n = run_.index_of(p);
+        // The number and not the address, which it tells: one register less is kept for the miss.
+        if (!run_.mark().is_live(run_.links(), n)) [[unlikely]]
+          return give_elsewhere_slow(n);
+        run_.mark().push(run_.links(), n);
+      } else {
+        free_.push(p);
       }
-      free_.push(p);
       tell_given(p);
       counters_.freed();
     }
@@ -271,8 +272,7 @@ class pool_engine {
         }
       } else {
         scoped_lock guard(lock_);
-        const block_state* const state = state_of(p);
-        if (state == nullptr || *state != block_state::live) [[unlikely]] {
+        if (!is_live(p)) [[unlikely]] {
           lock_.unlock();
           bad_free_slow(p);
         }
@@ -290,7 +290,13 @@ class pool_engine {
  private:
   using counters_type =
       counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
+  using list = typename Run::traits::list;
   static constexpr bool counts = counting_type::counts;
+  static constexpr bool numbered = Run::traits::numbered;
+  /// Null is no block's address either, so where nothing is done before the look at the address, the hit path has
+  /// no look at null. Not under a lock, which null is to leave alone.
+  static constexpr bool null_is_a_miss = numbered && std::is_same_v<lock_type, no_lock> &&
+                                         !check_type::guards_bytes && !exhaustion_type::borrows;
 
   /// Returns: look(), with the lock held where there is one.
   template <class Look>
@@ -321,100 +327,105 @@ class pool_engine {
 
   // ---- one caller at a time ----
 
-  /// Returns: where the state of a block of ours is kept. Requires: `p` is one.
-  [[nodiscard]] ASHLAR_HOT block_state* state_of_own(const void* p) const noexcept {
-    const std::size_t i = run_.index_of(p);
+  /// Returns: whether `p`, any address at all, is a block in use.
+  [[nodiscard]] bool is_live(const void* p) const noexcept {
+    if (run_.mark().is_live(run_.links(), run_.index_of(p))) [[likely]]
+      return true;
     if constexpr (Run::grows) {
-      if (i >= run_.carved()) [[unlikely]]
-        return run_.older_state_slow(p);
+      const auto place = run_.find_aside(p);
+      return place.of != nullptr && place.of->links[place.number] == list::live;
     }
-    return run_.states() + i;
+    return false;
   }
-  /// Returns: the same for any address; null if no carved block starts there.
-  [[nodiscard]] ASHLAR_HOT block_state* state_of(const void* p) const noexcept {
-    const std::size_t i = run_.index_of(p);
-    if (i < run_.carved()) [[likely]]
-      return run_.states() + i;
+  /// Requires: `p` is a block that is not free. Effects: its link says `mark`.
+  void set_mark(const void* p, typename Run::traits::index_type mark) noexcept {
     if constexpr (Run::grows) {
-      return run_.older_state_slow(p);
-    } else {
-      return nullptr;
+      if (const auto place = run_.find_aside(p); place.of != nullptr) {
+        place.of->links[place.number] = mark;
+        return;
+      }
     }
+    (*run_.links())[run_.index_of(p)] = mark;
+  }
+  /// Requires: `p` is a block that is not free. Effects: it is free.
+  void put_free(const void* p) noexcept {
+    if constexpr (Run::grows) {
+      if (const auto place = run_.find_aside(p); place.of != nullptr) {
+        return run_.put_free_aside(place);
+      }
+    }
+    run_.mark().push(run_.links(), run_.index_of(p));
   }
 
-  /// Returns: the state of a block that is not in the newest slab. Ends in ashlar_fault, with the
-  /// lock released, if there is none.
-  [[nodiscard]] ASHLAR_COLD block_state* older_or_fault_slow(const void* p) const noexcept {
-    block_state* const state = run_.older_state_slow(p);
-    if (state == nullptr) {
-      lock_.unlock();
-      bad_free_slow(p);
+  /// Returns: a free block of another slab, which is live now; null when there is none.
+  [[nodiscard]] std::byte* take_freed_aside() noexcept {
+    if constexpr (Run::grows) {
+      if (run_.use_freed_slab()) return run_.at(run_.mark().pop(run_.links()));
     }
-    return state;
+    return nullptr;
   }
-
-  /// Returns: a block that was never in use, or null; its state is not set yet.
+  /// Returns: a block that was never in use, live now where that is kept; or null.
   [[nodiscard]] std::byte* carve(bool may_grow) noexcept {
     std::size_t i = run_.advance();
     if constexpr (Run::grows) {
-      if (i == SIZE_MAX && may_grow && run_.grow()) i = run_.advance();
+      if (i == Run::traits::none && may_grow && run_.grow()) i = run_.advance();
     }
-    return i == SIZE_MAX ? nullptr : run_.at(i);
+    return i == Run::traits::none ? nullptr : run_.at(i);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* take_uncarved_slow() noexcept {
-    std::byte* const p = carve(true);
+  [[nodiscard]] ASHLAR_COLD void* take_next_slow() noexcept {
+    std::byte* p = nullptr;
+    if constexpr (numbered) p = take_freed_aside();
+    if (p == nullptr) p = carve(true);
     if (p == nullptr) return nullptr;
     tell_taken(p);
-    if constexpr (check_type::tracks_state) *state_of_own(p) = block_state::live;
     counters_.allocated();
     return p;
   }
 
-  // ---- guarded: check::full ----
-  // A free block's link stands behind it, in the room of the canary, so that every byte of the
-  // block itself has the pattern and is verified.
+  /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use: null, a block of
+  /// another slab, or a misuse, which is reported with the lock released.
+  ASHLAR_COLD void give_elsewhere_slow(std::size_t n) noexcept {
+    void* const p = run_.address_of(n);
+    if (p == nullptr) return;
+    if constexpr (Run::grows) {
+      const auto place = run_.find_aside(p);
+      if (place.of != nullptr && place.of->links[place.number] == list::live) {
+        run_.put_free_aside(place);
+        tell_given(p);
+        counters_.freed();
+        return;
+      }
+    }
+    lock_.unlock();
+    bad_free_slow(p);
+  }
 
-  [[nodiscard]] bool freed_bytes_intact(const std::byte* p) const noexcept {
-    const std::size_t link = run_.link_offset();
-    const std::size_t rest = link + sizeof(void*);
-    return bytes_are(p, link, freed_fill) && bytes_are(p + rest, run_.stride() - rest, freed_fill);
-  }
-  /// Returns: whether `link` is null or the link of a free block.
-  [[nodiscard]] bool link_is_sound(const free_block* link) const noexcept {
-    if (link == nullptr) return true;
-    const auto* const p = reinterpret_cast<const std::byte*>(
-        reinterpret_cast<std::uintptr_t>(link) - run_.link_offset());
-    const block_state* const state = state_of(p);
-    return state != nullptr && *state == block_state::free;
-  }
+  // ---- guarded: check::full ----
 
   [[nodiscard]] ASHLAR_COLD void* take_guarded_slow() noexcept {
     scoped_lock guard(lock_);
     std::byte* p = nullptr;
     bool was_used = true;
-    if (const free_block* const top = free_.head()) {
-      p = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(top)) - run_.link_offset();
-      if (!link_is_sound(next_of(top))) {
-        lock_.unlock();
-        report_slow(fault_kind::use_after_free, "allocate", p);
-      }
-      free_.pop();
+    if (const std::size_t n = run_.mark().pop(run_.links()); n != 0) {
+      p = run_.at(n);
+    } else if ((p = take_freed_aside()) != nullptr) {
     } else if ((p = carve(false)) != nullptr) {
       was_used = false;
-    } else if ((p = checks_.pop()) == nullptr) {
+    } else if ((p = checks_.pop()) != nullptr) {
+      set_mark(p, list::live);
+    } else {
       p = carve(true);
       if (p == nullptr) return nullptr;
       was_used = false;
     }
     if constexpr (tools_present) tell_open(p, run_.stride());
-    if (was_used && !freed_bytes_intact(p)) {
+    if (was_used && !bytes_are(p, run_.stride(), freed_fill)) {
       lock_.unlock();
       report_slow(fault_kind::use_after_free, "allocate", p);
     }
     fill_bytes(p, run_.block_size(), fresh_fill);
     write_canary(p + run_.block_size(), run_.stride() - run_.block_size());
-    *state_of_own(p) = block_state::live;
     counters_.allocated();
     tell_taken(p);
     return p;
@@ -423,8 +434,7 @@ class pool_engine {
   ASHLAR_COLD void give_guarded_slow(void* freed) noexcept {
     scoped_lock guard(lock_);
     auto* const p = static_cast<std::byte*>(freed);
-    block_state* const state = state_of(p);
-    if (state == nullptr || *state != block_state::live) {
+    if (!is_live(p)) {
       lock_.unlock();
       bad_free_slow(p);
     }
@@ -435,17 +445,16 @@ class pool_engine {
       report_slow(fault_kind::overflow, "deallocate", p);
     }
     fill_bytes(p, run_.stride(), freed_fill);
-    *state = block_state::quarantined;
+    set_mark(p, list::kept);
     counters_.freed();
     tell_given(p);
     if (std::byte* const leaver = checks_.push(p)) {
       if constexpr (tools_present) tell_open(leaver, run_.stride());
-      if (!freed_bytes_intact(leaver)) {
+      if (!bytes_are(leaver, run_.stride(), freed_fill)) {
         lock_.unlock();
         report_slow(fault_kind::use_after_free, "deallocate", leaver);
       }
-      *state_of_own(leaver) = block_state::free;
-      free_.push(leaver + run_.link_offset());
+      put_free(leaver);
       if constexpr (tools_present) tell_closed(leaver, run_.stride());
     }
   }
@@ -525,7 +534,12 @@ class pool_engine {
   [[nodiscard]] std::size_t on_free_list() const noexcept {
     const std::size_t most = run_.blocks_made();
     std::size_t n = 0;
-    if constexpr (is_lock_free) {
+    if constexpr (numbered) {
+      run_.each_list([&n](const list& freed, const auto* links) {
+        const std::size_t length = freed.length(links);
+        n = n == SIZE_MAX || length == SIZE_MAX ? SIZE_MAX : n + length;
+      });
+    } else if constexpr (is_lock_free) {
       free_.walk(run_.links(), [&](std::size_t i) {
         if (i >= most || n >= most) {
           n = SIZE_MAX;
@@ -536,10 +550,8 @@ class pool_engine {
       });
     } else {
       for (const free_block* f = free_.head(); f != nullptr; f = next_of(f)) {
-        const auto* const p = reinterpret_cast<const std::byte*>(
-            reinterpret_cast<std::uintptr_t>(f) - run_.link_offset());
         bool sound = false;
-        run_.each_run([&](const run_view& run) { sound = sound || run.is_carved_block(p); });
+        run_.each_run([&](const run_view& run) { sound = sound || run.is_carved_block(f); });
         if (!sound || n++ >= most) return SIZE_MAX;
       }
     }
@@ -585,14 +597,14 @@ class pool_engine {
       bool intact = true;
       run_.each_run([&](const run_view& run) {
         for (std::size_t i = 0; i < run.carved; ++i) {
-          const bool in_use = run.states[i] == block_state::live;
+          const bool in_use = run.template is_live<typename Run::traits>(i);
           if (in_use) ++marked;
           if constexpr (check_type::guards_bytes) {
             const std::byte* const p = run.base + i * run.stride;
             const std::size_t size = in_use ? run_.block_size() : 0;
             if constexpr (tools_present) tell_open(p + size, run.stride - size);
-            intact = intact &&
-                     (in_use ? canary_intact(p + size, run.stride - size) : freed_bytes_intact(p));
+            intact = intact && (in_use ? canary_intact(p + size, run.stride - size)
+                                       : bytes_are(p, run.stride, freed_fill));
             if constexpr (tools_present) tell_closed(p + size, run.stride - size);
           }
         }
@@ -603,7 +615,7 @@ class pool_engine {
   }
 
   // Hot fields first: a static pool's storage may be larger than the reach of a short load.
-  typename free_store<lock_type>::type free_;
+  [[no_unique_address]] typename free_store<lock_type, numbered>::type free_;
   [[no_unique_address]] counters_type counters_;
   [[no_unique_address]] mutable lock_type lock_;
   [[no_unique_address]] typename check_data<check_type>::type checks_;

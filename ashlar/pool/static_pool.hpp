@@ -18,7 +18,8 @@ namespace ashlar {
 namespace detail {
 template <class T, std::size_t N, class... Policies>
 using static_engine =
-    pool_engine<inline_run<sizeof(T), alignof(T), N, traits_for<Policies...>>, Policies...>;
+    pool_engine<inline_run<sizeof(T), alignof(T), N, traits_for<link_for<N>, Policies...>>,
+                Policies...>;
 }
 
 /// Blocks by try_allocate/allocate/deallocate, objects by create/make/destroy. Policies and
@@ -40,7 +41,9 @@ class static_pool : public detail::object_face<static_pool<T, N, Policies...>,
 
   /// Bytes from one block to the next.
   static constexpr std::size_t slot_bytes =
-      detail::shape_of(block_layout::of<T>(), detail::traits_for<Policies...>::upkeep).stride;
+      detail::shape_of(block_layout::of<T>(),
+                       detail::traits_for<detail::link_for<N>, Policies...>::upkeep)
+          .stride;
 };
 
 }  // namespace ashlar

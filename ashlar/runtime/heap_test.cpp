@@ -250,6 +250,35 @@ TEST(HeapBudget, WhatAnotherThreadFreedCanBeUsedAgain) {
   other.join();
 }
 
+// The other thread's next miss must succeed: one that fails trims, which gives back its cache's share whoever asked.
+TEST(HeapBudget, AThreadThatMissesGivesItsShareToOneThatFoundNothing) {
+  heap h({.budget_bytes = 4 * mib});
+  void* const room = h.try_allocate(32'000);  // for that miss, in a slab of another class
+  std::vector<void*> blocks = fill(h, 640);
+  const std::size_t all = blocks.size();
+  std::atomic<int> phase{0};
+  void* missed = nullptr;
+  std::thread other([&] {
+    release(h, blocks);
+    phase = 1;
+    while (phase != 2) std::this_thread::yield();
+    missed = h.try_allocate(32'000);
+    phase = 3;
+    while (phase != 4) std::this_thread::yield();
+  });
+  while (phase != 1) std::this_thread::yield();
+  const std::vector<void*> again = fill(h, 640);
+  EXPECT_LT(again.size(), all) << "the other thread's cache has a share";
+  h.deallocate(room);
+  h.trim();
+  phase = 2;
+  while (phase != 3) std::this_thread::yield();
+  EXPECT_NE(missed, nullptr);
+  EXPECT_GE(again.size() + fill(h, 640).size(), all);
+  phase = 4;
+  other.join();
+}
+
 TEST(HeapBudget, PoliciesSayWhatHappensThen) {
   {
     heap<exhaustion::throw_bad_alloc> h({.budget_bytes = mib});
@@ -311,6 +340,25 @@ TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
     EXPECT_EQ(book.bytes, 0u);
     EXPECT_EQ(book.wrong, 0u);
   }
+}
+
+// A heap has a bounded number of pieces at a time, and any number one after the other.
+TEST(HeapSource, PiecesMayComeAndGoForEver) {
+  ledger book;
+  heap h({.budget_bytes = 16 * mib}, noting_source(book));
+  void* const kept = h.try_allocate(100);  // in the first piece, so that each round needs another
+  std::size_t pieces = 0;
+  for (std::uint32_t round = 0; round < 3 * runtime::heap_space::ranges_max; ++round) {
+    const std::size_t before = book.pieces.size();
+    void* const block = h.try_allocate(5 * mib);
+    ASSERT_NE(block, nullptr) << "round " << round;
+    pieces += book.pieces.size() - before;
+    h.deallocate(block);
+    h.trim();
+    ASSERT_EQ(book.pieces.size(), before) << "an empty piece goes back";
+  }
+  EXPECT_GT(pieces, runtime::heap_space::ranges_max) << "or nothing was tried";
+  h.deallocate(kept);
 }
 
 TEST(HeapSource, MayBeAnotherHeap) {

@@ -121,7 +121,6 @@ struct late_user {
 
 void use_heap_late(void* argument) {
   auto& user = *static_cast<late_user*>(argument);
-  user.threads_inside = stats().total.threads;
   void* small = runtime::allocate(100);
   void* large = runtime::allocate(200'000);
   std::memset(small, 1, 100);
@@ -131,6 +130,7 @@ void use_heap_late(void* argument) {
   runtime::deallocate(large, "free");
   if (user.kept != nullptr) runtime::deallocate(user.kept, "free");
   user.kept = runtime::allocate(200);
+  user.threads_inside = stats().total.threads;
   // Asked for again, so that one round surely comes after the heap's own handler.
   if (++user.rounds < 3) ::pthread_setspecific(user.key, argument);
 }
@@ -151,6 +151,51 @@ TEST(ProcessHeap, ThreadExitHandlersMayUseItAfterItsOwn) {
   EXPECT_EQ(stats().total.bytes_in_use, in_use + 208) << "blocks of 200 bytes have 208";
   runtime::deallocate(user.kept, "free");
   runtime::deallocate(own, "free");
+  ::pthread_key_delete(user.key);
+  runtime::the_heap.audit();
+}
+
+/// Frees blocks after the heap's own handler has run, while another thread owns the cache that was this one's.
+struct late_freer {
+  std::vector<void*> blocks;
+  int rounds = 0;
+  pthread_key_t key{};
+};
+/// Effects: the calling thread's stack of the class holds some blocks.
+void fill_own_stack() {
+  std::vector<void*> blocks(20);
+  for (void*& block : blocks) block = runtime::allocate(64);
+  for (void* block : blocks) runtime::deallocate(block, "free");
+}
+void free_late(void* argument) {
+  auto& user = *static_cast<late_freer*>(argument);
+  if (++user.rounds < 3) {
+    ::pthread_setspecific(user.key, argument);
+    return;
+  }
+  std::atomic<int> phase{0};
+  std::thread heir([&phase] {  // what was given back last is handed out first
+    fill_own_stack();
+    phase = 1;
+    while (phase != 2) std::this_thread::yield();
+  });
+  while (phase != 1) std::this_thread::yield();
+  for (void* block : user.blocks) runtime::deallocate(block, "free");
+  phase = 2;
+  heir.join();
+}
+
+TEST(ProcessHeap, WhatAThreadFreesAfterItsCacheIsGoneComesBack) {
+  late_freer user;
+  ASSERT_EQ(::pthread_key_create(&user.key, free_late), 0);
+  for (int i = 0; i < 4; ++i) user.blocks.push_back(runtime::allocate(64));
+  const std::uint64_t in_use = stats().total.bytes_in_use;
+  std::thread([&user] {
+    ::pthread_setspecific(user.key, &user);
+    fill_own_stack();
+  }).join();
+  EXPECT_EQ(user.rounds, 3);
+  EXPECT_EQ(stats().total.bytes_in_use, in_use - user.blocks.size() * 64);
   ::pthread_key_delete(user.key);
   runtime::the_heap.audit();
 }
