@@ -47,9 +47,10 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = saved;
 }
 
-/// Under full checks one of so many blocks is guarded: at some 4 us a guarded block's life that is a tenth more than
-/// the 0.5 us that full checks cost without call stacks, and 4096 slots last for 260,000 live blocks.
-constexpr std::int64_t guarded_by_full_checks = 64;
+/// Under full checks one of so many blocks is guarded. A guarded block's life is some 10 us of system calls and page
+/// faults: so they add less than a fifth to the 0.5 us of full checks without call stacks, and nothing that shows with
+/// them; and 4096 slots last for half a million live blocks.
+constexpr std::int64_t guarded_by_full_checks = 128;
 /// Intervals are drawn up to twice this, in 32 bits.
 constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
 
