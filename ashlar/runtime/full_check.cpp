@@ -91,6 +91,13 @@ std::size_t full_check::size_of(const void* address, const char* call) noexcept 
   return r->size;
 }
 
+void full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record* const r = records_.find(address);
+  if (r != nullptr && r->freed.call == nullptr && r->size != size && is_of_cxx(r->made.call))
+    fail(fault_kind::wrong_size, *r, address, call);
+}
+
 void full_check::expect_outside(const void* address, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const auto* const p = static_cast<const std::byte*>(address);

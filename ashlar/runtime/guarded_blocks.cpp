@@ -123,6 +123,13 @@ std::size_t guarded_blocks::size_of(const void* address, const char* call) noexc
   return expect_live(address, call).size;
 }
 
+void guarded_blocks::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record& r = records_[index_of(address)];
+  if (r.address == address && is_live(r) && r.size != size && is_of_cxx(r.made.call))
+    fail(fault_kind::wrong_size, r, address, call);
+}
+
 std::size_t guarded_blocks::look(const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   std::size_t live = 0;

@@ -71,6 +71,10 @@ class guarded_blocks {
   /// Returns: the size that was asked for. Ends in a fault as `free` does. Requires: contains(address).
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
+  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked for
+  /// with `size`. Requires: contains(address).
+  void expect_size(const void* address, std::size_t size, const char* call) noexcept;
+
   /// Effects: looks at the patterns around all live blocks; ends in a fault naming `call` at the first that was
   /// written to. Returns: live blocks. O(slots that were ever used).
   std::size_t look(const char* call) noexcept;

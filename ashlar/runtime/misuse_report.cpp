@@ -11,14 +11,15 @@
 namespace ashlar::runtime {
 namespace {
 
-/// Calls whose blocks only calls of the same family may free; what is in no family may free all.
-enum class call_family : std::uint8_t { any, c, cxx };
+enum class call_family : std::uint8_t { any, c, cxx, cxx_array };
 call_family family_of(const char* call) noexcept {
   for (const char* name : {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
                            "aligned_alloc", "memalign", "valloc", "pvalloc", "free"})
     if (std::strcmp(call, name) == 0) return call_family::c;
   for (const char* name : {"operator new", "operator delete"})
     if (std::strcmp(call, name) == 0) return call_family::cxx;
+  for (const char* name : {"operator new[]", "operator delete[]"})
+    if (std::strcmp(call, name) == 0) return call_family::cxx_array;
   return call_family::any;
 }
 
@@ -38,6 +39,11 @@ const std::byte* first_changed(const std::byte* from, const std::byte* to,
 bool are_of_one_family(const char* made_by, const char* freed_by) noexcept {
   const call_family a = family_of(made_by), b = family_of(freed_by);
   return a == call_family::any || b == call_family::any || a == b;
+}
+
+bool is_of_cxx(const char* call) noexcept {
+  const call_family f = family_of(call);
+  return f == call_family::cxx || f == call_family::cxx_array;
 }
 
 deed deed_now(const char* call, unsigned stack_depth) noexcept {

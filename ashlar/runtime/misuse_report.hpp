@@ -18,9 +18,12 @@ inline constexpr std::uint8_t guard_fill = 0xe7;
 [[nodiscard]] const std::byte* first_changed(const std::byte* from, const std::byte* to,
                                              std::uint8_t value) noexcept;
 
-/// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete; what is in no
-/// family may free all.
+/// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete, new[] and delete[];
+/// what is in no family may free all.
 [[nodiscard]] bool are_of_one_family(const char* made_by, const char* freed_by) noexcept;
+
+/// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it says them.
+[[nodiscard]] bool is_of_cxx(const char* call) noexcept;
 
 /// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes no lock of the heap;
 /// the unwinder's first use allocates.

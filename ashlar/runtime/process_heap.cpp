@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -40,6 +41,8 @@ struct thread_state {
   bool ended = false;
   std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
   std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
+  const char* call = nullptr;       ///< full checks remember calls of this name
+  const char* instead = nullptr;    ///< as of this one
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
@@ -236,10 +239,16 @@ void free_block(void* block, const char* call) noexcept {
   free_uncounted(block, call);
 }
 
+/// Returns: the name by which full checks remember `call`.
+const char* told_as(const char* call) noexcept {
+  return self.call != nullptr && std::strcmp(call, self.call) == 0 ? self.instead : call;
+}
+
 /// Returns: a block without checks, or with full ones if they are on. Requires: the hit path was no
 /// use, or must not be used.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
+  call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return guarded;
   if (!checker.is_on()) return counted(allocate_uncounted(size, alignment), size);
@@ -281,6 +290,7 @@ void* allocate_slow(std::size_t size, const char* call) noexcept {
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
+  call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
   if (checker.is_on()) {
     const full_check::freed_result found = checker.freed(block, call);
@@ -393,6 +403,21 @@ std::size_t trim() noexcept {
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   return the_heap.prefault(bytes, threads, own_cache());
+}
+
+calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
+    : call_before_(std::exchange(self.call, call)),
+      instead_before_(std::exchange(self.instead, instead)) {}
+calls_told_as::~calls_told_as() {
+  self.call = call_before_;
+  self.instead = instead_before_;
+}
+
+void expect_size(const void* block, std::size_t size, const char* call) noexcept {
+  if (guards.contains(block))
+    guards.expect_size(block, size, call);
+  else if (checker.is_on())
+    checker.expect_size(block, size, call);
 }
 
 std::size_t check_blocks(const char* call) noexcept {

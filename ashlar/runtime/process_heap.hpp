@@ -112,6 +112,24 @@ extern full_check checker;
 /// The blocks that have pages of their own; off unless the environment says so.
 extern guarded_blocks guards;
 
+/// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
+/// standard makes of each other. Null, null: as what they are named.
+class calls_told_as {
+ public:
+  calls_told_as(const char* call, const char* instead) noexcept;
+  ~calls_told_as();
+  calls_told_as(const calls_told_as&) = delete;
+  calls_told_as& operator=(const calls_told_as&) = delete;
+
+ private:
+  const char* call_before_;
+  const char* instead_before_;
+};
+
+/// Effects: ends in a fault naming `call`, wrong_size, if full checks know that `block` came from new and was not asked
+/// for with `size`.
+void expect_size(const void* block, std::size_t size, const char* call) noexcept;
+
 /// Effects: looks at what full checks and guarded blocks can tell of all blocks; ends in a fault naming `call` at the
 /// first that was written to. Returns: the live blocks that it looked at. O(their bytes).
 std::size_t check_blocks(const char* call) noexcept;
