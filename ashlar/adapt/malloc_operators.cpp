@@ -7,7 +7,7 @@
 // deletes are told are not used: an address tells its class by itself.
 //
 // Full checks want to know both: which form a program called, and the size. So a form that is made of another asks
-// whether they are on: one load and a branch, and none in the forms that touch the heap.
+// whether they are on: four instructions, and none in the forms that touch the heap.
 #include <cstddef>
 #include <new>
 

@@ -70,8 +70,8 @@ class full_check {
   /// block. Ends in a fault naming `call` when the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked for
-  /// with `size`.
+  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked
+  /// for with `size`.
   void expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
   /// Effects: ends in a fault naming `call` if `address`, which is no block, lies inside one.

@@ -173,6 +173,15 @@ TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
       "is 16 bytes before the block of 100 bytes.*\n.*\n.*bytes before the block were overwritten");
   EXPECT_DEATH(c.drop(p, "operator delete"),
                "operator delete.*allocated by another family of calls");
+  unsigned char* const one = c.make(8, 16, false, "operator new");
+  EXPECT_DEATH(
+      c.drop(one, "operator delete[]"),
+      "allocated by operator new in(.*\n)*.*operator delete\\[\\].*another family of calls");
+  EXPECT_DEATH(c.check.expect_size(one, 7, "operator delete"),
+               "allocated by operator new.*\n.*operator delete.*the size or alignment");
+  c.check.expect_size(one, 8, "operator delete");
+  c.check.expect_size(p, 8, "operator delete");  // the program's own new may have called malloc
+  c.drop(one, "operator delete");
   EXPECT_DEATH(c.check.expect_outside(p + 8, "free"),
                "byte 8 of the block.*\n.*\n.*inside a block, not its start");
   c.drop(p);

@@ -199,7 +199,7 @@ void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* ad
   ashlar_fault({.kind = kind, .call = call, .address = address, .block_size = what.size});
 }
 
-/// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null when there is none.
+/// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null without any.
 const block_record* guarded_blocks::nearest(const std::byte* address) const noexcept {
   const std::size_t own = index_of(address);
   const block_record* best = nullptr;

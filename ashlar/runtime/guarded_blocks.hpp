@@ -6,9 +6,9 @@
 //            ^ begin               ^ a page  ^ address                      ^ end of the slot's room
 //
 // The block ends where the closed page begins, but for what its alignment leaves over (up to 15 bytes of most), which
-// holds a pattern like that before the block; both are looked at when the block is freed. The page before a slot is the
-// closed one of the slot before. When the block is freed its pages are closed and cost no memory; the slot is used again
-// after all others that are free. A slot is address space of 2 MiB, of which only a block's pages are ever open.
+// holds a pattern like that before the block; both are looked at when the block is freed. The page before a slot is
+// the closed one of the slot before. When the block is freed its pages are closed and cost no memory; the slot is used
+// again after all others that are free. A slot is address space of 2 MiB, of which only a block's pages are ever open.
 //
 // Invariant: a slot's pages are open iff its block is live, or is being allocated or freed now; unused slots + slots in
 // the queue + live blocks + those underway == slots.
@@ -71,8 +71,8 @@ class guarded_blocks {
   /// Returns: the size that was asked for. Ends in a fault as `free` does. Requires: contains(address).
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked for
-  /// with `size`. Requires: contains(address).
+  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked
+  /// for with `size`. Requires: contains(address).
   void expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
   /// Effects: looks at the patterns around all live blocks; ends in a fault naming `call` at the first that was
@@ -91,8 +91,8 @@ class guarded_blocks {
   /// Effects: adds what is here to the figures: to `large`, since it has no class, and to the total.
   void add_to(ashlar_stats& stats) noexcept;
 
-  /// Effects: tells of an access inside these slots, and ends in a fault; nothing when it is elsewhere. For a handler of
-  /// signals: waits for no lock.
+  /// Effects: tells of an access inside these slots, and ends in a fault; nothing when it is elsewhere. For a handler
+  /// of signals: waits for no lock.
   void report(const os::access_fault& access) noexcept;
 
   void lock() noexcept { mutex_.lock(); }

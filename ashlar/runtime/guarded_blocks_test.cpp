@@ -168,10 +168,11 @@ TEST(GuardedBlocks, ARandomProgramOfManyThreadsIsNeverAccused) {
           live.emplace_back(p, size);
         } else {
           std::swap(live[random() % live.size()], live.back());
-          const auto [p, size] = live.back();
+          unsigned char* const p = live.back().first;
+          const std::size_t size = live.back().second;
           live.pop_back();
           ASSERT_EQ(g.blocks.size_of(p, "test"), size);
-          ASSERT_TRUE(std::all_of(p, p + size, [size = size](unsigned char c) {
+          ASSERT_TRUE(std::all_of(p, p + size, [size](unsigned char c) {
             return c == static_cast<unsigned char>(size);
           }));
           g.blocks.free(p, "free");

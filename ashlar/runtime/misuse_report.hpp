@@ -25,8 +25,8 @@ inline constexpr std::uint8_t guard_fill = 0xe7;
 /// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it says them.
 [[nodiscard]] bool is_of_cxx(const char* call) noexcept;
 
-/// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes no lock of the heap;
-/// the unwinder's first use allocates.
+/// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes no lock of the
+/// heap; the unwinder's first use allocates.
 [[nodiscard]] deed deed_now(const char* call, unsigned stack_depth) noexcept;
 
 /// Effects: one line on standard error: where `address` lies as seen from the block.

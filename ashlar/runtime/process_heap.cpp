@@ -190,7 +190,7 @@ bool is_to_be_guarded() noexcept {
 
 /// Returns: a guarded block, or null: it is another's turn, or this one cannot be.
 void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const char* call) noexcept {
-  if (!guards.is_on() || !is_to_be_guarded()) return nullptr;
+  if (!guards.is_on() || !is_to_be_guarded() || the_heap.is_sealed()) return nullptr;
   return guards.allocate(size, alignment, zeroed, call);
 }
 
@@ -272,8 +272,8 @@ std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
 
 constexpr std::size_t unknown_size = full_check::unknown;
 
-/// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault naming `call` when it is
-/// known that no live block starts there.
+/// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault naming `call` when it
+/// is known that no live block starts there.
 std::size_t size_asked(const void* block, const char* call) noexcept {
   if (guards.contains(block)) return guards.size_of(block, call);
   return checker.is_on() ? checker.size_of(block, call) : unknown_size;
