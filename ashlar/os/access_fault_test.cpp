@@ -94,8 +94,7 @@ TEST(AccessFaultDeathTest, OnTheStackForHandlersWhereThereIsOne) {
         other.ss_size = sizeof room;
         ::sigaltstack(&other, nullptr);
         const auto on_it = [](const os::access_fault&) noexcept {
-          char local = 0;
-          const auto at = reinterpret_cast<std::uintptr_t>(&local);
+          const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
           const auto begin = reinterpret_cast<std::uintptr_t>(room);
           ::_exit(at - begin < sizeof room ? 7 : 1);
         };
