@@ -79,7 +79,7 @@ struct expectation {
       static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
   std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
   std::int64_t guard = 0;
-  std::int64_t guard_slots = ashlar::runtime::guard_options{}.slots;
+  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::runtime::guard_options{}.slots);
   bool exact = false;
   bool full = false;
   std::vector<std::string_view> complaints;  // the names, in order
