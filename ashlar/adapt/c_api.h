@@ -63,9 +63,9 @@ int ashlar_stats_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOE
 
 /* ---- checks ------------------------------------------------------------------------------ */
 
-/* Where the environment says ASHLAR_CHECK=full (docs/checks.md): looks at the guard bytes and patterns of all
- * blocks, in use and freed, and ends in a fault at the first that was written to. Returns how many are in
- * use; 0, and looks at nothing, without full checks. O(bytes in use). */
+/* Where the environment says ASHLAR_CHECK=full or ASHLAR_CHECK_GUARD (docs/checks.md): looks at the guard bytes and
+ * patterns of the blocks that have them, in use and freed, and ends in a fault at the first that was written to.
+ * Returns how many of them are in use; 0, and looks at nothing, without these checks. O(bytes in use). */
 size_t ashlar_check_blocks(void) ASHLAR_NOEXCEPT;
 
 /* Writes what is in use now, as text or JSON: by the place that allocated it, most bytes first, with

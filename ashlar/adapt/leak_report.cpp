@@ -36,12 +36,12 @@ class sites {
     // One round to learn how many there may be, one to fill. What is allocated between the two may be
     // left out; the report is of a moment.
     std::size_t live = 0;
-    runtime::checker.for_each_live([&](const runtime::block_record&) { ++live; });
+    runtime::for_each_known_block([&](const runtime::block_record&) { ++live; });
     slots_ = 16;
     while (slots_ < live * 2) slots_ *= 2;
     all_ = static_cast<site*>(os::page_source::allocate(slots_ * sizeof(site), alignof(site)));
     if (all_ == nullptr) return;
-    runtime::checker.for_each_live([&](const runtime::block_record& r) { add(r); });
+    runtime::for_each_known_block([&](const runtime::block_record& r) { add(r); });
     count_ = static_cast<std::size_t>(
         std::remove_if(all_, all_ + slots_, [](const site& s) { return s.blocks == 0; }) - all_);
     std::sort(all_, all_ + count_, [](const site& a, const site& b) { return a.bytes > b.bytes; });
@@ -206,5 +206,5 @@ extern "C" int ashlar_leaks_write(std::FILE* stream, ashlar_stats_format format)
 }
 
 extern "C" std::size_t ashlar_check_blocks() noexcept {
-  return runtime::checker.is_on() ? runtime::checker.look("ashlar_check_blocks") : 0;
+  return runtime::check_blocks("ashlar_check_blocks");
 }

@@ -5,6 +5,9 @@
 // replaced ones. So only the two basic forms, and their aligned twins, touch the heap; all others call
 // them by their public names, through which a program's own definition is found. The sizes that some
 // deletes are told are not used: an address tells its class by itself.
+//
+// Full checks want to know both: which form a program called, and the size. So a form that is made of another asks
+// whether they are on: four instructions, and none in the forms that touch the heap.
 #include <cstddef>
 #include <new>
 
@@ -29,7 +32,10 @@ ASHLAR_COLD void* retry(Attempt attempt) {
   for (;;) {
     const cxx_runtime::new_handler handler = cxx_runtime::installed_new_handler();
     if (handler == nullptr) cxx_runtime::throw_bad_alloc("operator new");
-    handler();
+    {
+      const runtime::calls_told_as what_they_are(nullptr, nullptr);  // the handler's own calls
+      handler();
+    }
     if (void* block = attempt(); block != nullptr) return block;
   }
 }
@@ -42,6 +48,18 @@ void* null_for_throw(Allocate allocate) noexcept {
   } catch (...) {
     return nullptr;
   }
+}
+
+/// Returns: what `allocate` returns; the call of operator new in it is told as one of new[].
+template <class Allocate>
+ASHLAR_COLD void* as_array_new(Allocate allocate) {
+  const runtime::calls_told_as array("operator new", "operator new[]");
+  return allocate();
+}
+template <class Deallocate>
+ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
+  const runtime::calls_told_as array("operator delete", "operator delete[]");
+  deallocate();
 }
 
 }  // namespace
@@ -75,9 +93,13 @@ ASHLAR_EXPORT void operator delete(void* p, align) noexcept {
 // ---- the forms made of them -----------------------------------------------------------------------
 
 ASHLAR_EXPORT void* operator new[](size_type n) {
+  if (runtime::checker.is_on()) [[unlikely]]
+    return as_array_new([=] { return operator new(n); });
   return operator new(n);
 }
 ASHLAR_EXPORT void* operator new[](size_type n, align a) {
+  if (runtime::checker.is_on()) [[unlikely]]
+    return as_array_new([=] { return operator new(n, a); });
   return operator new(n, a);
 }
 ASHLAR_EXPORT void* operator new(size_type n, const nothrow&) noexcept {
@@ -94,21 +116,33 @@ ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcep
 }
 
 ASHLAR_EXPORT void operator delete[](void* p) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    return as_array_delete([=] { operator delete(p); });
   operator delete(p);
 }
 ASHLAR_EXPORT void operator delete[](void* p, align a) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    return as_array_delete([=] { operator delete(p, a); });
   operator delete(p, a);
 }
-ASHLAR_EXPORT void operator delete(void* p, size_type) noexcept {
+ASHLAR_EXPORT void operator delete(void* p, size_type n) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    runtime::expect_size(p, n, "operator delete");
   operator delete(p);
 }
-ASHLAR_EXPORT void operator delete[](void* p, size_type) noexcept {
+ASHLAR_EXPORT void operator delete[](void* p, size_type n) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    runtime::expect_size(p, n, "operator delete[]");
   operator delete[](p);
 }
-ASHLAR_EXPORT void operator delete(void* p, size_type, align a) noexcept {
+ASHLAR_EXPORT void operator delete(void* p, size_type n, align a) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    runtime::expect_size(p, n, "operator delete");
   operator delete(p, a);
 }
-ASHLAR_EXPORT void operator delete[](void* p, size_type, align a) noexcept {
+ASHLAR_EXPORT void operator delete[](void* p, size_type n, align a) noexcept {
+  if (runtime::checker.is_on()) [[unlikely]]
+    runtime::expect_size(p, n, "operator delete[]");
   operator delete[](p, a);
 }
 ASHLAR_EXPORT void operator delete(void* p, const nothrow&) noexcept {

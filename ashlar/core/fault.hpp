@@ -20,11 +20,14 @@ enum class fault_kind : std::uint8_t {
   overflow,          ///< bytes behind the block were changed
   underflow,         ///< bytes before the block were changed
   use_after_free,    ///< bytes of a free block were changed
-  mismatched_call,   ///< freed by another family of calls than it was allocated by
-  exhausted,         ///< no memory, and the policy is to stop
-  bad_argument,      ///< a precondition of the call does not hold
-  corrupted,         ///< an invariant of ashlar itself is broken
-  leak,              ///< an allocator ended while blocks of it were in use
+  access_behind,  ///< memory behind a guarded block was read or written, and the system refused it
+  access_before,  ///< the same before the block
+  access_after_free,  ///< the same of a guarded block that was freed
+  mismatched_call,    ///< freed by another family of calls than it was allocated by
+  exhausted,          ///< no memory, and the policy is to stop
+  bad_argument,       ///< a precondition of the call does not hold
+  corrupted,          ///< an invariant of ashlar itself is broken
+  leak,               ///< an allocator ended while blocks of it were in use
 };
 
 /// One misuse, as far as it is known where it was seen. Strings are static; null or 0 means
@@ -55,6 +58,12 @@ struct fault {
       return "bytes behind the block were overwritten";
     case fault_kind::underflow:
       return "bytes before the block were overwritten";
+    case fault_kind::access_behind:
+      return "memory behind the block was accessed";
+    case fault_kind::access_before:
+      return "memory before the block was accessed";
+    case fault_kind::access_after_free:
+      return "the block was accessed after it was freed";
     case fault_kind::mismatched_call:
       return "the block was allocated by another family of calls";
     case fault_kind::use_after_free:

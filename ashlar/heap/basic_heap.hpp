@@ -349,6 +349,7 @@ class basic_heap {
   /// Effects: while it is on, no function but collect and release_all makes a system call, except to
   /// wait for a lock that another thread holds: what is free serves, or nothing does.
   void seal(bool on) noexcept { space_.seal(on); }
+  [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
 
   // ---- the whole ------------------------------------------------------------------------------
 

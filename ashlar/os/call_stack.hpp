@@ -20,6 +20,10 @@ struct call_stack {
 /// microseconds. Thread-safe.
 void capture(call_stack& out, unsigned depth) noexcept;
 
+/// Effects: as `capture`, in a handler of a signal that the instruction at `interrupted` caused: from there on, without
+/// the handler. Only that frame where the unwinder was not used before (its first use allocates) or cannot tell.
+void capture_interrupted(call_stack& out, unsigned depth, const void* interrupted) noexcept;
+
 /// Where a frame is: the file (program or library), the offset in it, and the function if it is exported.
 struct frame_place {
   const char* file = nullptr;  ///< null: unknown

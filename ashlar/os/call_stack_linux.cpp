@@ -1,6 +1,7 @@
 // os/call_stack_linux.cpp: os/call_stack.hpp by the C library's unwinder and dynamic loader.
 // Layer: os.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
@@ -17,6 +18,8 @@ namespace {
 
 /// The unwinder is loaded at its first use, which allocates: those calls are not looked at.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool capturing = false;
+/// Whether the unwinder is loaded.
+constinit std::atomic<bool> was_used{false};
 /// A system call each time would take as long as all the other checks.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::size_t own_number = 0;
 
@@ -33,24 +36,45 @@ const void* own_library() noexcept {
   return own == module_of(entry) ? nullptr : own;
 }
 
+/// Returns: how many frames were stored in `frames`.
+int unwind(void** frames, int room) noexcept {
+  capturing = true;
+  const int saved = errno;
+  const int found = ::backtrace(frames, room);
+  errno = saved;
+  capturing = false;
+  was_used.store(true, std::memory_order_relaxed);
+  return found;
+}
+
 }  // namespace
 
 void capture(call_stack& out, unsigned depth) noexcept {
   out.depth = 0;
   if (capturing || depth == 0 || environ == nullptr) return;
-  capturing = true;
-  const int saved = errno;
   constexpr int inside_max = 12;  // frames of our own, which come first
   void* frames[call_stack::depth_max + inside_max];
   const int found =
-      ::backtrace(frames, static_cast<int>(std::min(depth, call_stack::depth_max)) + inside_max);
+      unwind(frames, static_cast<int>(std::min(depth, call_stack::depth_max)) + inside_max);
   const void* const own = own_library();
-  int i = 1;  // 0 is this function
+  int i = 2;  // 0 is unwind, 1 this function
   while (own != nullptr && i < found && module_of(frames[i]) == own) ++i;
   for (; i < found && out.depth < std::min(depth, call_stack::depth_max); ++i)
     out.frames[out.depth++] = frames[i];
-  errno = saved;
-  capturing = false;
+}
+
+void capture_interrupted(call_stack& out, unsigned depth, const void* interrupted) noexcept {
+  out.depth = 0;
+  depth = std::min(depth, call_stack::depth_max);
+  if (interrupted == nullptr || depth == 0) return;
+  out.frames[out.depth++] = interrupted;
+  if (capturing || !was_used.load(std::memory_order_relaxed)) return;
+  constexpr int handler_max = 12;  // frames of the handler and of what the system puts below it
+  void* frames[call_stack::depth_max + handler_max];
+  const int found = unwind(frames, static_cast<int>(depth) + handler_max);
+  void** const end = frames + found;
+  for (void** f = std::find(frames, end, interrupted); f < end && ++f < end && out.depth < depth;)
+    out.frames[out.depth++] = *f;
 }
 
 frame_place place_of(const void* frame) noexcept {

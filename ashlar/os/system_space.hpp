@@ -16,6 +16,9 @@ class system_space {
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool purge(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
+  /// Effects: whole pages hold nothing any more and cannot be accessed until they are committed again, when they
+  /// are zero. Returns: false when the system refused; then they may still be as they were.
+  [[nodiscard]] static bool close(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;
   static void release(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;

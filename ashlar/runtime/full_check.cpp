@@ -4,11 +4,9 @@
 #include <cstring>
 #include <mutex>
 
-#include <unistd.h>
-
 #include <ashlar/core/bits.hpp>
-#include <ashlar/core/line_writer.hpp>
 #include <ashlar/runtime/full_check.hpp>
+#include <ashlar/runtime/misuse_report.hpp>
 
 namespace ashlar::runtime {
 namespace {
@@ -18,53 +16,11 @@ std::size_t front_bytes(std::size_t alignment) noexcept {
   return std::max(full_check::guard_bytes_min, alignment);
 }
 
-/// Returns: the first byte in [from, to) that is not `value`; `to` when all are.
-const std::byte* first_other(const std::byte* from, const std::byte* to,
-                             std::uint8_t value) noexcept {
-  return std::find_if(from, to, [value](std::byte b) { return b != std::byte{value}; });
-}
-
-/// Calls whose blocks only calls of the same family may free; what is in no family may free all.
-enum class call_family : std::uint8_t { any, c, cxx };
-call_family family_of(const char* call) noexcept {
-  for (const char* name : {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
-                           "aligned_alloc", "memalign", "valloc", "pvalloc", "free"})
-    if (std::strcmp(call, name) == 0) return call_family::c;
-  for (const char* name : {"operator new", "operator delete"})
-    if (std::strcmp(call, name) == 0) return call_family::cxx;
-  return call_family::any;
-}
-bool match(const char* made_by, const char* freed_by) noexcept {
-  const call_family a = family_of(made_by), b = family_of(freed_by);
-  return a == call_family::any || b == call_family::any || a == b;
-}
-
-template <std::size_t N>
-void write(line_writer<N>& line) noexcept {
-  line.end_line();
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
-void tell(const char* what, const deed& d) noexcept {
-  if (d.call == nullptr) return;
-  line_writer<256> line;
-  line << "ashlar: " << what << " by " << d.call << " in thread " << d.thread;
-  if (d.at.depth != 0) line << ":";
-  write(line);
-  os::write_frames(d.at);
-}
-
 }  // namespace
 
 std::size_t full_check::bytes_for(std::size_t size, std::size_t alignment) noexcept {
   std::size_t bytes = 0;
   return __builtin_add_overflow(size, front_bytes(alignment) + guard_bytes_min, &bytes) ? 0 : bytes;
-}
-
-void full_check::note(deed& d, const char* call) const noexcept {
-  d.call = call;
-  d.thread = os::thread_number();
-  os::capture(d.at, options_.stack_depth);
 }
 
 void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
@@ -76,8 +32,8 @@ void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
   std::memset(address, zeroed ? 0 : fresh_fill, size);
   std::memset(address + size, guard_fill,
               static_cast<std::size_t>(begin + block_bytes - (address + size)));
-  deed maker;
-  note(maker, call);  // before the lock: the unwinder's first use allocates
+  const deed maker =
+      deed_now(call, options_.stack_depth);  // before the lock: the unwinder's first use allocates
   const std::lock_guard guard(mutex_);
   block_record* const r = records_.add(address);
   if (r == nullptr) return nullptr;
@@ -89,14 +45,13 @@ void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
 }
 
 full_check::freed_result full_check::freed(void* address, const char* call) noexcept {
-  deed end;
-  note(end, call);
+  const deed end = deed_now(call, options_.stack_depth);
   std::unique_lock guard(mutex_);
   block_record* const r = records_.find(address);
   if (r == nullptr) return {};
   if (r->freed.call != nullptr) fail(fault_kind::double_free, *r, address, call);
   expect_untouched(*r, call);
-  if (!match(r->made.call, call)) fail(fault_kind::mismatched_call, *r, address, call);
+  if (!are_of_one_family(r->made.call, call)) fail(fault_kind::mismatched_call, *r, address, call);
   r->freed = end;
   std::memset(r->address, freed_fill, r->size);
   (newest_ != nullptr ? newest_->next_in_queue : oldest_) = r;
@@ -136,6 +91,13 @@ std::size_t full_check::size_of(const void* address, const char* call) noexcept 
   return r->size;
 }
 
+void full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record* const r = records_.find(address);
+  if (r != nullptr && r->freed.call == nullptr && r->size != size && is_of_cxx(r->made.call))
+    fail(fault_kind::wrong_size, *r, address, call);
+}
+
 void full_check::expect_outside(const void* address, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const auto* const p = static_cast<const std::byte*>(address);
@@ -160,12 +122,12 @@ void full_check::expect_untouched(const block_record& r, const char* call) noexc
   const auto* const begin = static_cast<const std::byte*>(r.block);
   const std::byte* const behind = r.address + r.size;
   const std::byte* const end = begin + r.block_bytes;
-  if (const std::byte* const p = first_other(behind, end, guard_fill); p != end)
+  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
     fail(fault_kind::overflow, r, p, call);
-  if (const std::byte* const p = first_other(begin, r.address, guard_fill); p != r.address)
+  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
     fail(fault_kind::underflow, r, p, call);
   if (r.freed.call == nullptr) return;
-  if (const std::byte* const p = first_other(r.address, behind, freed_fill); p != behind)
+  if (const std::byte* const p = first_changed(r.address, behind, freed_fill); p != behind)
     fail(fault_kind::use_after_free, r, p, call);
 }
 
@@ -173,25 +135,8 @@ void full_check::fail(fault_kind kind, const block_record& r, const void* addres
                       const char* call) noexcept {
   const block_record what = r;
   mutex_.unlock();  // whoever handles the fault may allocate
-  const auto* const p = static_cast<const std::byte*>(address);
-  line_writer<256> line;
-  line << "ashlar: " << address << " is ";
-  const auto bytes = [&line](std::ptrdiff_t n) {
-    line << static_cast<std::size_t>(n) << (n == 1 ? " byte" : " bytes");
-  };
-  if (p < what.address) {
-    bytes(what.address - p);
-    line << " before";
-  } else if (p >= what.address + what.size) {
-    bytes(p - (what.address + what.size) + 1);
-    line << " past the end of";
-  } else {
-    line << "byte " << static_cast<std::size_t>(p - what.address) << " of";
-  }
-  line << " the block of " << what.size << " bytes at " << static_cast<const void*>(what.address);
-  write(line);
-  tell("allocated", what.made);
-  tell("freed", what.freed);
+  write_place(what, address);
+  write_history(what);
   ashlar_fault({.kind = kind, .call = call, .address = address, .block_size = what.size});
 }
 

@@ -30,9 +30,6 @@ struct full_check_options {
 
 class full_check {
  public:
-  static constexpr std::uint8_t fresh_fill = 0xa5;
-  static constexpr std::uint8_t freed_fill = 0xdf;
-  static constexpr std::uint8_t guard_fill = 0xe7;
   static constexpr std::size_t guard_bytes_min = 16;
   static constexpr std::size_t unknown = SIZE_MAX;  ///< the size of what is no block of this
 
@@ -73,6 +70,10 @@ class full_check {
   /// block. Ends in a fault naming `call` when the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
+  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked
+  /// for with `size`.
+  void expect_size(const void* address, std::size_t size, const char* call) noexcept;
+
   /// Effects: ends in a fault naming `call` if `address`, which is no block, lies inside one.
   void expect_outside(const void* address, const char* call) noexcept;
 
@@ -94,7 +95,6 @@ class full_check {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
-  void note(deed& d, const char* call) const noexcept;
   [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
                          const char* call) noexcept;
   void expect_untouched(const block_record& r, const char* call) noexcept;

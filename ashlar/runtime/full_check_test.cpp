@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/runtime/full_check.hpp>
+#include <ashlar/runtime/misuse_report.hpp>
 
 namespace {
 
@@ -54,10 +55,10 @@ TEST(FullCheck, BlocksAreAlignedFilledAndGuarded) {
          {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{70'000}}) {
       unsigned char* const p = c.make(size, alignment);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u);
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], full_check::fresh_fill);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
       for (std::size_t i = 0; i < full_check::guard_bytes_min; ++i) {
-        ASSERT_EQ(p[size + i], full_check::guard_fill);
-        ASSERT_EQ(p[-1 - static_cast<std::ptrdiff_t>(i)], full_check::guard_fill);
+        ASSERT_EQ(p[size + i], runtime::guard_fill);
+        ASSERT_EQ(p[-1 - static_cast<std::ptrdiff_t>(i)], runtime::guard_fill);
       }
       EXPECT_EQ(c.check.size_of(p, "test"), size);
       c.drop(p);
@@ -86,7 +87,7 @@ TEST(FullCheck, FreedBlocksWaitInOrderAndInBounds) {
     EXPECT_EQ(left, static_cast<std::size_t>(std::max(0, i - 2))) << "three of 300 bytes wait";
   }
   for (int i = 7; i < 10; ++i)
-    EXPECT_EQ(blocks[static_cast<std::size_t>(i)][299], full_check::freed_fill);
+    EXPECT_EQ(blocks[static_cast<std::size_t>(i)][299], runtime::freed_fill);
   EXPECT_EQ(c.check.size_of(blocks[0], "test"), full_check::unknown) << "the oldest left first";
   EXPECT_EQ(c.drop(c.make(5000)), 4u)
       << "what is larger than the queue pushes out all, and does not stay";
@@ -172,6 +173,15 @@ TEST(FullCheckDeathTest, EachFaultIsNamedWithTheBlockAndItsDeeds) {
       "is 16 bytes before the block of 100 bytes.*\n.*\n.*bytes before the block were overwritten");
   EXPECT_DEATH(c.drop(p, "operator delete"),
                "operator delete.*allocated by another family of calls");
+  unsigned char* const one = c.make(8, 16, false, "operator new");
+  EXPECT_DEATH(
+      c.drop(one, "operator delete[]"),
+      "allocated by operator new in(.*\n)*.*operator delete\\[\\].*another family of calls");
+  EXPECT_DEATH(c.check.expect_size(one, 7, "operator delete"),
+               "allocated by operator new.*\n.*operator delete.*the size or alignment");
+  c.check.expect_size(one, 8, "operator delete");
+  c.check.expect_size(p, 8, "operator delete");  // the program's own new may have called malloc
+  c.drop(one, "operator delete");
   EXPECT_DEATH(c.check.expect_outside(p + 8, "free"),
                "byte 8 of the block.*\n.*\n.*inside a block, not its start");
   c.drop(p);

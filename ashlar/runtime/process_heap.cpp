@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace ashlar::runtime {
 
 constinit process_heap the_heap;
 constinit full_check checker;
+constinit guarded_blocks guards;
 
 namespace {
 
@@ -37,10 +39,16 @@ constinit const detail::cache_tops empty_tops = make_empty_tops();
 struct thread_state {
   cache* own = nullptr;
   bool ended = false;
+  std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
+  std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
+  const char* call = nullptr;       ///< full checks remember calls of this name
+  const char* instead = nullptr;    ///< as of this one
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
 constinit std::atomic<bool> counting_exactly{false};
+/// Whether no thread uses its hit paths: calls are counted, or picked to be guarded.
+constinit std::atomic<bool> every_call_misses{false};
 
 // ---- threads
 // --------------------------------------------------------------------------------------
@@ -73,14 +81,17 @@ bool watch_thread_exit(cache* own) noexcept {
 
 void before_fork() noexcept {
   checker.lock();
+  guards.lock();
   the_heap.lock_all();
 }
 void after_fork_in_parent() noexcept {
   the_heap.unlock_all();
+  guards.unlock();
   checker.unlock();
 }
 void after_fork_in_child() noexcept {
   the_heap.unlock_all();
+  guards.unlock();
   checker.unlock();
   os::forget_thread_number();
   the_heap.keep_only(self.own);
@@ -109,8 +120,15 @@ void start_process(char** environment) noexcept {
   the_heap.set_purge_policy(s.purge);
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
-    if (self.own != nullptr) leave_hit_paths(*self.own);
     if (s.full) checker.start(s.checks);
+  }
+  // Without the handler a guarded access still ends the process, though nothing tells of it.
+  if (guards.start(s.guards))
+    static_cast<void>(
+        os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
+  if (counting_exactly.load(std::memory_order_relaxed) || guards.is_on()) {
+    every_call_misses.store(true, std::memory_order_relaxed);
+    if (self.own != nullptr) leave_hit_paths(*self.own);
   }
 }
 
@@ -123,7 +141,7 @@ cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!counting_exactly.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
+  if (!every_call_misses.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
   if (the_heap.cache_count() == 1) start_process(environ);
   if (!watch_thread_exit(own)) end_thread(own);
   return self.own;
@@ -139,7 +157,41 @@ cache* own_cache() noexcept {
 
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
 [[gnu::destructor(101)]] void look_at_exit() noexcept {
-  if (checker.is_on()) checker.look("exit");
+  check_blocks("exit");
+}
+
+// ---- guarded blocks --------------------------------------------------------------------------------
+
+/// Returns: a number at random; what is drawn must not follow from what the program allocates, nor be the same in each
+/// process. xorshift (Marsaglia, "Xorshift RNGs", 2003).
+std::uint32_t draw() noexcept {
+  std::uint32_t x = self.random;
+  if (x == 0) {
+    const std::uint64_t seed =
+        (os::system_space::now_ms() ^ reinterpret_cast<std::uintptr_t>(&self) ^
+         (std::uint64_t{os::thread_number()} << 32)) *
+        0x9e3779b97f4a7c15u;
+    x = static_cast<std::uint32_t>(seed >> 32) | 1u;
+  }
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return self.random = x;
+}
+
+/// Returns: whether this thread's allocation is to be guarded: one of `one_of` on average, after 1 to 2 * one_of - 1.
+bool is_to_be_guarded() noexcept {
+  if (self.until_guarded == 0) {
+    const auto n = static_cast<std::uint32_t>(guards.one_of());
+    self.until_guarded = n == 1 ? 1 : 1 + draw() % (2 * n - 1);
+  }
+  return --self.until_guarded == 0;
+}
+
+/// Returns: a guarded block, or null: it is another's turn, or this one cannot be.
+void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const char* call) noexcept {
+  if (!guards.is_on() || !is_to_be_guarded() || the_heap.is_sealed()) return nullptr;
+  return guards.allocate(size, alignment, zeroed, call);
 }
 
 // ---- miss paths
@@ -187,10 +239,18 @@ void free_block(void* block, const char* call) noexcept {
   free_uncounted(block, call);
 }
 
+/// Returns: the name by which full checks remember `call`.
+const char* told_as(const char* call) noexcept {
+  return self.call != nullptr && std::strcmp(call, self.call) == 0 ? self.instead : call;
+}
+
 /// Returns: a block without checks, or with full ones if they are on. Requires: the hit path was no
 /// use, or must not be used.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
+  call = told_as(call);
+  if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
+    return guarded;
   if (!checker.is_on()) return counted(allocate_uncounted(size, alignment), size);
   alignment = std::max(alignment, block_granule);
   const std::size_t bytes = full_check::bytes_for(size, alignment);
@@ -210,6 +270,15 @@ std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
   return c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
 }
 
+constexpr std::size_t unknown_size = full_check::unknown;
+
+/// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault naming `call` when it
+/// is known that no live block starts there.
+std::size_t size_asked(const void* block, const char* call) noexcept {
+  if (guards.contains(block)) return guards.size_of(block, call);
+  return checker.is_on() ? checker.size_of(block, call) : unknown_size;
+}
+
 }  // namespace
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
@@ -221,6 +290,8 @@ void* allocate_slow(std::size_t size, const char* call) noexcept {
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
+  call = told_as(call);
+  if (guards.contains(block)) return guards.free(block, call);
   if (checker.is_on()) {
     const full_check::freed_result found = checker.freed(block, call);
     for (block_record* r = found.leaving; r != nullptr; r = r->next_in_queue)
@@ -240,12 +311,11 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
   const std::size_t due = bytes_served(size, alignment);
-  if (checker.is_on()) {
-    const std::size_t asked = checker.size_of(block, call);
-    if (asked != full_check::unknown && bytes_served(asked, alignment) != due)
+  if (const std::size_t asked = size_asked(block, call); asked != unknown_size) {
+    if (bytes_served(asked, alignment) != due)
       ashlar_fault(
           {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = asked});
-    if (asked != full_check::unknown) return deallocate_slow(block, call);
+    return deallocate_slow(block, call);
   }
   const std::size_t have = the_heap.usable_size(block, call);
   // A run that came zeroed, or was cut to its size in place, has no class, though its size has one.
@@ -264,6 +334,7 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
     void* const block = allocate(size, call);
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }
+  if (void* const guarded = try_guarded(size, 1, true, call); guarded != nullptr) return guarded;
   bool zeroed = false;
   void* const block = the_heap.allocate_large(size, 1, zeroed, self.own);
   if (block == nullptr) return nullptr;
@@ -279,7 +350,7 @@ void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call
 }
 
 namespace {
-/// Effects: moves a block under full checks, always: what still uses the old one is found then.
+/// Effects: moves a block whose size is known, always: what still uses the old one is found then.
 /// Returns: as reallocate.
 void* reallocate_checked(void* block, std::size_t have, std::size_t size,
                          const char* call) noexcept {
@@ -292,11 +363,9 @@ void* reallocate_checked(void* block, std::size_t have, std::size_t size,
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (checker.is_on()) {
-    const std::size_t have = checker.size_of(block, call);
-    if (have != full_check::unknown) return reallocate_checked(block, have, size, call);
-    checker.expect_outside(block, call);
-  }
+  if (const std::size_t have = size_asked(block, call); have != unknown_size)
+    return reallocate_checked(block, have, size, call);
+  if (checker.is_on()) checker.expect_outside(block, call);
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   const std::size_t before = tells_memcheck() ? the_heap.usable_size(block, call) : 0;
   const std::size_t kept = the_heap.resize_in_place(block, size, call);
@@ -321,11 +390,8 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
-  if (checker.is_on()) {
-    const std::size_t size = checker.size_of(block, call);
-    if (size != full_check::unknown) return size;
-    checker.expect_outside(block, call);
-  }
+  if (const std::size_t size = size_asked(block, call); size != unknown_size) return size;
+  if (checker.is_on()) checker.expect_outside(block, call);
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   return the_heap.usable_size(block, call);
 }
@@ -339,8 +405,29 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   return the_heap.prefault(bytes, threads, own_cache());
 }
 
+calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
+    : call_before_(std::exchange(self.call, call)),
+      instead_before_(std::exchange(self.instead, instead)) {}
+calls_told_as::~calls_told_as() {
+  self.call = call_before_;
+  self.instead = instead_before_;
+}
+
+void expect_size(const void* block, std::size_t size, const char* call) noexcept {
+  if (guards.contains(block))
+    guards.expect_size(block, size, call);
+  else if (checker.is_on())
+    checker.expect_size(block, size, call);
+}
+
+std::size_t check_blocks(const char* call) noexcept {
+  const std::size_t guarded = guards.is_on() ? guards.look(call) : 0;
+  return guarded + (checker.is_on() ? checker.look(call) : 0);
+}
+
 void collect(ashlar_stats& out) noexcept {
   the_heap.collect(out, self.own);
+  guards.add_to(out);
   out.total.resident_bytes = os::resident_bytes();
   out.total.accuracy = counting_exactly.load(std::memory_order_relaxed) ? ASHLAR_ACCURACY_EXACT
                                                                         : ASHLAR_ACCURACY_BATCH;

@@ -4,8 +4,8 @@
 //
 // A thread's tops start empty and full at once: so the first allocation and the first free of a thread
 // miss, and the miss path attaches a cache. There is no "initialised?" branch.
-// The same trick counts exactly on request: then the tops stay empty, every call misses, and the
-// miss path counts.
+// The same trick counts exactly on request, and picks blocks to be guarded: then the tops stay empty,
+// every call misses, and the miss path counts or picks.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/full_check.hpp>
+#include <ashlar/runtime/guarded_blocks.hpp>
 
 namespace ashlar::runtime {
 
@@ -122,6 +123,38 @@ std::size_t trim() noexcept;
 
 /// What ASHLAR_CHECK=full knows; off unless the environment says so.
 extern full_check checker;
+
+/// The blocks that have pages of their own; off unless the environment says so.
+extern guarded_blocks guards;
+
+/// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
+/// standard makes of each other. Null, null: as what they are named.
+class calls_told_as {
+ public:
+  calls_told_as(const char* call, const char* instead) noexcept;
+  ~calls_told_as();
+  calls_told_as(const calls_told_as&) = delete;
+  calls_told_as& operator=(const calls_told_as&) = delete;
+
+ private:
+  const char* call_before_;
+  const char* instead_before_;
+};
+
+/// Effects: ends in a fault naming `call`, wrong_size, if full checks know that `block` came from new and was not asked
+/// for with `size`.
+void expect_size(const void* block, std::size_t size, const char* call) noexcept;
+
+/// Effects: looks at what full checks and guarded blocks can tell of all blocks; ends in a fault naming `call` at the
+/// first that was written to. Returns: the live blocks that it looked at. O(their bytes).
+std::size_t check_blocks(const char* call) noexcept;
+
+/// Effects: calls visit(record) for each live block of which it is known who allocated it.
+template <class Visit>
+void for_each_known_block(Visit visit) noexcept {
+  checker.for_each_live(visit);
+  guards.for_each_live(visit);
+}
 
 /// Effects: fills every field of `out`.
 void collect(ashlar_stats& out) noexcept;

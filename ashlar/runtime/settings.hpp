@@ -4,6 +4,7 @@
 
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/runtime/full_check.hpp>
+#include <ashlar/runtime/guarded_blocks.hpp>
 
 namespace ashlar::runtime {
 
@@ -12,6 +13,7 @@ struct settings {
   bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
   bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
   full_check_options checks;
+  guard_options guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
 };
 
 /// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A

@@ -14,7 +14,8 @@ namespace {
 using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
-constexpr const char* names[] = {"ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES", "ASHLAR_STATS"};
+constexpr const char* names[] = {"ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES", "ASHLAR_STATS",
+                                 "ASHLAR_CHECK_GUARD", "ASHLAR_CHECK_GUARD_SLOTS"};
 
 class Settings : public testing::Test {
  protected:
@@ -109,6 +110,29 @@ TEST_F(Settings, ANameMatchesWholeOrNotAtAll) {
   EXPECT_FALSE(s.exact);
   EXPECT_EQ(s.purge.keep_bytes, 0u);
   EXPECT_EQ(s.purge.delay_ms, 1000);
+}
+
+TEST_F(Settings, GuardedBlocksAreOfFullChecksOrAskedFor) {
+  EXPECT_EQ(from({}).guards.one_of, 0u);
+  EXPECT_EQ(from({"ASHLAR_CHECK=1"}).guards.one_of, 0u);
+  EXPECT_EQ(from({"ASHLAR_CHECK=full"}).guards.one_of, 128u);
+  EXPECT_TRUE(from({"ASHLAR_CHECK=full"}).guards.fills);
+  EXPECT_EQ(from({"ASHLAR_CHECK=full", "ASHLAR_CHECK_GUARD=0"}).guards.one_of, 0u);
+  const settings s = from(
+      {"ASHLAR_CHECK_GUARD=1000", "ASHLAR_CHECK_GUARD_SLOTS=50", "ASHLAR_CHECK_STACK_DEPTH=3"});
+  EXPECT_FALSE(s.exact) << "alone they count nothing";
+  EXPECT_FALSE(s.guards.fills);
+  EXPECT_EQ(s.guards.one_of, 1000u);
+  EXPECT_EQ(s.guards.slots, 50u);
+  EXPECT_EQ(s.guards.stack_depth, 3u);
+  EXPECT_EQ(from({"ASHLAR_CHECK_GUARD=9223372036854775807"}).guards.one_of, std::size_t{1} << 30);
+  EXPECT_EQ(with("ASHLAR_CHECK_GUARD", "-1").guards.one_of, 0u);
+  EXPECT_EQ(complaint,
+            "ashlar: ASHLAR_CHECK_GUARD=-1 is ignored: expected N, to guard one of N blocks, or 0 "
+            "for none\n");
+  EXPECT_EQ(with("ASHLAR_CHECK_GUARD_SLOTS", "0").guards.slots, 4096u);
+  EXPECT_EQ(complaint,
+            "ashlar: ASHLAR_CHECK_GUARD_SLOTS=0 is ignored: expected a number of blocks\n");
 }
 
 TEST_F(Settings, TheFirstOfTwoEntriesCounts) {

@@ -67,6 +67,10 @@ struct expectation {
     number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, queue_bytes);
     number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, stack_depth);
     stack_depth = std::min<std::int64_t>(stack_depth, ashlar::os::call_stack::depth_max);
+    if (full) guard = 128;
+    number(environment, "ASHLAR_CHECK_GUARD", 0, guard);
+    guard = std::min(guard, std::int64_t{1} << 30);
+    number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, guard_slots);
   }
 
   std::int64_t delay_ms = 1000;
@@ -74,6 +78,8 @@ struct expectation {
   std::int64_t queue_bytes =
       static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
   std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
+  std::int64_t guard = 0;
+  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::runtime::guard_options{}.slots);
   bool exact = false;
   bool full = false;
   std::vector<std::string_view> complaints;  // the names, in order
@@ -142,6 +148,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.full == expected.full);
   REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
   REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
+  REQUIRE(s.guards.one_of == static_cast<std::size_t>(expected.guard));
+  REQUIRE(s.guards.slots == static_cast<std::size_t>(expected.guard_slots));
   REQUIRE(written.empty() == expected.complaints.empty());
   std::size_t at = 0;
   // A complaint that is longer than its line is cut, but never before the name.

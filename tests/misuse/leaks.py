@@ -46,13 +46,30 @@ with tempfile.TemporaryDirectory() as folder:
     require({"block_size": 112, "blocks": 5, "bytes": 560} in report["classes"], "by class without checks", done)
     require(done.stderr == "", "nothing is printed that was not asked for", done)
 
-    done = run("spoil", ASHLAR_CHECK="full")
+    done = run("spoil", ASHLAR_CHECK="full", ASHLAR_CHECK_GUARD="0")
     require(done.returncode == -6 and "bytes behind the block were overwritten" in done.stderr and "hold_five" in
             done.stderr, "a block that is never freed is looked at when the process ends", done)
+    done = run("spoil", ASHLAR_CHECK_GUARD="1")
+    require(done.returncode == -6 and "bytes behind the block were overwritten" in done.stderr and "hold_five" in
+            done.stderr, "and so is a guarded one", done)
+    done = run(ASHLAR_CHECK="full", ASHLAR_CHECK_GUARD="1", ASHLAR_LEAKS_FILE=str(path))
+    sites = sites_of(json.loads(path.read_text()))
+    require("hold_five" in sites.get(("malloc", 5, 500), []), "five guarded blocks by hold_five", done)
     done = run("spoil")
     require(done.returncode == 0 and done.stderr == "", "without checks nobody looks", done)
 
     done = run(ASHLAR_CHECK="fool")
     require(done.returncode == 0 and "ASHLAR_CHECK=fool is ignored: expected 0, 1 or full" in done.stderr,
             "a wrong value is named", done)
+
+    # 999 blocks come and go; a guarded one has no class, and none of the others is so large that it has none.
+    large, reserved = [], []
+    for guard in ("0", "10", "1"):
+        done = run(ASHLAR_CHECK_GUARD=guard, ASHLAR_CHECK_GUARD_SLOTS="32", ASHLAR_STATS_FILE=str(path))
+        stats = json.loads(path.read_text())
+        large.append(stats["large"]["allocations"])
+        reserved.append(stats["total"]["reserved_bytes"])
+    require([r - reserved[0] for r in reserved] == [0, 33 << 21, 33 << 21],
+            f"32 slots of 2 MiB, and what aligns them, are reserved, not {reserved}", done)
+    require(large[0] == 0 and 40 < large[1] < 300 and large[2] > 990, f"one of 10 blocks is guarded, not {large}", done)
 print("leaks: reported by site and by class; the last look found what was spoilt")

@@ -80,6 +80,23 @@ void underflow_1(const component& of) {
   s.go_on();
 }
 
+// ---- reads beyond a block -------------------------------------------------------------------------
+
+void read_at(unsigned char* address) {
+  announce(address);
+  static_cast<void>(*static_cast<const volatile unsigned char*>(hidden(address)));
+}
+void read_behind(const component& of) {
+  scene s(of);
+  read_at(closest(s).lower + of.block_size);
+  s.go_on();
+}
+void read_before(const component& of) {
+  scene s(of);
+  read_at(closest(s).upper - 1);
+  s.go_on();
+}
+
 // ---- reads and writes of freed blocks -------------------------------------------------------------
 
 /// Says what bytes are that had `before` in them.
@@ -353,6 +370,8 @@ constexpr fault faults[] = {
     {"overflow_1", overflow_1},
     {"overflow_16", overflow_16},
     {"underflow_1", underflow_1},
+    {"read_behind", read_behind},
+    {"read_before", read_before},
     {"use_after_free_read", use_after_free_read},
     {"use_after_free_write_idle", use_after_free_write_idle},
     {"use_after_free_write", use_after_free_write},

@@ -1,0 +1,251 @@
+// runtime/guarded_blocks.cpp: slots, their queue, and what is told of an access that the system refused.
+// Layer: runtime.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/os/system_space.hpp>
+#include <ashlar/runtime/guarded_blocks.hpp>
+#include <ashlar/runtime/misuse_report.hpp>
+
+namespace ashlar::runtime {
+
+using space = os::system_space;
+
+bool guarded_blocks::start(const guard_options& options) noexcept {
+  options_ = options;
+  std::size_t slots = std::min({options.slots, slots_max, space::limit() / 8 / slot_bytes});
+  if (options.one_of == 0 || slots == 0) return false;
+  // One closed page more, before the first slot; aligned, so that blocks of any alignment fit alike.
+  void* reserved = nullptr;
+  for (; slots != 0; slots /= 2)
+    if ((reserved = space::reserve((slots + 1) * slot_bytes)) != nullptr) break;
+  if (reserved == nullptr) return false;
+  records_ = static_cast<block_record*>(
+      os::page_source::allocate(slots * sizeof(block_record), alignof(block_record)));
+  if (records_ == nullptr) {
+    space::release(reserved, (slots + 1) * slot_bytes);
+    return false;
+  }
+  slots_ = slots;
+  const auto first = reinterpret_cast<std::uintptr_t>(reserved) + detail::page_size;
+  begin_ = static_cast<std::byte*>(reserved) +
+           (align_up(first, slot_bytes) - reinterpret_cast<std::uintptr_t>(reserved));
+  return true;
+}
+
+block_record* guarded_blocks::take_slot() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (used_ != slots_) return &records_[used_++];
+  block_record* const r = oldest_;
+  if (r == nullptr) return nullptr;
+  oldest_ = r->next_in_queue;
+  if (oldest_ == nullptr) newest_ = nullptr;
+  r->next_in_queue = nullptr;
+  return r;
+}
+
+void guarded_blocks::put_slot(block_record* r) noexcept {
+  (newest_ != nullptr ? newest_->next_in_queue : oldest_) = r;
+  newest_ = r;
+}
+
+void* guarded_blocks::allocate(std::size_t size, std::size_t alignment, bool zeroed,
+                               const char* call) noexcept {
+  // What an alignment may leave over fits, too.
+  alignment = std::max(alignment, block_granule);
+  if (alignment > room || size > room - alignment) return nullptr;
+  block_record* const r = take_slot();
+  if (r == nullptr) return nullptr;
+  std::byte* const end = end_of(static_cast<std::size_t>(r - records_));
+  const auto below_end = [end](std::size_t bytes, std::size_t multiple) {
+    const auto at = reinterpret_cast<std::uintptr_t>(end) - bytes;
+    return end - (bytes + (at & (multiple - 1)));
+  };
+  // A block of no bytes has an address of its own, too.
+  std::byte* const address = below_end(std::max<std::size_t>(size, 1), alignment);
+  const auto used = static_cast<std::size_t>(end - address);
+  std::byte* const pages = below_end(used, detail::page_size);
+  const auto page_bytes = static_cast<std::size_t>(end - pages);
+  if (!space::commit(pages, page_bytes)) {
+    const std::lock_guard guard(mutex_);
+    put_slot(r);
+    return nullptr;
+  }
+  std::memset(pages, guard_fill, static_cast<std::size_t>(address - pages));
+  std::memset(address + size, guard_fill, used - size);
+  if (options_.fills && !zeroed) std::memset(address, fresh_fill, size);
+  const deed maker = deed_now(call, options_.stack_depth);  // before the lock: it may allocate
+
+  const std::lock_guard guard(mutex_);
+  *r = {.address = address,
+        .size = size,
+        .block = pages,
+        .block_bytes = page_bytes,
+        .made = maker,
+        .freed = {},
+        .next_in_bucket = nullptr,
+        .next_in_queue = nullptr};
+  ++counts_.made;
+  counts_.live_peak = std::max(counts_.live_peak, counts_.made - counts_.freed);
+  counts_.page_bytes += page_bytes;
+  counts_.page_bytes_peak = std::max(counts_.page_bytes_peak, counts_.page_bytes);
+  counts_.asked_bytes += size;
+  return address;
+}
+
+void guarded_blocks::free(void* address, const char* call) noexcept {
+  const deed end = deed_now(call, options_.stack_depth);
+  block_record* r = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    r = &expect_live(address, call);
+    expect_untouched(*r, call);
+    if (!are_of_one_family(r->made.call, call))
+      fail(fault_kind::mismatched_call, *r, address, call);
+    r->freed = end;
+    ++counts_.freed;
+    counts_.page_bytes -= r->block_bytes;
+    counts_.asked_bytes -= r->size;
+  }
+  // Nobody else uses the record's places until it is in the queue.
+  const bool closed = space::close(r->block, r->block_bytes);
+  const std::lock_guard guard(mutex_);
+  if (!closed) return;  // the slot is lost: its bytes are not what a fresh block's are
+  counts_.given_back_bytes += r->block_bytes;
+  put_slot(r);
+}
+
+std::size_t guarded_blocks::size_of(const void* address, const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  return expect_live(address, call).size;
+}
+
+void guarded_blocks::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record& r = records_[index_of(address)];
+  if (r.address == address && is_live(r) && r.size != size && is_of_cxx(r.made.call))
+    fail(fault_kind::wrong_size, r, address, call);
+}
+
+std::size_t guarded_blocks::look(const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  std::size_t live = 0;
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (!is_live(records_[i])) continue;
+    expect_untouched(records_[i], call);
+    ++live;
+  }
+  return live;
+}
+
+void guarded_blocks::add_to(ashlar_stats& stats) noexcept {
+  if (!is_on()) return;
+  const std::lock_guard guard(mutex_);
+  const std::uint64_t live = counts_.made - counts_.freed;
+  const std::uint64_t slack = counts_.page_bytes - counts_.asked_bytes;
+  ashlar_class_stats& large = stats.large;
+  large.blocks_made += counts_.live_peak;
+  large.blocks_in_use += live;
+  large.peak_in_use += counts_.live_peak;
+  large.peak_bytes += counts_.page_bytes_peak;
+  large.allocations += counts_.made;
+  large.frees += counts_.freed;
+  large.slack_bytes += slack;
+  large.slabs += live;
+  large.committed_bytes += counts_.page_bytes;
+  ashlar_total_stats& total = stats.total;
+  total.bytes_in_use += counts_.page_bytes;
+  total.peak_bytes_in_use += counts_.page_bytes_peak;
+  total.allocations += counts_.made;
+  total.frees += counts_.freed;
+  total.slack_bytes += slack;
+  total.reserved_bytes += (slots_ + 1) * slot_bytes;
+  total.committed_bytes += counts_.page_bytes;
+  total.peak_committed_bytes += counts_.page_bytes_peak;
+  total.given_back_bytes += counts_.given_back_bytes;
+  total.metadata_bytes += used_ * sizeof(block_record);
+}
+
+block_record& guarded_blocks::expect_live(const void* address, const char* call) noexcept {
+  block_record& r = records_[index_of(address)];
+  const auto* const p = static_cast<const std::byte*>(address);
+  if (p != r.address) {
+    const bool inside = r.address != nullptr && p > r.address && p < r.address + r.size;
+    fail(inside ? fault_kind::interior_pointer : fault_kind::not_in_use, r, address, call);
+  }
+  if (r.freed.call != nullptr) fail(fault_kind::double_free, r, address, call);
+  return r;
+}
+
+void guarded_blocks::expect_untouched(const block_record& r, const char* call) noexcept {
+  const auto* const begin = static_cast<const std::byte*>(r.block);
+  const std::byte* const behind = r.address + r.size;
+  const std::byte* const end = begin + r.block_bytes;
+  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
+    fail(fault_kind::overflow, r, p, call);
+  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
+    fail(fault_kind::underflow, r, p, call);
+}
+
+void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* address,
+                          const char* call) noexcept {
+  const block_record what = r;
+  mutex_.unlock();  // whoever handles the fault may allocate
+  if (what.address != nullptr) write_place(what, address);
+  write_history(what);
+  ashlar_fault({.kind = kind, .call = call, .address = address, .block_size = what.size});
+}
+
+/// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null without any.
+const block_record* guarded_blocks::nearest(const std::byte* address) const noexcept {
+  const std::size_t own = index_of(address);
+  const block_record* best = nullptr;
+  std::ptrdiff_t best_distance = PTRDIFF_MAX;
+  for (const std::size_t i : {own, own - 1}) {
+    if (i >= slots_ || records_[i].address == nullptr) continue;
+    const block_record& r = records_[i];
+    const std::byte* const behind = r.address + r.size;
+    const std::ptrdiff_t distance = address < r.address ? r.address - address
+                                    : address >= behind ? address - behind
+                                                        : 0;
+    if (distance < best_distance) {
+      best = &r;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+void guarded_blocks::report(const os::access_fault& access) noexcept {
+  const auto* const p = static_cast<const std::byte*>(access.address);
+  if (!contains(p)) return;
+  // Whoever holds the lock may be the thread that this interrupted, so it is only tried. Without it the record may
+  // change while it is copied: then the lines mix the two blocks that the slot had before and after.
+  const bool locked = mutex_.try_lock();
+  const block_record* const found = nearest(p);
+  const block_record block = found != nullptr ? *found : block_record{};
+  if (locked) mutex_.unlock();
+
+  const char* const call = os::name_of(access.kind);
+  deed accessed{.call = nullptr, .thread = os::thread_number(), .at = {}};
+  os::capture_interrupted(accessed.at, std::max(options_.stack_depth, 1u), access.instruction);
+  fault_kind kind = fault_kind::not_in_use;
+  if (block.address != nullptr) {
+    write_place(block, p);
+    const auto* const pages = static_cast<const std::byte*>(block.block);
+    if (block.freed.call != nullptr && p >= pages && p < pages + block.block_bytes)
+      kind = fault_kind::access_after_free;
+    else if (p < block.address)
+      kind = fault_kind::access_before;
+    else if (p >= block.address + block.size)
+      kind = fault_kind::access_behind;
+  }
+  write_deed(call, accessed);
+  write_history(block);
+  ashlar_fault({.kind = kind, .call = call, .address = p, .block_size = block.size});
+}
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,91 @@
+// runtime/misuse_report.cpp: runtime/misuse_report.hpp, without memory of the heap.
+// Layer: runtime.
+#include <algorithm>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/runtime/misuse_report.hpp>
+
+namespace ashlar::runtime {
+namespace {
+
+enum class call_family : std::uint8_t { any, c, cxx, cxx_array };
+call_family family_of(const char* call) noexcept {
+  for (const char* name : {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
+                           "aligned_alloc", "memalign", "valloc", "pvalloc", "free"})
+    if (std::strcmp(call, name) == 0) return call_family::c;
+  for (const char* name : {"operator new", "operator delete"})
+    if (std::strcmp(call, name) == 0) return call_family::cxx;
+  for (const char* name : {"operator new[]", "operator delete[]"})
+    if (std::strcmp(call, name) == 0) return call_family::cxx_array;
+  return call_family::any;
+}
+
+template <std::size_t N>
+void write(line_writer<N>& line) noexcept {
+  line.end_line();
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+const std::byte* first_changed(const std::byte* from, const std::byte* to,
+                               std::uint8_t value) noexcept {
+  return std::find_if(from, to, [value](std::byte b) { return b != std::byte{value}; });
+}
+
+bool are_of_one_family(const char* made_by, const char* freed_by) noexcept {
+  const call_family a = family_of(made_by), b = family_of(freed_by);
+  return a == call_family::any || b == call_family::any || a == b;
+}
+
+bool is_of_cxx(const char* call) noexcept {
+  const call_family f = family_of(call);
+  return f == call_family::cxx || f == call_family::cxx_array;
+}
+
+deed deed_now(const char* call, unsigned stack_depth) noexcept {
+  deed d{.call = call, .thread = os::thread_number(), .at = {}};
+  os::capture(d.at, stack_depth);
+  return d;
+}
+
+void write_place(const block_record& block, const void* address) noexcept {
+  const auto* const p = static_cast<const std::byte*>(address);
+  const std::byte* const behind = block.address + block.size;
+  line_writer<256> line;
+  line << "ashlar: " << address << " is ";
+  const auto bytes = [&line](std::ptrdiff_t n) {
+    line << static_cast<std::size_t>(n) << (n == 1 ? " byte" : " bytes");
+  };
+  if (p < block.address) {
+    bytes(block.address - p);
+    line << " before";
+  } else if (p >= behind) {
+    bytes(p - behind + 1);
+    line << " past the end of";
+  } else {
+    line << "byte " << static_cast<std::size_t>(p - block.address) << " of";
+  }
+  line << " the block of " << block.size << " bytes at " << static_cast<const void*>(block.address);
+  write(line);
+}
+
+void write_deed(const char* what, const deed& d) noexcept {
+  line_writer<256> line;
+  line << "ashlar: " << what;
+  if (d.call != nullptr) line << " by " << d.call;
+  line << " in thread " << d.thread;
+  if (d.at.depth != 0) line << ":";
+  write(line);
+  os::write_frames(d.at);
+}
+
+void write_history(const block_record& block) noexcept {
+  if (block.made.call != nullptr) write_deed("allocated", block.made);
+  if (block.freed.call != nullptr) write_deed("freed", block.freed);
+}
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,39 @@
+// runtime/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns, noting who did
+// something, and telling it.
+// Layer: runtime. Includes: core, os.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/runtime/block_records.hpp>
+
+namespace ashlar::runtime {
+
+inline constexpr std::uint8_t fresh_fill = 0xa5;
+inline constexpr std::uint8_t freed_fill = 0xdf;
+inline constexpr std::uint8_t guard_fill = 0xe7;
+
+/// Returns: the first byte in [from, to) that is not `value`; `to` when all are.
+[[nodiscard]] const std::byte* first_changed(const std::byte* from, const std::byte* to,
+                                             std::uint8_t value) noexcept;
+
+/// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete, new[] and delete[];
+/// what is in no family may free all.
+[[nodiscard]] bool are_of_one_family(const char* made_by, const char* freed_by) noexcept;
+
+/// Returns: whether `call` is of new or delete, whose sizes the program has to say right when it says them.
+[[nodiscard]] bool is_of_cxx(const char* call) noexcept;
+
+/// Returns: that the calling thread does `call` now, from where (up to `stack_depth` frames). Takes no lock of the
+/// heap; the unwinder's first use allocates.
+[[nodiscard]] deed deed_now(const char* call, unsigned stack_depth) noexcept;
+
+/// Effects: one line on standard error: where `address` lies as seen from the block.
+void write_place(const block_record& block, const void* address) noexcept;
+/// Effects: "what by call in thread n" (without "by", where no call did it) and the frames.
+void write_deed(const char* what, const deed& d) noexcept;
+/// Effects: who allocated and who freed the block.
+void write_history(const block_record& block) noexcept;
+
+}  // namespace ashlar::runtime
