@@ -47,16 +47,18 @@ def last_line(log):
 
 
 def end_group(process):
-    """Ctrl-C for all of the part's processes; then, for those who do not heed it, the end."""
-    for sent, patience in ((signal.SIGINT, 20), (signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+    """Ctrl-C for all of the part's processes; then, for those who do not heed it or ignore it, the end."""
+    try:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
         try:
-            os.killpg(process.pid, sent)
-            process.wait(timeout=patience)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+            os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            break
+            pass  # nobody is left
+        process.wait()
 
 
 def run(command, log, name):
@@ -81,7 +83,7 @@ def run(command, log, name):
     return process.returncode
 
 
-def run_part(part, plan, folder):
+def run_part(part, plan, folder, here):
     log = folder / f"{part.name}.log"
     log.write_bytes(b"")
     command = part.command(plan)
@@ -99,7 +101,7 @@ def run_part(part, plan, folder):
     if status:
         failed = f"status {status}: {last_line(log)}"
     return {"part": part.name, "command": " ".join(command), "began": began.isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - started, 1), "commit": commit(), "machine": machine(),
+            "seconds": round(time.monotonic() - started, 1), "commit": here, "machine": machine(),
             "scale": plan.scale, "seed": plan.seed if part.seeded else None, "counts": counts,
             "result": "fail" if failed else "pass", "why": failed}
 
@@ -174,7 +176,7 @@ def main():
                 print(f"[{number}/{len(parts)}] {part.name}: kept, passed {before['began']}", flush=True)
                 continue
             print(f"[{number}/{len(parts)}] {part.name}: {part.what}", flush=True)
-            result = run_part(part, plan, options.folder)
+            result = run_part(part, plan, options.folder, here)
             with open(file, "a", encoding="utf-8") as lines:
                 lines.write(json.dumps(result) + "\n")
             failed += [part.name] if result["result"] == "fail" else []
