@@ -35,7 +35,7 @@ sweep: ## whole programs with their n-th request for pages failing, every n: the
 	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 
 TORTURE_ARGS ?=
-torture: ## hours: other programs' tests, a soak, fuzzers, all of the above, part by part (TORTURE_ARGS=--list): docs/reliability.md
+torture: ## hours: other programs, a soak, fuzzers and all of the above, part by part (TORTURE_ARGS=--list)
 	@scripts/setup.sh build test programs coverage torture
 	@python3 tests/torture/torture.py --document docs/reliability.md --jobs $(JOBS) $(TORTURE_ARGS)
 

@@ -32,6 +32,7 @@ PYTHON = "/usr/bin/python3"
 TIMEOUT = 1500  # seconds for one module
 INTERRUPTED = threading.Event()
 RUNNING = set()  # each process leads a session of its own: Ctrl-C does not reach it
+TOLD = 10  # of a module's differences: when its process ends early, every test is one
 REPEATS = 2  # further runs on both allocators of a module that differs
 
 # What allocates most, and what allocates from unusual places: threads, forked children, signal handlers, C callbacks.
@@ -78,6 +79,9 @@ SETTINGS = [
             {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_STACK_DEPTH": "0"}),
 ]
 
+# In a virtual machine that has such sockets, but no peer, these wait for ever.
+LEFT_OUT = ["*VSOCK*"]
+
 # Tests whose outcome depends on the allocator for a reason that is no fault, as (setting, test): reason.
 KNOWN = {}
 
@@ -123,7 +127,8 @@ def run_module(module, library, variables, log):
             if INTERRUPTED.is_set():
                 raise KeyboardInterrupt
             process = subprocess.Popen(
-                [PYTHON, "-m", "test", "-v", "--junit-xml", report, "--tempdir", scratch, module], cwd=scratch,
+                [PYTHON, "-m", "test", "-v", *(f"--ignore={name}" for name in LEFT_OUT), "--junit-xml", report,
+                 "--tempdir", scratch, module], cwd=scratch,
                 env=environment(library, variables, scratch), stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True)
             RUNNING.add(process)
@@ -203,8 +208,10 @@ def tell(result, progress, file):
     print(f"{progress} {result['setting']} {result['module']}: {result['tests']} tests,"
           f" {result['seconds_system']:.0f} s on the system, {result['seconds_ashlar']:.0f} s", flush=True)
     for kind in ("differences", "unsteady", "known"):
-        for line in result[kind]:
+        for line in result[kind][:TOLD]:
             print(f"  {kind}: {line}", flush=True)
+        if len(result[kind]) > TOLD:
+            print(f"  {kind}: and {len(result[kind]) - TOLD} more", flush=True)
 
 
 def parse_arguments():

@@ -159,11 +159,15 @@ class session {
     header* const old = slot.exchange(nullptr);
     if (old == nullptr) return;
     check(old);
-    const std::uint32_t old_size = old->size;
+    const header before = *old;
     const std::size_t new_size = size();
     void* const memory = face::reallocate(old, new_size);
-    REQUIRE(memory != nullptr && static_cast<header*>(memory)->size == old_size);
-    bytes_ += static_cast<std::int64_t>(new_size) - old_size;
+    REQUIRE(memory != nullptr);
+    auto* const moved = static_cast<header*>(memory);
+    REQUIRE(moved->size == before.size && moved->stamp == before.stamp);
+    REQUIRE(new_size < before.size || before.size <= sizeof(header) ||
+            last_byte(moved) == static_cast<char>(before.stamp));
+    bytes_ += static_cast<std::int64_t>(new_size) - before.size;
     replace(slot, stamped(memory, new_size));
   }
 
@@ -314,7 +318,7 @@ void soak() {
   give_everything_back();
   REQUIRE(live_bytes == 0);
   face::audit();
-  std::fprintf(stderr, "every block was as it was left; the heap %s\n",
+  std::fprintf(stderr, "every block began and ended as it was left; the heap %s\n",
                face::drop_in ? "is trimmed" : "has audited itself");
 }
 

@@ -2,6 +2,7 @@
 """Runs the soak (soak.cpp) on ashlar and beside it on the system's allocator; judges whether ashlar's memory is flat.
 
 usage: soak.py BUILD [--seconds S] [--threads N] [--seed N] [--leak BYTES_PER_SECOND] [--pin EVERY_NTH] [--no-control]
+               [--document FILE]
 
 A cycle goes through all phases. The first third of the cycles (at least two) is warm-up. Of the others, over T minutes:
 
@@ -26,6 +27,7 @@ LEAK = 10.0  # KiB a minute: a sixth of what a leak of 1 KiB a second is
 FLOOR = 0.1
 PEAK = 1.02
 WARM_UP = 1 / 3
+BEGIN, END = "<!-- soak: begin, written by make torture -->", "<!-- soak: end -->"
 LEAST_CYCLES = 4  # after the warm-up
 
 
@@ -94,6 +96,14 @@ def table(columns):
                               for name, tell in rows])
 
 
+def write_document(file, text):
+    page = file.read_text()
+    if BEGIN not in page or END not in page:
+        sys.exit(f"soak: {file}: there is no place for the table, between '{BEGIN}' and '{END}'")
+    head, rest = page.split(BEGIN)
+    file.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description="a server's life for some minutes: is its memory flat?")
     parser.add_argument("build", type=pathlib.Path)
@@ -104,6 +114,7 @@ def parse_arguments():
     parser.add_argument("--pin", help="plant: every n-th small block is never freed")
     parser.add_argument("--no-control", action="store_true", help="not on the system's allocator too")
     parser.add_argument("--csv", type=pathlib.Path, help="folder for the cycles' figures (default BUILD/torture)")
+    parser.add_argument("--document", type=pathlib.Path, help="the file whose table is renewed")
     return parser.parse_args()
 
 
@@ -137,6 +148,8 @@ def main():
             except ValueError as problem:
                 sys.exit(f"soak: {column}: {problem}")
     print(table(columns))
+    if options.document:
+        write_document(options.document, table(columns))
     faults = columns["ashlar"].faults()
     for fault in faults:
         print(f"NOT FLAT, {fault}")

@@ -166,6 +166,9 @@ def main():
             minutes = part.minutes * (plan.scale if part.scales else 1)
             print(f"{part.name:14} {minutes:6.1f} min{'' if part.scales else ' (does not scale)':18} {part.what}")
         return 0
+    # A shell lets what it starts in the background ignore Ctrl-C, and its children would, too.
+    for interrupt in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interrupt, signal.default_int_handler)
     options.folder.mkdir(parents=True, exist_ok=True)
     file = options.folder / "results.jsonl"
     here, failed = commit(), []

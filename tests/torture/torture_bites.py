@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torture.py, on parts made up here: a failure is told and ends nothing, what is done is kept, Ctrl-C ends all of it."""
+"""torture.py on parts made up here: a failure is told and ends nothing, what is done is kept, Ctrl-C ends it all."""
 import json
 import os
 import pathlib
@@ -18,8 +18,8 @@ SCRATCH = pathlib.Path(os.environ.get("ASHLAR_TORTURE_SCRATCH") or tempfile.mkdt
 
 
 def made_up(name, script, counts):
-    return parts.Part(name, f"made up: {name}", lambda plan: ["sh", "-c", script.replace("SEED", str(plan.seed))], counts,
-                      seeded=True)
+    return parts.Part(name, f"made up: {name}", lambda plan: ["sh", "-c", script.replace("SEED", str(plan.seed))],
+                      counts, seeded=True)
 
 
 PARTS = [
@@ -110,8 +110,7 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["slow"]:
-        # A shell that starts things in the background lets them ignore it.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell has it for what it starts in the background
         torture.PARTS = SLOW
         sys.exit(run("--only", "counts", "slow")[0])
     os.environ["ASHLAR_TORTURE_SCRATCH"] = str(SCRATCH)
