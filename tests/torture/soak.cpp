@@ -31,6 +31,7 @@ constexpr std::size_t kibibyte = 1024;
 
 struct settings {
   double seconds = 600;
+  std::uint64_t cycles = UINT64_MAX;  // it ends after so many, if that is sooner
   std::size_t threads = 4;
   std::uint64_t seed = 1;
   std::size_t operations = 1'500'000;  // of a phase
@@ -301,7 +302,7 @@ void soak() {
   std::printf(
       "cycle,seconds,floor_kib,peak_kib,live_kib,in_use_kib,committed_kib,caches,sessions\n");
   double elapsed = 0;
-  for (std::uint64_t cycle = 0; elapsed < chosen.seconds; ++cycle) {
+  for (std::uint64_t cycle = 0; elapsed < chosen.seconds && cycle < chosen.cycles; ++cycle) {
     resident_sizes resident;
     for (std::size_t index = 0; index < std::size(phases); ++index) {
       run_phase(index, (chosen.seed << 32) + cycle * std::size(phases) + index, resident);
@@ -340,6 +341,8 @@ int main(int argument_count, char** arguments) {
     const char* const value = arguments[i + 1];
     if (name == "--seconds") {
       read_number("seconds", value, chosen.seconds);
+    } else if (name == "--cycles") {
+      read_number("cycles", value, chosen.cycles);
     } else if (name == "--threads") {
       read_number("threads", value, chosen.threads);
     } else if (name == "--seed") {
@@ -357,12 +360,13 @@ int main(int argument_count, char** arguments) {
     }
   }
   if (argument_count % 2 == 0 || chosen.threads == 0 || chosen.operations < 100) {
-    std::fprintf(stderr,
-                 "usage: %s [--seconds S] [--threads N] [--seed N] [--operations N_PER_PHASE] "
-                 "[--quiet-seconds S]\n"
-                 "          [--leak BYTES_PER_SECOND] [--pin EVERY_NTH]   (the last two plant what "
-                 "soak.py must find)\n",
-                 arguments[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s [--seconds S] [--cycles N] [--threads N] [--seed N] [--operations N_PER_PHASE] "
+        "[--quiet-seconds S]\n"
+        "          [--leak BYTES_PER_SECOND] [--pin EVERY_NTH]   (the last two plant what "
+        "soak.py must find)\n",
+        arguments[0]);
     return 2;
   }
   soak();
