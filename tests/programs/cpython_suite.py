@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """CPython's own regression tests on the library: every test must end as it does on the system's allocator.
 
-usage: cpython_suite.py LIBRARY [--modules NAME...] [--settings NAME...] [--jobs N] [--results FILE] [--logs FOLDER]
+usage: cpython_suite.py LIBRARY [--modules NAME...] [--settings NAME...] [--jobs N] [--results FILE [--resume]]
+                        [--logs FOLDER]
 
 Each module of MODULES runs in a process of its own, on the system's allocator and on the library, once for each of
 SETTINGS. Compared is how each single test ended (passed, failed, error, skipped), and how the process did. What differs
 runs twice more on both: a test that has ended in one way on both at least once is named as unsteady, any other is a
 difference and makes the exit status 1. So does a process that a signal ended on the library, however often it does not.
+
+--results keeps a line of JSON for each module and setting, and with --resume those that it has for this very library do
+not run again.
 
 The interpreter is Debian's; its tests are Debian's package libpython3.11-testsuite (scripts/setup.sh torture). Without
 them the exit status is 77.
@@ -14,6 +18,7 @@ them the exit status is 77.
 import argparse
 import concurrent.futures
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -163,6 +168,7 @@ def outcome(module, run, name):
 class Comparison:
     def __init__(self, options):
         self.library = str(options.library.resolve())
+        self.digest = hashlib.sha256(options.library.read_bytes()).hexdigest()[:16]
         self.logs = options.logs
         self.logs.mkdir(parents=True, exist_ok=True)
 
@@ -175,7 +181,7 @@ class Comparison:
 
     def compare(self, setting, module):
         one, two = self.pair(setting, module, 0)
-        result = {"setting": setting.name, "module": module, "tests": len(one.tests), "seconds_system": one.seconds,
+        result = {"library": self.digest, "setting": setting.name, "module": module, "tests": len(one.tests), "seconds_system": one.seconds,
                   "seconds_ashlar": two.seconds, "differences": [], "unsteady": [], "known": []}
         for kind in ("passed", "failure", "error", "skipped"):
             result[kind] = sum(kind in ends for ends in two.tests.values())
@@ -222,12 +228,31 @@ def parse_arguments():
                         default=[s.name for s in SETTINGS])
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="modules at once (default: all processors)")
     parser.add_argument("--results", type=pathlib.Path, help="append a line of JSON for each module and setting")
+    parser.add_argument("--resume", action="store_true", help="keep what that file has for this library")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/torture/cpython"),
                         help="folder of the modules' output (default: build/torture/cpython)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.resume and not options.results:
+        parser.error("--resume: there is nothing to resume from without --results FILE")
+    return options
+
+
+def kept_results(options, digest, work):
+    """The newest result of each module and setting to be run, if that file has one for this library."""
+    kept = {}
+    if options.resume and options.results.exists():
+        wanted = {(setting.name, module) for setting, module in work}
+        for line in options.results.read_text().splitlines():
+            result = json.loads(line)
+            key = (result["setting"], result["module"])
+            if result["library"] == digest and key in wanted:
+                kept[key] = result
+    return kept
 
 
 def main():
+    # A shell lets what it starts in the background ignore Ctrl-C, and the tests that send it would fail.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = parse_arguments()
     if not options.library.is_file():
         sys.exit(f"cpython_suite: {options.library}: no such file")
@@ -237,12 +262,16 @@ def main():
     comparison = Comparison(options)
     work = [(setting, module) for setting in SETTINGS if setting.name in options.settings
             for module in options.modules or setting.modules]
-    results = []
+    kept = kept_results(options, comparison.digest, work)
+    work = [(setting, module) for setting, module in work if (setting.name, module) not in kept]
+    results = list(kept.values())
+    if kept:
+        print(f"{len(kept)} modules are kept from before", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
             for done in concurrent.futures.as_completed([pool.submit(comparison.compare, *pair) for pair in work]):
                 results.append(done.result())
-                tell(results[-1], f"[{len(results)}/{len(work)}]", options.results)
+                tell(results[-1], f"[{len(results)}/{len(kept) + len(work)}]", options.results)
         except KeyboardInterrupt:
             INTERRUPTED.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -253,6 +282,7 @@ def main():
     bad = sum(len(r["differences"]) for r in results)
     print(f"{len(results)} modules, {total['tests']} tests compared; on the library {total['passed']} passed,"
           f" {total['failure'] + total['error']} failed, {total['skipped']} were skipped;"
+          f" {sum(r['seconds_system'] + r['seconds_ashlar'] for r in results) / 60:.0f} minutes of modules;"
           f" {bad} differences, {sum(len(r['unsteady']) for r in results)} unsteady,"
           f" {sum(len(r['known']) for r in results)} known")
     if total["passed"] == 0:

@@ -15,6 +15,7 @@ class Plan:
     scale: float  # 1: full
     seed: int
     jobs: int
+    resume: bool = False  # for a part that keeps what it has done itself
     build: str = "build/release"
 
     @property
@@ -46,7 +47,8 @@ class Part:
 
 def cpython(plan):
     settings = [] if plan.scale >= 0.5 else ["--settings", "malloc"]
-    return ["python3", "tests/programs/cpython_suite.py", plan.library, "--jobs", str(2 * plan.jobs), *settings]
+    return ["python3", "tests/programs/cpython_suite.py", plan.library, "--jobs", str(2 * plan.jobs), *settings,
+            "--results", "build/torture/cpython.jsonl", *(["--resume"] if plan.resume else [])]
 
 
 def long_program(name, what, minutes):
@@ -58,7 +60,8 @@ def long_program(name, what, minutes):
 
 PARTS = [
     Part("cpython", "CPython's own tests", cpython,
-         {"tests": rf"{NUMBER} tests compared", "passed": rf"on the library {NUMBER} passed",
+         {"modules": rf"^{NUMBER} modules, ", "minutes of modules": rf"{NUMBER} minutes of modules",
+          "tests": rf"{NUMBER} tests compared", "passed": rf"on the library {NUMBER} passed",
           "differences": rf"{NUMBER} differences", "unsteady": rf"{NUMBER} unsteady"},
          ("ashlar_malloc",), 40, scales=True),
     long_program("git", "git: clone, repack, bundle, gc, fsck", 3),

@@ -159,7 +159,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    plan = Plan(options.minutes / 60, options.seed, options.jobs)
+    plan = Plan(options.minutes / 60, options.seed, options.jobs, options.resume)
     parts = [part for part in PARTS if part.name in options.only]
     if options.list:
         for part in parts:
