@@ -51,11 +51,11 @@ def cpython(plan):
             "--results", "build/torture/cpython.jsonl", *(["--resume"] if plan.resume else [])]
 
 
-def long_program(name, what, minutes):
+def long_program(name, what, minutes, scales=True):
     return Part(name, what, lambda plan: ["python3", "tests/programs/long_programs.py", name, plan.library,
                                           str(plan.scaled(100))],
                 {"results": rf"^{name}: {NUMBER} results agree", "bytes": rf"results agree, {NUMBER} bytes"},
-                ("ashlar_malloc",), minutes, scales=name != "self_compile")
+                ("ashlar_malloc",), minutes, scales)
 
 
 PARTS = [
@@ -68,7 +68,7 @@ PARTS = [
     long_program("perl", "perl: hashes, patterns, forks, threads", 1),
     long_program("sqlite3", "sqlite3: 10,000 generated statements", 2),
     long_program("redis", "redis-server: load, SHUTDOWN SAVE, restart", 2),
-    long_program("self_compile", "this library, by both compilers on it", 5),
+    long_program("self_compile", "this library, by both compilers on it", 5, scales=False),
     Part("real_programs", "the benchmarks' programs, full sizes",
          lambda plan: ["python3", "bench/programs/real_programs.py", "--check", "--lib", plan.library],
          {"runs": rf"^{NUMBER} passed", "failed": rf"{NUMBER} failed"}, ("ashlar_malloc",), 3),

@@ -11,10 +11,10 @@ A cycle goes through all phases. The first third of the cycles (at least two) is
     peak    max(peaks of the second half) <= PEAK * max(peaks of the first half)
 
 slope is the median of the slopes between all pairs of cycles (Theil, Sen), and upper95 the upper end of its 95 %
-confidence interval by Kendall's statistic: growth has to be excluded, not only unproven. Of peaks it is the greatest that counts: on a busy machine a cycle takes
-longer, more pages have the time to go back in it, and its peak is lower by up to a quarter. In the quiet phase's end free
-pages may wait for their delay, so that floors scatter by some MiB, while a byte in use is a byte: small leaks are found
-by the first equation, fragmentation by the others. The system's allocator is a column to compare with, not judged.
+confidence interval by Kendall's statistic: growth has to be excluded, not only unproven. Of peaks it is the greatest that
+counts: on a busy machine a cycle takes longer, more pages have the time to go back in it, and its peak is lower by up to
+a quarter. Floors scatter by some MiB, as free pages wait for their delay, while a byte in use is a byte: small leaks are
+found by the first equation, fragmentation by the others. The system's allocator is there to compare with, not judged.
 """
 import argparse
 import csv
@@ -72,7 +72,7 @@ class Column:
         rise = self.floor_slope[2] * self.minutes / self.floor
         if rise > FLOOR:
             found.append(f"floor: it may have risen by {rise:.1%} of {self.floor:.0f} KiB in {self.minutes:.1f} minutes"
-                         f" (at most {FLOOR:.0%} is allowed)")
+                         f" (at most {FLOOR:.0%} is allowed; more cycles would tell more exactly)")
         if self.last_peak > PEAK * self.first_peak:
             found.append(f"peak: {self.last_peak} KiB in the second half is {self.last_peak / self.first_peak:.3f} of"
                          f" {self.first_peak} KiB in the first (at most {PEAK} is allowed)")
