@@ -182,7 +182,8 @@ class Comparison:
     def compare(self, setting, module):
         one, two = self.pair(setting, module, 0)
         result = {"library": self.digest, "setting": setting.name, "module": module, "tests": len(one.tests),
-                  "seconds_system": one.seconds, "seconds_ashlar": two.seconds, "differences": [], "unsteady": [], "known": []}
+                  "seconds_system": one.seconds, "seconds_ashlar": two.seconds, "differences": [],
+                  "unsteady": [], "known": []}
         for kind in ("passed", "failure", "error", "skipped"):
             result[kind] = sum(kind in ends for ends in two.tests.values())
         suspects = {name: [(outcome(module, one, name), outcome(module, two, name))]

@@ -35,8 +35,8 @@ struct settings {
   std::size_t threads = 4;
   std::uint64_t seed = 1;
   std::size_t operations = 600'000;  // of a phase
-  double quiet_seconds = 2.5;          // more than the delay after which free pages go back
-  double leak = 0;                     // planted: bytes a second that nobody frees
+  double quiet_seconds = 2.5;        // more than the delay after which free pages go back
+  double leak = 0;                   // planted: bytes a second that nobody frees
   std::size_t pin = 0;  // planted: every pin-th small block that is displaced is never freed
 };
 

@@ -11,10 +11,11 @@ A cycle goes through all phases. The first third of the cycles (at least two) is
     peak    max(peaks of the second half) <= PEAK * max(peaks of the first half)
 
 slope is the median of the slopes between all pairs of cycles (Theil, Sen), and upper95 the upper end of its 95 %
-confidence interval by Kendall's statistic: growth has to be excluded, not only unproven. Of peaks it is the greatest that
-counts: on a busy machine a cycle takes longer, more pages have the time to go back in it, and its peak is lower by up to
-a quarter. Floors scatter by some MiB, as free pages wait for their delay, while a byte in use is a byte: small leaks are
-found by the first equation, fragmentation by the others. The system's allocator is there to compare with, not judged.
+confidence interval by Kendall's statistic: growth has to be excluded, not only unproven. Of peaks it is the greatest
+that counts: on a busy machine a cycle takes longer, more pages have the time to go back in it, and its peak is lower
+by up to a quarter. Floors scatter by some MiB, as free pages wait for their delay, while a byte in use is a byte:
+small leaks are found by the first equation, fragmentation by the others. The system's allocator is there to compare
+with, not judged.
 """
 import argparse
 import csv
