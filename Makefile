@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic coverage mutants sweep docs build setup format clean
+.PHONY: help demo test bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -33,6 +33,11 @@ sweep: ## whole programs with their n-th request for pages failing, every n: the
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
+
+TORTURE_ARGS ?=
+torture: ## hours: other programs, a soak, fuzzers and all of the above, part by part (TORTURE_ARGS=--list)
+	@scripts/setup.sh build test programs coverage torture
+	@python3 tests/torture/torture.py --document docs/reliability.md --jobs $(JOBS) $(TORTURE_ARGS)
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs coverage
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs coverage torture
 set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev"
-  [test]="libgtest-dev libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools spin"
+  [test]="libgtest-dev libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
   [bench]="libbenchmark-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
@@ -15,6 +15,7 @@ declare -A packages=(
   [misuse]="libc6 libclang-rt-19-dev libmimalloc2.0 libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
   [coverage]="gcovr python3"  # gcov is g++'s own
+  [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
 )
 
 missing=()

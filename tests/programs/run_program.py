@@ -25,9 +25,10 @@ class Skip(Exception):
 class World:
     """One of the two runs: its directory and its environment."""
 
-    def __init__(self, directory, library):
+    def __init__(self, directory, library, timeout=TIMEOUT):
         self.directory = directory
         self.library = library
+        self.timeout = timeout
         self.results = []
 
     def environment(self, extra=None):
@@ -49,7 +50,7 @@ class World:
         """Runs the command in the directory; its output becomes part of the comparison."""
         done = subprocess.run(command, cwd=self.directory, env=self.environment(extra),
                               input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=TIMEOUT, check=False)
+                              timeout=self.timeout, check=False)
         if done.returncode != expect:
             raise AssertionError(
                 f"{' '.join(command[:3])}: exit code {done.returncode}, expected {expect}"
@@ -294,12 +295,8 @@ REQUIRED = {"python3", "sqlite3", "containers"}
 EXTRA = None
 
 
-def main():
-    global EXTRA
-    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PROGRAMS:
-        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY [FILE]")
-    name, library = sys.argv[1], sys.argv[2]
-    EXTRA = sys.argv[3] if len(sys.argv) == 4 else None
+def compare(name, scenario, library, timeout=TIMEOUT):
+    """Runs the scenario on both allocators; how many results agree and their bytes. AssertionError when they do not."""
     # The two runs use the same path one after the other: paths are part of what programs print.
     base = tempfile.mkdtemp(prefix="ashlar-")
     directory = os.path.join(base, "d")
@@ -307,34 +304,45 @@ def main():
     try:
         for preload in (None, library):
             os.mkdir(directory)
-            world = World(directory, preload)
+            world = World(directory, preload, timeout)
             started = time.monotonic()
-            PROGRAMS[name](world)
+            scenario(world)
             print(f"{name}: {'library' if preload else 'system'} run "
                   f"{time.monotonic() - started:.2f} s", flush=True)
             results.append(world.results)
             shutil.rmtree(directory)
-        if not results[0] or not any(text for _, text in results[0]):
-            sys.exit(f"{name}: nothing to compare")
-        if [what for what, _ in results[0]] != [what for what, _ in results[1]]:
-            sys.exit(f"{name}: the runs took different steps")
-        for (what, one), (_, two) in zip(*results):
-            if one != two:
-                at = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b),
-                          min(len(one), len(two)))
-                sys.exit(f"{name}: '{what}' differs at byte {at}\n"
-                         f"  system:  {one[at:at + 100]!r}\n  library: {two[at:at + 100]!r}")
-        print(f"{name}: {len(results[0])} results agree,"
-              f" {sum(len(text) for _, text in results[0])} bytes")
+    except subprocess.TimeoutExpired as problem:
+        raise AssertionError(str(problem)) from None
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    if not any(text for _, text in results[0]):
+        raise AssertionError("nothing to compare")
+    if [what for what, _ in results[0]] != [what for what, _ in results[1]]:
+        raise AssertionError("the runs took different steps")
+    for (what, one), (_, two) in zip(*results):
+        if one != two:
+            at = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), min(len(one), len(two)))
+            raise AssertionError(f"'{what}' differs at byte {at}\n"
+                                 f"  system:  {one[at:at + 100]!r}\n  library: {two[at:at + 100]!r}")
+    return len(results[0]), sum(len(text) for _, text in results[0])
+
+
+def main():
+    global EXTRA
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PROGRAMS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(PROGRAMS)}}} LIBRARY [FILE]")
+    name, library = sys.argv[1], sys.argv[2]
+    EXTRA = sys.argv[3] if len(sys.argv) == 4 else None
+    try:
+        count, size = compare(name, PROGRAMS[name], library)
+        print(f"{name}: {count} results agree, {size} bytes")
     except Skip as reason:
         if name in REQUIRED:
             sys.exit(f"{name}: {reason}, but this test must run")
         print(f"SKIPPED: {reason}")
         sys.exit(SKIPPED)
-    except (AssertionError, subprocess.TimeoutExpired) as problem:
+    except AssertionError as problem:
         sys.exit(f"{name}: {problem}")
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Everything that is too long for every landing, in order, part by part (parts.py): `make torture`.
+
+usage: torture.py [--list] [--only PART...] [--minutes N] [--seed N] [--resume] [--document FILE]
+
+--minutes scales what can do more or less: at 60, the default, it has its full measure, at 6 a tenth of it. The other
+parts take what they take; --list tells. A part that fails does not end the others, but makes the exit status 1. Each
+part's output is kept in build/torture/PART.log, and its result as a line of build/torture/results.jsonl: after Ctrl-C
+what is done is kept, and --resume leaves out what has passed at the same commit. --document renews the table of the
+newest results between the markers of that file.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import signal
+import subprocess
+import sys
+import time
+
+from parts import PARTS, Plan
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HEARTBEAT = 30  # seconds between two lines of progress
+BEGIN, END = "<!-- torture: begin, written by make torture -->", "<!-- torture: end -->"
+TOTALS = ("operations", "faults injected", "forks")
+
+
+def commit():
+    return subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"],
+                          capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def machine():
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
+    return f"{system}, Linux {platform.release().split('-')[0]}, {platform.machine()}, {os.cpu_count()} processors"
+
+
+def last_line(log):
+    lines = log.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
+    return lines[-1].strip()[:90] if lines else ""
+
+
+def end_group(process):
+    """Ctrl-C for all of the part's processes; then, for those who do not heed it or ignore it, the end."""
+    try:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # nobody is left
+        process.wait()
+
+
+def run(command, log, name):
+    """The command's status; its output goes to the log, and now and then a line of it to who waits."""
+    started = told = time.monotonic()
+    with open(log, "ab") as output:
+        try:
+            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as problem:
+            output.write(f"{command[0]}: {problem.strerror}\n".encode())
+            return 127
+    try:
+        while process.poll() is None:
+            time.sleep(0.2)
+            if time.monotonic() - told > HEARTBEAT:
+                told = time.monotonic()
+                print(f"   {name}, {told - started:.0f} s: {last_line(log)}", flush=True)
+    finally:
+        if process.poll() is None:
+            end_group(process)
+    return process.returncode
+
+
+def run_part(part, plan, folder, here):
+    log = folder / f"{part.name}.log"
+    log.write_bytes(b"")
+    command = part.command(plan)
+    began, started = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
+    status = 0
+    if part.targets:
+        targets = [] if part.targets == ("all",) else ["--target", *part.targets]
+        for step in (["cmake", "--preset", "release"],
+                     ["cmake", "--build", "--preset", "release", "-j", str(plan.jobs), *targets]):
+            status = status or run(step, log, part.name)
+        started = time.monotonic()  # what is kept is the part's own time
+    status = status or run(command, log, part.name)
+    counts, missing = part.counted(log.read_text(errors="replace"))
+    failed = f"it tells no {', no '.join(missing)}" if missing else ""
+    if status:
+        failed = f"status {status}: {last_line(log)}"
+    return {"part": part.name, "command": " ".join(command), "began": began.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - started, 1), "commit": here, "machine": machine(),
+            "scale": plan.scale, "seed": plan.seed if part.seeded else None, "counts": counts,
+            "result": "fail" if failed else "pass", "why": failed}
+
+
+def read_results(file):
+    """The newest result of each part."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {result["part"]: result for result in map(json.loads, lines)}
+
+
+def duration(seconds):
+    return f"{seconds / 60:.1f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def table(results):
+    known = [(part, results[part.name]) for part in PARTS if part.name in results]
+    lines = ["| part | did | seed | time | day, commit | result |", "|---|---|---|---:|---|---|"]
+    for part, result in known:
+        did = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
+        lines.append(f"| {part.what} | {did or '-'} | {result['seed'] or ''} | {duration(result['seconds'])} |"
+                     f" {result['began'][:10]}, {result['commit']} | {result['result']} |")
+    totals = [(what, sum(result["counts"].get(what, 0) for _, result in known)) for what in TOTALS]
+    told = [f"{number:,} {what}" for what, number in totals if number]
+    absent = [part.name for part in PARTS if part.name not in results]
+    notes = ["On " + "; ".join(dict.fromkeys(result["machine"] for _, result in known)) + "."]
+    notes += [f"In all {', '.join(told)}."] if told else []
+    notes += [f"Not run: {', '.join(absent)}."] if absent else []
+    return "\n".join(lines) + "\n\n" + "\n".join(notes)
+
+
+def write_document(file, results):
+    text = file.read_text()
+    if BEGIN not in text or END not in text:
+        sys.exit(f"torture: {file}: there is no place for the table, between '{BEGIN}' and '{END}'")
+    head, rest = text.split(BEGIN)
+    file.write_text(f"{head}{BEGIN}\n{table(results)}\n{END}{rest.split(END)[1]}")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="all that is too long for every landing")
+    names = [part.name for part in PARTS]
+    parser.add_argument("--list", action="store_true", help="the parts, with the minutes that they take")
+    parser.add_argument("--only", nargs="+", metavar="PART", choices=names, default=names)
+    parser.add_argument("--minutes", type=float, default=60, help="60 is full measure, 6 a tenth (default 60)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the clock")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--resume", action="store_true", help="leave out what has passed at this commit")
+    parser.add_argument("--document", type=pathlib.Path, help="the file whose table is renewed")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/torture", help="of logs and results")
+    options = parser.parse_args()
+    if not options.minutes > 0:
+        parser.error(f"--minutes {options.minutes}: it must be more than 0")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    plan = Plan(options.minutes / 60, options.seed, options.jobs, options.resume)
+    parts = [part for part in PARTS if part.name in options.only]
+    if options.list:
+        for part in parts:
+            minutes = part.minutes * (plan.scale if part.scales else 1)
+            print(f"{part.name:14} {minutes:6.1f} min{'' if part.scales else ' (does not scale)':18} {part.what}")
+        return 0
+    # A shell lets what it starts in the background ignore Ctrl-C, and its children would, too.
+    for interrupt in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interrupt, signal.default_int_handler)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    file = options.folder / "results.jsonl"
+    here, failed = commit(), []
+    try:
+        for number, part in enumerate(parts, 1):
+            before = read_results(file).get(part.name)
+            if options.resume and before and before["result"] == "pass" and before["commit"] == here:
+                print(f"[{number}/{len(parts)}] {part.name}: kept, passed {before['began']}", flush=True)
+                continue
+            print(f"[{number}/{len(parts)}] {part.name}: {part.what}", flush=True)
+            result = run_part(part, plan, options.folder, here)
+            with open(file, "a", encoding="utf-8") as lines:
+                lines.write(json.dumps(result) + "\n")
+            failed += [part.name] if result["result"] == "fail" else []
+            did = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
+            print(f"   {result['result']} in {duration(result['seconds'])}: {did} {result['why']}", flush=True)
+    except KeyboardInterrupt:
+        print(f"\ntorture: interrupted; what is done is in {file}, and --resume goes on from there", file=sys.stderr)
+        return 130
+    finally:
+        if options.document and read_results(file):
+            write_document(options.document, read_results(file))
+    if failed:
+        print(f"torture: failed: {', '.join(failed)}; what they said is in {options.folder}/PART.log", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
