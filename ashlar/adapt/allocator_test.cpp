@@ -17,7 +17,6 @@
 namespace {
 
 using ashlar::allocator;
-namespace check = ashlar::check;
 
 template <class T, std::size_t Alignment>
 struct alignas(Alignment) aligned {
@@ -26,7 +25,8 @@ struct alignas(Alignment) aligned {
 
 template <class Check>
 struct CheckedAllocator : testing::Test {};
-TYPED_TEST_SUITE(CheckedAllocator, testing::Types<check::cheap, check::none>);
+using Checks = testing::Types<ashlar::check::cheap, ashlar::check::none>;
+TYPED_TEST_SUITE(CheckedAllocator, Checks);
 
 TYPED_TEST(CheckedAllocator, MeetsTheRequirements) {
   support::check_allocator(allocator<int, TypeParam>());
@@ -117,7 +117,7 @@ TEST(Allocator, ServesManyThreads) {
 }
 
 TEST(Allocator, BothKindsShareTheHeap) {
-  allocator<char, check::none> believing;
+  allocator<char, ashlar::check::none> believing;
   allocator<char> comparing;
   char* const p = believing.allocate(1000);
   comparing.deallocate(p, 1000);

@@ -48,7 +48,7 @@ class threads {
 inline void use_every_path(std::uint64_t seed, std::size_t count = 3'000) {
   std::vector<void*> blocks(count);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::size_t size = i % 500 == 499 ? 2'000'000 : i % 50 == 49 ? 70'000 : i % 700;
+    const std::size_t size = i % 500 == 499 ? 2'000'000 : i % 50 == 49 ? 70'000 : 8 + i % 692;
     blocks[i] = i % 16 == 0 ? face::allocate_aligned(256, size / 256 * 256 + 256)
                             : face::allocate_zeroed(1, size);
     REQUIRE(blocks[i] != nullptr);
