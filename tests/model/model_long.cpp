@@ -88,14 +88,19 @@ options read(int argc, char** argv) {
 /// The command that runs the same once more, up to the latest operation of any thread.
 char command[256];
 thread_local const worker* running = nullptr;
+/// How far each thread is in an audit.
+std::uint64_t audited_at = 0;
 
 /// Says where we are when the heap itself ends the process. Only what a signal handler may call.
 void tell_and_die(int signal) {
   char text[512];
+  const bool in_audit = running == nullptr;
   const int length = std::snprintf(
-      text, sizeof text, "model_long: signal %d at operation %llu of this thread, %s\nrepeat: %s\n",
-      signal, static_cast<unsigned long long>(running == nullptr ? 0 : running->operation()),
-      running == nullptr ? "in an audit" : running->subject_name(), command);
+      text, sizeof text, "model_long: signal %d %s operation %llu of %s, %s\nrepeat: %s\n", signal,
+      in_audit ? "in the audit after" : "at",
+      static_cast<unsigned long long>(in_audit ? audited_at : running->operation()),
+      in_audit ? "each thread" : "this thread", in_audit ? audited : running->subject_name(),
+      command);
   if (length > 0) static_cast<void>(!::write(2, text, static_cast<std::size_t>(length)));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -114,17 +119,19 @@ class run {
     while (done < operations) {
       done = std::min(done + plan_.audit_every, operations);
       if (std::string broke = threads(done); !broke.empty()) return broke;
+      audited_at = done;
       audit();
     }
     for (const auto& w : workers_) w->end();
     for (const auto& s : world_.shared) {
       if (s == nullptr) continue;
-      at_ = s->name();
+      audited = s->name();
       s->end();
     }
     return {};
   } catch (const broken& fault) {
-    return std::string("audit of ") + at_ + ": " + fault.what();
+    return "audit after operation " + std::to_string(audited_at) + " of each thread, " + audited +
+           ": " + fault.what();
   }
 
   void report(double seconds) const {
@@ -183,12 +190,11 @@ class run {
     std::vector<range> ranges;
     for (const auto& s : world_.shared) {
       if (s == nullptr) continue;
-      at_ = s->name();
+      audited = s->name();
       s->audit();
       s->add_ranges(ranges);
     }
     for (const auto& w : workers_) {
-      at_ = w->subject_name();
       w->audit();
       w->add_ranges(ranges);
     }
@@ -207,7 +213,6 @@ class run {
   world world_;
   std::vector<std::unique_ptr<worker>> workers_;
   std::uint64_t audits_ = 0;
-  const char* at_ = "";
 };
 
 }  // namespace

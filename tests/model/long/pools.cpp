@@ -26,7 +26,6 @@ class pool_face {
   static constexpr std::size_t slots = Room::slots;
   static constexpr std::size_t most_bytes = std::size_t{8} << 20;
   static constexpr bool reallocates = false;
-  static constexpr bool may_refuse = true;
   static constexpr bool frees_all_at_end = false;
 
   explicit pool_face(draw d) : room_(d) {}
@@ -211,7 +210,6 @@ class run_face {
   static constexpr std::size_t slots = 300;
   static constexpr std::size_t most_bytes = SIZE_MAX;
   static constexpr bool reallocates = false;
-  static constexpr bool may_refuse = true;
   static constexpr bool frees_all_at_end = false;
 
   explicit run_face(draw) {}
@@ -258,7 +256,7 @@ std::vector<kind> pool_kinds() {
       pool_kind<in_storage<>>("pool", 10),
       pool_kind<in_storage<check::none, counting::none>>("pool_unchecked", 10),
       pool_kind<in_storage<check::full<8>>>("pool_full_check", 4),
-      pool_kind<in_storage<exhaustion::throw_bad_alloc, counting::none>>("pool_uncounted", 4),
+      pool_kind<in_storage<exhaustion::throw_bad_alloc, counting::none>>("pool_throwing", 1),
       pool_kind<growing<>>("pool_growing", 6),
       pool_kind<growing<check::none>>("pool_growing_unchecked", 6),
       pool_kind<growing<check::full<3>, spin_lock>>("pool_growing_full_check", 3),
@@ -269,7 +267,7 @@ std::vector<kind> pool_kinds() {
       pool_kind<objects<check::full<2>, std::mutex>>("object_pool_full_check", 3),
       pool_kind<packed>("packed_pool", 5),
       pool_kind<by_allocator>("pool_allocator", 5),
-      kind_of<run_face>("static_run_pool", 3),
+      kind_of<run_face>("static_run_pool", 1),
       pool_kind<one_piece<std::mutex>>("pool_mutex", 4, true),
       pool_kind<one_piece<spin_lock, check::full<8>>>("pool_spin_full_check", 3, true),
       pool_kind<one_piece<lock_free<>>>("pool_lock_free", 6, true),

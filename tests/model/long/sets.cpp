@@ -48,7 +48,6 @@ class set_face {
   static constexpr std::size_t slots = 500;
   static constexpr std::size_t most_bytes = SIZE_MAX;
   static constexpr bool reallocates = false;
-  static constexpr bool may_refuse = true;
   static constexpr bool frees_all_at_end = false;
 
   explicit set_face(draw d) : room_(d), resource_(room_.set) {}
@@ -134,7 +133,6 @@ class lists_face {
   static constexpr std::size_t slots = 2000;
   static constexpr std::size_t most_bytes = SIZE_MAX;
   static constexpr bool reallocates = false;
-  static constexpr bool may_refuse = true;
   static constexpr bool frees_all_at_end = false;
 
   explicit lists_face(draw d) : source_(d), lists_(test_source_ref{&source_}) {}
@@ -194,7 +192,7 @@ std::vector<kind> set_kinds() {
       kind_of<set_face<on_source<growing_pool_set>>>("growing_pool_set", 4),
       kind_of<set_face<on_source<growing_pool_set>, called::as_resource>>("pmr_growing_pool_set",
                                                                           4),
-      kind_of<set_face<inside<>, called::as_resource>>("pmr_static_pool_set", 4),
+      kind_of<set_face<inside<>, called::as_resource>>("pmr_static_pool_set", 1),
       kind_of<lists_face<>>("refill_lists", 8),
       kind_of<set_face<inside<lock_free<std::uint32_t>>>>("pool_set_lock_free", 4, true, false),
       kind_of<set_face<inside<spin_lock>>>("pool_set_spin", 4, true, false),

@@ -1,8 +1,8 @@
 // model/long/subject.hpp: a component that is worked on, and the blocks of it that each thread holds.
 // A subject_of<Face> needs of its face:
 //   slots, most_bytes      how much a thread holds at most
-//   reallocates            whether there is reallocate
-//   may_refuse             whether a null is right at times
+//   reallocates            whether it is asked to, and then
+//   may_refuse             whether that may be refused
 //   choose(draw&, style)   a request
 //   allocate(request, draw&) -> block     address null: refused; usable and origin are filled in
 //   reallocate(block, size) -> block
@@ -10,8 +10,8 @@
 //   look(block)            what can be asked of a block in use
 //   refusal(request, totals)   whether a refusal is right
 //   rarely(draw)           what is neither
-//   audit(totals)          Requires: nobody uses the component
-//   forget(holdings)       at the component's end: gives all back, unless its end does
+//   audit(totals, subject) Requires: nobody uses the component
+//   frees_all_at_end       whether blocks may be in use when the face ends
 #pragma once
 
 #include <algorithm>

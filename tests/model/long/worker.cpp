@@ -119,7 +119,7 @@ void worker::go_on_as_child() try {
 void worker::audit() {
   for (const auto& s : own_) {
     if (s == nullptr) continue;
-    subject_name_ = s->name();
+    audited = s->name();
     s->audit();
   }
 }
@@ -132,7 +132,7 @@ void worker::add_ranges(std::vector<range>& all) const {
 void worker::end() {
   for (auto& s : own_) {
     if (s == nullptr) continue;
-    subject_name_ = s->name();
+    audited = s->name();
     s->end();
     s.reset();
     ++lives_;

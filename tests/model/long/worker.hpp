@@ -31,6 +31,9 @@ struct world {
   std::atomic<bool> stop{false};
 };
 
+/// What is audited, for the message of who is ended by it. Audits are the main thread's.
+inline const char* audited = "";
+
 struct effort {
   std::uint64_t operations = 0;
   std::chrono::nanoseconds time{0};
