@@ -3,9 +3,10 @@
 //
 //   model_long --operations N [--seed S] [--threads T] [--audit-every M] [--only COMPONENT] [--until K]
 //
-// Each thread runs N / T operations, a function of S, T and M. --until K stops each at its K-th, with an audit:
-// the first K that fails is where the fault is, or was noticed.
+// Each thread runs N / T operations, a function of S, T and M. --until K stops each at its K-th, with an audit: the
+// first K that fails is where the fault is, or was noticed. SIGINT and SIGTERM stop it wherever it is, with an audit.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -106,11 +107,19 @@ void tell_and_die(int signal) {
   std::raise(signal);
 }
 
+/// Set where somebody asks for an end: what was done until then is audited and reported.
+std::atomic<bool>* stop_asked = nullptr;
+void ask_to_stop(int) {
+  stop_asked->store(true, std::memory_order_relaxed);
+}
+
 class run {
  public:
   explicit run(const plan& what) : plan_(what), world_(what) {
     for (std::size_t i = 0; i < what.threads; ++i)
       workers_.push_back(std::make_unique<worker>(world_, i));
+    stop_asked = &world_.stop;
+    for (const int s : {SIGINT, SIGTERM}) std::signal(s, ask_to_stop);
   }
 
   /// Returns: what broke, or nothing.
@@ -121,6 +130,7 @@ class run {
       if (std::string broke = threads(done); !broke.empty()) return broke;
       audited_at = done;
       audit();
+      if (world_.stop) break;
     }
     for (const auto& w : workers_) w->end();
     for (const auto& s : world_.shared) {

@@ -152,7 +152,7 @@ class lists_face {
     b.alignment = r.alignment;
     b.address = d.one_in(2) ? lists_.try_allocate(r.size, r.alignment)
                             : lists_.allocate(r.size, r.alignment);
-    b.usable = std::max(r.size, lists_type::list_bytes(r.size, r.alignment));
+    b.usable = std::max<std::size_t>(r.size, 1);  // what lies behind belongs to nobody
     return b;
   }
   static block reallocate(const block& old, std::size_t) { return old; }
