@@ -22,6 +22,7 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
+using test::space_call;
 using test::test_space;
 using central_type = central<test_space, std::mutex>;
 
@@ -90,6 +91,19 @@ TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
     f.audit(blocks.size() + others.size());
     EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
   }
+}
+
+TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
+  fixture f(class_of_size(256), 0);
+  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
+  const slab_place place = f.heap->next_slab({});
+  const std::uint64_t purges = f.space.calls(space_call::purge);
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "full";
+  f.give(blocks);
+  EXPECT_EQ(f.one.counts().slabs, 0u);
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "gone";
+  EXPECT_EQ(f.space.calls(space_call::purge), purges);
+  f.audit(0);
 }
 
 TEST(Central, ServesAscendingAddressesFromOneSlab) {
@@ -476,6 +490,19 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
   const std::vector<void*> blocks = f.take(10);
   f.slab_of(blocks[0])->free_bits[3] &= ~std::uint64_t{2};
   EXPECT_DEATH(static_cast<void>(f.one.audit(*f.heap)), "audit\\(0x[0-9a-f]+\\): an internal");
+}
+
+TEST(CentralDeathTest, AuditSeesPagesThatAreNotFree) {
+  fixture f(class_of_size(256), 0);
+  run* const slab = f.slab_of(f.take(1)[0]);  // in the first page
+  const auto audit_with = [&](auto change) {
+    change();
+    static_cast<void>(f.one.audit(*f.heap));
+  };
+  slab->absent = slab->seen_free = 2;
+  f.audit(1);
+  EXPECT_DEATH(audit_with([&] { slab->absent = 1; }), "an internal invariant");
+  EXPECT_DEATH(audit_with([&] { slab->seen_free = 3; }), "an internal invariant");
 }
 
 TEST(CentralDeathTest, AuditSeesASlabOnTheWrongList) {

@@ -1050,6 +1050,39 @@ TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {
   EXPECT_DEATH(audit_with([&] { r->kind = run_kind::clean; }), broken);
 }
 
+// Who walks over the slabs holds no lock between two of them, so a place may be anything by then.
+TEST(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
+  sealable<test_space> space;
+  modelled m(space);
+  constexpr class_index small = 8, larger = 30;
+  run* const first = m.new_slab(small);
+  run* const second = m.new_slab(small);
+  run* const large = m.new_large(3, 1);
+  run* const last = m.new_slab(larger);
+  const auto next_is = [&m](slab_place from, const run* r) {
+    const slab_place place = m.heap().next_slab(from);
+    return place.size_class == r->size_class && m.heap().slab_at(place, r->size_class) == r;
+  };
+  const std::size_t second_page = second->first, last_page = last->first;
+  EXPECT_TRUE(next_is({}, first));
+  EXPECT_TRUE(next_is({.page = first->first + first->pages}, second));
+  EXPECT_TRUE(next_is({.page = second_page + second->pages}, last)) << "over the large block";
+  EXPECT_TRUE(next_is({.page = second_page + 1}, last)) << "from inside of a slab";
+  EXPECT_EQ(m.heap().next_slab({.page = last_page + last->pages}).size_class, 0u);
+  EXPECT_EQ(m.heap().next_slab({.range = 7}).size_class, 0u);
+
+  EXPECT_EQ(m.heap().slab_at({.page = second_page}, larger), nullptr);
+  EXPECT_EQ(m.heap().slab_at({.page = second_page + 1}, small), nullptr);
+  EXPECT_EQ(m.heap().slab_at({.page = large->first}, small), nullptr);
+  EXPECT_EQ(m.heap().slab_at({.page = last_page + last->pages}, larger), nullptr);
+  EXPECT_EQ(m.heap().slab_at({.range = 7}, small), nullptr);
+
+  m.drop(first);
+  m.drop(second);  // one run with the first's pages: it has no beginning here any more
+  EXPECT_TRUE(next_is({.page = second_page}, last));
+  EXPECT_EQ(m.heap().slab_at({.page = second_page}, small), nullptr);
+}
+
 TEST(PageHeap, SlackEntriesSurviveARefusedStart) {
   sealable<test_space> space;
   modelled m(space);

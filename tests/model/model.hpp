@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,12 @@ struct broken : std::runtime_error {
 
 inline void require(bool holds, const std::string& what) {
   if (!holds) throw broken(what);
+}
+/// The same where making the message would cost more than the check.
+template <std::invocable Say>
+inline void require(bool holds, Say say) {
+  if (!holds) [[unlikely]]
+    throw broken(say());
 }
 
 /// The number in the environment variable `name`, or `otherwise`.
@@ -68,6 +75,7 @@ struct block {
   std::size_t usable = 0;  ///< what the heap said may be used; all of it carries the pattern
   std::size_t alignment = 16;
   std::uint64_t key = 0;
+  bool resized = false;  ///< it may be of another class than a fresh one of its size: no sized free
 };
 
 inline std::string describe(const block& b) {

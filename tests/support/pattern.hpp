@@ -36,7 +36,10 @@ inline std::size_t find_damage(const void* block, std::uint64_t key, std::size_t
   for (std::size_t at = 0; at < size; at += 8) {
     const std::uint64_t word = detail::pattern_word(key, at / 8);
     const std::size_t length = size - at < 8 ? size - at : 8;
-    if (std::memcmp(bytes + at, &word, length) == 0) continue;
+    // A comparison of eight bytes is an instruction, one of some bytes a call.
+    if (length == 8 ? std::memcmp(bytes + at, &word, 8) == 0
+                    : std::memcmp(bytes + at, &word, length) == 0)
+      continue;
     unsigned char expected[8];
     std::memcpy(expected, &word, 8);
     for (std::size_t i = 0; i < length; ++i) {

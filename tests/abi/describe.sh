@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Writes what a library exports, with the types that this reaches, without places and paths: those of heap instances'
+# engine are among them, since some of the functions that users inline reach into it.
+# Usage: tests/abi/describe.sh LIBRARY OUT.abi      77: there is no abidw.
+set -euo pipefail
+command -v abidw >/dev/null && command -v abidiff >/dev/null || {
+  echo "abi: no abidw or abidiff (Debian: apt-get install abigail-tools); nothing was compared"
+  exit 77
+}
+abidw --exported-interfaces-only --drop-private-types --drop-undefined-syms --no-corpus-path --no-comp-dir-path \
+  --no-show-locs --no-elf-needed --no-architecture --no-write-default-sizes --no-parameter-names \
+  --type-id-style hash "$1" | sed -E "s| path='[^']*/| path='|" >"$2"

@@ -1,0 +1,51 @@
+// model/long/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
+// Law: an operation draws one number, whatever happens to it. So a refusal, which may depend on other
+// threads, changes no later choice, and --until N runs the same first N operations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tests/support/random.hpp>
+
+namespace model {
+
+/// The choices of one operation, all from one number, which is used up from its high bits.
+class draw {
+ public:
+  explicit draw(std::uint64_t number) noexcept : rest_(number) {}
+
+  /// A number below `bound`, which must not be 0.
+  std::size_t below(std::size_t bound) noexcept {
+    const product p = product{rest_} * bound;
+    rest_ = static_cast<std::uint64_t>(p);
+    return static_cast<std::size_t>(p >> 64);
+  }
+  bool one_in(std::size_t n) noexcept { return below(n) == 0; }
+  /// For what needs more choices than a number has.
+  [[nodiscard]] support::random_source source() const noexcept {
+    return support::random_source(rest_);
+  }
+
+ private:
+  __extension__ using product = unsigned __int128;
+  std::uint64_t rest_;
+};
+
+class sequence {
+ public:
+  sequence(std::uint64_t seed, std::uint64_t thread) noexcept
+      : random_(support::random_source(seed + (thread << 32)).next()) {}
+
+  std::uint64_t next() noexcept {
+    ++number_;
+    return random_.next();
+  }
+  /// How many operations there were.
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+
+ private:
+  support::random_source random_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace model
