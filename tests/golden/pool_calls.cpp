@@ -1,8 +1,9 @@
-// golden/pool_calls.cpp: one function for each call of each pool, without checks and with cheap ones. pool_calls.py
-// compiles it and counts what the processor runs of them when nothing is wrong and a free block is at hand. Not the
-// lock-free ones: they have loops.
+// golden/pool_calls.cpp: one function for each call of each pool, and of the process heap's allocator of one object,
+// without checks and with cheap ones. pool_calls.py compiles it and counts what the processor runs of them when nothing
+// is wrong and a free block is at hand. Not the lock-free ones: they have loops.
 #include <cstddef>
 
+#include <ashlar/adapt/allocator.hpp>
 #include <ashlar/freestanding.hpp>
 
 using namespace ashlar;
@@ -42,3 +43,13 @@ CALLS_BY_CHECK(static_64, static_pool, of_64, 1000)
 CALLS_BY_CHECK(object_48, object_pool, of_48)
 CALLS_BY_CHECK(growing_48, object_pool, of_48, far_source)
 CALLS_BY_CHECK(fixed, fixed_pool, named<"any size">)
+
+#define ALLOCATOR_CALLS(name, ...)                        \
+  extern "C" [[gnu::no_icf]] void* name##_allocate() {    \
+    return __VA_ARGS__().allocate(1);                     \
+  }                                                       \
+  extern "C" [[gnu::no_icf]] void name##_free(of_48* p) { \
+    __VA_ARGS__().deallocate(p, 1);                       \
+  }
+ALLOCATOR_CALLS(allocator_none, allocator<of_48, check::none>)
+ALLOCATOR_CALLS(allocator_cheap, allocator<of_48, check::cheap>)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a pool's allocation and free, without checks and with cheap ones, in what a compiler makes
-of pool_calls.cpp: from a function's first instruction to its return, with no branch to a miss taken.
+"""Counts the instructions of an allocation and a free, by pools and by allocator<T>, without checks and with cheap ones,
+in what a compiler makes of pool_calls.cpp: from a function's first instruction to its return, with no branch to a miss
+taken.
 
 Usage: pool_calls.py COMPILER CHECKOUT WORK_FOLDER [--golden FILE [--update]]
 
@@ -16,8 +17,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 LEVELS = ("-O2", "-Os")
 SKIPPED = 77
-HEAD = ["# Instructions of a pool's allocation and free, return included, counted by tests/golden/pool_calls.py. What adds to",
-        "# them fails the test; what is worth its price updates this file: pool_calls.py ... --golden FILE --update",
+HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/golden/pool_calls.py. What adds to them",
+        "# fails the test; what is worth its price updates this file: pool_calls.py ... --golden FILE --update",
         "# compiler level pool check allocate free"]
 Counts = dict[tuple[str, str, str, str], tuple[int, int]]  # by compiler, level, pool, check
 
