@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the instructions of an allocation and a free, by pools and by allocator<T>, without checks and with cheap ones,
-in what a compiler makes of pool_calls.cpp: from a function's first instruction to its return, with no branch to a miss
-taken.
+"""Counts the instructions of an allocation and a free, by pools and by allocator<T>, without checks and with cheap
+ones, in what a compiler makes of pool_calls.cpp: from a function's first instruction to its return, with no branch to a
+miss taken.
 
 Usage: pool_calls.py COMPILER CHECKOUT WORK_FOLDER [--golden FILE [--update]]
 
@@ -17,8 +17,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 LEVELS = ("-O2", "-Os")
 SKIPPED = 77
-HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/golden/pool_calls.py. What adds to them",
-        "# fails the test; what is worth its price updates this file: pool_calls.py ... --golden FILE --update",
+HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/golden/pool_calls.py. What adds to",
+        "# them fails the test; what is worth its price updates this file: pool_calls.py ... --golden FILE --update",
         "# compiler level pool check allocate free"]
 Counts = dict[tuple[str, str, str, str], tuple[int, int]]  # by compiler, level, pool, check
 
@@ -67,8 +67,9 @@ def count(compiler: str, checkout: pathlib.Path, work: pathlib.Path) -> Counts:
         target = work / f"pool_calls{level}.o"
         subprocess.run([compiler, "-std=c++20", level, "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-w",
                         f"-I{checkout}", "-c", HERE / "pool_calls.cpp", "-o", target], check=True)
-        code = functions(subprocess.run(["objdump", "-d", "--no-show-raw-insn", target], check=True, capture_output=True,
-                                        text=True).stdout)
+        listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", target], check=True, capture_output=True,
+                                 text=True).stdout
+        code = functions(listing)
         for name in code:
             if call := re.match(r"(\w+)_(none|cheap)_allocate$", name):
                 free = f"{call[1]}_{call[2]}_free"
