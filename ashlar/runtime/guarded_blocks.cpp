@@ -19,9 +19,11 @@ bool guarded_blocks::start(const guard_options& options) noexcept {
   std::size_t slots = std::min({options.slots, slots_max, space::limit() / 8 / slot_bytes});
   if (options.one_of == 0 || slots == 0) return false;
   // One closed page more, before the first slot; aligned, so that blocks of any alignment fit alike.
-  void* reserved = nullptr;
-  for (; slots != 0; slots /= 2)
-    if ((reserved = space::reserve((slots + 1) * slot_bytes)) != nullptr) break;
+  void* reserved = space::reserve((slots + 1) * slot_bytes);
+  while (reserved == nullptr && slots > 1) {
+    slots /= 2;
+    reserved = space::reserve((slots + 1) * slot_bytes);
+  }
   if (reserved == nullptr) return false;
   records_ = static_cast<block_record*>(
       os::page_source::allocate(slots * sizeof(block_record), alignof(block_record)));
