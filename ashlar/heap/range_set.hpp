@@ -62,10 +62,13 @@ class range_set {
 
   /// Requires: i < count().
   [[nodiscard]] page_range& operator[](std::uint32_t i) noexcept {
-    return i == 0 ? first_ : later_[i - 1];
+    if (i == 0) return first_;
+    // There are records where there are later ranges.
+    if (later_ == nullptr) __builtin_unreachable();
+    return later_[i - 1];
   }
   [[nodiscard]] const page_range& operator[](std::uint32_t i) const noexcept {
-    return i == 0 ? first_ : later_[i - 1];
+    return const_cast<range_set&>(*this)[i];
   }
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
 
