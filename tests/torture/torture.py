@@ -7,7 +7,7 @@ usage: torture.py [--list] [--only PART...] [--minutes N] [--seed N] [--resume] 
 parts take what they take; --list tells. A part that fails does not end the others, but makes the exit status 1. Each
 part's output is kept in build/torture/PART.log, and its result as a line of build/torture/results.jsonl: after Ctrl-C
 what is done is kept, and --resume leaves out what has passed at the same commit. --document renews the table of the
-newest results between the markers of that file.
+newest results between the markers of that file; what has none here keeps its row.
 """
 import argparse
 import datetime
@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -116,17 +117,23 @@ def duration(seconds):
     return f"{seconds / 60:.1f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
-def table(results):
-    known = [(part, results[part.name]) for part in PARTS if part.name in results]
-    lines = ["| part | did | seed | time | day, commit | result |", "|---|---|---|---:|---|---|"]
-    for part, result in known:
-        did = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
-        lines.append(f"| {part.what} | {did or '-'} | {result['seed'] or ''} | {duration(result['seconds'])} |"
-                     f" {result['began'][:10]}, {result['commit']} | {result['result']} |")
-    totals = [(what, sum(result["counts"].get(what, 0) for _, result in known)) for what in TOTALS]
+def row(part, result):
+    did = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
+    return (f"| {part.what} | {did or '-'} | {result['seed'] or ''} | {duration(result['seconds'])} |"
+            f" {result['began'][:10]}, {result['commit']} | {result['result']} |")
+
+
+def table(results, rows_before):
+    """What has no result here keeps the row that it has, `rows_before` by what they are of."""
+    rows = {part.name: row(part, results[part.name]) if part.name in results else rows_before.get(part.what)
+            for part in PARTS}
+    rows = {name: line for name, line in rows.items() if line}
+    lines = ["| part | did | seed | time | day, commit | result |", "|---|---|---|---:|---|---|", *rows.values()]
+    totals = [(what, sum(int(number.replace(",", "")) for line in rows.values()
+                         for number in re.findall(rf"(\d[\d,]*) {what}\b", line))) for what in TOTALS]
     told = [f"{number:,} {what}" for what, number in totals if number]
-    absent = [part.name for part in PARTS if part.name not in results]
-    notes = ["On " + "; ".join(dict.fromkeys(result["machine"] for _, result in known)) + "."]
+    absent = [part.name for part in PARTS if part.name not in rows]
+    notes = ["On " + "; ".join(dict.fromkeys(result["machine"] for result in results.values())) + "."]
     notes += [f"In all {', '.join(told)}."] if told else []
     notes += [f"Not run: {', '.join(absent)}."] if absent else []
     return "\n".join(lines) + "\n\n" + "\n".join(notes)
@@ -137,7 +144,9 @@ def write_document(file, results):
     if BEGIN not in text or END not in text:
         sys.exit(f"torture: {file}: there is no place for the table, between '{BEGIN}' and '{END}'")
     head, rest = text.split(BEGIN)
-    file.write_text(f"{head}{BEGIN}\n{table(results)}\n{END}{rest.split(END)[1]}")
+    before, tail = rest.split(END)
+    rows_before = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
+    file.write_text(f"{head}{BEGIN}\n{table(results, rows_before)}\n{END}{tail}")
 
 
 def parse_arguments():

@@ -93,6 +93,12 @@ def main():
     expect("the table is in its place", re.fullmatch(r"before\n<!--.*-->\n\| part.*<!--.*-->\nafter\n", text, re.DOTALL)
            and "old" not in text and "1,234 operations" in text and "In all 1,241 operations, 5 forks." in text, text)
 
+    (SCRATCH / "results.jsonl").rename(SCRATCH / "results_elsewhere.jsonl")
+    run("--only", "last", "--document", str(page))
+    expect("a part without a result keeps its row, and counts", "1,234 operations" in page.read_text() and
+           "In all 1,241 operations" in page.read_text(), page.read_text())
+    (SCRATCH / "results_elsewhere.jsonl").rename(SCRATCH / "results.jsonl")
+
     status, _ = run("--only", "counts", "fails", "--resume")
     expect("what has passed is kept", (SCRATCH / "times").read_text() == "x\n" and status == 1)
     torture.commit = lambda: "abd"
