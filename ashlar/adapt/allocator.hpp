@@ -78,7 +78,8 @@ class allocator {
     const class_index c = n <= small_size_max / sizeof(T)
                               ? runtime::process_heap::class_for(n * sizeof(T), alignof(T))
                               : class_index{0};
-    const std::size_t count = c != 0 ? block_size_of(c) / sizeof(T) : n;
+    const std::size_t count =
+        c != 0 ? runtime::process_heap::classes::block_size(c) / sizeof(T) : n;
     void* const block = take(count);
     const std::size_t have = c != 0 ? count : runtime::usable_size(block, name) / sizeof(T);
     return {static_cast<T*>(block), have};

@@ -78,6 +78,14 @@ inline constexpr bool memcheck_requests = true;
 inline constexpr bool memcheck_requests = false;
 #endif
 
+/// True where the process heap's size classes can be loaded when it starts: in the drop-in library, for which CMake says
+/// so (runtime/process_classes.hpp).
+#if defined(ASHLAR_LOADABLE_CLASSES)
+inline constexpr bool classes_are_loadable = true;
+#else
+inline constexpr bool classes_are_loadable = false;
+#endif
+
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
 /// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of
 /// more slack in blocks above the classes.

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace ashlar {
 
@@ -15,6 +16,10 @@ class line_writer {
  public:
   line_writer& operator<<(const char* text) noexcept {
     for (; *text != '\0'; ++text) put(*text);
+    return *this;
+  }
+  line_writer& operator<<(std::string_view text) noexcept {
+    for (const char c : text) put(c);
     return *this;
   }
   /// An address, as 0x and hexadecimal digits.

@@ -1,4 +1,4 @@
-// core/size_class.hpp: from a size to a class and back, as tables made at compile time.
+// core/size_class.hpp: the standard block sizes of a heap. heap/class_table.hpp has the way from a size to its class.
 // Layer: core (freestanding).
 //
 //   16 32 48 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 72 KiB 80 KiB ... 128 KiB
@@ -43,7 +43,7 @@ constexpr std::size_t count_classes() noexcept {
 
 }  // namespace detail
 
-/// Number of classes, class 0 included: valid indices are below it.
+/// Number of the standard classes, class 0 included, and the most that any heap has.
 inline constexpr std::size_t class_count = detail::count_classes();
 static_assert(class_count == 89 && class_count <= UINT8_MAX);
 
@@ -56,41 +56,6 @@ inline constexpr auto block_sizes = [] {
   return sizes;
 }();
 
-/// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
-inline constexpr auto class_by_granules = [] {
-  std::array<class_index, small_size_max / block_granule + 1> classes{};
-  std::size_t c = 1;
-  classes[0] = 1;  // malloc(0) is a block of its own
-  for (std::size_t granules = 1; granules < classes.size(); ++granules) {
-    if (granules * block_granule > block_sizes[c]) ++c;
-    classes[granules] = static_cast<class_index>(c);
-  }
-  return classes;
-}();
-
 }  // namespace detail
-
-/// Returns: the bytes of a block of class `c`. Requires: 0 < c < class_count.
-[[nodiscard]] constexpr std::size_t block_size_of(class_index c) noexcept {
-  return detail::block_sizes[c];
-}
-
-/// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max.
-/// O(1).
-[[nodiscard]] constexpr class_index class_of_size(std::size_t size) noexcept {
-  return detail::class_by_granules[(size + block_granule - 1) / block_granule];
-}
-
-/// Returns: the smallest class whose blocks hold `size` bytes at addresses that are multiples of
-/// `alignment` when its slab starts at one, or 0 when no class does. Requires: size <=
-/// small_size_max, `alignment` a power of two. O(1).
-[[nodiscard]] constexpr class_index class_of_aligned_size(std::size_t size,
-                                                          std::size_t alignment) noexcept {
-  if (alignment <= block_granule) return class_of_size(size);
-  if (alignment > small_size_max) return 0;
-  // What holds a multiple of `alignment` is one, too: where blocks grow by steps of `alignment` or more, each is a
-  // multiple of the step; where they grow by less, every multiple of `alignment` is a block size.
-  return class_of_size(align_up(size == 0 ? 1 : size, alignment));
-}
 
 }  // namespace ashlar

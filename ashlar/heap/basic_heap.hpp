@@ -24,6 +24,7 @@
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/central.hpp>
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/exact_counts.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/page_heap.hpp>
@@ -31,9 +32,9 @@
 
 namespace ashlar {
 
-/// A heap. `Config` names two types: `space` (address_space.hpp) and `mutex` (a Lockable that is
-/// constant-initialised). Its
-/// constructor is constexpr and reserves nothing; the heap starts itself at its first miss.
+/// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
+/// constant-initialised), and may name `classes` (class_table.hpp:
+/// classes_in a table, which may have a load() that the heap calls before it starts). Its constructor is constexpr and reserves nothing; the heap starts itself at its first miss.
 ///
 /// Every function that takes a `cache` must be called by the cache's one owner; all others by
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
@@ -43,6 +44,7 @@ class basic_heap {
  public:
   using space_type = typename Config::space;
   using mutex_type = typename Config::mutex;
+  using classes = detail::classes_of<Config>;
   using cache = detail::thread_cache;
 
   constexpr basic_heap() noexcept : pages_(space_) {}
@@ -57,7 +59,7 @@ class basic_heap {
                                                      std::size_t size) noexcept {
     if (size > small_size_max) [[unlikely]]
       return nullptr;
-    void**& top = tops.top[class_of_size(size)];
+    void**& top = tops.top[classes::of_size(size)];
     void* const block = detail::read_before_step(top)[-1];
     if (block != nullptr) [[likely]]
       --top;
@@ -106,7 +108,7 @@ class basic_heap {
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top(c) = first + got;
     own.moved_blocks += got;
-    note_held(static_cast<std::int64_t>(got * block_size_of(c)));
+    note_held(static_cast<std::int64_t>(got * classes::block_size(c)));
     void* const block = pop(own, c);
     publish(own, c);
     maintain();
@@ -125,7 +127,7 @@ class basic_heap {
       void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
       centrals_[c].give(pages_, first, half, call);
-      note_held(-static_cast<std::int64_t>(half * block_size_of(c)));
+      note_held(-static_cast<std::int64_t>(half * classes::block_size(c)));
       std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
       own.top(c) -= half;
       own.moved_blocks += half;
@@ -155,7 +157,7 @@ class basic_heap {
   [[nodiscard]] static constexpr class_index class_for(std::size_t size,
                                                        std::size_t alignment) noexcept {
     if (size > small_size_max || alignment > detail::page_size) return 0;
-    return class_of_aligned_size(size, alignment);
+    return classes::of_aligned_size(size, alignment);
   }
 
   /// Returns: a block of class `c`, not 0, by the cache.
@@ -166,7 +168,7 @@ class basic_heap {
 
   /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) return block_size_of(c);
+    if (const class_index c = pages_.class_anywhere(block); c != 0) return classes::block_size(c);
     const detail::run* r = pages_.large_at(block);
     if (r == nullptr) fail(block, call);
     return std::size_t{r->pages} << detail::page_shift;
@@ -178,8 +180,8 @@ class basic_heap {
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      const std::size_t have = block_size_of(c);
-      if (size <= have && (size > have / 2 || class_of_size(size) == c)) return have;
+      const std::size_t have = classes::block_size(c);
+      if (size <= have && (size > have / 2 || classes::of_size(size) == c)) return have;
       // It moves, so its bytes are about to be read for the last time: is it a block at all?
       centrals_[c].expect_in_use(pages_, block, call);
       return 0;
@@ -219,7 +221,7 @@ class basic_heap {
     if (!start()) return nullptr;
     void* block = nullptr;
     if (take(c, &block + 1, 1, nullptr) == 0) return nullptr;
-    note_held(static_cast<std::int64_t>(block_size_of(c)));
+    note_held(static_cast<std::int64_t>(classes::block_size(c)));
     return block;
   }
 
@@ -229,7 +231,7 @@ class basic_heap {
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
     centrals_[c].give(pages_, &block, 1, call);
-    note_held(-static_cast<std::int64_t>(block_size_of(c)));
+    note_held(-static_cast<std::int64_t>(classes::block_size(c)));
     maintain();
   }
 
@@ -240,13 +242,14 @@ class basic_heap {
       return true;
     const std::lock_guard guard(start_mutex_);
     if (started_.load(std::memory_order_relaxed)) return true;
-    if (!pages_.start()) return false;
+    if constexpr (requires { classes::load(); }) classes::load();
+    if (!pages_.start(classes::table().bit_words_per_page)) return false;
     auto** stash = static_cast<void**>(map(stashes_bytes()));
     if (stash == nullptr) return false;
     stashes_ = stash;
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, stash, stash_capacity(c));
+      centrals_[c].place(c, classes::shape(c), stash, stash_capacity(c));
       stash += stash_capacity(c);
     }
     started_.store(true, std::memory_order_release);
@@ -314,7 +317,7 @@ class basic_heap {
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
   void flush(cache& own) noexcept {
-    for (std::size_t c = 1; c < class_count; ++c)
+    for (std::size_t c = 1; c < classes::count(); ++c)
       flush_class(own, static_cast<class_index>(c), &central_type::give);
   }
 
@@ -395,14 +398,14 @@ class basic_heap {
   /// null) is the caller's cache, whose content is then exact.
   void collect(ashlar_stats& out, cache* own) noexcept {
     out = {};
-    out.class_count = static_cast<std::uint32_t>(class_count - 1);
+    out.class_count = static_cast<std::uint32_t>(classes::count() - 1);
     if (!started_.load(std::memory_order_acquire)) {
-      for (std::size_t c = 1; c < class_count; ++c)
-        out.classes[c - 1].block_size = block_size_of(static_cast<class_index>(c));
+      for (std::size_t c = 1; c < classes::count(); ++c)
+        out.classes[c - 1].block_size = classes::block_size(static_cast<class_index>(c));
       return;
     }
     if (own != nullptr) {
-      for (std::size_t c = 1; c < class_count; ++c) publish(*own, static_cast<class_index>(c));
+      for (std::size_t c = 1; c < classes::count(); ++c) publish(*own, static_cast<class_index>(c));
     }
     collect_classes(out);
     const detail::page_heap_stats p = pages_.stats();
@@ -441,10 +444,10 @@ class basic_heap {
     if (!start() || !pages_.keep_slack()) return false;
     ashlar_stats before;
     collect(before, own);
-    for (std::size_t c = 1; c < class_count; ++c)
+    for (std::size_t c = 1; c < classes::count(); ++c)
       exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
     exact_[0].begin_with(before.large.blocks_in_use);
-    pages_.mark_held(live_entry);
+    pages_.mark_held(classes::table(), live_entry);
     exact_on_ = true;
     return true;
   }
@@ -480,12 +483,12 @@ class basic_heap {
     start_mutex_.lock();
     caches_mutex_.lock();
     slabs_mutex_.lock();
-    for (std::size_t c = 1; c < class_count; ++c) centrals_[c].mutex().lock();
+    for (std::size_t c = 1; c < classes::count(); ++c) centrals_[c].mutex().lock();
     pages_.lock_all();
   }
   void unlock_all() noexcept {
     pages_.unlock_all();
-    for (std::size_t c = class_count - 1; c != 0; --c) centrals_[c].mutex().unlock();
+    for (std::size_t c = classes::count() - 1; c != 0; --c) centrals_[c].mutex().unlock();
     slabs_mutex_.unlock();
     caches_mutex_.unlock();
     start_mutex_.unlock();
@@ -496,13 +499,13 @@ class basic_heap {
   void audit() noexcept {
     if (!started_.load(std::memory_order_acquire)) return;
     pages_.audit();
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       const std::uint64_t free = centrals_[c].audit(pages_);
       const detail::class_counts counts = centrals_[c].counts();
       if (counts.made != free + (counts.taken - counts.given))
         ashlar_fault(
-            {.kind = fault_kind::corrupted, .call = "audit", .block_size = block_size_of(c)});
+            {.kind = fault_kind::corrupted, .call = "audit", .block_size = classes::block_size(c)});
     }
   }
 
@@ -528,13 +531,14 @@ class basic_heap {
   static constexpr std::size_t stash_blocks_max = 16384;
   static constexpr std::size_t stash_lone_blocks_max = 2;
   [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
-    const std::size_t size = block_size_of(c);
+    const std::size_t size = classes::block_size(c);
     return std::min(size > detail::shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
                     bounds_.stash_bytes / size);
   }
 
   void start_cache(cache& c) const noexcept {
-    c.start(pages_.first_classes(), bounds_.stack_bytes_first, bounds_.cached_block_max);
+    c.start(classes::table(), pages_.first_classes(), bounds_.stack_bytes_first,
+            bounds_.cached_block_max);
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
@@ -559,7 +563,7 @@ class basic_heap {
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
     const std::size_t share =
         std::min(bounds_.caches_bytes, held / 2) / cache_count_.load(std::memory_order_relaxed);
-    return own.grow(c, what, std::max(share, bounds_.cache_bytes_min));
+    return own.grow(c, classes::block_size(c), what, std::max(share, bounds_.cache_bytes_min));
   }
 
   using giving = void (central_type::*)(pages_type&, void* const*, std::size_t,
@@ -568,7 +572,7 @@ class basic_heap {
     const std::size_t count = own.count(c);
     if (count != 0) {
       (centrals_[c].*give)(pages_, own.first(c), count, "free");
-      note_held(-static_cast<std::int64_t>(count * block_size_of(c)));
+      note_held(-static_cast<std::int64_t>(count * classes::block_size(c)));
       own.top(c) = own.first(c);
       own.moved_blocks += count;
     }
@@ -582,7 +586,7 @@ class basic_heap {
   }
   /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may.
   void flush_resting(cache& own) noexcept {
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       if (is_resting(own, c))
         flush_class(own, c, &central_type::give_to_slabs);
@@ -620,7 +624,7 @@ class basic_heap {
                                  cache* own) noexcept {
     const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
     if (got != 0) return got;
-    settle_before_growth(own, detail::slab_shapes[c].pages);
+    settle_before_growth(own, classes::shape(c).pages);
     const std::size_t grown = centrals_[c].take(pages_, out, count, detail::growth::allowed);
     if (grown != 0 || !settle_all(own)) return grown;
     return centrals_[c].take(pages_, out, count, detail::growth::allowed);
@@ -632,7 +636,7 @@ class basic_heap {
     const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
     if (resting(in_own).blocks == 0) return false;
     if (own != nullptr) {
-      for (std::size_t c = 1; c < class_count; ++c)
+      for (std::size_t c = 1; c < classes::count(); ++c)
         flush_class(*own, static_cast<class_index>(c), &central_type::give_to_slabs);
     }
     settle_stashes();
@@ -646,17 +650,17 @@ class basic_heap {
   template <class InCaches>
   [[nodiscard]] amount resting(InCaches in_caches) const noexcept {
     amount all;
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
       all.blocks += blocks;
-      all.bytes += blocks * block_size_of(c);
+      all.bytes += blocks * classes::block_size(c);
     }
     return all;
   }
 
   void settle_stashes() noexcept {
-    for (std::size_t c = 1; c < class_count; ++c)
+    for (std::size_t c = 1; c < classes::count(); ++c)
       if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
   }
 
@@ -699,7 +703,7 @@ class basic_heap {
     // Whoever moves the time on does the work; the others go on allocating.
     const auto wait = static_cast<std::uint64_t>(delay) / 2 + 1;
     if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed)) return;
-    for (std::size_t c = 1; c < class_count; ++c)
+    for (std::size_t c = 1; c < classes::count(); ++c)
       if (centrals_[c].stashed() != 0) centrals_[c].settle_unused(pages_);
     pages_.purge_aged();
     if (!pages_.has_more_than_kept()) return;
@@ -718,7 +722,7 @@ class basic_heap {
         slab_looked_at_ = {};
         break;
       }
-      const detail::slab_shape& shape = detail::slab_shapes[place.size_class];
+      const detail::slab_shape& shape = classes::shape(place.size_class);
       if (may_be_hollow(shape))
         bytes += centrals_[place.size_class].give_back_free_pages(pages_, place, at_once);
       slab_looked_at_ = {.range = place.range, .page = place.page + shape.pages};
@@ -757,28 +761,29 @@ class basic_heap {
       const std::lock_guard guard(caches_mutex_);
       out.total.threads = cache_count();
       for (const cache* k = caches_; k != nullptr; k = k->next)
-        for (std::size_t c = 1; c < class_count; ++c)
+        for (std::size_t c = 1; c < classes::count(); ++c)
           cached[c] += k->published[c].load(std::memory_order_relaxed);
     }
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       const detail::class_counts n = centrals_[c].counts();
       const std::uint64_t held = n.taken - n.given;
       // A cache may have changed since it was published: never let the difference wrap.
       const std::uint64_t in_caches = std::min(held, cached[c]);
-      const std::uint64_t smallest_request = i == 1 ? 0 : detail::block_sizes[i - 1] + 1;
+      const std::uint64_t smallest_request =
+          i == 1 ? 0 : classes::block_size(static_cast<class_index>(i - 1)) + 1;
       ashlar_class_stats& s = out.classes[i - 1];
-      s = {.block_size = block_size_of(c),
+      s = {.block_size = classes::block_size(c),
            .blocks_made = n.made_peak,
            .blocks_in_use = held - in_caches,
            .peak_in_use = n.held_peak,
-           .peak_bytes = n.held_peak * block_size_of(c),
+           .peak_bytes = n.held_peak * classes::block_size(c),
            .allocations = n.taken,
            .frees = n.given + in_caches,
-           .slack_bytes = (held - in_caches) * (block_size_of(c) - smallest_request),
+           .slack_bytes = (held - in_caches) * (classes::block_size(c) - smallest_request),
            .slabs = n.slabs,
            .committed_bytes =
-               n.slabs * (std::uint64_t{detail::slab_shapes[i].pages} << detail::page_shift)};
+               n.slabs * (std::uint64_t{classes::shape(c).pages} << detail::page_shift)};
       if (exact_on_) overwrite(s, exact_[i]);
       out.total.bytes_in_use += s.blocks_in_use * s.block_size;
       out.total.allocations += s.allocations;
@@ -800,7 +805,8 @@ class basic_heap {
     class_index size_class;
   };
   [[nodiscard]] sized size_and_class(const void* block) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) return {block_size_of(c), c};
+    if (const class_index c = pages_.class_anywhere(block); c != 0)
+      return {classes::block_size(c), c};
     const detail::run* r = pages_.large_at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
   }
@@ -844,7 +850,7 @@ class basic_heap {
   }
   [[nodiscard]] std::size_t stashes_bytes() const noexcept {
     std::size_t slots = 0;
-    for (std::size_t c = 1; c < class_count; ++c)
+    for (std::size_t c = 1; c < classes::count(); ++c)
       slots += stash_capacity(static_cast<class_index>(c));
     return align_up(slots * sizeof(void*), detail::page_size);
   }
@@ -853,9 +859,9 @@ class basic_heap {
   [[nodiscard]] bool populate_stashes(std::size_t bytes) noexcept {
     auto* const slots = static_cast<void**>(stashes_);
     std::size_t first = 0;
-    for (std::size_t i = 1; i < class_count; ++i) {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      const std::size_t used = std::min(stash_capacity(c), bytes / block_size_of(c));
+      const std::size_t used = std::min(stash_capacity(c), bytes / classes::block_size(c));
       const auto begin = align_down(first * sizeof(void*), detail::page_size);
       const auto end = align_up((first + used) * sizeof(void*), detail::page_size);
       if (end != begin && !space_.populate(reinterpret_cast<char*>(slots) + begin, end - begin))

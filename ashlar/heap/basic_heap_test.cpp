@@ -160,10 +160,12 @@ class modelled {
     EXPECT_EQ(start % alignment, 0u);
     const std::size_t usable = heap_->usable_size(p, "test");
     EXPECT_GE(usable, size);
-    const auto c = usable <= small_size_max ? class_of_size(usable) : class_index{0};
+    const auto c =
+        usable <= small_size_max ? detail::standard_classes.of_size(usable) : class_index{0};
     const auto [own, fresh] = live_.emplace(
         start,
-        block{size, usable, ++tags_, c == 0 || block_size_of(c) != usable ? class_index{0} : c});
+        block{size, usable, ++tags_,
+              c == 0 || detail::standard_classes.block_size(c) != usable ? class_index{0} : c});
     ASSERT_TRUE(fresh) << "one block for two owners";
     // A run of few pages has the size of a class, but is none: it is told by its address's slab.
     if (size > small_size_max || alignment > detail::page_size) own->second.size_class = 0;
@@ -253,7 +255,7 @@ class modelled {
     if (own == nullptr) {  // memory for a cache was refused
       if (room) {
         const auto c = static_cast<class_index>(1 + random() % (class_count - 1));
-        admit(heap_->allocate_uncached(c), block_size_of(c), 16, false);
+        admit(heap_->allocate_uncached(c), detail::standard_classes.block_size(c), 16, false);
       }
       return;
     }
@@ -273,7 +275,8 @@ class modelled {
           zeroed);
     } else if (dice < 31) {
       const auto c = static_cast<class_index>(1 + random() % (class_count - 1));
-      if (room) admit(heap_->allocate_uncached(c), block_size_of(c), 16, false);
+      if (room)
+        admit(heap_->allocate_uncached(c), detail::standard_classes.block_size(c), 16, false);
     } else if (dice < 38) {
       if (!live_.empty()) resize(some(), 1 + random_size(random), own);
     } else if (dice < 39) {
@@ -376,7 +379,7 @@ TEST(Heap, EveryClassIsServedWithoutACache) {
   cache* watching = h->attach();
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    const std::size_t size = block_size_of(c);
+    const std::size_t size = detail::standard_classes.block_size(c);
     std::map<void*, unsigned char> live;
     for (int k = 0; k < 150; ++k) {
       void* block = h->allocate_uncached(c);
@@ -418,7 +421,8 @@ TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {
   for (const class_index c : {class_index{1}, class_index{30}, class_index{72}, class_index{8}}) {
     std::vector<void*> blocks;
     while (void* block = h->allocate_uncached(c)) blocks.push_back(block);
-    EXPECT_GE(blocks.size() * block_size_of(c), std::size_t{3} << 20) << "class " << int{c};
+    EXPECT_GE(blocks.size() * detail::standard_classes.block_size(c), std::size_t{3} << 20)
+        << "class " << int{c};
     // The next class is served by what this one gives back, stashed or not.
     for (void* block : blocks) h->deallocate_uncached(block, "free");
     h->audit();
@@ -455,7 +459,7 @@ TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
   const auto h = std::make_unique<test_heap>();
   cache* own = h->attach();
   void* const block = allocate(*h, *own, 48);
-  const class_index right = class_of_size(48);
+  const class_index right = detail::standard_classes.of_size(48);
   int local = 0;
   for (const int wrong : {0, right - 1, right + 1}) {
     EXPECT_FALSE(test_heap::try_deallocate(*own->tops, block, static_cast<class_index>(wrong)));
@@ -919,7 +923,7 @@ TEST(HeapExact, CountsEveryCallOfARandomProgram) {
     std::map<class_index, counted> model;
     const auto class_of = [&](const void* block) {
       const std::size_t usable = h->usable_size(block, "test");
-      return usable > small_size_max ? class_index{0} : class_of_size(usable);
+      return usable > small_size_max ? class_index{0} : detail::standard_classes.of_size(usable);
     };
     for (int i = 0; i < 20'000; ++i) {
       const std::size_t size =
@@ -1061,7 +1065,7 @@ TEST(HeapCaches, AnOwnersEndSortsBackMuchThatRests) {
   for (void*& block : blocks) block = allocate(*h, *own, 128);
   std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(7));
   for (void* block : blocks) deallocate(*h, *own, block);
-  const class_index c = class_of_size(128);
+  const class_index c = detail::standard_classes.of_size(128);
   ASSERT_GT(stats_of(*h, own).classes[c - 1].slabs, 50u) << "what rests holds its slabs";
   h->detach(own);
   EXPECT_EQ(stats_of(*h).classes[c - 1].slabs, 0u);

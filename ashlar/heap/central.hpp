@@ -49,9 +49,12 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, before any other function; `stash` has room for `stash_capacity`.
-  void place(class_index c, void** stash, std::size_t stash_capacity) noexcept {
+  /// Requires: called once, before any other function; `shape`, of class `c`, stays; `stash` has room for
+  /// `stash_capacity`.
+  void place(class_index c, const slab_shape& shape, void** stash,
+             std::size_t stash_capacity) noexcept {
     class_ = c;
+    shape_ = &shape;
     stash_ = stash;
     stash_capacity_ = stash_capacity;
   }
@@ -115,7 +118,7 @@ class central {
   /// (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the bytes.
   /// Requires: one thread at a time does this. No lock is held during the system calls.
   std::size_t give_back_free_pages(pages& page_heap, slab_place place, bool at_once) noexcept {
-    const slab_shape& shape = slab_shapes[class_];
+    const slab_shape& shape = *shape_;
     run* slab = nullptr;
     page_set leaving = 0;
     {
@@ -152,7 +155,7 @@ class central {
       char* base = nullptr;
       const run* r = page_heap.slab_of(block, class_, base);
       if (r != nullptr) {
-        const slab_shape& shape = slab_shapes[class_];
+        const slab_shape& shape = *shape_;
         const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - base);
         const std::uint32_t index = shape.index_of(offset);
         if (index * std::size_t{shape.block_size} != offset || index >= shape.blocks)
@@ -186,12 +189,12 @@ class central {
     for (std::uint8_t f = 0; f < fullness_lists; ++f) {
       for (run* r = lists_[f]; r != nullptr; r = r->next) {
         std::uint32_t bits = 0;
-        for (std::uint32_t w = 0; w < slab_shapes[class_].words; ++w)
+        for (std::uint32_t w = 0; w < shape_->words; ++w)
           bits += static_cast<std::uint32_t>(std::popcount(r->free_bits[w]));
         const page_set noted = r->seen_free | r->absent;
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
-            fullness_of(*r, slab_shapes[class_]) != f ||
-            (noted != 0 && (noted & ~free_pages(*r, slab_shapes[class_])) != 0))
+            fullness_of(*r, *shape_) != f ||
+            (noted != 0 && (noted & ~free_pages(*r, *shape_)) != 0))
           report({fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
         free += bits;
       }
@@ -214,7 +217,7 @@ class central {
   }
 
   void link(run* r) noexcept {
-    r->fullness = fullness_of(*r, slab_shapes[class_]);
+    r->fullness = fullness_of(*r, *shape_);
     if (r->fullness == full) return;
     run*& head = lists_[r->fullness];
     r->previous = nullptr;
@@ -246,10 +249,10 @@ class central {
   }
 
   [[nodiscard]] run* add_slab(pages& page_heap, growth g) noexcept {
-    run* r = page_heap.new_slab(class_, g);
+    run* r = page_heap.new_slab(class_, *shape_, g);
     if (r == nullptr) return nullptr;
     ++counts_.slabs;
-    counts_.made += slab_shapes[class_].blocks;
+    counts_.made += shape_->blocks;
     counts_.made_peak = std::max(counts_.made_peak, counts_.made);
     link(r);
     return r;
@@ -265,25 +268,25 @@ class central {
       if (r == nullptr) break;
       char* const base = page_heap.address_of(*r);
       void** const end = out - got;
-      const std::size_t taken = take_blocks(*r, base, end, count - got);
+      const std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
       got += taken;
       if ((r->seen_free | r->absent) != 0)
-        forget_taken_pages(*r, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
-      relink(r, slab_shapes[class_]);
+        forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
+      relink(r, *shape_);
     }
     return got;
   }
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
   /// lowest up, so none between them is left.
-  static void forget_taken_pages(run& slab, const char* base, const void* lowest,
-                                 const void* highest) noexcept {
+  static void forget_taken_pages(run& slab, const slab_shape& shape, const char* base,
+                                 const void* lowest, const void* highest) noexcept {
     const auto page_of = [base](const void* p, std::size_t byte) {
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - base) + byte;
       return static_cast<unsigned>(offset >> page_shift);
     };
     const page_set taken =
-        pages_between(page_of(lowest, 0), page_of(highest, block_sizes[slab.size_class] - 1) + 1);
+        pages_between(page_of(lowest, 0), page_of(highest, shape.block_size - 1) + 1);
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }
@@ -299,7 +302,7 @@ class central {
       ashlar_fault({.kind = bad.kind,
                     .call = call,
                     .address = bad.address,
-                    .block_size = block_sizes[class_]});
+                    .block_size = shape_->block_size});
   }
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
@@ -323,7 +326,7 @@ class central {
   [[nodiscard]] misuse put_into_slabs(pages& page_heap, void* const* blocks,
                                       std::size_t count) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
-    const slab_shape shape = slab_shapes[class_];
+    const slab_shape shape = *shape_;
     const class_index c = class_;
     misuse bad;
     for (std::size_t i = 0; i < count;) {
@@ -349,8 +352,8 @@ class central {
   void remove_slab(pages& page_heap, run* r) noexcept {
     unlink(r);
     --counts_.slabs;
-    counts_.made -= slab_shapes[class_].blocks;
-    page_heap.delete_slab(r);
+    counts_.made -= shape_->blocks;
+    page_heap.delete_slab(r, *shape_);
   }
 
   /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
@@ -391,6 +394,7 @@ class central {
 
   Mutex mutex_;
   class_index class_ = 0;
+  const slab_shape* shape_ = nullptr;
   std::atomic<std::size_t> stashed_{0};  // written under the lock
   std::size_t stash_capacity_ = 0;
   std::size_t lowest_stashed_ = 0;  // since the last settling

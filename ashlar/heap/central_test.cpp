@@ -29,8 +29,8 @@ using central_type = central<test_space, std::mutex>;
 struct fixture {
   fixture(class_index of_class, std::size_t stash_capacity)
       : size_class(of_class), stash(stash_capacity + 1) {
-    EXPECT_TRUE(heap->start());
-    one.place(of_class, stash.data(), stash_capacity);
+    EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
+    one.place(of_class, standard_classes.shapes[of_class], stash.data(), stash_capacity);
   }
 
   /// Returns: the blocks in the order in which a cache would hand them out.
@@ -50,7 +50,7 @@ struct fixture {
     const class_counts n = one.counts();
     EXPECT_EQ(n.taken - n.given, held);
     EXPECT_EQ(one.audit(*heap) + held, n.made);
-    EXPECT_EQ(n.made, n.slabs * slab_shapes[size_class].blocks);
+    EXPECT_EQ(n.made, n.slabs * standard_classes.shapes[size_class].blocks);
     EXPECT_GE(n.held_peak, held);
     EXPECT_GE(n.made_peak, n.made);
     heap->audit();
@@ -59,7 +59,9 @@ struct fixture {
     char* begin = nullptr;
     return heap->slab_of(block, size_class, begin);
   }
-  [[nodiscard]] std::size_t blocks_of_a_slab() const { return slab_shapes[size_class].blocks; }
+  [[nodiscard]] std::size_t blocks_of_a_slab() const {
+    return standard_classes.shapes[size_class].blocks;
+  }
 
   class_index size_class;
   sealable<test_space> space;
@@ -73,7 +75,7 @@ struct fixture {
 // list, or all, so that it would go.
 TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
   for (const bool all : {false, true}) {
-    fixture f(class_of_size(256), 0);
+    fixture f(detail::standard_classes.of_size(256), 0);
     std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
     const std::vector<void*> others = f.take(f.blocks_of_a_slab());
     const auto page = static_cast<std::ptrdiff_t>(page_size / 256);
@@ -94,7 +96,7 @@ TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
 }
 
 TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
-  fixture f(class_of_size(256), 0);
+  fixture f(detail::standard_classes.of_size(256), 0);
   const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
   const slab_place place = f.heap->next_slab({});
   const std::uint64_t purges = f.space.calls(space_call::purge);
@@ -156,7 +158,7 @@ TEST(Central, WhatTheStashCannotHoldGoesToTheSlabs) {
 }
 
 TEST(Central, AShortBatchComesBeforeANewSlab) {
-  fixture f(class_of_size(shared_slab_block_max), 16);
+  fixture f(detail::standard_classes.of_size(shared_slab_block_max), 16);
   EXPECT_EQ(f.take(f.blocks_of_a_slab() - 1).size(), f.blocks_of_a_slab() - 1);
   EXPECT_EQ(f.take(3).size(), 1u);
   EXPECT_EQ(f.one.counts().slabs, 1u);
@@ -415,7 +417,7 @@ TEST(CentralDeathTest, MisuseIsSeenWhenABlockIsSortedIntoItsSlab) {
   int local = 0;
   EXPECT_DEATH(f.give({&local}), "free\\(0x[0-9a-f]+\\): no block is in use");
   EXPECT_DEATH(f.give({static_cast<char*>(blocks[3]) + 8}), "inside a block");
-  run* other = f.heap->new_slab(7, growth::allowed);
+  run* other = f.heap->new_slab(7, standard_classes.shapes[7], growth::allowed);
   EXPECT_DEATH(f.give({f.heap->address_of(*other)}), "no block is in use");
 }
 
@@ -447,8 +449,9 @@ TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
 fixture* faulty = nullptr;
 extern "C" void allocate_and_leave(int) {
   void* out[4];
-  const bool served = faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed) != 0 &&
-                      faulty->heap->new_slab(9, growth::allowed) != nullptr;
+  const bool served =
+      faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed) != 0 &&
+      faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
   ::_exit(served ? 7 : 8);
 }
 
@@ -493,7 +496,7 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
 }
 
 TEST(CentralDeathTest, AuditSeesPagesThatAreNotFree) {
-  fixture f(class_of_size(256), 0);
+  fixture f(detail::standard_classes.of_size(256), 0);
   run* const slab = f.slab_of(f.take(1)[0]);  // in the first page
   const auto audit_with = [&](auto change) {
     change();

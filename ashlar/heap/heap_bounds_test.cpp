@@ -53,7 +53,7 @@ TEST(HeapBounds, ClassesAboveTheBoundAreNeverCached) {
   bounded_heap::cache* own = h->attach();
   ASSERT_NE(own, nullptr);
   for (const std::size_t size : {1024u, 1100u, 8000u, 32768u}) {
-    const class_index c = class_of_size(size);
+    const class_index c = detail::standard_classes.of_size(size);
     for (int i = 0; i < 3; ++i) {
       void* block = allocate(*h, *own, size);
       ASSERT_NE(block, nullptr);

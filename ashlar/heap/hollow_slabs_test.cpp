@@ -39,7 +39,7 @@ page_set free_pages_by_hand(const run& slab, const slab_shape& shape) {
 TEST(FreePages, AreThoseOnWhichNobodyHoldsAByte) {
   std::mt19937 random(1);
   for (std::size_t c = 1; c < class_count; ++c) {
-    const slab_shape& shape = slab_shapes[c];
+    const slab_shape& shape = standard_classes.shapes[c];
     if (!may_be_hollow(shape)) continue;
     std::array<std::uint64_t, slab_words_max> bits{};
     run slab;

@@ -25,6 +25,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/page_range.hpp>
 #include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
@@ -68,11 +69,11 @@ class page_heap {
   page_heap(const page_heap&) = delete;
   page_heap& operator=(const page_heap&) = delete;
 
-  /// Effects: reserves the first range. Returns: false when the system refuses. Requires: called
+  /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a page. Returns: false when the system refuses. Requires: called
   /// until it succeeds, before any other function but set_policy.
-  [[nodiscard]] bool start() noexcept {
+  [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     const std::lock_guard guard(mutex_);
-    return ranges_.start();
+    return ranges_.start(bit_words_per_page);
   }
 
   /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other thread
@@ -142,10 +143,9 @@ class page_heap {
 
   // ---- runs -----------------------------------------------------------------------------------
 
-  /// Returns: a run for a slab of class `c`, with its bitmap all ones; null when out of memory, or
+  /// Returns: a run for a slab of class `c`, cut to `shape`, with its bitmap all ones; null when out of memory, or
   /// when it would take growth and that is refused.
-  [[nodiscard]] run* new_slab(class_index c, growth g) noexcept {
-    const slab_shape& shape = slab_shapes[c];
+  [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g) noexcept {
     const std::lock_guard guard(mutex_);
     run* r = take(shape.pages, 1, g);
     if (r == nullptr) return nullptr;
@@ -167,12 +167,12 @@ class page_heap {
     return r;
   }
 
-  /// Requires: every block of the slab is free.
-  void delete_slab(run* r) noexcept {
+  /// Requires: every block of the slab, which is cut to `shape`, is free.
+  void delete_slab(run* r, const slab_shape& shape) noexcept {
     const std::lock_guard guard(mutex_);
     page_range& range = ranges_[r->range];
     range.forget_slab(*r);
-    range.delete_bits(r->free_bits, slab_shapes[r->size_class].words);
+    range.delete_bits(r->free_bits, shape.words);
     r->size_class = 0;
     give(r);
   }
@@ -251,7 +251,7 @@ class page_heap {
 
   /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and for
   /// every large one. Requires: keep_slack succeeded; no other thread is inside the heap. O(blocks).
-  void mark_held(std::uint16_t entry) noexcept {
+  void mark_held(const class_table& classes, std::uint16_t entry) noexcept {
     const std::lock_guard guard(mutex_);
     for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       const page_range& range = ranges_[i];
@@ -261,7 +261,7 @@ class page_heap {
         const std::uintptr_t begin = range.address_of(r->first);
         if (r->kind == run_kind::large) range.slack_at(begin) = entry;
         if (r->kind == run_kind::slab) {
-          const slab_shape& shape = slab_shapes[r->size_class];
+          const slab_shape& shape = classes.shapes[r->size_class];
           for (std::uint32_t b = 0; b < shape.blocks; ++b)
             if (!is_free(*r, b)) range.slack_at(begin + std::size_t{b} * shape.block_size) = entry;
         }

@@ -36,11 +36,11 @@ class modelled {
   [[nodiscard]] std::size_t lost() const { return lost_.size(); }
 
   run* new_slab(class_index c, growth g = growth::allowed) {
-    if (!heap_->start()) return nullptr;
-    run* r = heap_->new_slab(c, g);
+    if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
+    run* r = heap_->new_slab(c, standard_classes.shapes[c], g);
     if (r == nullptr) return nullptr;
-    EXPECT_EQ(r->pages, slab_shapes[c].pages);
-    EXPECT_EQ(r->free_blocks, slab_shapes[c].blocks);
+    EXPECT_EQ(r->pages, standard_classes.shapes[c].pages);
+    EXPECT_EQ(r->free_blocks, standard_classes.shapes[c].blocks);
     char* const base = heap_->address_of(*r);
     for (std::uint32_t p = 0; p < r->pages; ++p) {
       char* begin = nullptr;
@@ -56,7 +56,7 @@ class modelled {
   }
 
   run* new_large(std::size_t count, std::size_t align_pages, growth g = growth::allowed) {
-    if (!heap_->start()) return nullptr;
+    if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
     run* r = heap_->new_large(count, align_pages, g);
     if (r == nullptr) return nullptr;
     EXPECT_EQ(r->pages, count);
@@ -81,7 +81,7 @@ class modelled {
     live_.erase(found);
     live_pages_ -= b.bytes / page_size;
     if (b.slab) {
-      heap_->delete_slab(r);
+      heap_->delete_slab(r, standard_classes.shapes[r->size_class]);
     } else {
       char* const base = heap_->address_of(*r);
       const std::uint64_t refused = space_.refused(space_call::renew);
@@ -314,7 +314,7 @@ TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
     space.set_physical(physical);
     space.set_limit(limit);
     const auto heap = std::make_unique<pages>(space);
-    EXPECT_TRUE(heap->start());
+    EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
     run* r = heap->new_large(1, 1, growth::allowed);
     EXPECT_NE(r, nullptr);
     const char* const base = heap->address_of(*r);
@@ -601,7 +601,7 @@ TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
 TEST(PageHeap, RefusedGrowthNeverExtendsARange) {
   sealable<test_space> space;
   modelled m(space);
-  ASSERT_TRUE(m.heap().start());
+  ASSERT_TRUE(m.heap().start(standard_classes.bit_words_per_page));
   const std::uint64_t at_start = space.calls();
   for (std::size_t c = 1; c < class_count; ++c)
     EXPECT_EQ(m.new_slab(static_cast<class_index>(c), growth::refused), nullptr);
@@ -896,7 +896,7 @@ TEST(PageHeap, ARangeServesEveryClassAfterEveryOther) {
   for (std::size_t c = 1; c < class_count; ++c) {
     std::size_t slabs = 0;
     while (m.new_slab(static_cast<class_index>(c)) != nullptr) ++slabs;
-    EXPECT_EQ(slabs, 2048 / slab_shapes[c].pages) << "slabs of class " << c;
+    EXPECT_EQ(slabs, 2048 / standard_classes.shapes[c].pages) << "slabs of class " << c;
     m.drop_all();
   }
   m.audit();
@@ -906,7 +906,7 @@ TEST(PageHeap, HugeRequestsAreRefused) {
   sealable<test_space> space;
   modelled m(space);
   pages& heap = m.heap();
-  ASSERT_TRUE(heap.start());
+  ASSERT_TRUE(heap.start(standard_classes.bit_words_per_page));
   EXPECT_EQ(heap.new_large(std::size_t{1} << 51, 1, growth::allowed), nullptr);
   EXPECT_EQ(heap.new_large(1, std::size_t{1} << 51, growth::allowed), nullptr);
   EXPECT_EQ(heap.new_large(UINT32_MAX, std::size_t{1} << 31, growth::allowed), nullptr);
@@ -1005,7 +1005,7 @@ TEST(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
     const auto c = static_cast<class_index>(i);
     std::size_t slabs = 0;
     while (m.new_slab(c) != nullptr) ++slabs;
-    refused += (slabs + 1) * slab_shapes[c].pages <= page_count ? 1u : 0u;
+    refused += (slabs + 1) * standard_classes.shapes[c].pages <= page_count ? 1u : 0u;
     m.drop_all();
     m.audit();
   }

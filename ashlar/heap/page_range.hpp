@@ -66,13 +66,15 @@ class grown_table {
 
 class page_range {
  public:
-  /// Effects: reserves `page_count` pages and their tables. Returns: false when that was refused.
+  /// Effects: reserves `page_count` pages and their tables, with so many words of bitmaps a page. Returns: false when that was refused.
   template <address_space Space>
-  [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::uint8_t index) noexcept {
+  [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
+                             std::uint8_t index) noexcept {
     const std::size_t class_bytes = align_up(page_count, page_size);
     const std::size_t run_of_bytes = align_up(page_count * sizeof(std::uint32_t), page_size);
     const std::size_t runs_bytes = align_up(runs_max(page_count) * sizeof(run), page_size);
-    const std::size_t bits_bytes = align_up(page_count * bit_words_per_page * 8, page_size);
+    const std::size_t bits_bytes =
+        align_up(page_count * bit_words * sizeof(std::uint64_t), page_size);
     const std::size_t table_bytes = class_bytes + run_of_bytes + runs_bytes + bits_bytes;
     auto* addresses = static_cast<char*>(space.reserve(page_count * page_size));
     if (addresses == nullptr) return false;
@@ -83,6 +85,7 @@ class page_range {
     }
     base = reinterpret_cast<std::uintptr_t>(addresses);
     pages = page_count;
+    bit_words_per_page_ = bit_words;
     table_reservation = table_bytes;
     number = index;
     class_of.place(tables);
@@ -153,7 +156,7 @@ class page_range {
     // So that a slab does not want for a record or a bitmap while pages are free, where all memory that
     // there is became pages. Not a promise: both may come to take more.
     if (!runs.ensure(space, wanted / run_pages_usual, runs_max(pages)) ||
-        !bits.ensure(space, wanted * bit_words_usual, pages * bit_words_per_page))
+        !bits.ensure(space, wanted * bit_words_usual, pages * bit_words_per_page_))
       return false;
     if (slack.entries() != nullptr && !slack.ensure(space, slots_of(wanted), slots_of(pages)))
       return false;
@@ -167,9 +170,9 @@ class page_range {
   [[nodiscard]] bool prepare_tables(Space& space, std::size_t more) noexcept {
     const std::size_t runs_wanted = std::min(runs_used_ + runs_max(more), runs_max(pages));
     const std::size_t bits_wanted =
-        std::min(bits_used_ + more * bit_words_per_page, pages * bit_words_per_page);
+        std::min(bits_used_ + more * bit_words_per_page_, pages * bit_words_per_page_);
     return runs.ensure(space, runs_wanted, runs_max(pages)) &&
-           bits.ensure(space, bits_wanted, pages * bit_words_per_page) &&
+           bits.ensure(space, bits_wanted, pages * bit_words_per_page_) &&
            class_of.populate(space, top) && run_of.populate(space, top) &&
            runs.populate(space, runs_wanted) && bits.populate(space, bits_wanted);
   }
@@ -217,7 +220,7 @@ class page_range {
       free_bits_[words] = reinterpret_cast<std::uint64_t*>(*recycled);
       return recycled;
     }
-    const std::size_t capacity = pages * bit_words_per_page;
+    const std::size_t capacity = pages * bit_words_per_page_;
     if (bits_used_ + words > capacity || !bits.ensure(space, bits_used_ + words, capacity))
       return nullptr;
     std::uint64_t* fresh = bits.entries() + bits_used_;
@@ -259,24 +262,9 @@ class page_range {
   grown_table<std::uint16_t> slack;  ///< one entry a granule, only while every call is counted
 
  private:
-  // Bitmaps are recycled by exact length, so over time each length may come to cover the whole
-  // range: what is reserved (addresses only) is the sum over the lengths.
-  static constexpr std::size_t bit_words_per_page = [] {
-    constexpr std::size_t unit = 1024;  // fractions of a word a page, rounded up
-    std::size_t sum = 0;
-    for (std::size_t words = 1; words <= slab_words_max; ++words) {
-      std::size_t most = 0;
-      for (std::size_t c = 1; c < class_count; ++c)
-        if (slab_shapes[c].words == words)
-          most = std::max(most, divide_up(words * unit, slab_shapes[c].pages));
-      sum += most;
-    }
-    return divide_up(sum, unit);
-  }();
   /// Of a page: the words of a bitmap of the smallest blocks. And the pages of a short run.
   static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
   static constexpr std::size_t run_pages_usual = 8;
-  static_assert(bit_words_usual <= bit_words_per_page);
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 
@@ -303,6 +291,7 @@ class page_range {
   run* free_runs_ = nullptr;
   std::size_t runs_used_ = 0;
   std::size_t bits_used_ = 0;
+  std::size_t bit_words_per_page_ = 0;
   std::uint64_t* free_bits_[slab_words_max + 1] = {};
 };
 

@@ -43,8 +43,12 @@ class range_set {
   range_set(const range_set&) = delete;
   range_set& operator=(const range_set&) = delete;
 
-  /// Effects: reserves the first range, once. Returns: false when the system refuses.
-  [[nodiscard]] bool start() noexcept { return count_ != 0 || add(1) != nullptr; }
+  /// Effects: reserves the first range, once; each will have room for so many words of bitmaps a page. Returns: false
+  /// when the system refuses.
+  [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
+    bit_words_per_page_ = bit_words_per_page;
+    return count_ != 0 || add(1) != nullptr;
+  }
 
   /// Returns: the first range's classes. Requires: it has started.
   [[nodiscard]] const page_classes& first_classes() const noexcept { return classes_; }
@@ -159,7 +163,8 @@ class range_set {
     const std::size_t needed = align_up(pages << page_shift, least_bytes);
     std::size_t bytes = std::min(align_up(std::max(wanted_bytes(i == 0), needed), least_bytes),
                                  std::max(needed, most_bytes / 2));
-    while (!range.reserve(space_, bytes >> page_shift, static_cast<std::uint8_t>(i))) {
+    while (!range.reserve(space_, bytes >> page_shift, bit_words_per_page_,
+                          static_cast<std::uint8_t>(i))) {
       if (bytes == needed) {
         drop_unused_records();
         return nullptr;
@@ -204,6 +209,7 @@ class range_set {
   Space& space_;
   std::uint32_t count_ = 0;  ///< slots that may be taken; a slot with 0 pages is not
   bool keep_slack_ = false;
+  std::size_t bit_words_per_page_ = 0;
   page_range first_;
   page_range* later_ = nullptr;  ///< ranges_max - 1 records while there is a later range, else null
 };

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/range_set.hpp>
 
 namespace {
@@ -22,7 +23,7 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 struct fixture {
   fixture() {
     space.set_limit(4 * mib);
-    EXPECT_TRUE(ranges->start());
+    EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     EXPECT_EQ((*ranges)[0].pages, 256u);
   }
   [[nodiscard]] char* address_of(const run* r) const {
@@ -45,12 +46,12 @@ TEST(RangeSet, StartsOnce) {
   EXPECT_EQ(ranges->first_classes().of(nullptr), 0u);
   EXPECT_EQ(ranges->first_classes().of(reinterpret_cast<void*>(UINTPTR_MAX)), 0u);
   space.fail_from(1);
-  EXPECT_FALSE(ranges->start());
+  EXPECT_FALSE(ranges->start(standard_classes.bit_words_per_page));
   EXPECT_EQ(space.live_reservations(), 0u);
   space.fail_nth(0);
-  EXPECT_TRUE(ranges->start());
+  EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
   const std::uint64_t calls = space.calls();
-  EXPECT_TRUE(ranges->start());
+  EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
   EXPECT_EQ(space.calls(), calls);
   EXPECT_EQ(ranges->count(), 1u);
   EXPECT_EQ(space.live_reservations(), 2u) << "addresses and tables";

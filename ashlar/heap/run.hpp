@@ -65,8 +65,7 @@ static_assert(sizeof(run) <= 56 || sizeof(void*) != 8);
 /// What it gains by a class is a place in the caches, where most of its kind are taken and freed.
 inline constexpr std::size_t shared_slab_block_max = 32 * 1024;
 
-/// How a slab of each class is cut. `pages` is the least number, at least 64 KiB and 4 blocks, of
-/// which less than 1/64 is left over at the end; or exactly one block, where that is whole pages.
+/// How a slab of blocks of one size is cut.
 struct slab_shape {
   std::uint32_t block_size;
   std::uint32_t pages;
@@ -87,38 +86,37 @@ struct slab_shape {
 inline constexpr std::size_t slab_bytes_min = 64 * 1024;
 inline constexpr std::size_t slab_blocks_min = 4;
 
-inline constexpr auto slab_shapes = [] {
-  std::array<slab_shape, class_count> shapes{};
-  for (std::size_t c = 1; c < class_count; ++c) {
-    const std::size_t size = block_sizes[c];
-    std::size_t bytes = size;
-    if (size <= shared_slab_block_max || size % page_size != 0) {
-      bytes = slab_bytes_min;
-      while (bytes < slab_blocks_min * size || (bytes % size) * 64 > bytes) bytes += page_size;
-    }
-    const std::size_t blocks = bytes / size;
-    shapes[c] = {.block_size = static_cast<std::uint32_t>(size),
-                 .pages = static_cast<std::uint32_t>(bytes / page_size),
-                 .blocks = static_cast<std::uint32_t>(blocks),
-                 .words = static_cast<std::uint32_t>(divide_up(blocks, 64)),
-                 .reciprocal = ((std::uint64_t{1} << 40) + size - 1) / size};
-  }
-  return shapes;
-}();
-
-inline constexpr std::size_t slab_words_max = slab_shapes[1].words;
-
-/// Returns: the pages [begin, end). Requires: begin < end <= the digits of page_set.
-[[nodiscard]] constexpr page_set pages_between(unsigned begin, unsigned end) noexcept {
-  return (~page_set{0} >> (std::numeric_limits<page_set>::digits - (end - begin))) << begin;
-}
+inline constexpr std::size_t slab_words_max = slab_bytes_min / block_granule / 64;
 
 /// Whether a slab can have free pages and blocks in use at once; it then has few enough for a page_set.
 [[nodiscard]] constexpr bool may_be_hollow(const slab_shape& shape) noexcept {
   return shape.blocks > 1 && shape.pages > 1;
 }
-static_assert(std::ranges::all_of(slab_shapes, [](const slab_shape& shape) {
-  return !may_be_hollow(shape) || shape.pages <= std::numeric_limits<page_set>::digits;
-}));
+
+/// Returns: one block, where that is above `shared_slab_block_max`; else the least pages, at least 64 KiB and 4
+/// blocks, of which less than 1/64 is left over at the end, or of which the least part is where no page_set
+/// holds so many. Requires: a multiple of block_granule; above `shared_slab_block_max` of pages of 4 KiB.
+[[nodiscard]] constexpr slab_shape slab_shape_of(std::size_t size) noexcept {
+  constexpr std::size_t bytes_max = std::numeric_limits<page_set>::digits * page_size;
+  std::size_t bytes = size;
+  if (size <= shared_slab_block_max || size % page_size != 0) {
+    const auto left_over = [size](std::size_t of) { return of % size; };
+    bytes = align_up(std::max(slab_bytes_min, slab_blocks_min * size), page_size);
+    for (std::size_t more = bytes; left_over(bytes) * 64 > bytes && more <= bytes_max;
+         more += page_size)
+      if (left_over(more) * bytes < left_over(bytes) * more) bytes = more;
+  }
+  const std::size_t blocks = bytes / size;
+  return {.block_size = static_cast<std::uint32_t>(size),
+          .pages = static_cast<std::uint32_t>(bytes / page_size),
+          .blocks = static_cast<std::uint32_t>(blocks),
+          .words = static_cast<std::uint32_t>(divide_up(blocks, 64)),
+          .reciprocal = ((std::uint64_t{1} << 40) + size - 1) / size};
+}
+
+/// Returns: the pages [begin, end). Requires: begin < end <= the digits of page_set.
+[[nodiscard]] constexpr page_set pages_between(unsigned begin, unsigned end) noexcept {
+  return (~page_set{0} >> (std::numeric_limits<page_set>::digits - (end - begin))) << begin;
+}
 
 }  // namespace ashlar::detail

@@ -1,6 +1,7 @@
 // The geometry of slabs is a small domain, so it is tested whole.
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace {
@@ -13,7 +14,7 @@ TEST(SlabShape, IsTheLeastThatKeepsWasteBelowOneIn64) {
     return bytes >= 4 * size && (bytes % size) * 64 <= bytes;
   };
   for (std::size_t c = 1; c < class_count; ++c) {
-    const slab_shape& shape = slab_shapes[c];
+    const slab_shape& shape = standard_classes.shapes[c];
     const std::size_t size = block_sizes[c];
     const std::size_t bytes = std::size_t{shape.pages} * page_size;
     if (size > shared_slab_block_max) {
@@ -32,9 +33,9 @@ TEST(SlabShape, IsTheLeastThatKeepsWasteBelowOneIn64) {
 
 TEST(SlabShape, HasABitForEachBlockAndNoWordToSpare) {
   for (std::size_t c = 1; c < class_count; ++c) {
-    EXPECT_GE(slab_shapes[c].words * 64, slab_shapes[c].blocks);
-    EXPECT_LT((slab_shapes[c].words - 1) * 64, slab_shapes[c].blocks);
-    EXPECT_LE(slab_shapes[c].words, slab_words_max);
+    EXPECT_GE(standard_classes.shapes[c].words * 64, standard_classes.shapes[c].blocks);
+    EXPECT_LT((standard_classes.shapes[c].words - 1) * 64, standard_classes.shapes[c].blocks);
+    EXPECT_LE(standard_classes.shapes[c].words, slab_words_max);
   }
 }
 
@@ -42,13 +43,13 @@ TEST(SlabShape, BlockIndexIsTheQuotientForEveryByteOfEverySlab) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     const std::size_t size = block_sizes[c];
-    const std::size_t bytes = slab_shapes[c].bytes();
-    ASSERT_EQ(slab_shapes[c].block_size, size);
-    ASSERT_EQ(bytes, std::size_t{slab_shapes[c].pages} * page_size);
+    const std::size_t bytes = standard_classes.shapes[c].bytes();
+    ASSERT_EQ(standard_classes.shapes[c].block_size, size);
+    ASSERT_EQ(bytes, std::size_t{standard_classes.shapes[c].pages} * page_size);
     std::size_t wrong = 0;
     // The quotient is counted, not divided: an independent way to the same number.
     for (std::size_t offset = 0, quotient = 0, rest = 0; offset < bytes; ++offset) {
-      wrong += slab_shapes[c].index_of(offset) != quotient ? 1u : 0u;
+      wrong += standard_classes.shapes[c].index_of(offset) != quotient ? 1u : 0u;
       if (++rest == size) {
         rest = 0;
         ++quotient;

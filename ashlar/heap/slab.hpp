@@ -15,12 +15,12 @@
 
 namespace ashlar::detail {
 
-/// Effects: takes up to `count` blocks, lowest addresses first, and writes them to out[-1],
+/// Effects: takes up to `count` blocks of `size` bytes, lowest addresses first, and writes them to out[-1],
 /// out[-2],
 /// ...: downwards, because a cache is a stack, so the lowest is handed out first.
 /// Returns: how many.
-inline std::size_t take_blocks(run& slab, char* base, void** out, std::size_t count) noexcept {
-  const std::size_t size = block_sizes[slab.size_class];
+inline std::size_t take_blocks(run& slab, std::size_t size, char* base, void** out,
+                               std::size_t count) noexcept {
   const std::size_t taken = count < slab.free_blocks ? count : slab.free_blocks;
   std::size_t left = taken;
   for (std::uint32_t w = 0; left != 0; ++w) {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/slab.hpp>
 
 namespace {
@@ -18,13 +19,14 @@ using namespace ashlar::detail;
 /// A slab of class `c` at addresses of its own; its blocks are never touched.
 struct slab_fixture {
   explicit slab_fixture(class_index c)
-      : memory(std::size_t{slab_shapes[c].pages} * page_size), bits(slab_shapes[c].words, 0) {
-    slab.pages = slab_shapes[c].pages;
+      : memory(std::size_t{standard_classes.shapes[c].pages} * page_size),
+        bits(standard_classes.shapes[c].words, 0) {
+    slab.pages = standard_classes.shapes[c].pages;
     slab.size_class = c;
     slab.kind = run_kind::slab;
     slab.free_bits = bits.data();
-    slab.free_blocks = slab_shapes[c].blocks;
-    for (std::uint32_t i = 0; i < slab_shapes[c].blocks; ++i)
+    slab.free_blocks = standard_classes.shapes[c].blocks;
+    for (std::uint32_t i = 0; i < standard_classes.shapes[c].blocks; ++i)
       bits[i / 64] |= std::uint64_t{1} << (i % 64);
   }
   [[nodiscard]] char* base() { return memory.data(); }
@@ -42,7 +44,8 @@ struct slab_fixture {
 /// Returns: `count` blocks in the order in which a stack they were taken to would hand them out.
 std::vector<char*> take(slab_fixture& f, std::size_t count) {
   std::vector<void*> out(count);
-  const std::size_t got = take_blocks(f.slab, f.base(), out.data() + count, count);
+  const std::size_t got =
+      take_blocks(f.slab, block_sizes[f.slab.size_class], f.base(), out.data() + count, count);
   std::vector<char*> popped;
   for (std::size_t i = 0; i < got; ++i) popped.push_back(static_cast<char*>(out[count - 1 - i]));
   return popped;
@@ -61,18 +64,19 @@ TEST(Slab, HandsOutEachBlockOfEachClassOnceInAscendingOrder) {
           ASSERT_EQ(block, f.base() + next * block_sizes[c]) << "class " << i;
           ++next;
         }
-        ASSERT_EQ(f.slab.free_blocks, slab_shapes[c].blocks - next);
+        ASSERT_EQ(f.slab.free_blocks, standard_classes.shapes[c].blocks - next);
         ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
         if (blocks.size() < batch) break;
       }
-      ASSERT_EQ(next, slab_shapes[c].blocks);
+      ASSERT_EQ(next, standard_classes.shapes[c].blocks);
       ASSERT_LE(next * block_sizes[c], f.memory.size());
     }
   }
 }
 
 std::uint32_t index_of(slab_fixture& f, const char* block) {
-  return slab_shapes[f.slab.size_class].index_of(static_cast<std::size_t>(block - f.base()));
+  return standard_classes.shapes[f.slab.size_class].index_of(
+      static_cast<std::size_t>(block - f.base()));
 }
 
 TEST(Slab, TakesBlocksBackInAnyOrder) {
@@ -80,14 +84,14 @@ TEST(Slab, TakesBlocksBackInAnyOrder) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     slab_fixture f(c);
-    std::vector<char*> blocks = take(f, slab_shapes[c].blocks);
+    std::vector<char*> blocks = take(f, standard_classes.shapes[c].blocks);
     if (random() % 2 == 0) std::shuffle(blocks.begin(), blocks.end(), random);
     for (std::size_t done = 0; done != blocks.size(); ++done) {
       ASSERT_TRUE(put_block(f.slab, index_of(f, blocks[done])));
       ASSERT_EQ(f.slab.free_blocks, done + 1);
     }
     ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
-    ASSERT_EQ(take(f, slab_shapes[c].blocks).size(), slab_shapes[c].blocks);
+    ASSERT_EQ(take(f, standard_classes.shapes[c].blocks).size(), standard_classes.shapes[c].blocks);
   }
 }
 
@@ -96,7 +100,7 @@ TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
   for (const class_index c : {class_index{1}, class_index{3}, class_index{11}, class_index{40},
                               static_cast<class_index>(class_count - 1)}) {
     slab_fixture f(c);
-    std::vector<bool> is_free(slab_shapes[c].blocks, true);
+    std::vector<bool> is_free(standard_classes.shapes[c].blocks, true);
     std::vector<char*> held;
     for (int step = 0; step < 2000; ++step) {
       if (random() % 2 == 0) {
@@ -117,7 +121,7 @@ TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
           held.pop_back();
         }
       }
-      ASSERT_EQ(f.slab.free_blocks + held.size(), slab_shapes[c].blocks);
+      ASSERT_EQ(f.slab.free_blocks + held.size(), standard_classes.shapes[c].blocks);
       ASSERT_EQ(f.set_bits(), f.slab.free_blocks);
     }
   }
@@ -126,8 +130,8 @@ TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
 TEST(Slab, ABlockThatIsFreeIsNotPutAgain) {
   for (const class_index c : {class_index{1}, class_index{9}, class_index{72}}) {
     slab_fixture f(c);
-    const std::size_t held = take(f, slab_shapes[c].blocks / 2).size();
-    for (std::uint32_t i = 0; i < slab_shapes[c].blocks; ++i) {
+    const std::size_t held = take(f, standard_classes.shapes[c].blocks / 2).size();
+    for (std::uint32_t i = 0; i < standard_classes.shapes[c].blocks; ++i) {
       const std::vector<std::uint64_t> before = f.bits;
       if (i < held) continue;
       ASSERT_FALSE(put_block(f.slab, i)) << "block " << i << " was never taken";
@@ -135,7 +139,7 @@ TEST(Slab, ABlockThatIsFreeIsNotPutAgain) {
     }
     ASSERT_TRUE(put_block(f.slab, 0));
     EXPECT_FALSE(put_block(f.slab, 0));
-    EXPECT_EQ(f.slab.free_blocks, slab_shapes[c].blocks - held + 1);
+    EXPECT_EQ(f.slab.free_blocks, standard_classes.shapes[c].blocks - held + 1);
   }
 }
 
@@ -149,8 +153,8 @@ std::vector<bool> model_of(const slab_fixture& f) {
 
 TEST(Slab, EveryStretchMarksItsBitsAndNoOthers) {
   constexpr class_index c = 17;  // some 220 blocks, so four words of bits, the last not full
-  const std::uint32_t blocks = slab_shapes[c].blocks;
-  ASSERT_EQ(slab_shapes[c].words, 4u);
+  const std::uint32_t blocks = standard_classes.shapes[c].blocks;
+  ASSERT_EQ(standard_classes.shapes[c].words, 4u);
   ASSERT_NE(blocks % 64, 0u);
   for (std::uint32_t index = 0; index < blocks; ++index) {
     for (std::uint32_t count = 1; count <= blocks - index; ++count) {
@@ -168,7 +172,7 @@ TEST(Slab, EveryStretchMarksItsBitsAndNoOthers) {
 
 TEST(Slab, EveryStretchReportsItsFirstFreeBlock) {
   constexpr class_index c = 17;
-  const std::uint32_t blocks = slab_shapes[c].blocks;
+  const std::uint32_t blocks = standard_classes.shapes[c].blocks;
   // Lengths and places around the borders of words; each block of the stretch is the free one.
   for (const std::uint32_t index : {0u, 1u, 31u, 62u, 63u, 64u, 65u, 100u, 127u, 128u}) {
     for (const std::uint32_t count : {1u, 2u, 63u, 64u, 65u, 66u, 98u}) {
@@ -203,7 +207,7 @@ TEST(Slab, EveryStretchReportsItsFirstFreeBlock) {
 TEST(Slab, RandomStretchesAgreeWithABitModel) {
   std::mt19937_64 random(3);
   for (const class_index c : {class_index{1}, class_index{4}, class_index{17}, class_index{30}}) {
-    const std::uint32_t blocks = slab_shapes[c].blocks;
+    const std::uint32_t blocks = standard_classes.shapes[c].blocks;
     slab_fixture f(c);
     std::vector<bool> is_free(f.bits.size() * 64, false);
     std::fill_n(is_free.begin(), blocks, true);

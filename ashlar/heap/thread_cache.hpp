@@ -29,6 +29,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/page_classes.hpp>
 
 namespace ashlar::detail {
@@ -45,25 +46,25 @@ inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
 enum class miss : std::uint8_t { empty = 1, full = 2 };
 inline constexpr std::uint8_t both_misses = 3;
 
-constexpr std::uint16_t cache_capacity(class_index c, std::size_t bytes) noexcept {
+constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
-      std::clamp(bytes / block_sizes[c], cached_blocks_min, cached_blocks_max));
+      std::clamp(bytes / block_size, cached_blocks_min, cached_blocks_max));
 }
 
 /// What a stack holds at first. Blocks with a slab each cost most: one.
-constexpr std::uint16_t first_capacity(class_index c, std::size_t bytes) noexcept {
-  if (block_sizes[c] > shared_slab_block_max) return 1;
-  return std::min(cache_capacity(c, bytes), cache_capacity(c, cached_bytes_max));
+constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes) noexcept {
+  if (block_size > shared_slab_block_max) return 1;
+  return std::min(cache_capacity(block_size, bytes), cache_capacity(block_size, cached_bytes_max));
 }
 
-/// Slots for every stack to double from its first room to its largest, each time in a new room, and two for
-/// the stacks that are closed.
+/// Slots for every stack of a standard class to double from its first room to its largest, each time in a new room,
+/// and two for the stacks that are closed. With other classes stacks may run out of slots, and stay as they are.
 inline constexpr std::size_t slots_total = [] {
   std::size_t slots = 2;
-  for (std::size_t i = 1; i < class_count; ++i) {
-    const auto c = static_cast<class_index>(i);
-    const std::size_t most = cache_capacity(c, cached_bytes_max);
-    for (std::size_t room = first_capacity(c, cached_bytes_first); room < most; room *= 2)
+  for (std::size_t c = 1; c < class_count; ++c) {
+    const std::size_t most = cache_capacity(block_sizes[c], cached_bytes_max);
+    for (std::size_t room = first_capacity(block_sizes[c], cached_bytes_first); room < most;
+         room *= 2)
       slots += room + 1;
     slots += most + 1;
   }
@@ -89,7 +90,8 @@ struct cache_tops {
 struct thread_cache {
   /// Effects: makes every stack empty, closed and small; those of blocks above `block_max` will have no
   /// room, so that every call for them misses. Requires: zeroed memory, or that of a cache.
-  void start(const page_classes& of_heap, std::size_t stack_bytes = cached_bytes_first,
+  void start(const class_table& classes, const page_classes& of_heap,
+             std::size_t stack_bytes = cached_bytes_first,
              std::size_t block_max = small_size_max) noexcept {
     tops = &own_tops;
     own_tops.classes = of_heap;
@@ -97,8 +99,10 @@ struct thread_cache {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
       own_tops.top[c] = first(c);
+      const std::size_t size =
+          classes.block_size(c);  // 0 of class 0, and of those that the heap does not have
       capacity[c] =
-          c == 0 || block_sizes[c] > block_max ? std::uint16_t{0} : first_capacity(c, stack_bytes);
+          size == 0 || size > block_max ? std::uint16_t{0} : first_capacity(size, stack_bytes);
       misses[c] = 0;
     }
     last_limit = closed_bottom + 1;
@@ -132,19 +136,18 @@ struct thread_cache {
     return is_open(c) || (capacity[c] != 0 && move_to_room(c, capacity[c]));
   }
 
-  /// Effects: notes that class `c` proved too small, and doubles its room, up to its maximum, if all
+  /// Effects: notes that class `c`, of blocks of `block_size`, proved too small, and doubles its room, up to its maximum, if all
   /// stacks together may then hold no more than `budget` bytes. Beyond `one_way_bytes_max` a stack grows
   /// only when it was both empty and full since it last grew: a thread that only frees what others
   /// allocate would fill any room it gets, and gain nothing. Returns: whether it grew. Requires: it is
   /// open.
-  bool grow(class_index c, miss what, std::size_t budget) noexcept {
+  bool grow(class_index c, std::size_t block_size, miss what, std::size_t budget) noexcept {
     misses[c] |= static_cast<std::uint8_t>(what);
-    const std::uint16_t most = cache_capacity(c, cached_bytes_max);
+    const std::uint16_t most = cache_capacity(block_size, cached_bytes_max);
     const auto wanted = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
-    const std::size_t more = std::size_t{block_sizes[c]} * (wanted - capacity[c]);
+    const std::size_t more = block_size * (wanted - capacity[c]);
     if (more == 0 || capacity_bytes + more > budget) return false;
-    if (wanted * std::size_t{block_sizes[c]} > one_way_bytes_max && misses[c] != both_misses)
-      return false;
+    if (wanted * block_size > one_way_bytes_max && misses[c] != both_misses) return false;
     if (!move_to_room(c, wanted)) return false;
     misses[c] = 0;
     capacity_bytes += more;

@@ -14,7 +14,7 @@ using namespace ashlar::detail;
 /// A cache in zeroed memory, as `start` requires.
 std::unique_ptr<thread_cache> new_cache() {
   auto cache = std::make_unique<thread_cache>();
-  cache->start({});
+  cache->start(standard_classes, {});
   return cache;
 }
 std::unique_ptr<thread_cache> new_open_cache() {
@@ -36,8 +36,8 @@ void expect_null_at_the_ends_only(thread_cache& cache, class_index c) {
 
 /// As a stack grows that its owner both fills and empties.
 bool grow_both_ways(thread_cache& cache, class_index c, std::size_t budget) {
-  const bool grew = cache.grow(c, miss::empty, budget);
-  return cache.grow(c, miss::full, budget) || grew;
+  const bool grew = cache.grow(c, block_sizes[c], miss::empty, budget);
+  return cache.grow(c, block_sizes[c], miss::full, budget) || grew;
 }
 
 TEST(ThreadCache, StartsEmptyClosedAndSmall) {
@@ -71,7 +71,7 @@ TEST(ThreadCache, OpensToItsCapacityOnce) {
 
 TEST(ThreadCache, ClassesWithoutRoomStayEmptyAndFull) {
   auto cache = std::make_unique<thread_cache>();
-  cache->start({}, cached_bytes_first, 1024);
+  cache->start(standard_classes, {}, cached_bytes_first, 1024);
   for (std::size_t i = 0; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     EXPECT_EQ(cache->open(c), c != 0 && block_sizes[c] <= 1024) << "class " << i;
@@ -104,7 +104,7 @@ void grow_all_to_the_most(thread_cache& cache) {
     for (const miss what :
          {miss::empty, miss::full})  // one step each, so that every room is left behind
       for (std::size_t c = 1; c < class_count; ++c)
-        grew |= cache.grow(static_cast<class_index>(c), what, SIZE_MAX);
+        grew |= cache.grow(static_cast<class_index>(c), block_sizes[c], what, SIZE_MAX);
   }
 }
 
@@ -132,7 +132,8 @@ TEST(ThreadCache, RoomsDoNotOverlap) {
   grow_all_to_the_most(*cache);
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    EXPECT_EQ(cache->capacity[c], cache_capacity(c, cached_bytes_max)) << "there are slots for all";
+    EXPECT_EQ(cache->capacity[c], cache_capacity(block_sizes[c], cached_bytes_max))
+        << "there are slots for all";
   }
   expect_rooms_apart(*cache);
 }
@@ -149,7 +150,8 @@ TEST(ThreadCache, TheLastRoomGrowsInPlace) {
 
 TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
   auto cache = std::make_unique<thread_cache>();
-  cache->start({}, 4080);  // 255 blocks of 16 bytes: doubled to 510, they still want another room
+  cache->start(standard_classes, {},
+               4080);  // 255 blocks of 16 bytes: doubled to 510, they still want another room
   for (std::size_t c = 1; c < class_count; ++c)
     ASSERT_TRUE(cache->open(static_cast<class_index>(c)));
   grow_all_to_the_most(*cache);
@@ -160,7 +162,7 @@ TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     const std::size_t capacity = cache->capacity[c], bytes = cache->capacity_bytes;
-    below_their_most += capacity < cache_capacity(c, cached_bytes_max);
+    below_their_most += capacity < cache_capacity(block_sizes[c], cached_bytes_max);
     EXPECT_FALSE(grow_both_ways(*cache, c, SIZE_MAX));
     EXPECT_EQ(cache->capacity[c], capacity);
     EXPECT_EQ(cache->capacity_bytes, bytes);
@@ -188,7 +190,7 @@ TEST(ThreadCache, GrowingKeepsEveryBlockInItsOrder) {
       for (std::size_t n = 0; n < count; ++n)
         ASSERT_EQ(cache->first(c)[n], block(n + 1)) << "class " << i << ", block " << n;
     } while (grow_both_ways(*cache, c, SIZE_MAX));
-    EXPECT_EQ(count, cache_capacity(c, cached_bytes_max));
+    EXPECT_EQ(count, cache_capacity(block_sizes[c], cached_bytes_max));
   }
 }
 
@@ -206,7 +208,7 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
       expect_null_at_the_ends_only(*cache, c);
       before = now;
     }
-    EXPECT_EQ(before, cache_capacity(c, cached_bytes_max));
+    EXPECT_EQ(before, cache_capacity(block_sizes[c], cached_bytes_max));
     EXPECT_TRUE(before == cached_blocks_max || before == cached_blocks_min ||
                 (before * block_sizes[c] <= cached_bytes_max &&
                  (before + 1) * block_sizes[c] > cached_bytes_max));
@@ -239,7 +241,7 @@ TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
     // Refused for want of budget only: the least step there is would be too much, or all are full.
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
-      const std::size_t most = cache_capacity(c, cached_bytes_max);
+      const std::size_t most = cache_capacity(block_sizes[c], cached_bytes_max);
       const std::size_t step =
           (std::min<std::size_t>(most, cache->capacity[c] * 2u) - cache->capacity[c]) *
           block_sizes[c];
@@ -253,7 +255,7 @@ TEST(ThreadCache, StartsAgainAsIfNew) {
   while (grow_both_ways(*cache, 4, SIZE_MAX)) {
   }
   const auto fresh = new_cache();
-  cache->start({});
+  cache->start(standard_classes, {});
   EXPECT_EQ(cache->capacity[4], fresh->capacity[4]);
   EXPECT_EQ(cache->capacity_bytes, 0u);
   EXPECT_EQ(cache->count(4), 0u);
@@ -276,16 +278,16 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
     const auto cache = new_open_cache();
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
-      while (cache->grow(c, what, SIZE_MAX)) {
+      while (cache->grow(c, block_sizes[c], what, SIZE_MAX)) {
       }
       const std::size_t bytes = cache->capacity[c] * block_sizes[c];
       EXPECT_TRUE(bytes <= one_way_bytes_max || cache->capacity[c] <= cached_blocks_min)
           << "class " << i;
       EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
           << "class " << i;
-      const bool at_most = cache->capacity[c] == cache_capacity(c, cached_bytes_max);
-      EXPECT_EQ(cache->grow(c, what == miss::empty ? miss::full : miss::empty, SIZE_MAX), !at_most);
-      EXPECT_FALSE(cache->grow(c, what, SIZE_MAX)) << "both are asked for anew";
+      const bool at_most = cache->capacity[c] == cache_capacity(block_sizes[c], cached_bytes_max);
+      EXPECT_EQ(cache->grow(c, block_sizes[c], what == miss::empty ? miss::full : miss::empty, SIZE_MAX), !at_most);
+      EXPECT_FALSE(cache->grow(c, block_sizes[c], what, SIZE_MAX)) << "both are asked for anew";
     }
   }
 }

@@ -671,7 +671,7 @@ TEST(HeapStatistics, AreAHeapsOwn) {
   const ashlar_stats of_a = a.stats(), of_b = b.stats();
   EXPECT_EQ(of_a.total.bytes_in_use, 1000u * 112 + 503'808);
   EXPECT_EQ(of_a.large.blocks_in_use, 1u);
-  EXPECT_EQ(of_a.classes[class_of_size(100) - 1].blocks_in_use, 1000u);
+  EXPECT_EQ(of_a.classes[detail::standard_classes.of_size(100) - 1].blocks_in_use, 1000u);
   EXPECT_GE(of_a.total.peak_bytes_in_use, of_a.total.bytes_in_use);
   EXPECT_EQ(of_b.total.bytes_in_use, 0u);
   EXPECT_EQ(of_b.total.allocations, 0u);

@@ -103,9 +103,9 @@ void after_fork_in_child() noexcept {
 /// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
 /// fork in the reverse order of their registration, and another library's may allocate, so ours, which
 /// lock the heap, have to be registered before it.
-/// Requires: no other thread yet, which holds until constructors have run. `environment` may be null,
-/// as it is before the C library is set up: then a later call reads the settings.
-void start_process(char** environment) noexcept {
+/// Requires: no other thread yet, which holds until constructors have run. While nobody knows the environment, a later
+/// call reads the settings.
+void start_process() noexcept {
   static constinit bool started = false;
   static constinit bool configured = false;
   if (!started) {
@@ -113,6 +113,7 @@ void start_process(char** environment) noexcept {
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
   }
+  char** const environment = process_environment();
   if (configured || environment == nullptr) return;
   configured = true;
   settings s = read_settings(environment);
@@ -142,7 +143,7 @@ cache* own_cache() noexcept {
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
   if (!every_call_misses.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
-  if (the_heap.cache_count() == 1) start_process(environ);
+  if (the_heap.cache_count() == 1) start_process();
   if (!watch_thread_exit(own)) end_thread(own);
   return self.own;
 }
@@ -150,9 +151,10 @@ cache* own_cache() noexcept {
 /// So that the heap starts while there is one thread. The drop-in library's comes before all others'
 /// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
+  note_environment(environment);
   // If memory is refused now, the first allocation tries again and reports it.
   static_cast<void>(own_cache());
-  start_process(environ != nullptr ? environ : environment);
+  start_process();
 }
 
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
@@ -198,6 +200,7 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
 // -----------------------------------------------------------------------------------
 
 void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
+  if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = process_heap::class_for(size, alignment);
   if (c == 0) {
     bool zeroed = false;
@@ -267,7 +270,8 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
 /// are the same to a sized free.
 std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
   const class_index c = process_heap::class_for(size, alignment);
-  return c != 0 ? block_size_of(c) : align_up(size == 0 ? 1 : size, detail::page_size);
+  return c != 0 ? process_heap::classes::block_size(c)
+                : align_up(size == 0 ? 1 : size, detail::page_size);
 }
 
 constexpr std::size_t unknown_size = full_check::unknown;

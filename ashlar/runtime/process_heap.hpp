@@ -17,12 +17,14 @@
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/guarded_blocks.hpp>
+#include <ashlar/runtime/process_classes.hpp>
 
 namespace ashlar::runtime {
 
 struct process_config {
   using space = os::system_space;
   using mutex = os::mutex;
+  using classes = process_classes;
 };
 using process_heap = basic_heap<process_config>;
 
@@ -62,7 +64,7 @@ template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
   if constexpr (c != 0) {
-    void* const block = process_heap::try_allocate(tops, block_size_of(c));
+    void* const block = process_heap::try_allocate(tops, process_heap::classes::block_size(c));
     if (block != nullptr) [[likely]]
       return block;
   }
@@ -75,7 +77,8 @@ template <std::size_t Size, std::size_t Alignment>
 ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                                        const char* call) noexcept;
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
-  const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
+  const class_index c =
+      size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
   if (!process_heap::try_deallocate(tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
@@ -90,7 +93,8 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
 /// allocated so.
 ASHLAR_HOT void deallocate_sized_believed(void* block, std::size_t size,
                                           const char* call) noexcept {
-  const class_index c = size <= small_size_max ? class_of_size(size) : class_index{0};
+  const class_index c =
+      size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
   if (!process_heap::try_deallocate_believed(tops, block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }

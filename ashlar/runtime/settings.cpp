@@ -13,6 +13,8 @@
 namespace ashlar::runtime {
 namespace {
 
+constinit char** noted_environment = nullptr;
+
 void complain(const char* name, const char* value, const char* expected) noexcept {
   line_writer<256> line;
   line << "ashlar: " << name << "=" << value << " is ignored: expected " << expected;
@@ -20,21 +22,10 @@ void complain(const char* name, const char* value, const char* expected) noexcep
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-/// Returns: the value of `name`, or null when it is unset or empty. Not getenv, which may not work yet.
-const char* find(char** environment, const char* name) noexcept {
-  const std::size_t length = std::strlen(name);
-  for (; *environment != nullptr; ++environment) {
-    const char* entry = *environment;
-    if (std::strncmp(entry, name, length) == 0 && entry[length] == '=')
-      return entry[length + 1] != '\0' ? entry + length + 1 : nullptr;
-  }
-  return nullptr;
-}
-
 /// Effects: stores the variable's value if it is a whole number of at least `least`.
 void read_number(char** environment, const char* name, std::int64_t least, const char* expected,
                  std::int64_t& value) noexcept {
-  const char* text = find(environment, name);
+  const char* text = find_setting(environment, name);
   if (text == nullptr) return;
   char* end = nullptr;
   const int saved = errno;
@@ -56,19 +47,36 @@ constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
 
 }  // namespace
 
+char** process_environment() noexcept {
+  return environ != nullptr ? environ : noted_environment;
+}
+void note_environment(char** environment) noexcept {
+  noted_environment = environment;
+}
+
+const char* find_setting(char** environment, const char* name) noexcept {
+  const std::size_t length = std::strlen(name);
+  for (; *environment != nullptr; ++environment) {
+    const char* entry = *environment;
+    if (std::strncmp(entry, name, length) == 0 && entry[length] == '=')
+      return entry[length + 1] != '\0' ? entry + length + 1 : nullptr;
+  }
+  return nullptr;
+}
+
 settings read_settings(char** environment) noexcept {
   settings s;
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   std::int64_t keep = 0;
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
   s.purge.keep_bytes = static_cast<std::size_t>(keep);
-  if (const char* text = find(environment, "ASHLAR_STATS"); text != nullptr) {
+  if (const char* text = find_setting(environment, "ASHLAR_STATS"); text != nullptr) {
     if (std::strcmp(text, "exact") == 0)
       s.exact = true;
     else if (std::strcmp(text, "batch") != 0)
       complain("ASHLAR_STATS", text, "batch or exact");
   }
-  if (const char* text = find(environment, "ASHLAR_CHECK"); text != nullptr) {
+  if (const char* text = find_setting(environment, "ASHLAR_CHECK"); text != nullptr) {
     s.full = std::strcmp(text, "full") == 0;
     if (s.full || std::strcmp(text, "1") == 0)
       s.exact = true;

@@ -16,6 +16,15 @@ struct settings {
   guard_options guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
 };
 
+/// Returns: the process's environment: what the C library says, or, before it is set up, what `note_environment` was
+/// told; null when nobody knows it yet.
+[[nodiscard]] char** process_environment() noexcept;
+void note_environment(char** environment) noexcept;
+
+/// Returns: the value of `name` in `environment` (an array like environ), or null when it is unset or empty. Not getenv,
+/// which may not work yet.
+[[nodiscard]] const char* find_setting(char** environment, const char* name) noexcept;
+
 /// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A
 /// value that cannot be read is reported in one line on standard error, and the default stands.
 [[nodiscard]] settings read_settings(char** environment) noexcept;

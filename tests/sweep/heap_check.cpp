@@ -47,7 +47,7 @@ void expect_serves() {
   constexpr std::size_t large = std::size_t{3} << 20;
   if (!system_has(8 * large)) return;
   for (std::size_t c = 1; c < class_count; ++c)
-    expect_served(block_size_of(static_cast<class_index>(c)));
+    expect_served(runtime::process_heap::classes::block_size(static_cast<class_index>(c)));
   expect_served(large);
 }
 

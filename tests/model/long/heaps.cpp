@@ -135,7 +135,14 @@ class instance_face {
   bool sealed_ = false;
 };
 
+/// Classes made for one program: few, with gaps, one whose blocks fill no slab well, none that is aligned to 64 up to
+/// 4 KiB.
+constexpr std::uint32_t few_sizes[] = {16, 48, 112, 1104, 4368, 20'016, 32'768, 36'864, 131'072};
+constexpr detail::class_table few_table = detail::make_class_table(few_sizes);
+using few_classes = detail::classes_in<few_table>;
+
 /// The engine with three caches, as a runtime uses it.
+template <class Classes>
 class engine_face {
  public:
   static constexpr std::size_t slots = 1500;
@@ -254,6 +261,7 @@ class engine_face {
   struct config {
     using space = test::test_space;
     using mutex = std::mutex;
+    using classes = Classes;
   };
   using heap = basic_heap<config>;
   using cache = heap::cache;
@@ -292,7 +300,8 @@ std::vector<kind> heap_kinds() {
           kind_of<instance_face<used_by::one_thread>>("heap", 8),
           kind_of<instance_face<used_by::one_thread, ashlar_test::test_source_ref>>(
               "heap_on_source", 3),
-          kind_of<engine_face>("basic_heap", 3)};
+          kind_of<engine_face<detail::standard>>("basic_heap", 3),
+          kind_of<engine_face<few_classes>>("basic_heap_few_classes", 2)};
 }
 
 }  // namespace model

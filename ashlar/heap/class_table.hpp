@@ -1,0 +1,138 @@
+// heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size and slab.
+// Layer: heap. Includes: core.
+//
+// The standard classes are known at compile time. A heap may have others, made for one program (its `Config` names
+// them, basic_heap.hpp): at compile time too, or loaded before the heap's first block, which is why the table is data.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/run.hpp>
+
+namespace ashlar::detail {
+
+struct class_table {
+  /// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
+  std::array<class_index, small_size_max / block_granule + 1> by_granules{};
+  std::size_t count = 0;  ///< of classes, class 0 included: valid indices are below it
+  /// An upper bound of the words of bitmaps that the slabs of a range can have needed, a page.
+  std::size_t bit_words_per_page = 0;
+  std::array<slab_shape, class_count> shapes{};
+
+  [[nodiscard]] constexpr std::size_t block_size(class_index c) const noexcept {
+    return shapes[c].block_size;
+  }
+  /// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max. O(1).
+  [[nodiscard]] ASHLAR_HOT constexpr class_index of_size(std::size_t size) const noexcept {
+    return by_granules[(size + block_granule - 1) / block_granule];
+  }
+  /// Returns: the smallest class whose blocks hold `size` bytes at multiples of `alignment` when its slab starts at
+  /// one, or 0 when no class does. Requires: size <= small_size_max, `alignment` a power of two. O(1) where classes
+  /// above 128 bytes are 8 a doubling, as the standard ones are; else O(classes).
+  [[nodiscard]] constexpr class_index of_aligned_size(std::size_t size,
+                                                      std::size_t alignment) const noexcept {
+    if (alignment <= block_granule) return of_size(size);
+    if (alignment > small_size_max) return 0;
+    // What holds a multiple of `alignment` is one, too, among the standard classes: where blocks grow by steps of
+    // `alignment` or more, each is a multiple of the step; where by less, every multiple of `alignment` is a block size.
+    for (std::size_t c = of_size(align_up(size == 0 ? 1 : size, alignment)); c < count; ++c)
+      if (shapes[c].block_size % alignment == 0) return static_cast<class_index>(c);
+    return 0;
+  }
+};
+
+/// Returns: why a heap cannot have these block sizes, as the end of a sentence that begins with the first wrong one
+/// (its index is left in `at`), or null when it can.
+constexpr const char* what_is_wrong_with(std::span<const std::uint32_t> sizes,
+                                         std::size_t& at) noexcept {
+  for (at = 0; at < sizes.size(); ++at) {
+    const std::uint32_t size = sizes[at];
+    if (at + 1 >= class_count) return "is one class too many";
+    if (size == 0 || size % block_granule != 0) return "is no multiple of 16";
+    if (size > small_size_max) return "is larger than any class may be, 131072";
+    if (size > shared_slab_block_max && size % 4096 != 0)
+      return "is above 32768 and no multiple of 4096";
+    if (at != 0 && size <= sizes[at - 1]) return "is not larger than the one before it";
+  }
+  if (sizes.empty() || sizes.back() != small_size_max)
+    return "comes before the last block size, which must be 131072";
+  return nullptr;
+}
+
+/// Returns: the table of the classes with these block sizes. Requires: nothing is wrong with them. O(small_size_max).
+constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noexcept {
+  class_table table;
+  table.count = sizes.size() + 1;
+  std::size_t granules = 0;  // class 1 also serves malloc(0), which is a block of its own
+  for (std::size_t c = 1; c < table.count; ++c) {
+    table.shapes[c] = slab_shape_of(sizes[c - 1]);
+    for (; granules * block_granule <= sizes[c - 1]; ++granules)
+      table.by_granules[granules] = static_cast<class_index>(c);
+  }
+  // Bitmaps are recycled by exact length, so over time each length may come to cover the whole range: what is
+  // reserved (addresses only) is the sum over the lengths.
+  constexpr std::size_t unit = 1024;  // fractions of a word a page, rounded up
+  std::size_t sum = 0;
+  for (std::size_t words = 1; words <= slab_words_max; ++words) {
+    std::size_t most = 0;
+    for (std::size_t c = 1; c < table.count; ++c)
+      if (table.shapes[c].words == words)
+        most = std::max(most, divide_up(words * unit, table.shapes[c].pages));
+    sum += most;
+  }
+  table.bit_words_per_page = divide_up(sum, unit);
+  return table;
+}
+
+inline constexpr class_table standard_classes =
+    make_class_table(std::span(block_sizes).subspan<1>());
+static_assert([] {
+  std::size_t at = 0;
+  return what_is_wrong_with(std::span(block_sizes).subspan<1>(), at) == nullptr;
+}());
+
+/// The classes of a table, for `Config::classes`: a heap whose table is a constant has its classes folded into the
+/// code; one whose table is a variable reads it, and it must not change once the heap has started.
+template <const class_table& Table>
+struct classes_in {
+  [[nodiscard]] static constexpr const class_table& table() noexcept { return Table; }
+  [[nodiscard]] static constexpr std::size_t count() noexcept { return Table.count; }
+  [[nodiscard]] static constexpr std::size_t block_size(class_index c) noexcept {
+    return Table.block_size(c);
+  }
+  [[nodiscard]] static constexpr const slab_shape& shape(class_index c) noexcept {
+    return Table.shapes[c];
+  }
+  [[nodiscard]] ASHLAR_HOT static constexpr class_index of_size(std::size_t size) noexcept {
+    return Table.of_size(size);
+  }
+  [[nodiscard]] static constexpr class_index of_aligned_size(std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    return Table.of_aligned_size(size, alignment);
+  }
+};
+
+using standard = classes_in<standard_classes>;
+
+/// What a heap's `Config` names, or the standard classes.
+template <class Config>
+struct named_classes {
+  using type = standard;
+};
+template <class Config>
+  requires requires { typename Config::classes; }
+struct named_classes<Config> {
+  using type = typename Config::classes;
+};
+template <class Config>
+using classes_of = typename named_classes<Config>::type;
+
+}  // namespace ashlar::detail

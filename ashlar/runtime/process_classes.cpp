@@ -1,0 +1,47 @@
+// runtime/process_classes.cpp: the table that may be loaded, and loading it.
+// Layer: runtime.
+#include <cerrno>
+
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/small_file.hpp>
+#include <ashlar/runtime/class_file.hpp>
+#include <ashlar/runtime/process_classes.hpp>
+#include <ashlar/runtime/settings.hpp>
+
+namespace ashlar::runtime {
+
+constinit detail::class_table loaded_classes = detail::standard_classes;
+
+void loadable_process_classes::load() noexcept {
+  constexpr const char* name = "ASHLAR_CONFIG";
+  char** const environment = process_environment();
+  const char* const path = environment != nullptr ? find_setting(environment, name) : nullptr;
+  if (path == nullptr) return;
+  line_writer<512> line;
+  line << "ashlar: " << name << "=" << path << " is ignored: it ";
+  char text[class_file_bytes_max];
+  const os::file_text read = os::read_small_file(path, text, sizeof text);
+  if (read.why == nullptr) {
+    const class_file file = parse_class_file({text, read.size});
+    if (file.wrong == nullptr) {
+      loaded_classes = detail::make_class_table({file.sizes.data(), file.count});
+      return;
+    }
+    line << "is wrong in line " << file.line << ": ";
+    if (file.word.empty())
+      line << "the end of the file";
+    else
+      line << "'" << file.word << "'";
+    line << " " << file.wrong;
+  } else {
+    line << read.why;
+  }
+  line.end_line();
+  const int saved = errno;
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  errno = saved;
+}
+
+}  // namespace ashlar::runtime
