@@ -1,0 +1,105 @@
+// tools/trace/bytes.hpp: numbers as bytes: little-endian of fixed width, and LEB128. Layer: trace.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ashlar::trace {
+
+using byte_view = std::span<const std::uint8_t>;
+
+inline byte_view view_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+inline std::string_view text_of(byte_view bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <std::unsigned_integral N>
+void put_fixed(std::string& out, N number) {
+  for (std::size_t i = 0; i < sizeof(N); ++i)
+    out.push_back(static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i) & 0xff));
+}
+template <std::unsigned_integral N>
+N get_fixed(const std::uint8_t* from) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof(N); ++i) number |= std::uint64_t{from[i]} << (8 * i);
+  return static_cast<N>(number);
+}
+
+/// Seven bits a byte, the low ones first; the last byte is below 128.
+inline void put_varint(std::string& out, std::uint64_t number) {
+  while (number >= 128) {
+    out.push_back(static_cast<char>(number | 128));
+    number >>= 7;
+  }
+  out.push_back(static_cast<char>(number));
+}
+
+/// Differences of both signs as small numbers: 0, -1, 1, -2, ...
+constexpr std::uint64_t zigzag(std::uint64_t difference) {
+  return difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0);
+}
+constexpr std::uint64_t unzigzag(std::uint64_t number) {
+  return number >> 1 ^ ((number & 1) != 0 ? ~std::uint64_t{0} : 0);
+}
+
+/// Reads from the front; never behind the end.
+class byte_reader {
+ public:
+  byte_reader() = default;
+  explicit byte_reader(byte_view bytes) : rest_(bytes) {}
+
+  [[nodiscard]] bool empty() const { return rest_.empty(); }
+  [[nodiscard]] std::size_t left() const { return rest_.size(); }
+
+  /// Returns: nothing at the end, and for a number of more than 64 bits.
+  std::optional<std::uint64_t> varint() {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < rest_.size() && i < 10; ++i) {
+      const std::uint64_t bits = rest_[i] & 127;
+      if (i == 9 && bits > 1) return std::nullopt;
+      number |= bits << (7 * i);
+      if (rest_[i] < 128) {
+        rest_ = rest_.subspan(i + 1);
+        return number;
+      }
+    }
+    return std::nullopt;
+  }
+  std::optional<std::uint8_t> byte() {
+    if (rest_.empty()) return std::nullopt;
+    const std::uint8_t value = rest_.front();
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+  std::optional<byte_view> take(std::uint64_t count) {
+    if (count > rest_.size()) return std::nullopt;
+    const byte_view taken = rest_.first(static_cast<std::size_t>(count));
+    rest_ = rest_.subspan(static_cast<std::size_t>(count));
+    return taken;
+  }
+  /// A varint of the length, then that many bytes.
+  std::optional<std::string_view> string() {
+    const auto length = varint();
+    if (!length) return std::nullopt;
+    const auto bytes = take(*length);
+    if (!bytes) return std::nullopt;
+    return text_of(*bytes);
+  }
+
+ private:
+  byte_view rest_;
+};
+
+inline void put_string(std::string& out, std::string_view text) {
+  put_varint(out, text.size());
+  out.append(text);
+}
+
+}  // namespace ashlar::trace

@@ -1,0 +1,32 @@
+// tools/trace/format.cpp. Layer: trace.
+#include "tools/trace/format.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ashlar::trace {
+
+std::string_view trace_header::get(std::string_view name) const {
+  const auto found =
+      std::find_if(pairs_.begin(), pairs_.end(), [&](const pair& p) { return p.first == name; });
+  return found == pairs_.end() ? std::string_view{} : found->second;
+}
+
+std::uint64_t trace_header::number(std::string_view name, std::uint64_t otherwise) const {
+  const std::string_view text = get(name);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? value : otherwise;
+}
+
+void trace_header::set(std::string_view name, std::string_view value) {
+  const auto found =
+      std::find_if(pairs_.begin(), pairs_.end(), [&](const pair& p) { return p.first == name; });
+  if (found == pairs_.end()) {
+    pairs_.emplace_back(name, value);
+  } else {
+    found->second = value;
+  }
+}
+
+}  // namespace ashlar::trace

@@ -1,0 +1,346 @@
+// tools/trace/frame.cpp. Layer: trace.
+//
+// An address is written as a difference d to one that is expected: zigzag(d / 8) * 2, or that + 1 and then the byte
+// d % 8 (most blocks are at multiples of 8). Expected is, for a birth, the last birth of that size; for a death, the last
+// death that was written so. A death of a block that was born in the same frame is written as how many births ago.
+#include "tools/trace/frame.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "tools/trace/checksum.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+constexpr std::size_t number_bytes_max = 10;
+
+std::string whole_frame(frame_header header, std::string payload) {
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  header.payload_checksum = checksum(view_of(payload));
+  return encode(header) + payload;
+}
+
+std::string definitions_frame(frame_kind kind, std::size_t count, const std::string& bytes,
+                              compressor& with) {
+  frame_header header;
+  header.kind = kind;
+  header.count = static_cast<std::uint32_t>(count);
+  std::string payload;
+  with.put_column(payload, view_of(bytes));
+  return whole_frame(header, std::move(payload));
+}
+
+std::size_t place(std::uint64_t address, std::size_t room) {
+  return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(room - 1));
+}
+
+/// Returns: false where there is no difference.
+bool get_difference(byte_reader& from, std::uint64_t& difference) {
+  const auto number = from.varint();
+  if (!number) return false;
+  difference = unzigzag(*number >> 1) << 3;
+  if ((*number & 1) == 0) return true;
+  const auto low = from.byte();
+  if (!low || *low == 0 || *low > 7) return false;
+  difference += *low;
+  return true;
+}
+
+}  // namespace
+
+std::string encode(const trace_header& header) {
+  std::string pairs;
+  for (const auto& [name, value] : header.all()) {
+    put_string(pairs, name);
+    put_string(pairs, value);
+  }
+  std::string out(magic);
+  put_fixed(out, version);
+  put_fixed(out, static_cast<std::uint32_t>(pairs.size()));
+  out += pairs;
+  put_fixed(out, checksum(view_of(out)));
+  return out;
+}
+
+std::string encode(const frame_header& header) {
+  std::string out;
+  put_fixed(out, frame_marker);
+  put_fixed(out, static_cast<std::uint32_t>(header.kind));
+  put_fixed(out, header.thread);
+  put_fixed(out, header.count);
+  put_fixed(out, header.first_time);
+  put_fixed(out, header.last_time);
+  put_fixed(out, header.payload_bytes);
+  put_fixed(out, header.payload_checksum);
+  put_fixed(out, checksum(view_of(out)));
+  return out;
+}
+
+bool decode(byte_view bytes, frame_header& header) {
+  const std::uint8_t* const at = bytes.data();
+  if (bytes.size() != frame_header_bytes || get_fixed<std::uint32_t>(at) != frame_marker)
+    return false;
+  if (checksum(bytes.first(frame_header_bytes - 4)) != get_fixed<std::uint32_t>(at + 40))
+    return false;
+  header.kind = static_cast<frame_kind>(get_fixed<std::uint32_t>(at + 4));
+  header.thread = get_fixed<std::uint32_t>(at + 8);
+  header.count = get_fixed<std::uint32_t>(at + 12);
+  header.first_time = get_fixed<std::uint64_t>(at + 16);
+  header.last_time = get_fixed<std::uint64_t>(at + 24);
+  header.payload_bytes = get_fixed<std::uint32_t>(at + 32);
+  header.payload_checksum = get_fixed<std::uint32_t>(at + 36);
+  return true;
+}
+
+// ---- events ---------------------------------------------------------------------------------------
+
+void frame_encoder::put_address(std::uint64_t difference) {
+  const std::uint64_t low = difference & 7;
+  const auto eighths = static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) >> 3);
+  put_varint(columns_[column_addresses], zigzag(eighths) << 1 | (low != 0 ? 1 : 0));
+  if (low != 0) columns_[column_addresses].push_back(static_cast<char>(low));
+}
+
+void frame_encoder::add_birth(const event& e) {
+  std::uint8_t flags = 0;
+  put_varint(columns_[column_sizes], e.size);
+  std::uint64_t& guess = guess_.for_size(e.size);
+  put_address(e.address - guess);
+  guess = e.address;
+  births_.push_back(e.address);
+  birth_of_[place(e.address, birth_of_.size())] = static_cast<std::uint32_t>(births_.size());
+  if (e.alignment != 0) {
+    flags |= flag_aligned;
+    columns_[column_alignments].push_back(static_cast<char>(std::countr_zero(e.alignment)));
+  }
+  if (e.stack != 0) {
+    flags |= flag_stack;
+    put_varint(columns_[column_stacks], e.stack);
+  }
+  columns_[column_kinds].push_back(static_cast<char>(static_cast<std::uint8_t>(e.kind) | flags));
+}
+
+void frame_encoder::add_death(const event& e) {
+  const std::uint32_t birth = birth_of_[place(e.address, birth_of_.size())];
+  const bool near = birth != 0 && births_[birth - 1] == e.address;
+  if (near) {
+    put_varint(columns_[column_addresses], births_.size() - birth);
+  } else {
+    put_address(e.address - last_death_);
+    last_death_ = e.address;
+  }
+  columns_[column_kinds].push_back(
+      static_cast<char>(static_cast<std::uint8_t>(e.kind) | (near ? flag_near : 0)));
+}
+
+void frame_encoder::add(const event& e) {
+  if (header_.count == 0) header_.first_time = header_.last_time = e.time;
+  put_varint(columns_[column_times], e.time - header_.last_time);
+  header_.last_time = e.time;
+  ++header_.count;
+  if (is_birth(e.kind)) return add_birth(e);
+  if (is_death(e.kind)) return add_death(e);
+  put_varint(columns_[column_sizes], e.size);
+  if (e.kind == event_kind::image || e.kind == event_kind::mark)
+    put_string(columns_[column_texts], e.text);
+  columns_[column_kinds].push_back(static_cast<char>(e.kind));
+}
+
+void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& out) {
+  header_.kind = frame_kind::events;
+  header_.thread = thread;
+  std::string payload;
+  for (std::string& column : columns_) {
+    with.put_column(payload, view_of(column));
+    column.clear();
+  }
+  out += whole_frame(header_, std::move(payload));
+  header_ = {};
+  guess_.clear();
+  last_death_ = 0;
+  births_.clear();
+  std::fill(birth_of_.begin(), birth_of_.end(), 0);
+}
+
+const char* frame_decoder::begin(const frame_header& header, byte_view payload,
+                                 decompressor& with) {
+  left_ = 0;
+  if (header.count == 0 || header.count > frame_events_max)
+    return "a frame of no or too many events";
+  byte_reader from(payload);
+  for (std::size_t i = 0; i < column_count; ++i) {
+    const std::size_t most =
+        i == column_texts ? frame_payload_max : number_bytes_max * header.count;
+    if (!with.get_column(from, most, columns_[i])) return "a column that cannot be decompressed";
+    rest_[i] = byte_reader(view_of(columns_[i]));
+  }
+  if (!from.empty()) return "bytes behind the last column";
+  if (rest_[column_kinds].left() != header.count)
+    return "another number of events than the frame says";
+  header_ = header;
+  left_ = header.count;
+  time_ = header.first_time;
+  guess_.clear();
+  last_death_ = 0;
+  births_.clear();
+  return nullptr;
+}
+
+const char* frame_decoder::read_birth(event& e, std::uint8_t flags) {
+  const auto size = rest_[column_sizes].varint();
+  std::uint64_t difference = 0;
+  if (!size || !get_difference(rest_[column_addresses], difference))
+    return "a birth without size or address";
+  e.size = *size;
+  std::uint64_t& guess = guess_.for_size(e.size);
+  e.address = guess += difference;
+  births_.push_back(e.address);
+  if ((flags & flag_aligned) != 0) {
+    const auto logarithm = rest_[column_alignments].byte();
+    if (!logarithm || *logarithm > 63) return "an alignment that is none";
+    e.alignment = std::uint64_t{1} << *logarithm;
+  }
+  if ((flags & flag_stack) != 0) {
+    const auto stack = rest_[column_stacks].varint();
+    if (!stack || *stack == 0 || *stack > UINT32_MAX) return "a stack that is none";
+    e.stack = static_cast<std::uint32_t>(*stack);
+  }
+  return nullptr;
+}
+
+const char* frame_decoder::read_death(event& e, std::uint8_t flags) {
+  if ((flags & flag_near) != 0) {
+    const auto ago = rest_[column_addresses].varint();
+    if (!ago || *ago >= births_.size()) return "a death of a block that the frame does not have";
+    e.address = births_[births_.size() - 1 - static_cast<std::size_t>(*ago)];
+    return nullptr;
+  }
+  std::uint64_t difference = 0;
+  if (!get_difference(rest_[column_addresses], difference)) return "a death without address";
+  e.address = last_death_ += difference;
+  return nullptr;
+}
+
+const char* frame_decoder::check_end() const {
+  if (time_ != header_.last_time) return "another last time than the frame says";
+  for (const byte_reader& rest : rest_)
+    if (!rest.empty()) return "a column with more than its events";
+  return nullptr;
+}
+
+const char* frame_decoder::next(event& e) {
+  const std::uint8_t byte = rest_[column_kinds].byte().value_or(0);
+  const std::uint8_t flags = byte & static_cast<std::uint8_t>(~kind_mask);
+  e = event{};
+  e.kind = static_cast<event_kind>(byte & kind_mask);
+  e.thread = header_.thread;
+  const auto ticks = rest_[column_times].varint();
+  if (!ticks || *ticks > header_.last_time - time_) return "an event without a time in its frame";
+  e.time = time_ += *ticks;
+  const char* fault = nullptr;
+  if (is_birth(e.kind)) {
+    fault = read_birth(e, flags);
+  } else if (is_death(e.kind) && (flags & ~flag_near) == 0) {
+    fault = read_death(e, flags);
+  } else if (is_other(e.kind) && flags == 0) {
+    const auto number = rest_[column_sizes].varint();
+    if (!number) return "an event without its number";
+    e.size = *number;
+    if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+      const auto text = rest_[column_texts].string();
+      if (!text) return "an event without its text";
+      e.text = *text;
+    }
+  } else {
+    return "an event of an unknown kind";
+  }
+  if (fault != nullptr) return fault;
+  return --left_ == 0 ? check_end() : nullptr;
+}
+
+// ---- definitions ----------------------------------------------------------------------------------
+
+std::string encode(const std::vector<stack_definition>& stacks, compressor& with) {
+  std::string bytes;
+  std::uint64_t last = 0;
+  for (const stack_definition& stack : stacks) {
+    put_varint(bytes, stack.number);
+    put_varint(bytes, stack.frames.size());
+    for (const std::uint64_t frame : stack.frames) {
+      put_varint(bytes, zigzag(frame - last));
+      last = frame;
+    }
+  }
+  return definitions_frame(frame_kind::stacks, stacks.size(), bytes, with);
+}
+
+std::string encode(const std::vector<module_definition>& modules, compressor& with) {
+  std::string bytes;
+  for (const module_definition& module : modules) {
+    put_varint(bytes, module.begin);
+    put_varint(bytes, module.end);
+    put_varint(bytes, module.bias);
+    put_string(bytes, module.path);
+  }
+  return definitions_frame(frame_kind::modules, modules.size(), bytes, with);
+}
+
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::vector<stack_definition>& stacks) {
+  std::string bytes;
+  byte_reader packed(payload);
+  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
+    return "stacks that cannot be decompressed";
+  byte_reader from(view_of(bytes));
+  std::uint64_t last = 0;
+  for (std::uint32_t i = 0; i < header.count; ++i) {
+    const auto number = from.varint();
+    const auto depth = from.varint();
+    if (!number || *number == 0 || *number > UINT32_MAX || !depth || *depth > from.left())
+      return "a stack without number or depth";
+    stack_definition& stack = stacks.emplace_back();
+    stack.number = static_cast<std::uint32_t>(*number);
+    for (std::uint64_t frame = 0; frame < *depth; ++frame) {
+      const auto difference = from.varint();
+      if (!difference) return "a stack without all its frames";
+      stack.frames.push_back(last += unzigzag(*difference));
+    }
+  }
+  return from.empty() ? nullptr : "bytes behind the last stack";
+}
+
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::vector<module_definition>& modules) {
+  std::string bytes;
+  byte_reader packed(payload);
+  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
+    return "modules that cannot be decompressed";
+  byte_reader from(view_of(bytes));
+  for (std::uint32_t i = 0; i < header.count; ++i) {
+    const auto begin = from.varint();
+    const auto end = from.varint();
+    const auto bias = from.varint();
+    const auto path = from.string();
+    if (!begin || !end || !bias || !path) return "a module without addresses or path";
+    modules.push_back({*begin, *end, *bias, std::string(*path)});
+  }
+  return from.empty() ? nullptr : "bytes behind the last module";
+}
+
+std::string encode_end(std::uint64_t events) {
+  frame_header header;
+  header.kind = frame_kind::end;
+  std::string payload;
+  put_varint(payload, events);
+  return whole_frame(header, std::move(payload));
+}
+
+bool decode_end(byte_view payload, std::uint64_t& events) {
+  byte_reader from(payload);
+  const auto number = from.varint();
+  events = number.value_or(0);
+  return number && from.empty();
+}
+
+}  // namespace ashlar::trace

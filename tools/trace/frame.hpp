@@ -1,0 +1,97 @@
+// tools/trace/frame.hpp: the events of one thread as columns of small numbers, and back. Layer: trace.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/trace/compression.hpp"
+#include "tools/trace/event.hpp"
+#include "tools/trace/format.hpp"
+
+namespace ashlar::trace {
+
+std::string encode(const frame_header& header);
+/// What stands before the frames.
+std::string encode(const trace_header& header);
+/// Returns: false where there is no frame header, or its checksum is another.
+bool decode(byte_view bytes, frame_header& header);
+
+/// The address of a birth is near that of the last birth of its size; both sides of the file expect it there.
+class address_guess {
+ public:
+  [[nodiscard]] std::uint64_t& for_size(std::uint64_t size) {
+    return last_[(size + 15) / 16 % last_.size()];
+  }
+  void clear() { last_.fill(0); }
+
+ private:
+  std::array<std::uint64_t, 256> last_{};
+};
+
+/// Collects the events of one thread. Not thread-safe.
+class frame_encoder {
+ public:
+  /// Requires: not full(). An event's time is not before that of the one before it.
+  void add(const event& e);
+  [[nodiscard]] std::uint32_t count() const { return header_.count; }
+  [[nodiscard]] bool full() const { return header_.count == events_each; }
+  /// Effects: appends the frame to `out`, and begins anew. Requires: count() != 0.
+  void finish(std::uint32_t thread, compressor& with, std::string& out);
+
+  /// More do not compress better, fewer do worse: by a tenth at a quarter (docs/decisions/0014).
+  static constexpr std::uint32_t events_each = 1u << 14;
+  static_assert(events_each <= frame_events_max);
+
+ private:
+  void add_birth(const event& e);
+  void add_death(const event& e);
+  void put_address(std::uint64_t difference);
+
+  frame_header header_;
+  std::array<std::string, column_count> columns_;
+  address_guess guess_;
+  std::uint64_t last_death_ = 0;
+  std::vector<std::uint64_t> births_;  // their addresses
+  /// address -> how many births there were then. A place is the last one's that hashed there: what is not found, or is
+  /// of another address, is written in full.
+  std::vector<std::uint32_t> birth_of_ = std::vector<std::uint32_t>(1u << 15);
+};
+
+/// Reads a frame of events, one by one.
+class frame_decoder {
+ public:
+  /// Effects: begins a frame. Returns: what is wrong with it, or null. The payload is not needed any more.
+  const char* begin(const frame_header& header, byte_view payload, decompressor& with);
+  /// Returns: what is wrong, or null. Requires: left() != 0. `text` is valid until the next begin().
+  const char* next(event& e);
+  [[nodiscard]] std::uint32_t left() const { return left_; }
+
+ private:
+  const char* read_birth(event& e, std::uint8_t flags);
+  const char* read_death(event& e, std::uint8_t flags);
+  const char* check_end() const;
+
+  frame_header header_;
+  std::array<std::string, column_count> columns_;
+  std::array<byte_reader, column_count> rest_;
+  std::uint32_t left_ = 0;
+  std::uint64_t time_ = 0;
+  address_guess guess_;
+  std::uint64_t last_death_ = 0;
+  std::vector<std::uint64_t> births_;
+};
+
+std::string encode(const std::vector<stack_definition>& stacks, compressor& with);
+std::string encode(const std::vector<module_definition>& modules, compressor& with);
+/// Effects: appends the definitions. Returns: what is wrong, or null.
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::vector<stack_definition>& stacks);
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::vector<module_definition>& modules);
+/// The last frame.
+std::string encode_end(std::uint64_t events);
+bool decode_end(byte_view payload, std::uint64_t& events);
+
+}  // namespace ashlar::trace

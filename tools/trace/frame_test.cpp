@@ -1,0 +1,198 @@
+#include "tools/trace/frame.hpp"
+
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tools/trace/checksum.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+TEST(Varint, EveryLengthComesBackAndNothingElseIsTaken) {
+  for (unsigned bits = 0; bits <= 64; ++bits) {
+    const std::uint64_t number =
+        bits == 0 ? 0 : std::numeric_limits<std::uint64_t>::max() >> (64 - bits);
+    std::string bytes;
+    put_varint(bytes, number);
+    EXPECT_EQ(bytes.size(), bits == 0 ? 1u : (bits + 6) / 7);
+    byte_reader from(view_of(bytes));
+    EXPECT_EQ(from.varint(), number);
+    EXPECT_TRUE(from.empty());
+    byte_reader cut(view_of(bytes).first(bytes.size() - 1));
+    EXPECT_FALSE(cut.varint());
+  }
+}
+
+TEST(Varint, MoreThan64BitsAreRefused) {
+  const std::string too_large = std::string(9, '\xff') + '\x02';
+  EXPECT_FALSE(byte_reader(view_of(too_large)).varint());
+  EXPECT_FALSE(byte_reader(view_of(std::string(11, '\x80'))).varint());
+}
+
+TEST(Zigzag, SmallDifferencesOfBothSignsAreSmall) {
+  EXPECT_EQ(zigzag(0), 0u);
+  EXPECT_EQ(zigzag(~std::uint64_t{0}), 1u);
+  EXPECT_EQ(zigzag(1), 2u);
+  for (const std::uint64_t n :
+       {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{1} << 63,
+        (std::uint64_t{1} << 63) - 1, std::uint64_t{4711}})
+    EXPECT_EQ(unzigzag(zigzag(n)), n);
+}
+
+// The value that the polynomial's catalogues give for it.
+TEST(Checksum, IsCrc32C) {
+  EXPECT_EQ(checksum(view_of("123456789")), 0xe3069283u);
+  EXPECT_EQ(checksum({}), 0u);
+}
+
+// A random program of one thread: sizes of a few kinds, addresses used again, all kinds of events.
+std::vector<event> random_events(std::uint64_t seed, std::size_t count) {
+  static const std::string text = "a text of a mark";
+  std::mt19937_64 random(seed);
+  std::vector<event> events;
+  std::vector<std::uint64_t> live;
+  std::uint64_t time = random() >> (random() % 64);
+  while (events.size() < count) {
+    event e;
+    e.thread = 7;
+    if (time < std::numeric_limits<std::uint64_t>::max() / 2)
+      time += random() >> (40 + random() % 24);
+    e.time = time;
+    const auto choice = random() % 16;
+    if (choice < 8 || live.empty()) {
+      e.kind = static_cast<event_kind>(1 + random() % 7);
+      e.size = random() >> (random() % 64);
+      e.address = random() >> (random() % 64);
+      if (random() % 4 != 0) e.address &= ~std::uint64_t{15};
+      if (random() % 8 == 0) e.alignment = std::uint64_t{1} << random() % 64;
+      if (random() % 8 == 0) e.stack = static_cast<std::uint32_t>(random() | 1);
+      live.push_back(e.address);
+    } else if (choice < 15) {
+      e.kind = static_cast<event_kind>(16 + random() % 5);
+      const std::size_t which = random() % live.size();
+      e.address = random() % 8 == 0 ? random() : live[which];
+      live[which] = live.back();
+      live.pop_back();
+    } else {
+      e.kind = static_cast<event_kind>(32 + random() % 6);
+      e.size = random() >> (random() % 64);
+      if (e.kind == event_kind::mark || e.kind == event_kind::image) e.text = text;
+    }
+    events.push_back(e);
+  }
+  return events;
+}
+
+std::string framed(const std::vector<event>& events) {
+  compressor with;
+  frame_encoder encoder;
+  for (const event& e : events) encoder.add(e);
+  std::string bytes;
+  encoder.finish(7, with, bytes);
+  return bytes;
+}
+
+TEST(Frame, EveryEventComesBack) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<event> events = random_events(seed, 1 + seed * seed % 3000);
+    const std::string bytes = framed(events);
+    frame_header header;
+    ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+    EXPECT_EQ(header.kind, frame_kind::events);
+    EXPECT_EQ(header.count, events.size());
+    EXPECT_EQ(header.first_time, events.front().time);
+    EXPECT_EQ(header.last_time, events.back().time);
+    decompressor with;
+    frame_decoder decoder;
+    ASSERT_EQ(decoder.begin(header, view_of(bytes).subspan(frame_header_bytes), with), nullptr);
+    for (const event& e : events) {
+      ASSERT_NE(decoder.left(), 0u);
+      event read;
+      ASSERT_EQ(decoder.next(read), nullptr);
+      ASSERT_EQ(read, e);
+    }
+    EXPECT_EQ(decoder.left(), 0u);
+  }
+}
+
+// An encoder is used for one frame after the other: nothing of the first is in the second.
+TEST(Frame, StandsAlone) {
+  const std::vector<event> first = random_events(1, 500);
+  const std::vector<event> second = random_events(2, 500);
+  compressor with;
+  frame_encoder encoder;
+  std::string bytes;
+  for (const event& e : first) encoder.add(e);
+  encoder.finish(7, with, bytes);
+  bytes.clear();
+  for (const event& e : second) encoder.add(e);
+  encoder.finish(7, with, bytes);
+  EXPECT_EQ(bytes, framed(second));
+}
+
+TEST(Frame, AHeaderWithAnyBitChangedIsNone) {
+  const std::string bytes = framed(random_events(3, 10)).substr(0, frame_header_bytes);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes), header));
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    EXPECT_FALSE(decode(view_of(damaged), header)) << bit;
+  }
+}
+
+// A payload that lies (its checksum is not looked at here): a fault or other events, but no event too many and no crash.
+TEST(Frame, APayloadWithAnyByteChangedIsReadWithoutHarm) {
+  const std::string bytes = framed(random_events(4, 60));
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  decompressor with;
+  std::size_t faults = 0;
+  for (std::size_t at = frame_header_bytes; at < bytes.size(); ++at) {
+    for (const int change : {1, 0x40, 0x80, 0xff}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      frame_decoder decoder;
+      const char* fault = decoder.begin(header, view_of(damaged).subspan(frame_header_bytes), with);
+      std::size_t read = 0;
+      event e;
+      while (fault == nullptr && decoder.left() != 0) {
+        fault = decoder.next(e);
+        ++read;
+      }
+      EXPECT_LE(read, header.count);
+      faults += fault != nullptr;
+    }
+  }
+  EXPECT_GT(faults, bytes.size());
+}
+
+TEST(Definitions, StacksAndModulesComeBack) {
+  const std::vector<stack_definition> stacks{
+      {1, {0x5555, 0x5000, 0xffff'ffff'ffff'ffff}}, {4'000'000'000, {}}, {2, {1}}};
+  const std::vector<module_definition> modules{{0x1000, 0x2000, 0x800, "/usr/lib/a b.so"},
+                                               {1, 2, 3, ""}};
+  compressor pack;
+  decompressor unpack;
+  const std::string stack_bytes = encode(stacks, pack);
+  const std::string module_bytes = encode(modules, pack);
+  frame_header header;
+  std::vector<stack_definition> stacks_read;
+  std::vector<module_definition> modules_read;
+  ASSERT_TRUE(decode(view_of(stack_bytes).first(frame_header_bytes), header));
+  EXPECT_EQ(decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, stacks_read),
+            nullptr);
+  EXPECT_EQ(stacks_read, stacks);
+  header.count = 4;
+  EXPECT_NE(decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, stacks_read),
+            nullptr);
+  ASSERT_TRUE(decode(view_of(module_bytes).first(frame_header_bytes), header));
+  EXPECT_EQ(decode(header, view_of(module_bytes).subspan(frame_header_bytes), unpack, modules_read),
+            nullptr);
+  EXPECT_EQ(modules_read, modules);
+}
+
+}  // namespace
+}  // namespace ashlar::trace

@@ -1,0 +1,212 @@
+#include "tools/trace/lifetimes.hpp"
+
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tools/trace/trace_test_files.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+using test::birth;
+using test::death;
+using test::other;
+using test::read;
+using test::written;
+using what = step::what;
+
+std::vector<step> steps_of(const std::vector<event>& events, std::size_t frame_each = 1000) {
+  trace_reader reader = read(written(events, frame_each));
+  lifetimes from(reader);
+  std::vector<step> steps;
+  for (step s; from.next(s);) {
+    s.text = {};
+    steps.push_back(s);
+  }
+  return steps;
+}
+
+event of_kind(event e, event_kind kind) {
+  e.kind = kind;
+  return e;
+}
+
+TEST(AddressMap, AgreesWithTheStandardsMap) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 20; ++round) {
+    address_map map;
+    std::map<std::uint64_t, std::uint32_t> model;
+    const std::uint64_t different = 1 + random() % 5000;  // few: addresses come again
+    for (std::uint32_t i = 0; i < 20'000; ++i) {
+      const std::uint64_t address = random() % different * 16;
+      const auto found = model.find(address);
+      ASSERT_EQ(map.find(address), found == model.end() ? address_map::none : found->second);
+      if (found == model.end()) {
+        map.insert(address, i);
+        model[address] = i;
+      } else {
+        ASSERT_EQ(map.erase(address), found->second);
+        ASSERT_EQ(map.erase(address), address_map::none);
+        model.erase(found);
+      }
+      ASSERT_EQ(map.size(), model.size());
+    }
+  }
+}
+
+TEST(Lifetimes, ADeathKnowsItsBirthAndItsSlotIsUsedAgain) {
+  event aligned = birth(1, 20, 0x2000, 48);
+  aligned.alignment = 64;
+  aligned.stack = 5;
+  const auto steps = steps_of({birth(1, 10, 0x1000, 24), aligned, death(2, 30, 0x2000),
+                               birth(2, 40, 0x3000, 8), death(1, 50, 0x1000)});
+  ASSERT_EQ(steps.size(), 5u);
+  EXPECT_EQ(steps[0].happened, what::birth);
+  EXPECT_EQ(steps[0].slot, 0u);
+  EXPECT_EQ(steps[1].slot, 1u);
+  EXPECT_EQ(steps[2].happened, what::death);
+  EXPECT_EQ(steps[2].slot, 1u);
+  EXPECT_EQ(steps[2].size, 48u);
+  EXPECT_EQ(steps[2].alignment, 64u);
+  EXPECT_EQ(steps[2].stack, 5u);
+  EXPECT_EQ(steps[2].born_at, 20u);
+  EXPECT_EQ(steps[2].born_by, 1u);
+  EXPECT_EQ(steps[2].thread, 2u);
+  EXPECT_EQ(steps[3].slot, 1u);
+  EXPECT_EQ(steps[4].slot, 0u);
+  EXPECT_EQ(steps[4].size, 24u);
+}
+
+TEST(Lifetimes, ReallocIsADeathAndABirthThatKnowsIt) {
+  const auto steps =
+      steps_of({birth(1, 1, 0x1000, 24), of_kind(death(1, 2, 0x1000), event_kind::from_realloc),
+                of_kind(birth(1, 3, 0x1000, 100), event_kind::by_realloc),
+                of_kind(birth(1, 4, 0x5000, 7), event_kind::by_realloc),
+                of_kind(death(1, 5, 0x9000), event_kind::from_realloc),
+                of_kind(birth(1, 6, 0x9000, 9), event_kind::by_realloc)});
+  ASSERT_EQ(steps.size(), 6u);
+  EXPECT_EQ(steps[1].happened, what::death);
+  EXPECT_EQ(steps[2].happened, what::birth);
+  EXPECT_EQ(steps[2].previous, 0u);
+  EXPECT_EQ(steps[2].size, 100u);
+  EXPECT_EQ(steps[3].previous, no_slot);  // realloc of null
+  EXPECT_EQ(steps[4].happened, what::unknown_death);
+  EXPECT_EQ(steps[5].previous, no_slot);
+}
+
+TEST(Lifetimes, DeathsFromBeforeTheRecordingAreUnknown) {
+  trace_reader reader =
+      read(written({death(1, 1, 0x1000), birth(1, 2, 0x1000), death(2, 900, 0x7000)}));
+  lifetimes from(reader);
+  step s;
+  ASSERT_TRUE(from.next(s));
+  EXPECT_EQ(s.happened, what::unknown_death);
+  EXPECT_EQ(s.slot, no_slot);
+  EXPECT_EQ(s.address, 0x1000u);
+  ASSERT_TRUE(from.next(s));
+  ASSERT_TRUE(from.next(s));
+  EXPECT_EQ(s.happened, what::unknown_death);
+  EXPECT_FALSE(from.next(s));
+  EXPECT_EQ(from.unknown_deaths(), 2u);
+  EXPECT_EQ(from.live_blocks(), 1u);
+}
+
+// The clock of thread 2 is ahead by three: its birth and its death are told before what they follow.
+TEST(Lifetimes, ABirthWaitsForTheDeathThatFreedItsAddress) {
+  const auto steps =
+      steps_of({birth(1, 10, 0x1000, 24), death(1, 23, 0x1000), birth(2, 20, 0x1000, 32),
+                birth(1, 33, 0x2000, 40), death(2, 30, 0x2000), death(2, 50, 0x1000)});
+  ASSERT_EQ(steps.size(), 6u);
+  const std::vector<what> expected{what::birth, what::death, what::birth,
+                                   what::birth, what::death, what::death};
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(steps[i].happened, expected[i]) << i;
+  EXPECT_EQ(steps[1].size, 24u);
+  EXPECT_EQ(steps[4].size, 40u);
+}
+
+// At one time the lower thread number comes first, unless that cannot be.
+TEST(Lifetimes, AtOneTimeWhatIsPossibleComesFirst) {
+  const auto steps = steps_of({birth(2, 1, 0x1000), birth(1, 5, 0x1000), death(2, 5, 0x1000)});
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[1].happened, what::death);
+  EXPECT_EQ(steps[2].happened, what::birth);
+}
+
+TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
+  trace_reader reader =
+      read(written({birth(1, 10, 0x1000, 24), birth(2, 20, 0x1000, 32), death(1, 5000, 0x1000)}));
+  lifetimes from(reader);
+  step s;
+  ASSERT_TRUE(from.next(s));
+  ASSERT_TRUE(from.next(s));
+  EXPECT_EQ(s.happened, what::death);
+  EXPECT_EQ(s.kind, event_kind::lost);
+  EXPECT_EQ(s.size, 24u);
+  ASSERT_TRUE(from.next(s));
+  EXPECT_EQ(s.happened, what::birth);
+  ASSERT_TRUE(from.next(s));
+  EXPECT_EQ(s.size, 32u);
+  EXPECT_EQ(from.missing_deaths(), 1u);
+}
+
+TEST(Lifetimes, NothingLivesAcrossExec) {
+  const auto steps =
+      steps_of({birth(1, 1, 0x1000, 24), birth(1, 2, 0x2000, 32), death(1, 3, 0x1000),
+                birth(1, 4, 0x3000, 8), other(event_kind::image, 1, 9, 0, "other"),
+                birth(1, 10, 0x2000, 7)});
+  ASSERT_EQ(steps.size(), 8u);
+  EXPECT_EQ(steps[4].happened, what::death);
+  EXPECT_EQ(steps[4].size, 8u);
+  EXPECT_EQ(steps[4].kind, event_kind::image);
+  EXPECT_EQ(steps[5].size, 32u);
+  EXPECT_EQ(steps[6].happened, what::other);
+  EXPECT_EQ(steps[7].happened, what::birth);
+}
+
+// Random programs of several threads against a model: each address lives or does not, and slots are dense.
+TEST(Lifetimes, RandomProgramsAreReadAsTheyWere) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<event> events;
+    std::map<std::uint64_t, event> live;
+    std::size_t peak = 0;
+    for (std::uint64_t time = 0; time < 5000; ++time) {
+      const std::uint64_t address = 16 * (1 + random() % 300);
+      const auto thread = static_cast<std::uint32_t>(1 + random() % 4);
+      if (live.contains(address)) {
+        events.push_back(death(thread, time, address));
+        live.erase(address);
+      } else {
+        events.push_back(birth(thread, time, address, random() % 1000));
+        live[address] = events.back();
+      }
+      peak = std::max(peak, live.size());
+    }
+    trace_reader reader = read(written(events, 1 + random() % 500));
+    lifetimes from(reader);
+    std::map<std::uint32_t, event> by_slot;
+    step s;
+    for (const event& e : events) {
+      ASSERT_TRUE(from.next(s));
+      ASSERT_EQ(s.time, e.time);
+      ASSERT_EQ(s.address, e.address);
+      if (is_birth(e.kind)) {
+        ASSERT_TRUE(by_slot.emplace(s.slot, e).second);
+        ASSERT_LT(s.slot, peak);
+      } else {
+        ASSERT_EQ(s.happened, what::death);
+        ASSERT_EQ(s.size, by_slot.at(s.slot).size);
+        ASSERT_EQ(s.born_at, by_slot.at(s.slot).time);
+        by_slot.erase(s.slot);
+      }
+    }
+    ASSERT_FALSE(from.next(s));
+    ASSERT_EQ(from.slots(), peak);
+    ASSERT_EQ(from.live_blocks(), live.size());
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::trace

@@ -1,0 +1,45 @@
+// tools/trace/writer.hpp: a trace, written from the front to the end. Layer: trace.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/frame.hpp"
+
+namespace ashlar::trace {
+
+/// Takes the bytes of a trace in their order; throws when it cannot.
+using byte_sink = std::function<void(std::string_view)>;
+
+/// Not thread-safe. What was not flushed is lost when it ends without close().
+class trace_writer {
+ public:
+  /// Effects: writes the header.
+  trace_writer(byte_sink sink, const trace_header& header);
+
+  /// Effects: takes an event; writes the frame when it is full. Requires: the times of a thread do not go back.
+  void add(const event& e);
+  /// Effects: writes what there is of this thread.
+  void flush(std::uint32_t thread);
+  void add(const std::vector<stack_definition>& stacks);
+  void add(const std::vector<module_definition>& modules);
+  /// Effects: writes what there is of all threads, in their order, and the end.
+  void close();
+
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+
+ private:
+  void write_frame(std::uint32_t thread, frame_encoder& encoder);
+
+  byte_sink sink_;
+  compressor compressor_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<frame_encoder>> open_;
+  std::vector<std::unique_ptr<frame_encoder>> unused_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace ashlar::trace
