@@ -474,6 +474,17 @@ class basic_heap {
     const std::size_t slack = expect_live(block, s, 0, call);
     pages_.exchange_slack(block, slack + live_entry);
   }
+  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with `size`.
+  void expect_size(const void* block, std::size_t size, const char* call) noexcept {
+    const sized s = size_and_class(block);
+    const std::size_t slack = expect_live(block, s, 0, call);
+    pages_.exchange_slack(block, slack + live_entry);
+    if (size > s.bytes || countable_slack(s.bytes - size) != slack)
+      ashlar_fault({.kind = fault_kind::wrong_size,
+                    .call = call,
+                    .address = block,
+                    .block_size = s.bytes - slack});
+  }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
   void lock_all() noexcept {
