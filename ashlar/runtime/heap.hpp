@@ -12,9 +12,8 @@
 //
 // The same engine as the process heap: one cache for each thread and heap, blocks without headers.
 //
-//   policy        finds                                           price of an allocate and a free of 64 bytes
-//   check::none   foreign addresses; double frees and interior    none
-//                 addresses when the block returns to its slab
+//   policy        finds
+//   check::none   foreign addresses; double frees and interior addresses when the block returns to its slab
 //   check::cheap  those at once, other sizes than asked for; leaks by class
 //   check::full   that, bytes written beyond either end and after the free, leaks by place; who made and
 //                 who freed the block (runtime/full_check.hpp)

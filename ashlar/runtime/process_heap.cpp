@@ -192,7 +192,10 @@ bool is_to_be_guarded() noexcept {
 /// Returns: a guarded block, or null: it is another's turn, or this one cannot be.
 void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const char* call) noexcept {
   if (!guards.is_on() || !is_to_be_guarded() || the_heap.is_sealed()) return nullptr;
-  return guards.allocate(size, alignment, zeroed, call);
+  const std::size_t n = guards.before_one_of();
+  const bool before = n != 0 && draw() % n == 0;
+  return guards.allocate(size, alignment, zeroed, call,
+                         before ? closed_side::before : closed_side::behind);
 }
 
 // ---- miss paths
