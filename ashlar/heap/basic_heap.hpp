@@ -313,10 +313,7 @@ class basic_heap {
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
-  void flush(cache& own) noexcept {
-    for (std::size_t c = 1; c < class_count; ++c)
-      flush_class(own, static_cast<class_index>(c), &central_type::give);
-  }
+  void flush(cache& own) noexcept { flush_to(own, &central_type::give); }
 
   // ---- beforehand -----------------------------------------------------------------------------
 
@@ -586,6 +583,11 @@ class basic_heap {
     publish(own, c);  // hits may have emptied it since it was published
   }
 
+  void flush_to(cache& own, giving give) noexcept {
+    for (std::size_t c = 1; c < class_count; ++c)
+      flush_class(own, static_cast<class_index>(c), give);
+  }
+
   /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look at
   /// it since: its owner does not use it, or uses it little.
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
@@ -642,10 +644,7 @@ class basic_heap {
   bool settle_all(cache* own) noexcept {
     const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
     if (resting(in_own).blocks == 0) return false;
-    if (own != nullptr) {
-      for (std::size_t c = 1; c < class_count; ++c)
-        flush_class(*own, static_cast<class_index>(c), &central_type::give_to_slabs);
-    }
+    if (own != nullptr) flush_to(*own, &central_type::give_to_slabs);
     settle_stashes();
     return true;
   }

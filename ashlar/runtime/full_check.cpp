@@ -139,16 +139,8 @@ std::size_t full_check::look(const char* call) noexcept {
 }
 
 void full_check::expect_untouched(const block_record& r, const char* call) noexcept {
-  const auto* const begin = static_cast<const std::byte*>(r.block);
-  const std::byte* const behind = r.address + r.size;
-  const std::byte* const end = begin + r.block_bytes;
-  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
-    fail(fault_kind::overflow, r, p, call);
-  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
-    fail(fault_kind::underflow, r, p, call);
-  if (r.freed.call == nullptr) return;
-  if (const std::byte* const p = first_changed(r.address, behind, freed_fill); p != behind)
-    fail(fault_kind::use_after_free, r, p, call);
+  if (const spoilt s = find_spoilt(r, r.freed.call != nullptr); s.at != nullptr)
+    fail(s.kind, r, s.at, call);
 }
 
 void full_check::fail(fault_kind kind, const block_record& r, const void* address,

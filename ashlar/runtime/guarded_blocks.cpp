@@ -189,13 +189,7 @@ block_record& guarded_blocks::expect_live(const void* address, const char* call)
 }
 
 void guarded_blocks::expect_untouched(const block_record& r, const char* call) noexcept {
-  const auto* const begin = static_cast<const std::byte*>(r.block);
-  const std::byte* const behind = r.address + r.size;
-  const std::byte* const end = begin + r.block_bytes;
-  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
-    fail(fault_kind::overflow, r, p, call);
-  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
-    fail(fault_kind::underflow, r, p, call);
+  if (const spoilt s = find_spoilt(r, false); s.at != nullptr) fail(s.kind, r, s.at, call);
 }
 
 void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* address,
