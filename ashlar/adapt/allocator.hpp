@@ -90,19 +90,14 @@ class allocator {
   /// wrong_size, or as xfree when it is no block of the process heap. Amortised O(1).
   ASHLAR_HOT constexpr void deallocate(T* p, std::size_t n) noexcept {
     if (std::is_constant_evaluated()) return std::allocator<T>().deallocate(p, n);
-    constexpr bool believed = std::is_same_v<Check, check::none>;
-    if constexpr (alignof(T) <= block_granule) {
-      if constexpr (believed)
-        runtime::deallocate_sized_believed(p, n * sizeof(T), name);
-      else
-        runtime::deallocate_sized(p, n * sizeof(T), name);
-    } else if (n != 1) {
+    constexpr auto told = std::is_same_v<Check, check::none> ? runtime::told_size::believed
+                                                             : runtime::told_size::compared;
+    if constexpr (alignof(T) <= block_granule)
+      runtime::deallocate_sized<told>(p, n * sizeof(T), name);
+    else if (n != 1)
       runtime::deallocate_sized_slow(p, n * sizeof(T), alignof(T), name);
-    } else if constexpr (believed) {
-      runtime::deallocate_constant_believed<sizeof(T), alignof(T)>(p, name);
-    } else {
-      runtime::deallocate_constant<sizeof(T), alignof(T)>(p, name);
-    }
+    else
+      runtime::deallocate_constant<sizeof(T), alignof(T), told>(p, name);
   }
 
  private:

@@ -1,91 +1,25 @@
 // adapt/leak_report.cpp: what is in use now, by the places that allocated it, or by class.
 // Layer: adapt. ashlar/adapt/c_api.h: ashlar_leaks_write, ashlar_check_blocks.
-#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
 #include <ashlar/os/call_stack.hpp>
-#include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/leak_sites.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
 
-/// Blocks in use that one call made, at one place.
-struct site {
-  const char* call = nullptr;
-  os::call_stack at;
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
-};
-
-bool same_place(const site& s, const runtime::deed& d) noexcept {
-  return std::strcmp(s.call, d.call) == 0 && s.at.depth == d.at.depth &&
-         std::equal(s.at.frames, s.at.frames + s.at.depth, d.at.frames);
+/// The sites of all blocks of the process heap that are in use.
+runtime::leak_sites current_sites() noexcept {
+  return runtime::leak_sites([](auto visit) { runtime::for_each_known_block(visit); });
 }
 
-/// The sites of all blocks in use, most bytes first. Memory from the system: the heap is what is described.
-class sites {
- public:
-  sites() noexcept {
-    // One round to learn how many there may be, one to fill. What is allocated between the two may be
-    // left out; the report is of a moment.
-    std::size_t live = 0;
-    runtime::for_each_known_block([&](const runtime::block_record&) { ++live; });
-    slots_ = 16;
-    while (slots_ < live * 2) slots_ *= 2;
-    all_ = static_cast<site*>(os::page_source::allocate(slots_ * sizeof(site), alignof(site)));
-    if (all_ == nullptr) return;
-    runtime::for_each_known_block([&](const runtime::block_record& r) { add(r); });
-    count_ = static_cast<std::size_t>(
-        std::remove_if(all_, all_ + slots_, [](const site& s) { return s.blocks == 0; }) - all_);
-    std::sort(all_, all_ + count_, [](const site& a, const site& b) { return a.bytes > b.bytes; });
-  }
-  sites(const sites&) = delete;
-  sites& operator=(const sites&) = delete;
-  ~sites() { os::page_source::deallocate(all_, slots_ * sizeof(site), alignof(site)); }
-
-  [[nodiscard]] const site* begin() const noexcept { return all_; }
-  [[nodiscard]] const site* end() const noexcept { return all_ + count_; }
-
- private:
-  void add(const runtime::block_record& r) noexcept {
-    if (used_ == slots_ - 1) return;
-    std::uint64_t hash = 0;
-    for (unsigned i = 0; i < r.made.at.depth; ++i)
-      hash = (hash ^ reinterpret_cast<std::uintptr_t>(r.made.at.frames[i])) * 0x9e3779b97f4a7c15u;
-    std::size_t i = static_cast<std::size_t>(hash >> 20) & (slots_ - 1);
-    while (all_[i].blocks != 0 && !same_place(all_[i], r.made)) i = (i + 1) & (slots_ - 1);
-    site& s = all_[i];
-    if (s.blocks == 0) {
-      ++used_;
-      s.call = r.made.call;
-      s.at = r.made.at;
-    }
-    ++s.blocks;
-    s.bytes += r.size;
-  }
-
-  site* all_ = nullptr;
-  std::size_t slots_ = 0, used_ = 0, count_ = 0;
-};
-
-struct totals {
-  std::uint64_t blocks = 0, bytes = 0;
-};
-totals total_of(const sites& all) noexcept {
-  totals t;
-  for (const site& s : all) {
-    t.blocks += s.blocks;
-    t.bytes += s.bytes;
-  }
-  return t;
-}
+using totals = runtime::leak_totals;
 
 /// Effects: calls visit(block size or 0, blocks, bytes) for each class with blocks in use. Returns: the sum.
 template <class Visit>
@@ -109,11 +43,11 @@ totals for_each_class(Visit visit) {
 // ---- text ---------------------------------------------------------------------------------------
 
 void write_text_of_sites(std::FILE* out) {
-  const sites all;
-  const totals t = total_of(all);
+  const runtime::leak_sites all = current_sites();
+  const totals t = all.total();
   std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " blocks are in use\n", t.bytes,
                t.blocks);
-  for (const site& s : all) {
+  for (const runtime::leak_site& s : all) {
     std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " block%s by %s%s\n", s.bytes,
                  s.blocks, s.blocks == 1 ? "" : "s", s.call, s.at.depth != 0 ? ":" : "");
     for (unsigned i = 0; i < s.at.depth; ++i) {
@@ -151,12 +85,12 @@ void write_string(std::FILE* out, const char* name, const char* text) {
 }
 
 void write_json_of_sites(std::FILE* out) {
-  const sites all;
-  const totals t = total_of(all);
+  const runtime::leak_sites all = current_sites();
+  const totals t = all.total();
   std::fprintf(out, " \"blocks\": %" PRIu64 ", \"bytes\": %" PRIu64 ",\n \"sites\": [", t.blocks,
                t.bytes);
   const char* separator = "\n  ";
-  for (const site& s : all) {
+  for (const runtime::leak_site& s : all) {
     std::fprintf(out, "%s{\"bytes\": %" PRIu64 ", \"blocks\": %" PRIu64, separator, s.bytes,
                  s.blocks);
     write_string(out, "call", s.call);

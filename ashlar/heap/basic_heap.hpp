@@ -316,10 +316,7 @@ class basic_heap {
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
-  void flush(cache& own) noexcept {
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      flush_class(own, static_cast<class_index>(c), &central_type::give);
-  }
+  void flush(cache& own) noexcept { flush_to(own, &central_type::give); }
 
   // ---- beforehand -----------------------------------------------------------------------------
 
@@ -477,6 +474,17 @@ class basic_heap {
     const std::size_t slack = expect_live(block, s, 0, call);
     pages_.exchange_slack(block, slack + live_entry);
   }
+  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with `size`.
+  void expect_size(const void* block, std::size_t size, const char* call) noexcept {
+    const sized s = size_and_class(block);
+    const std::size_t slack = expect_live(block, s, 0, call);
+    pages_.exchange_slack(block, slack + live_entry);
+    if (size > s.bytes || countable_slack(s.bytes - size) != slack)
+      ashlar_fault({.kind = fault_kind::wrong_size,
+                    .call = call,
+                    .address = block,
+                    .block_size = s.bytes - slack});
+  }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
   void lock_all() noexcept {
@@ -579,6 +587,11 @@ class basic_heap {
     publish(own, c);  // hits may have emptied it since it was published
   }
 
+  void flush_to(cache& own, giving give) noexcept {
+    for (std::size_t c = 1; c < classes::count(); ++c)
+      flush_class(own, static_cast<class_index>(c), give);
+  }
+
   /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look at
   /// it since: its owner does not use it, or uses it little.
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
@@ -635,10 +648,7 @@ class basic_heap {
   bool settle_all(cache* own) noexcept {
     const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
     if (resting(in_own).blocks == 0) return false;
-    if (own != nullptr) {
-      for (std::size_t c = 1; c < classes::count(); ++c)
-        flush_class(*own, static_cast<class_index>(c), &central_type::give_to_slabs);
-    }
+    if (own != nullptr) flush_to(*own, &central_type::give_to_slabs);
     settle_stashes();
     return true;
   }

@@ -1037,6 +1037,11 @@ TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
   EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 16, "realloc"),
                "realloc\\(0x.*inside a block");
   EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 1, "realloc"), "inside a block");
+  h->expect_size(block, 50, "free");
+  for (const std::size_t other : {0u, 49u, 51u, 64u, 65u, 1u << 20})
+    EXPECT_DEATH(h->expect_size(block, other, "free"),
+                 "free\\(0x.*the size or alignment is not that of the block, block size 50");
+  EXPECT_DEATH(h->expect_size(static_cast<char*>(block) + 16, 50, "free"), "inside a block");
   // In the cache again, long before it returns to its slab.
   h->note_deallocation(block, "free");
   deallocate(*h, *own, block);

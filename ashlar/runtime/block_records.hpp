@@ -75,6 +75,17 @@ class block_records {
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
+  /// Effects: gives all memory back. Requires: nobody uses a record any more, nor ever will.
+  void release_all() noexcept {
+    os::page_source::deallocate(buckets_, bucket_count_ * sizeof(block_record*),
+                                alignof(block_record*));
+    while (chunks_ != nullptr) {
+      chunk* const next = chunks_->next;
+      os::page_source::deallocate(chunks_, sizeof(chunk), alignof(chunk));
+      chunks_ = next;
+    }
+  }
+
   /// Effects: calls visit(record) for each. O(buckets + records).
   template <class Visit>
   void for_each(Visit visit) const noexcept {
@@ -85,6 +96,14 @@ class block_records {
  private:
   static constexpr std::size_t first_buckets = 4096;
   static constexpr std::size_t chunk_bytes = 256 * 1024;
+
+  struct chunk {
+    static constexpr std::size_t count =
+        (chunk_bytes - alignof(block_record)) / sizeof(block_record);
+    chunk* next;
+    block_record records[count];
+  };
+  static_assert(sizeof(chunk) <= chunk_bytes);
 
   [[nodiscard]] std::size_t bucket_of(const void* address) const noexcept {
     // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the low bits of addresses repeat.
@@ -120,12 +139,14 @@ class block_records {
   }
 
   [[nodiscard]] bool more_spare() noexcept {
-    auto* const chunk =
-        static_cast<block_record*>(os::page_source::allocate(chunk_bytes, alignof(block_record)));
-    if (chunk == nullptr) return false;
-    for (std::size_t i = 0; i < chunk_bytes / sizeof(block_record); ++i) {
-      chunk[i].next_in_bucket = spare_;
-      spare_ = &chunk[i];
+    auto* const fresh =
+        static_cast<chunk*>(os::page_source::allocate(sizeof(chunk), alignof(chunk)));
+    if (fresh == nullptr) return false;
+    fresh->next = chunks_;
+    chunks_ = fresh;
+    for (block_record& r : fresh->records) {
+      r.next_in_bucket = spare_;
+      spare_ = &r;
     }
     return true;
   }
@@ -134,6 +155,7 @@ class block_records {
   std::size_t bucket_count_ = 0;  ///< 0 or a power of two
   std::size_t count_ = 0;
   block_record* spare_ = nullptr;
+  chunk* chunks_ = nullptr;  ///< all that records were cut from
 };
 
 }  // namespace ashlar::runtime

@@ -46,7 +46,7 @@ void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
 
 full_check::freed_result full_check::freed(void* address, const char* call) noexcept {
   const deed end = deed_now(call, options_.stack_depth);
-  std::unique_lock guard(mutex_);
+  const std::lock_guard guard(mutex_);
   block_record* const r = records_.find(address);
   if (r == nullptr) return {};
   if (r->freed.call != nullptr) fail(fault_kind::double_free, *r, address, call);
@@ -57,21 +57,33 @@ full_check::freed_result full_check::freed(void* address, const char* call) noex
   (newest_ != nullptr ? newest_->next_in_queue : oldest_) = r;
   newest_ = r;
   queued_bytes_ += r->size;
+  ++queued_blocks_;
+  return {.known = true, .leaving = leave(options_.queue_bytes, options_.queue_blocks, call)};
+}
 
-  freed_result result{.known = true};
-  block_record** last = &result.leaving;
-  while (queued_bytes_ > options_.queue_bytes) {
+block_record* full_check::emptied_queue(const char* call) noexcept {
+  const std::lock_guard guard(mutex_);
+  return leave(0, 0, call);
+}
+
+/// Effects: the oldest leave the queue, until no more than that wait. Returns: their list. Requires: the lock.
+block_record* full_check::leave(std::size_t bytes_max, std::size_t blocks_max,
+                                const char* call) noexcept {
+  block_record* leaving = nullptr;
+  block_record** last = &leaving;
+  while (queued_bytes_ > bytes_max || queued_blocks_ > blocks_max) {
     block_record* const out = oldest_;
     expect_untouched(*out, call);
     oldest_ = out->next_in_queue;
     if (oldest_ == nullptr) newest_ = nullptr;
     queued_bytes_ -= out->size;
+    --queued_blocks_;
     out->next_in_queue = nullptr;
     records_.take_out(out);
     *last = out;
     last = &out->next_in_queue;
   }
-  return result;
+  return leaving;
 }
 
 void full_check::forget(block_record* leaving) noexcept {
@@ -81,6 +93,13 @@ void full_check::forget(block_record* leaving) noexcept {
     records_.put_by(leaving);
     leaving = next;
   }
+}
+
+void full_check::shrunk(const void* address, std::size_t size) noexcept {
+  const std::lock_guard guard(mutex_);
+  block_record* const r = records_.find(address);
+  std::memset(r->address + size, guard_fill, r->size - size);
+  r->size = size;
 }
 
 std::size_t full_check::size_of(const void* address, const char* call) noexcept {
@@ -94,7 +113,8 @@ std::size_t full_check::size_of(const void* address, const char* call) noexcept 
 void full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const block_record* const r = records_.find(address);
-  if (r != nullptr && r->freed.call == nullptr && r->size != size && is_of_cxx(r->made.call))
+  if (r != nullptr && r->freed.call == nullptr && r->size != size &&
+      (options_.compares_all_sizes || is_of_cxx(r->made.call)))
     fail(fault_kind::wrong_size, *r, address, call);
 }
 
@@ -119,16 +139,8 @@ std::size_t full_check::look(const char* call) noexcept {
 }
 
 void full_check::expect_untouched(const block_record& r, const char* call) noexcept {
-  const auto* const begin = static_cast<const std::byte*>(r.block);
-  const std::byte* const behind = r.address + r.size;
-  const std::byte* const end = begin + r.block_bytes;
-  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
-    fail(fault_kind::overflow, r, p, call);
-  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
-    fail(fault_kind::underflow, r, p, call);
-  if (r.freed.call == nullptr) return;
-  if (const std::byte* const p = first_changed(r.address, behind, freed_fill); p != behind)
-    fail(fault_kind::use_after_free, r, p, call);
+  if (const spoilt s = find_spoilt(r, r.freed.call != nullptr); s.at != nullptr)
+    fail(s.kind, r, s.at, call);
 }
 
 void full_check::fail(fault_kind kind, const block_record& r, const void* address,
@@ -137,7 +149,11 @@ void full_check::fail(fault_kind kind, const block_record& r, const void* addres
   mutex_.unlock();  // whoever handles the fault may allocate
   write_place(what, address);
   write_history(what);
-  ashlar_fault({.kind = kind, .call = call, .address = address, .block_size = what.size});
+  ashlar_fault({.kind = kind,
+                .call = call,
+                .address = address,
+                .block_size = what.size,
+                .pool = options_.name});
 }
 
 }  // namespace ashlar::runtime

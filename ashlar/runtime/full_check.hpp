@@ -1,4 +1,5 @@
-// runtime/full_check.hpp: what ASHLAR_CHECK=full adds to every block of the process heap.
+// runtime/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
+// heap instance by check::full.
 // Layer: runtime. Includes: core, os.
 //
 //   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
@@ -9,8 +10,9 @@
 // found when the block is freed (or by `look`), a write after free when the block leaves the queue, a second
 // free at once. The reports say which calls made and freed the block, in which thread, and from where.
 //
-// Invariant: a record is in the queue iff its block was freed; queued_bytes == sum of their sizes.
-// Thread-safety: every function but `start` may be called by any thread; one lock.
+// Invariant: a record is in the queue iff its block was freed; queued_blocks == their number, queued_bytes == sum of
+// their sizes.
+// Thread-safety: every function but `start` and `end` may be called by any thread; one lock.
 #pragma once
 
 #include <atomic>
@@ -25,7 +27,12 @@ namespace ashlar::runtime {
 
 struct full_check_options {
   std::size_t queue_bytes = std::size_t{16} << 20;  ///< freed blocks that wait
+  std::size_t queue_blocks = SIZE_MAX;              ///< and at most so many of them
   unsigned stack_depth = 8;                         ///< frames of each call that are kept; 0: none
+  const char* name = nullptr;  ///< what faults call the heap; null: the process heap
+  /// Whether a size that a free says is compared for all blocks, not only for those from new: where it is always what
+  /// was asked for.
+  bool compares_all_sizes = false;
 };
 
 class full_check {
@@ -43,6 +50,8 @@ class full_check {
     on_.store(true, std::memory_order_relaxed);
   }
   [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
+  /// Effects: gives the memory of the records back. Requires: nobody uses this any more, nor ever will.
+  void end() noexcept { records_.release_all(); }
 
   /// Returns: how many bytes the heap has to give for `size` at multiples of `alignment`; 0 when that is more
   /// than there are addresses.
@@ -64,14 +73,19 @@ class full_check {
   /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free already, a guard or
   /// the pattern of a block that leaves was written to, or it was made by another family of calls. O(size).
   [[nodiscard]] freed_result freed(void* address, const char* call) noexcept;
+  /// Effects: as `freed`, of all that wait: they leave. Returns: the list of `freed_result`. O(their bytes).
+  [[nodiscard]] block_record* emptied_queue(const char* call) noexcept;
   void forget(block_record* leaving) noexcept;
+
+  /// Effects: the live block at `address` has `size` bytes from now on; the rest is guarded. Requires: it had as many.
+  void shrunk(const void* address, std::size_t size) noexcept;
 
   /// Returns: the size that the caller of the live block at `address` asked for; unknown when there is no such
   /// block. Ends in a fault naming `call` when the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked
-  /// for with `size`.
+  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` was not asked for with `size`; of
+  /// blocks that did not come from new only if it `compares_all_sizes`.
   void expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
   /// Effects: ends in a fault naming `call` if `address`, which is no block, lies inside one.
@@ -98,6 +112,8 @@ class full_check {
   [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
                          const char* call) noexcept;
   void expect_untouched(const block_record& r, const char* call) noexcept;
+  [[nodiscard]] block_record* leave(std::size_t bytes_max, std::size_t blocks_max,
+                                    const char* call) noexcept;
 
   std::atomic<bool> on_{false};
   full_check_options options_;
@@ -106,6 +122,7 @@ class full_check {
   block_record* oldest_ = nullptr;
   block_record* newest_ = nullptr;
   std::size_t queued_bytes_ = 0;
+  std::size_t queued_blocks_ = 0;
 };
 
 }  // namespace ashlar::runtime

@@ -54,30 +54,36 @@ void guarded_blocks::put_slot(block_record* r) noexcept {
   newest_ = r;
 }
 
+/// Requires: size, not 0, and what the alignment may leave over fit into the slot's room.
+guarded_blocks::place guarded_blocks::place_in(std::size_t index, std::size_t size,
+                                               std::size_t alignment,
+                                               closed_side side) const noexcept {
+  std::byte* const slot = begin_ + index * slot_bytes;  // a multiple of every alignment that fits
+  if (side == closed_side::before) return {slot, slot, align_up(size, detail::page_size)};
+  std::byte* const address = slot + align_down(room - size, alignment);
+  std::byte* const pages =
+      slot + align_down(static_cast<std::size_t>(address - slot), detail::page_size);
+  return {address, pages, static_cast<std::size_t>(slot + room - pages)};
+}
+
 void* guarded_blocks::allocate(std::size_t size, std::size_t alignment, bool zeroed,
-                               const char* call) noexcept {
+                               const char* call, closed_side side) noexcept {
   // What an alignment may leave over fits, too.
   alignment = std::max(alignment, block_granule);
   if (alignment > room || size > room - alignment) return nullptr;
   block_record* const r = take_slot();
   if (r == nullptr) return nullptr;
-  std::byte* const end = end_of(static_cast<std::size_t>(r - records_));
-  const auto below_end = [end](std::size_t bytes, std::size_t multiple) {
-    const auto at = reinterpret_cast<std::uintptr_t>(end) - bytes;
-    return end - (bytes + (at & (multiple - 1)));
-  };
   // A block of no bytes has an address of its own, too.
-  std::byte* const address = below_end(std::max<std::size_t>(size, 1), alignment);
-  const auto used = static_cast<std::size_t>(end - address);
-  std::byte* const pages = below_end(used, detail::page_size);
-  const auto page_bytes = static_cast<std::size_t>(end - pages);
+  const auto [address, pages, page_bytes] = place_in(
+      static_cast<std::size_t>(r - records_), std::max<std::size_t>(size, 1), alignment, side);
   if (!space::commit(pages, page_bytes)) {
     const std::lock_guard guard(mutex_);
     put_slot(r);
     return nullptr;
   }
   std::memset(pages, guard_fill, static_cast<std::size_t>(address - pages));
-  std::memset(address + size, guard_fill, used - size);
+  std::memset(address + size, guard_fill,
+              static_cast<std::size_t>(pages + page_bytes - (address + size)));
   if (options_.fills && !zeroed) std::memset(address, fresh_fill, size);
   const deed maker = deed_now(call, options_.stack_depth);  // before the lock: it may allocate
 
@@ -183,13 +189,7 @@ block_record& guarded_blocks::expect_live(const void* address, const char* call)
 }
 
 void guarded_blocks::expect_untouched(const block_record& r, const char* call) noexcept {
-  const auto* const begin = static_cast<const std::byte*>(r.block);
-  const std::byte* const behind = r.address + r.size;
-  const std::byte* const end = begin + r.block_bytes;
-  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
-    fail(fault_kind::overflow, r, p, call);
-  if (const std::byte* const p = first_changed(begin, r.address, guard_fill); p != r.address)
-    fail(fault_kind::underflow, r, p, call);
+  if (const spoilt s = find_spoilt(r, false); s.at != nullptr) fail(s.kind, r, s.at, call);
 }
 
 void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* address,
@@ -202,16 +202,17 @@ void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* ad
 }
 
 /// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null without any.
+/// Requires: it is in a slot, or in the page before the first.
 const block_record* guarded_blocks::nearest(const std::byte* address) const noexcept {
-  const std::size_t own = index_of(address);
+  const std::size_t own = index_of(address + detail::page_size);
   const block_record* best = nullptr;
   std::ptrdiff_t best_distance = PTRDIFF_MAX;
-  for (const std::size_t i : {own, own - 1}) {
+  for (const std::size_t i : {own, own - 1, own + 1}) {
     if (i >= slots_ || records_[i].address == nullptr) continue;
     const block_record& r = records_[i];
     const std::byte* const behind = r.address + r.size;
     const std::ptrdiff_t distance = address < r.address ? r.address - address
-                                    : address >= behind ? address - behind
+                                    : address >= behind ? address - behind + 1
                                                         : 0;
     if (distance < best_distance) {
       best = &r;
@@ -223,7 +224,8 @@ const block_record* guarded_blocks::nearest(const std::byte* address) const noex
 
 void guarded_blocks::report(const os::access_fault& access) noexcept {
   const auto* const p = static_cast<const std::byte*>(access.address);
-  if (!contains(p)) return;
+  // The page before the first slot is closed as all others are.
+  if (!contains(p) && !contains(p + detail::page_size)) return;
   // Whoever holds the lock may be the thread that this interrupted, so it is only tried. Without it the record may
   // change while it is copied: then the lines mix the two blocks that the slot had before and after.
   const bool locked = mutex_.try_lock();

@@ -4,10 +4,12 @@
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
 //            ^ begin               ^ a page  ^ address                      ^ end of the slot's room
+//        or  | the caller's bytes | pattern | closed ............................... page |
+//            ^ begin, address               ^ a page
 //
-// The block ends where the closed page begins, but for what its alignment leaves over (up to 15 bytes of most), which
-// holds a pattern like that before the block; both are looked at when the block is freed. The page before a slot is
-// the closed one of the slot before. When the block is freed its pages are closed and cost no memory; the slot is used
+// Most blocks end where the closed page begins, but for what their alignment leaves over (up to 15 bytes of most),
+// which holds a pattern like that before the block; some begin behind one, and have a pattern behind them. Patterns are
+// looked at when the block is freed. The page before a slot is the closed one of the slot before. When the block is freed its pages are closed and cost no memory; the slot is used
 // again after all others that are free. A slot is address space of 2 MiB, of which only a block's pages are ever open.
 //
 // Invariant: a slot's pages are open iff its block is live, or is being allocated or freed now; unused slots + slots in
@@ -33,7 +35,12 @@ struct guard_options {
   std::size_t slots = 4096;  ///< blocks that are guarded at once, freed ones that wait included
   unsigned stack_depth = 8;  ///< frames of each call that are kept; 0: none
   bool fills = false;        ///< fresh blocks get a pattern; else they are zero
+  std::size_t before_one_of =
+      4;  ///< of so many guarded blocks one is closed before it, at random; 0: none
 };
+
+/// On which side of a block the nearest closed page is.
+enum class closed_side : std::uint8_t { behind, before };
 
 class guarded_blocks {
  public:
@@ -52,6 +59,7 @@ class guarded_blocks {
   [[nodiscard]] bool start(const guard_options& options) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return begin_ != nullptr; }
   [[nodiscard]] std::size_t one_of() const noexcept { return options_.one_of; }
+  [[nodiscard]] std::size_t before_one_of() const noexcept { return options_.before_one_of; }
 
   /// Returns: whether `address` lies where guarded blocks do. False for all while it is off.
   [[nodiscard]] bool contains(const void* address) const noexcept {
@@ -62,7 +70,7 @@ class guarded_blocks {
   /// Returns: a block at a multiple of `alignment`, of which nothing is known if it was not `zeroed`; null when it is
   /// too large for a slot, no slot is free, or the system refuses. Two system calls a life. Requires: a power of two.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment, bool zeroed,
-                               const char* call) noexcept;
+                               const char* call, closed_side side = closed_side::behind) noexcept;
 
   /// Effects: takes the block at `address` back. Ends in a fault naming `call` when no live block starts there, the
   /// pattern around it was written to, or it was made by another family of calls. Requires: contains(address).
@@ -111,9 +119,13 @@ class guarded_blocks {
   [[nodiscard]] std::size_t index_of(const void* address) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin_) / slot_bytes;
   }
-  [[nodiscard]] std::byte* end_of(std::size_t index) const noexcept {
-    return begin_ + index * slot_bytes + room;
-  }
+  struct place {
+    std::byte* address;  ///< the block's
+    std::byte* pages;    ///< those to be opened
+    std::size_t page_bytes;
+  };
+  [[nodiscard]] place place_in(std::size_t index, std::size_t size, std::size_t alignment,
+                               closed_side side) const noexcept;
   /// Returns: the live block that starts at `address`; else ends in a fault. Requires: the lock.
   block_record& expect_live(const void* address, const char* call) noexcept;
   void expect_untouched(const block_record& r, const char* call) noexcept;

@@ -30,6 +30,10 @@ struct guarded {
                       const char* call = "malloc") {
     return static_cast<unsigned char*>(blocks.allocate(size, alignment, zeroed, call));
   }
+  unsigned char* make_before(std::size_t size, std::size_t alignment = 16) {
+    return static_cast<unsigned char*>(
+        blocks.allocate(size, alignment, false, "malloc", runtime::closed_side::before));
+  }
   guarded_blocks blocks;
   bool started = false;
 };
@@ -74,6 +78,26 @@ TEST(GuardedBlocks, EndAtTheClosedPageAsFarAsTheirAlignmentLetsThem) {
     }
   }
   EXPECT_EQ(g.blocks.look("test"), 0u);
+}
+
+TEST(GuardedBlocks, BeginBehindAClosedPageWhereThatIsAskedFor) {
+  guarded g(256, true);
+  for (const std::size_t alignment : {std::size_t{1}, page, guarded_blocks::slot_bytes / 2}) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, page - 1, page,
+                                   page + 1, std::size_t{70'000}}) {
+      unsigned char* const p = g.make_before(size, alignment);
+      ASSERT_NE(p, nullptr) << size << " at " << alignment;
+      EXPECT_EQ(number(p) % guarded_blocks::slot_bytes, 0u);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
+      const std::size_t opened = align_up(std::max<std::size_t>(size, 1), page);
+      for (std::size_t i = size; i < opened; ++i) ASSERT_EQ(p[i], runtime::guard_fill);
+      EXPECT_EQ(g.blocks.size_of(p, "test"), size);
+      g.blocks.free(p, "free");
+    }
+  }
+  EXPECT_EQ(g.make_before(guarded_blocks::room), nullptr);
+  ASSERT_NE(g.make_before(guarded_blocks::room - 16), nullptr);
+  EXPECT_EQ(g.blocks.look("test"), 1u);
 }
 
 TEST(GuardedBlocks, AreZeroWhereTheyAreNotFilled) {
@@ -159,7 +183,9 @@ TEST(GuardedBlocks, ARandomProgramOfManyThreadsIsNeverAccused) {
       for (int i = 0; i < 1500; ++i) {
         if (live.empty() || (live.size() < 20 && random() % 2 == 0)) {
           const std::size_t size = random() % 10'000;
-          unsigned char* const p = g.make(size, std::size_t{1} << random() % 10);
+          const std::size_t alignment = std::size_t{1} << random() % 10;
+          unsigned char* const p =
+              random() % 4 == 0 ? g.make_before(size, alignment) : g.make(size, alignment);
           if (p == nullptr) {
             ++refused;
             continue;
@@ -257,6 +283,48 @@ TEST(GuardedBlocksDeathTest, AccessesBeyondABlockAndAfterItsFreeEndAtOnce) {
       {
         watch(g);
         p[99] = 1;
+      },
+      "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
+}
+
+TEST(GuardedBlocksDeathTest, AccessesBeforeABlockBehindAClosedPageEndAtOnce) {
+  guarded g(8);
+  unsigned char* const first = g.make_before(100);
+  unsigned char* const second = g.make_before(100);
+  for (unsigned char* const p : {first, second}) {
+    EXPECT_DEATH(
+        {
+          watch(g);
+          read(p - 1);
+        },
+        "is 1 byte before the block of 100 bytes at 0x[0-9a-f]+\nashlar: " READ
+        " in thread.*\n.*\n.*allocated by malloc.*\nashlar: " READ
+        ".*memory before the block was accessed, block size 100");
+    EXPECT_DEATH(
+        {
+          watch(g);
+          p[page] = 1;
+        },
+        "is 3997 bytes past the end of the block of 100 bytes(.*\n)*ashlar: " WRITE
+        ".*memory behind the block");
+    EXPECT_DEATH(
+        {
+          p[100] = 1;
+          g.blocks.free(p, "free");
+        },
+        "is 1 byte past the end.*\n.*\n.*free.*bytes behind the block were overwritten");
+  }
+  EXPECT_DEATH(
+      {
+        watch(g);
+        read(second - 2 * page);
+      },
+      "is 8192 bytes before the block of 100 bytes(.*\n)*.*memory before the block was accessed");
+  g.blocks.free(first, "free");
+  EXPECT_DEATH(
+      {
+        watch(g);
+        first[99] = 1;
       },
       "is byte 99 of(.*\n)*ashlar: " WRITE ".*accessed after it was freed");
 }

@@ -6,10 +6,17 @@
 //   tenant.deallocate(p, 100);               any thread
 //                                            ~heap: everything goes back at once, freed or not
 //
-//   heap<Policies...>, in any order: a page source (where blocks come from; default the system), and
-//   exhaustion::* (what allocate does when there is nothing left; default null)
+//   heap<Policies...>, in any order: a page source (where blocks come from; default the system),
+//   exhaustion::* (what allocate does when there is nothing left; default null), check::* (what is looked at; default
+//   none) and at_death::ignore, report or stop (what the end says of blocks in use; default ignore)
 //
 // The same engine as the process heap: one cache for each thread and heap, blocks without headers.
+//
+//   policy        finds
+//   check::none   foreign addresses; double frees and interior addresses when the block returns to its slab
+//   check::cheap  those at once, other sizes than asked for; leaks by class
+//   check::full   that, bytes written beyond either end and after the free, leaks by place; who made and
+//                 who freed the block (runtime/full_check.hpp)
 #pragma once
 
 #include <cstddef>
@@ -17,6 +24,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/page_source.hpp>
@@ -25,6 +33,7 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap_body.hpp>
+#include <ashlar/runtime/heap_checked_body.hpp>
 
 namespace ashlar {
 
@@ -36,6 +45,8 @@ struct heap_options {
   std::size_t budget_bytes = SIZE_MAX;
   /// What statistics and faults call the heap; must outlive it.
   const char* name = nullptr;
+  /// With check::full: how many frames of each call are kept, up to 12. 0 is ten times as fast.
+  unsigned check_stack_depth = 8;
 };
 
 /// A general allocator with a budget and statistics of its own, which frees everything when it ends.
@@ -50,10 +61,12 @@ class heap {
  public:
   using source_type = pick_policy<source_kind, os::page_source, Policies...>;
   using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
+  using check_type = pick_policy<check_kind, check::none, Policies...>;
+  using death_type = pick_policy<death_kind, at_death::ignore, Policies...>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
 
-  /// Effects: none on the source yet: memory is taken when it is needed. When the system refuses the
-  /// heap's own data (some 50 KiB), every allocation finds the heap exhausted. Requires: what `source`
+  /// Effects: none on the source yet: memory is taken when it is needed, with checks the first of it now. When the
+  /// system refuses the heap's own data (some 50 KiB), every allocation finds the heap exhausted. Requires: what `source`
   /// refers to outlives the heap; the source is called with locks of the heap held, by any thread, so
   /// it must be callable by any thread, must not call this heap, and begins and ends no heap.
   /// Throws: nothing. Some system calls, here and at the first allocation; heap_bench.cpp measures what
@@ -62,15 +75,21 @@ class heap {
                 exhaustion_type exhaustion = {}) noexcept
       : source_(std::move(source)),
         exhaustion_(std::move(exhaustion)),
-        body_(runtime::heap_body::create(erased_source(), options.budget_bytes, options.name)),
+        body_(make_body(options)),
         id_(body_ != nullptr ? body_->id() : no_id),
         name_(options.name) {}
 
   /// Effects: gives back all memory, blocks in use included, whose destructors do not run. Requires:
   /// no thread is inside the heap or will be (what a thread still caches of it is no use). Waits for
   /// threads that are ending just now. O(pages) in the system; no walk over blocks or threads.
+  /// With check::full, blocks are looked at first, and ends in a fault when one was written beyond or after its free:
+  /// O(bytes). Then at_death says what is told of blocks in use.
   ~heap() {
-    if (body_ != nullptr) runtime::heap_body::destroy(body_);
+    if (body_ == nullptr) return;
+    if constexpr (is_checked)
+      body_type::destroy(body_, leaks());
+    else
+      body_type::destroy(body_);
   }
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -104,10 +123,13 @@ class heap {
 
   /// Effects: gives a block back; null does nothing. Ends in a fault when `p` is nothing of this heap
   /// (at once), or is free already (at once above 128 KiB, else when it returns to its slab).
-  /// Requires: size and alignment as allocated. They are not looked at: the address tells the class.
+  /// Requires: size and alignment as allocated. They are not looked at: the address tells the class. With checks the
+  /// size is: ends in a fault, wrong_size, when it is not what was asked for last.
   /// Throws: nothing. O(1) amortised.
   void deallocate(void* p, [[maybe_unused]] std::size_t size,
                   [[maybe_unused]] std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    if constexpr (is_checked)
+      if (body_ != nullptr && p != nullptr) body_->expect_size(p, size, "deallocate");
     deallocate(p);
   }
   void deallocate(void* p) noexcept {
@@ -128,7 +150,7 @@ class heap {
     return body_->reallocate(p, size, "try_reallocate");
   }
 
-  /// Returns: the bytes a caller may use of the block; 0 for null. Ends in a fault when `p` is nothing
+  /// Returns: the bytes a caller may use of the block, with check::full those that were asked for; 0 for null. Ends in a fault when `p` is nothing
   /// of this heap.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     if (body_ == nullptr) [[unlikely]] {
@@ -156,7 +178,8 @@ class heap {
   }
   /// Effects: from now on, until `unseal`, this heap asks neither its source nor the system for anything
   /// and gives nothing back: what is free serves, else null is returned. A thread's very first use of
-  /// any heap instance may still make a system call, for what the thread keeps of all of them.
+  /// any heap instance may still make a system call, for what the thread keeps of all of them; so may check::full, for
+  /// what it knows of blocks.
   void seal() noexcept {
     if (body_ != nullptr) body_->seal(true);
   }
@@ -164,7 +187,7 @@ class heap {
     if (body_ != nullptr) body_->seal(false);
   }
 
-  /// Returns: this heap's figures (core/stats.h), at batch accuracy; resident_bytes is 0, unknown. Of a
+  /// Returns: this heap's figures (core/stats.h), at batch accuracy, exact with checks; resident_bytes is 0, unknown. Of a
   /// heap with a source, committed and given back say what was taken from it and returned. O(classes).
   [[nodiscard]] ashlar_stats stats() const noexcept {
     ashlar_stats s{};
@@ -174,18 +197,29 @@ class heap {
 
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  /// Effects: checks every structure; ends in a fault, corrupted, if one is broken. Requires: no other
-  /// thread is inside the heap. O(pages).
+  /// Effects: checks every structure; ends in a fault, corrupted, if one is broken; with check::full looks at all blocks
+  /// as the end does. Requires: no other thread is inside the heap. O(pages).
   void audit() const noexcept {
     if (body_ != nullptr) body_->audit();
   }
 
  private:
-  static_assert(detail::of_kinds<source_kind, exhaustion_kind>::template have_all<Policies...>,
-                "a heap's policies are a page source and an exhaustion policy");
+  static_assert(
+      detail::of_kinds<source_kind, exhaustion_kind, check_kind,
+                       death_kind>::template have_all<Policies...>,
+      "a heap's policies are a page source, an exhaustion policy, check::* and at_death::*");
   static_assert(
       !exhaustion_type::borrows,
       "a heap takes more by its page source: a loan could not be told from its own blocks");
+
+  static_assert(!death_type::destroys,
+                "at_death::destroy is for pools of objects: a heap's blocks have no type");
+
+  static constexpr bool is_checked = check_type::tracks_state;
+  static_assert(
+      !death_type::reports || is_checked,
+      "who reports leaks has to count: at_death::report and stop need check::cheap or full");
+  using body_type = std::conditional_t<is_checked, runtime::heap_checked_body, runtime::heap_body>;
 
   static constexpr std::uint64_t no_id = 0;
 
@@ -209,6 +243,23 @@ class heap {
     }
   }
 
+  [[nodiscard]] body_type* make_body(const heap_options& options) noexcept {
+    if constexpr (is_checked) {
+      runtime::heap_checks checks;
+      if constexpr (check_type::guards_bytes)
+        checks = {.full = true,
+                  .queue_blocks = check_type::quarantine_blocks,
+                  .stack_depth = options.check_stack_depth};
+      return body_type::create(erased_source(), options.budget_bytes, options.name, checks);
+    } else {
+      return body_type::create(erased_source(), options.budget_bytes, options.name);
+    }
+  }
+  [[nodiscard]] static constexpr runtime::heap_leaks leaks() noexcept {
+    if (death_type::stops) return runtime::heap_leaks::stop;
+    return death_type::reports ? runtime::heap_leaks::reported : runtime::heap_leaks::ignored;
+  }
+
   [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
                                                  std::size_t alignment) noexcept(nothrow_allocate) {
     return exhaustion_.exhausted({size, alignment, name_}, [this, size, alignment]() noexcept {
@@ -225,7 +276,7 @@ class heap {
 
   [[no_unique_address]] source_type source_;
   [[no_unique_address]] exhaustion_type exhaustion_;
-  runtime::heap_body* body_;
+  body_type* body_;
   std::uint64_t id_;  // a copy: the hit path of allocate then touches nothing of the body
   const char* name_;
 };

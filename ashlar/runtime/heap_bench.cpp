@@ -27,6 +27,13 @@ struct budget_face {
   void* allocate(std::size_t n) { return heap.try_allocate(n); }
   void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
 };
+/// Full checks without call stacks, which take ten times as long.
+template <class Check>
+struct checked_face {
+  ashlar::heap<Check> heap{{.check_stack_depth = 0}};
+  void* allocate(std::size_t n) { return heap.try_allocate(n); }
+  void deallocate(void* p, std::size_t n) { heap.deallocate(p, n); }
+};
 struct pmr_face {
   std::pmr::synchronized_pool_resource pool;
   void* allocate(std::size_t n) { return pool.allocate(n); }
@@ -104,6 +111,8 @@ void life_of_a_pool_resource(benchmark::State& state) {
 BENCHMARK(pair_of_64<process_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(pair_of_64<heap_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(pair_of_64<budget_face>)->ThreadRange(1, 2)->UseRealTime();
+BENCHMARK(pair_of_64<checked_face<ashlar::check::cheap>>);
+BENCHMARK(pair_of_64<checked_face<ashlar::check::full<>>>);
 BENCHMARK(pair_of_64<pmr_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<process_face>)->ThreadRange(1, 2)->UseRealTime();
 BENCHMARK(replace_one_of_1000<heap_face>)->ThreadRange(1, 2)->UseRealTime();

@@ -77,14 +77,25 @@ struct heap_registry {
 
   // ---- fork: the child has the forking thread alone ----
 
+  void fork_with(heap_body* body, full_check& checks) noexcept {
+    const std::lock_guard none_forks(lives);
+    body->checks_ = &checks;
+  }
+
   void lock_all() noexcept {
     lives.lock();
-    for (heap_body* b = newest; b != nullptr; b = b->next_) b->engine_.lock_all();
+    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+      if (b->checks_ != nullptr) b->checks_->lock();
+      b->engine_.lock_all();
+    }
     links.lock();
   }
   void unlock_all() noexcept {
     links.unlock();
-    for (heap_body* b = newest; b != nullptr; b = b->next_) b->engine_.unlock_all();
+    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+      b->engine_.unlock_all();
+      if (b->checks_ != nullptr) b->checks_->unlock();
+    }
     lives.unlock();
   }
   void keep_own_caches() noexcept {
@@ -267,6 +278,10 @@ void heap_body::destroy(heap_body* body) noexcept {
   os::page_source::deallocate(body, body_bytes(), detail::page_size);
 }
 
+void heap_body::fork_with(full_check& checks) noexcept {
+  registry.fork_with(this, checks);
+}
+
 // ---- miss paths -----------------------------------------------------------------------------------
 
 void* heap_body::allocate_once(std::size_t size, std::size_t alignment) noexcept {
@@ -291,10 +306,9 @@ void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept
   return nullptr;
 }
 
-void heap_body::require_ours(const void* block, const char* call) noexcept {
-  if (!engine_.owns(block)) [[unlikely]]
-    ashlar_fault(
-        {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name_});
+void heap_body::not_ours(const void* block, const char* call) const noexcept {
+  ashlar_fault(
+      {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name_});
 }
 
 void heap_body::deallocate_slow(void* block, const char* call) noexcept {

@@ -17,6 +17,7 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/mutex.hpp>
+#include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/heap_space.hpp>
 
 namespace ashlar::runtime {
@@ -91,6 +92,20 @@ class heap_body {
   /// Requires: no other thread is inside the heap.
   void audit() noexcept { engine_.audit(); }
 
+  // For checks that stand between the heap and its callers.
+
+  /// Effects: makes the heap count and check every call. Returns: false when memory for that was refused. Requires:
+  /// called before anything else.
+  [[nodiscard]] bool count_exactly() noexcept { return engine_.count_exactly(nullptr); }
+  [[nodiscard]] heap_engine& engine() noexcept { return engine_; }
+  /// Effects: forks copy a whole `checks`, too. Requires: it outlives the heap.
+  void fork_with(full_check& checks) noexcept;
+  /// Effects: ends in a fault naming `call` when `block` does not lie where the heap's blocks do.
+  void require_ours(const void* block, const char* call) noexcept {
+    if (!engine_.owns(block)) [[unlikely]]
+      not_ours(block, call);
+  }
+
  private:
   friend struct heap_registry;
   class visit;
@@ -98,7 +113,7 @@ class heap_body {
   heap_body() noexcept = default;
 
   [[nodiscard]] void* allocate_once(std::size_t size, std::size_t alignment) noexcept;
-  void require_ours(const void* block, const char* call) noexcept;
+  [[noreturn]] ASHLAR_COLD void not_ours(const void* block, const char* call) const noexcept;
 
   heap_engine engine_;
   std::uint64_t id_ = 0;
@@ -110,7 +125,8 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::mutex unpinned_;  ///< held, by nobody in particular, while there are pins
+  os::mutex unpinned_;            ///< held, by nobody in particular, while there are pins
+  full_check* checks_ = nullptr;  ///< what is locked around a fork as well
 };
 
 }  // namespace ashlar::runtime

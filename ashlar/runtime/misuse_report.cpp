@@ -23,6 +23,12 @@ call_family family_of(const char* call) noexcept {
   return call_family::any;
 }
 
+/// Returns: the first byte in [from, to) that is not `value`; `to` when all are.
+const std::byte* first_changed(const std::byte* from, const std::byte* to,
+                               std::uint8_t value) noexcept {
+  return std::find_if(from, to, [value](std::byte b) { return b != std::byte{value}; });
+}
+
 template <std::size_t N>
 void write(line_writer<N>& line) noexcept {
   line.end_line();
@@ -31,9 +37,19 @@ void write(line_writer<N>& line) noexcept {
 
 }  // namespace
 
-const std::byte* first_changed(const std::byte* from, const std::byte* to,
-                               std::uint8_t value) noexcept {
-  return std::find_if(from, to, [value](std::byte b) { return b != std::byte{value}; });
+spoilt find_spoilt(const block_record& block, bool is_filled) noexcept {
+  const auto* const begin = static_cast<const std::byte*>(block.block);
+  const std::byte* const behind = block.address + block.size;
+  const std::byte* const end = begin + block.block_bytes;
+  const std::byte* const at = block.address;
+  if (const std::byte* const p = first_changed(behind, end, guard_fill); p != end)
+    return {fault_kind::overflow, p};
+  if (const std::byte* const p = first_changed(begin, at, guard_fill); p != at)
+    return {fault_kind::underflow, p};
+  if (!is_filled) return {};
+  if (const std::byte* const p = first_changed(at, behind, freed_fill); p != behind)
+    return {fault_kind::use_after_free, p};
+  return {};
 }
 
 bool are_of_one_family(const char* made_by, const char* freed_by) noexcept {

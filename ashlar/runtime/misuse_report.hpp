@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/fault.hpp>
 #include <ashlar/runtime/block_records.hpp>
 
 namespace ashlar::runtime {
@@ -14,9 +15,13 @@ inline constexpr std::uint8_t fresh_fill = 0xa5;
 inline constexpr std::uint8_t freed_fill = 0xdf;
 inline constexpr std::uint8_t guard_fill = 0xe7;
 
-/// Returns: the first byte in [from, to) that is not `value`; `to` when all are.
-[[nodiscard]] const std::byte* first_changed(const std::byte* from, const std::byte* to,
-                                             std::uint8_t value) noexcept;
+/// The first byte around or in a block that is not as it was left; `at` is null when all are.
+struct spoilt {
+  fault_kind kind = fault_kind::overflow;
+  const std::byte* at = nullptr;
+};
+/// Returns: what was written to around the block, or in it where that `is_filled` with freed_fill. O(its bytes).
+[[nodiscard]] spoilt find_spoilt(const block_record& block, bool is_filled) noexcept;
 
 /// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete, new[] and delete[];
 /// what is in no family may free all.

@@ -11,6 +11,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/runtime/checked_blocks.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -193,7 +194,10 @@ bool is_to_be_guarded() noexcept {
 /// Returns: a guarded block, or null: it is another's turn, or this one cannot be.
 void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const char* call) noexcept {
   if (!guards.is_on() || !is_to_be_guarded() || the_heap.is_sealed()) return nullptr;
-  return guards.allocate(size, alignment, zeroed, call);
+  const std::size_t n = guards.before_one_of();
+  const bool before = n != 0 && draw() % n == 0;
+  return guards.allocate(size, alignment, zeroed, call,
+                         before ? closed_side::before : closed_side::behind);
 }
 
 // ---- miss paths
@@ -242,6 +246,17 @@ void free_block(void* block, const char* call) noexcept {
   free_uncounted(block, call);
 }
 
+/// The heap as full checks see it.
+struct counted_heap {
+  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment) noexcept {
+    return counted(allocate_uncounted(bytes, alignment), bytes);
+  }
+  [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
+    return the_heap.usable_size(block, call);
+  }
+  static void give_back(void* block, const char* call) noexcept { free_block(block, call); }
+};
+
 /// Returns: the name by which full checks remember `call`.
 const char* told_as(const char* call) noexcept {
   return self.call != nullptr && std::strcmp(call, self.call) == 0 ? self.instead : call;
@@ -254,16 +269,8 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return guarded;
-  if (!checker.is_on()) return counted(allocate_uncounted(size, alignment), size);
-  alignment = std::max(alignment, block_granule);
-  const std::size_t bytes = full_check::bytes_for(size, alignment);
-  if (bytes == 0) return nullptr;
-  void* const block = counted(allocate_uncounted(bytes, alignment), bytes);
-  if (block == nullptr) return nullptr;
-  void* const address =
-      checker.made(block, the_heap.usable_size(block, call), size, alignment, zeroed, call);
-  if (address == nullptr) free_block(block, call);
-  return address;
+  return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
+                         : counted(allocate_uncounted(size, alignment), size);
 }
 
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
@@ -296,14 +303,8 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
-  if (checker.is_on()) {
-    const full_check::freed_result found = checker.freed(block, call);
-    for (block_record* r = found.leaving; r != nullptr; r = r->next_in_queue)
-      free_block(r->block, call);
-    checker.forget(found.leaving);
-    if (found.known) return;
-    checker.expect_outside(block, call);  // else it was made before there were checks
-  }
+  // What they do not know was made before there were checks.
+  if (checker.is_on() && deallocate_checked(checker, counted_heap{}, block, call)) return;
   free_block(block, call);
 }
 

@@ -71,37 +71,32 @@ template <std::size_t Size, std::size_t Alignment>
   return allocate_aligned_slow(Size, Alignment);
 }
 
+/// What becomes of the size that a sized free is told: where nothing is missed, it may be believed.
+enum class told_size : bool { compared, believed };
+
 /// Effects: gives a block back that was allocated with `size` (or up to what its class holds beyond
 /// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not what
-/// such a request gets: always, and before anything is changed.
+/// such a request gets: always, and before anything is changed. Where the size is believed, requires: block not
+/// null; it was allocated so.
 ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                                        const char* call) noexcept;
+template <told_size Told>
+[[nodiscard]] ASHLAR_HOT bool try_deallocate_sized(void* block, class_index c) noexcept {
+  if constexpr (Told == told_size::believed)
+    return process_heap::try_deallocate_believed(tops, block, c);
+  else
+    return process_heap::try_deallocate(tops, block, c);
+}
+template <told_size Told = told_size::compared>
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
-  const class_index c =
-      size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
-  if (!process_heap::try_deallocate(tops, block, c)) [[unlikely]]
+  const class_index c = size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
+  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
-template <std::size_t Size, std::size_t Alignment>
+template <std::size_t Size, std::size_t Alignment, told_size Told = told_size::compared>
 ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
   constexpr class_index c = process_heap::class_for(Size, Alignment);
-  if (!process_heap::try_deallocate(tops, block, c)) [[unlikely]]
-    deallocate_sized_slow(block, Size, Alignment, call);
-}
-
-/// As the two above, but where nothing is missed, what is told is believed. Requires: block not null; it was
-/// allocated so.
-ASHLAR_HOT void deallocate_sized_believed(void* block, std::size_t size,
-                                          const char* call) noexcept {
-  const class_index c =
-      size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
-  if (!process_heap::try_deallocate_believed(tops, block, c)) [[unlikely]]
-    deallocate_sized_slow(block, size, 1, call);
-}
-template <std::size_t Size, std::size_t Alignment>
-ASHLAR_HOT void deallocate_constant_believed(void* block, const char* call) noexcept {
-  constexpr class_index c = process_heap::class_for(Size, Alignment);
-  if (!process_heap::try_deallocate_believed(tops, block, c)) [[unlikely]]
+  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
     deallocate_sized_slow(block, Size, Alignment, call);
 }
 

@@ -95,10 +95,14 @@ settings read_settings(char** environment) noexcept {
               one_of);
   auto slots = static_cast<std::int64_t>(s.guards.slots);
   read_number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, "a number of blocks", slots);
+  auto before = static_cast<std::int64_t>(s.guards.before_one_of);
+  read_number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0,
+              "N, to close the page before one of N guarded blocks, or 0 for none", before);
   s.guards = {.one_of = static_cast<std::size_t>(std::min(one_of, guard_interval_max)),
               .slots = static_cast<std::size_t>(slots),
               .stack_depth = s.checks.stack_depth,
-              .fills = s.full};
+              .fills = s.full,
+              .before_one_of = static_cast<std::size_t>(before)};
   return s;
 }
 

@@ -14,8 +14,9 @@ namespace {
 using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
-constexpr const char* names[] = {"ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES", "ASHLAR_STATS",
-                                 "ASHLAR_CHECK_GUARD", "ASHLAR_CHECK_GUARD_SLOTS"};
+constexpr const char* names[] = {
+    "ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES",        "ASHLAR_STATS",
+    "ASHLAR_CHECK_GUARD",    "ASHLAR_CHECK_GUARD_SLOTS", "ASHLAR_CHECK_GUARD_BEFORE"};
 
 class Settings : public testing::Test {
  protected:
@@ -130,6 +131,9 @@ TEST_F(Settings, GuardedBlocksAreOfFullChecksOrAskedFor) {
   EXPECT_EQ(complaint,
             "ashlar: ASHLAR_CHECK_GUARD=-1 is ignored: expected N, to guard one of N blocks, or 0 "
             "for none\n");
+  EXPECT_EQ(from({}).guards.before_one_of, 4u);
+  EXPECT_EQ(with("ASHLAR_CHECK_GUARD_BEFORE", "0").guards.before_one_of, 0u);
+  EXPECT_EQ(with("ASHLAR_CHECK_GUARD_BEFORE", "7").guards.before_one_of, 7u);
   EXPECT_EQ(with("ASHLAR_CHECK_GUARD_SLOTS", "0").guards.slots, 4096u);
   EXPECT_EQ(complaint,
             "ashlar: ASHLAR_CHECK_GUARD_SLOTS=0 is ignored: expected a number of blocks\n");

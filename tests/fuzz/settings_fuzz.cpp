@@ -71,6 +71,7 @@ struct expectation {
     number(environment, "ASHLAR_CHECK_GUARD", 0, guard);
     guard = std::min(guard, std::int64_t{1} << 30);
     number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, guard_slots);
+    number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0, guard_before);
   }
 
   std::int64_t delay_ms = 1000;
@@ -80,6 +81,8 @@ struct expectation {
   std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
   std::int64_t guard = 0;
   std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::runtime::guard_options{}.slots);
+  std::int64_t guard_before =
+      static_cast<std::int64_t>(ashlar::runtime::guard_options{}.before_one_of);
   bool exact = false;
   bool full = false;
   std::vector<std::string_view> complaints;  // the names, in order

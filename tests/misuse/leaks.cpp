@@ -1,4 +1,7 @@
-// Holds blocks until it ends; with the argument "spoil", one of them written to beyond its end.
+// Holds blocks until it ends; with the argument "spoil", one of them written to beyond its end; with "sides", it says
+// how many of a thousand blocks begin a page.
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,9 +23,21 @@ extern "C" {
 }
 }
 
+namespace {
+void tell_sides() {
+  int begin_a_page = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(std::malloc(64));
+    begin_a_page += address % 4096 == 0 ? 1 : 0;
+  }
+  std::printf("%d\n", begin_a_page);
+}
+}  // namespace
+
 int main(int argc, char** argv) {
   hold_five();
   hold_one();
   hold_none();
   if (argc > 1 && std::strcmp(argv[1], "spoil") == 0) static_cast<char*>(held[2])[100] = 1;
+  if (argc > 1 && std::strcmp(argv[1], "sides") == 0) tell_sides();
 }

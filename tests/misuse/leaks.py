@@ -71,5 +71,11 @@ with tempfile.TemporaryDirectory() as folder:
         reserved.append(stats["total"]["reserved_bytes"])
     require([r - reserved[0] for r in reserved] == [0, 33 << 21, 33 << 21],
             f"32 slots of 2 MiB, and what aligns them, are reserved, not {reserved}", done)
+    # At random, so with bounds that a right program misses once in a million times (binomial, five deviations).
+    for before, least, most in (("0", 0, 0), ("1", 1000, 1000), ("2", 421, 579), (None, 181, 319)):
+        variables = {} if before is None else {"ASHLAR_CHECK_GUARD_BEFORE": before}
+        done = run("sides", ASHLAR_CHECK_GUARD="1", **variables)
+        require(done.returncode == 0 and least <= int(done.stdout) <= most,
+                f"{least} to {most} of 1000 guarded blocks begin a page with ASHLAR_CHECK_GUARD_BEFORE={before}", done)
     require(large[0] == 0 and 40 < large[1] < 300 and large[2] > 990, f"one of 10 blocks is guarded, not {large}", done)
 print("leaks: reported by site and by class; the last look found what was spoilt")

@@ -42,4 +42,10 @@ auto* wrong = memory.create<int[3]>();
 #elif MISUSE == 11  // says: deleted
 heap<> first;
 heap<> wrong(first);
+#elif MISUSE == 12  // says: who reports leaks has to count
+heap<at_death::report> wrong;
+#elif MISUSE == 13  // says: a heap's blocks have no type
+heap<check::full<>, at_death::destroy> wrong;
+#elif MISUSE == 14  // says: a heap's policies are
+heap<check::full<>, counting::exact> wrong;
 #endif

@@ -1,5 +1,6 @@
-// misuse/corpus/heap_instance.cpp: heap<>, beside the process heap.
+// misuse/corpus/heap_instance.cpp: heap instances, beside the process heap, with every check policy.
 #include <cstddef>
+#include <type_traits>
 
 #include <ashlar/runtime/heap.hpp>
 
@@ -7,28 +8,52 @@
 
 namespace {
 
-ashlar::heap<>& corpus_heap() {
-  static ashlar::heap<> instance({.name = "corpus"});
+using namespace ashlar;
+
+// No call stacks: finding them is most of what a checked call takes, and they are not judged.
+constexpr heap_options options{.name = "corpus", .check_stack_depth = 0};
+
+template <class Heap>
+Heap& corpus_heap() {
+  static Heap instance(options);
   return instance;
 }
-void* take_from_another(std::size_t size) {
-  static ashlar::heap<> other({.name = "other"});
-  return other.try_allocate(size);
+
+/// `Reporting` is the same heap with at_death::report, or void where that takes a check.
+template <class Heap, class Reporting>
+constexpr corpus::component heap_of(const char* name) {
+  corpus::component c{
+      .name = name,
+      .allocate = [](std::size_t size) { return corpus_heap<Heap>().try_allocate(size); },
+      .release = [](void* p) { corpus_heap<Heap>().deallocate(p); },
+      .settle =
+          [] {
+            corpus_heap<Heap>().trim();
+            corpus_heap<Heap>().audit();
+            return true;
+          },
+      .release_sized = [](void* p, std::size_t size) { corpus_heap<Heap>().deallocate(p, size); },
+      .reallocate = [](void* p,
+                       std::size_t size) { return corpus_heap<Heap>().try_reallocate(p, size); },
+      .take_from_another =
+          [](std::size_t size) {
+            static Heap other({.name = "other", .check_stack_depth = 0});
+            return other.try_allocate(size);
+          },
+  };
+  if constexpr (!std::is_void_v<Reporting>)
+    c.leave_blocks = [] {
+      Reporting ends(options);
+      for (int i = 0; i < 3; ++i) static_cast<void>(ends.try_allocate(64));
+    };
+  return c;
 }
 
-const corpus::component components[] = {{
-    .name = "heap",
-    .allocate = [](std::size_t size) { return corpus_heap().try_allocate(size); },
-    .release = [](void* p) { corpus_heap().deallocate(p); },
-    .settle =
-        [] {
-          corpus_heap().trim();
-          return true;
-        },
-    .release_sized = [](void* p, std::size_t size) { corpus_heap().deallocate(p, size); },
-    .reallocate = [](void* p, std::size_t size) { return corpus_heap().try_reallocate(p, size); },
-    .take_from_another = take_from_another,
-}};
+const corpus::component components[] = {
+    heap_of<heap<check::none>, void>("heap/none"),
+    heap_of<heap<check::cheap>, heap<check::cheap, at_death::report>>("heap/cheap"),
+    heap_of<heap<check::full<>>, heap<check::full<>, at_death::report>>("heap/full"),
+};
 
 }  // namespace
 

@@ -1,0 +1,453 @@
+// Checked heap instances: what check::cheap and check::full find, when, what is said, and that they accuse nobody.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <string>
+#include <tests/support/resident.hpp>
+#include <tests/support/sanitizers.hpp>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/heap.hpp>
+#include <ashlar/runtime/misuse_report.hpp>
+
+namespace {
+
+using namespace ashlar;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+using cheap_heap = heap<check::cheap>;
+using full_heap = heap<check::full<>>;
+
+static_assert(std::is_same_v<heap<check::none>::check_type, heap<>::check_type>);
+static_assert(sizeof(heap<>) == sizeof(full_heap), "what is checked is the body's");
+static_assert(page_source<full_heap>);
+
+heap_options named_orders(std::size_t budget_bytes = SIZE_MAX) {
+  return {.budget_bytes = budget_bytes, .name = "orders", .check_stack_depth = 0};
+}
+unsigned char* bytes_of(void* p) {
+  return static_cast<unsigned char*>(p);
+}
+template <class Heap>
+std::vector<void*> fill(Heap& h, std::size_t size) {
+  std::vector<void*> blocks;
+  while (void* p = h.try_allocate(size)) blocks.push_back(p);
+  return blocks;
+}
+
+// ---- correct programs -------------------------------------------------------------------------------
+
+template <class Heap>
+class CheckedHeap : public testing::Test {};
+using checked_heaps = testing::Types<cheap_heap, full_heap, heap<check::full<1000>>>;
+class name_of_level {
+ public:
+  template <class Heap>
+  static std::string GetName(int i) {
+    return std::vector<std::string>{"cheap", "full", "full_1000"}.at(static_cast<std::size_t>(i));
+  }
+};
+TYPED_TEST_SUITE(CheckedHeap, checked_heaps, name_of_level);
+
+struct held {
+  unsigned char* p;
+  std::size_t size;
+  unsigned char value;
+};
+bool is_whole(const held& b) {
+  return std::all_of(b.p, b.p + b.size, [&](unsigned char byte) { return byte == b.value; });
+}
+
+/// A thread's random program: every block keeps what was written to it, over reallocations too.
+template <class Heap>
+void run_randomly(Heap& h, std::uint64_t seed, int steps) {
+  std::mt19937_64 random(seed);
+  std::vector<held> live;
+  for (int i = 0; i < steps; ++i) {
+    const std::size_t size = random() % 100 == 0 ? random() % 300'000 : random() % 2000;
+    const auto value = static_cast<unsigned char>(random());
+    if (live.empty() || random() % 5 < 2) {
+      const std::size_t alignment = std::size_t{1} << random() % 10;
+      unsigned char* const p = bytes_of(h.try_allocate(size, alignment));
+      ASSERT_NE(p, nullptr);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % std::max<std::size_t>(alignment, 16), 0u);
+      ASSERT_TRUE(h.owns(p));
+      ASSERT_GE(h.usable_size(p), size);
+      std::memset(p, value, size);
+      live.push_back({p, size, value});
+      continue;
+    }
+    std::swap(live[random() % live.size()], live.back());
+    held& b = live.back();
+    ASSERT_TRUE(is_whole(b));
+    if (random() % 4 == 0) {
+      unsigned char* const p = bytes_of(h.try_reallocate(b.p, size));
+      ASSERT_NE(p, nullptr);
+      ASSERT_TRUE(is_whole({p, std::min(b.size, size), b.value}));
+      std::memset(p, value, size);
+      b = {p, size, value};
+    } else {
+      random() % 2 == 0 ? h.deallocate(b.p) : h.deallocate(b.p, b.size);
+      live.pop_back();
+    }
+  }
+  for (const held& b : live) h.deallocate(b.p, b.size);
+}
+
+TYPED_TEST(CheckedHeap, ARandomProgramIsNeverAccused) {
+  TypeParam h(named_orders());
+  run_randomly(h, 1, support::sanitized ? 3000 : 20'000);
+  h.audit();
+  h.deallocate(nullptr);
+  h.deallocate(nullptr, 7);
+  EXPECT_EQ(h.usable_size(nullptr), 0u);
+  void* const fresh = h.try_reallocate(nullptr, 10);
+  h.deallocate(fresh, 10);
+}
+
+TYPED_TEST(CheckedHeap, ThreadsMayShareIt) {
+  TypeParam h(named_orders());
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&h, t] { run_randomly(h, t, support::sanitized ? 1000 : 5000); });
+  for (std::thread& t : threads) t.join();
+  h.audit();
+}
+
+TYPED_TEST(CheckedHeap, TheWholeBudgetCanBeUsedAgain) {
+  TypeParam h(named_orders(mib));
+  for (const std::size_t size : {std::size_t{500}, std::size_t{40'000}, std::size_t{150'000}}) {
+    std::vector<void*> blocks = fill(h, size);
+    const std::size_t first = blocks.size();
+    ASSERT_GT(first, 0u);
+    for (int round = 0; round < 3; ++round) {
+      for (void* p : blocks) h.deallocate(p, size);
+      blocks = fill(h, size);
+      ASSERT_EQ(blocks.size(), first) << "what waits is used when nothing else is left";
+    }
+    for (void* p : blocks) h.deallocate(p, size);
+  }
+  EXPECT_EQ(h.try_allocate(2 * mib), nullptr);
+  EXPECT_EQ(h.try_allocate(SIZE_MAX), nullptr);
+  EXPECT_EQ(h.try_allocate(PTRDIFF_MAX), nullptr);
+}
+
+TYPED_TEST(CheckedHeap, ShrinkingCannotFail) {
+  TypeParam h(named_orders(mib));
+  unsigned char* const p = bytes_of(h.try_allocate(3000));
+  std::memset(p, 7, 3000);
+  std::vector<void*> blocks = fill(h, 100);
+  unsigned char* const shrunk = bytes_of(h.try_reallocate(p, 100));
+  ASSERT_NE(shrunk, nullptr);
+  EXPECT_TRUE(is_whole({shrunk, 100, 7}));
+  EXPECT_EQ(h.try_reallocate(shrunk, 200'000), nullptr);
+  EXPECT_TRUE(is_whole({shrunk, 100, 7}));
+  h.audit();
+  h.deallocate(shrunk, 100);
+  for (void* q : blocks) h.deallocate(q, 100);
+}
+
+TYPED_TEST(CheckedHeap, StatisticsAreExact) {
+  TypeParam h(named_orders());
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1000; ++i) blocks.push_back(h.try_allocate(100));
+  ashlar_stats s = h.stats();
+  EXPECT_EQ(s.total.accuracy, ASHLAR_ACCURACY_EXACT);
+  EXPECT_EQ(s.total.allocations - s.total.frees, 1000u);
+  for (int i = 0; i < 10; ++i) {
+    h.deallocate(blocks.back());
+    blocks.pop_back();
+  }
+  s = h.stats();
+  const bool waits = TypeParam::check_type::guards_bytes;
+  EXPECT_EQ(s.total.allocations - s.total.frees, waits ? 1000u : 990u);
+  for (void* p : blocks) h.deallocate(p);
+}
+
+TYPED_TEST(CheckedHeap, WithoutMemoryForItselfIsExhausted) {
+  struct nothing_there {
+    static void* allocate(std::size_t, std::size_t) noexcept { return nullptr; }
+    static void deallocate(void*, std::size_t, std::size_t) noexcept {}
+  };
+  heap<typename TypeParam::check_type, nothing_there> h(named_orders());
+  EXPECT_EQ(h.try_allocate(10), nullptr);
+  EXPECT_FALSE(h.owns(&h));
+  EXPECT_EQ(h.stats().total.allocations, 0u);
+  h.deallocate(nullptr, 10);
+}
+
+TYPED_TEST(CheckedHeap, ManyLeaveNothingBehind) {
+  if (support::sanitized) GTEST_SKIP() << "the sanitizer's own memory grows";
+  const auto round = [] {
+    TypeParam h(named_orders());
+    for (std::size_t size = 16; size <= 40'000; size += size / 4)
+      std::memset(h.try_allocate(size), 1, size);
+    void* const freed = h.try_allocate(10);
+    h.deallocate(freed);
+    std::thread([&h] { static_cast<void>(h.try_allocate(10)); }).join();
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t addresses = support::address_space_bytes();
+  const std::size_t resident = support::resident_bytes();
+  for (int i = 0; i < 200; ++i) round();
+  EXPECT_LE(support::address_space_bytes(), addresses + 64 * 1024);
+  EXPECT_LE(support::resident_bytes(), resident + 256 * 1024);
+}
+
+TYPED_TEST(CheckedHeap, AForkedChildKeepsIt) {
+  if (support::thread_sanitizer) GTEST_SKIP() << "its runtime does not follow forks of threads";
+  TypeParam h(named_orders());
+  void* const kept = h.try_allocate(1000);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      while (!stop) h.deallocate(h.try_allocate(64), 64);
+    });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);  // what waits for a lock of a thread that is not here waits for ever
+      h.deallocate(kept, 1000);
+      for (std::size_t n = 0; n < 100; ++n) h.deallocate(h.try_allocate(n), n);
+      ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child " << i << ": " << status;
+    if (testing::Test::HasFailure()) break;
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  h.deallocate(kept, 1000);
+}
+
+TEST(CheckedHeapSource, MayBeAnotherCheckedHeap) {
+  struct from_heap {
+    full_heap* from;
+    [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) const noexcept {
+      return from->try_allocate(bytes, alignment);
+    }
+    void deallocate(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+      from->deallocate(p, bytes, alignment);
+    }
+  };
+  full_heap outer(named_orders(32 * mib));
+  {
+    heap<check::full<>, from_heap> inner(named_orders(16 * mib), from_heap{&outer});
+    run_randomly(inner, 4, 2000);
+    inner.audit();
+  }
+  outer.audit();
+}
+
+// ---- the quarantine -----------------------------------------------------------------------------------
+
+TEST(FullHeap, FreedBlocksAreFilledAndWaitUpToTheirNumber) {
+  heap<check::full<3>> h(named_orders());
+  std::vector<unsigned char*> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(bytes_of(h.try_allocate(100)));
+  for (unsigned char* p : blocks) EXPECT_TRUE(is_whole({p, 100, runtime::fresh_fill}));
+  std::uint64_t freed = h.stats().total.frees;
+  EXPECT_EQ(freed, 0u);
+  for (unsigned char* p : blocks) h.deallocate(p, 100);
+  EXPECT_EQ(h.stats().total.frees, 2u) << "three of five wait";
+  for (std::size_t i = 2; i < 5; ++i) EXPECT_TRUE(is_whole({blocks[i], 100, runtime::freed_fill}));
+}
+
+TEST(FullHeap, UsableBytesAreThoseAskedFor) {
+  full_heap h(named_orders());
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, 3 * mib}) {
+    void* const p = h.try_allocate(size);
+    EXPECT_EQ(h.usable_size(p), size);
+    h.deallocate(p, size);
+  }
+}
+
+// ---- misuse -----------------------------------------------------------------------------------------
+
+class CheckedHeapDeathTest : public testing::Test {
+ protected:
+  CheckedHeapDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+template <class Heap>
+void expect_common_faults() {
+  std::optional<Heap> place(std::in_place, named_orders());
+  Heap& h = *place;
+  Heap other(named_orders());
+  void* const of_other = other.try_allocate(100);
+  for (const std::size_t size : {std::size_t{100}, std::size_t{300'000}}) {
+    unsigned char* const p = bytes_of(h.try_allocate(size));
+    EXPECT_DEATH(
+        {
+          h.deallocate(p);
+          h.deallocate(p);
+        },
+        "deallocate.*the block is free already|deallocate.*no block is in use");
+    EXPECT_DEATH(
+        {
+          h.deallocate(p);
+          static_cast<void>(h.try_reallocate(p, 10));
+        },
+        "try_reallocate.*the block is free already|try_reallocate.*no block is in use");
+    EXPECT_DEATH(
+        {
+          h.deallocate(p);
+          static_cast<void>(h.usable_size(p));
+        },
+        "usable_size.*the block is free already|usable_size.*no block is in use");
+    EXPECT_DEATH(h.deallocate(p, size + 1), "deallocate.*the size or alignment is not that");
+    EXPECT_DEATH(h.deallocate(p, size - 1), "deallocate.*the size or alignment is not that");
+    h.deallocate(p, size);
+  }
+  unsigned char* const p = bytes_of(h.try_allocate(100));
+  for (const std::ptrdiff_t step : {16, 64, 1}) {
+    EXPECT_DEATH(h.deallocate(p + step), "deallocate.*inside a block");
+    EXPECT_DEATH(h.deallocate(p + step, 100), "deallocate.*inside a block");
+    EXPECT_DEATH(static_cast<void>(h.usable_size(p + step)), "usable_size.*inside a block");
+    EXPECT_DEATH(static_cast<void>(h.try_reallocate(p + step, 5)), "try_reallocate.*inside a bl");
+  }
+  EXPECT_DEATH(h.deallocate(of_other, 100), "not allocated here, pool 'orders'");
+  EXPECT_DEATH(static_cast<void>(h.usable_size(of_other)), "usable_size.*not allocated here");
+  EXPECT_DEATH(static_cast<void>(h.try_reallocate(of_other, 9)), "try_reallocate.*not allocated");
+  EXPECT_DEATH(static_cast<void>(h.try_allocate(1, 24)), "allocate.*outside what the call allows");
+  EXPECT_DEATH(static_cast<void>(h.try_allocate(1, 3)), "allocate.*outside what the call allows");
+}
+
+TEST_F(CheckedHeapDeathTest, CheapFindsAtOnceWhatTheHeapFindsLater) {
+  expect_common_faults<cheap_heap>();
+}
+TEST_F(CheckedHeapDeathTest, FullFindsThat) {
+  expect_common_faults<full_heap>();
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTheEnd) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{300'000}}) {
+    for (const std::size_t by : {std::size_t{1}, std::size_t{8}, std::size_t{15}}) {
+      std::optional<full_heap> h(std::in_place, named_orders());
+      unsigned char* const p = bytes_of(h->try_allocate(size));
+      unsigned char& byte = p[size + by - 1];
+      byte = static_cast<unsigned char>(byte + 1);
+      const std::string place = "is " + std::to_string(by) +
+                                " bytes? past the end of the block of " + std::to_string(size) +
+                                " bytes.*\n.*allocated by allocate in.*\n.*";
+      const std::string what =
+          ".*bytes behind the block were overwritten, pool 'orders', block size " +
+          std::to_string(size);
+      EXPECT_DEATH(h->deallocate(p), place + "deallocate" + what);
+      EXPECT_DEATH(h->audit(), place + "audit" + what);
+      EXPECT_DEATH(h.reset(), place + "~heap" + what);
+      EXPECT_DEATH(static_cast<void>(h->try_reallocate(p, 7)), place + "try_reallocate" + what);
+      byte = static_cast<unsigned char>(byte - 1);
+      p[-1] = 0;
+      EXPECT_DEATH(h->deallocate(p),
+                   "is 1 byte before the block of(.*\n)*.*deallocate.*overwritten");
+      p[-1] = runtime::guard_fill;
+      h->deallocate(p, size);
+    }
+  }
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteBehindAShrunkBlockIsFound) {
+  full_heap h(named_orders(mib));
+  unsigned char* const p = bytes_of(h.try_allocate(3000));
+  const std::vector<void*> rest = fill(h, 100);
+  ASSERT_EQ(h.try_reallocate(p, 100), p);
+  p[100] = 1;
+  EXPECT_DEATH(h.deallocate(p), "1 byte past the end of the block of 100 bytes");
+  p[100] = runtime::guard_fill;
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteAfterTheFreeIsFoundWhileTheBlockWaits) {
+  const auto written = [](auto then) {
+    std::optional<heap<check::full<4>>> h(std::in_place, named_orders());
+    unsigned char* const p = bytes_of(h->try_allocate(100));
+    h->deallocate(p);
+    p[7] = 1;
+    then(h);
+  };
+  const char* const what =
+      "byte 7 of the block of 100 bytes.*\n.*allocated by allocate.*\n.*freed by deallocate.*\n.*"
+      "written to after it was freed, pool 'orders'";
+  EXPECT_DEATH(written([](auto& h) { h->audit(); }), what);
+  EXPECT_DEATH(written([](auto& h) { h.reset(); }), what);
+  EXPECT_DEATH(written([](auto& h) {
+                 for (int i = 0; i < 4; ++i) h->deallocate(h->try_allocate(10));
+               }),
+               what);
+}
+
+TEST_F(CheckedHeapDeathTest, TheDeedsHaveTheirCallStacks) {
+  full_heap h({.name = "orders"});
+  void* const p = h.try_allocate(10);
+  h.deallocate(p);
+  EXPECT_DEATH(h.deallocate(p),
+               "allocated by allocate in thread [0-9]+:\n.*#0 0x(.*\n)*.*freed by deallocate in "
+               "thread [0-9]+:\n.*#0 0x(.*\n)*.*free already.*pool 'orders', block size 10");
+}
+
+// ---- leaks ------------------------------------------------------------------------------------------
+
+/// Returns: what the end of a heap says, in which blocks of these sizes are left.
+template <class Heap>
+std::string said_at_end(const std::vector<std::size_t>& sizes, unsigned stack_depth = 0) {
+  testing::internal::CaptureStderr();
+  {
+    Heap h({.name = "orders", .check_stack_depth = stack_depth});
+    void* const freed = h.try_allocate(64);
+    for (const std::size_t size : sizes) static_cast<void>(h.try_allocate(size));
+    h.deallocate(freed, 64);
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(HeapLeaks, AreToldWhenAskedFor) {
+  using full = heap<check::full<>, at_death::report>;
+  using cheap = heap<at_death::report, check::cheap>;
+  const auto end = [](const char* what) {
+    return "ashlar: ~heap(0x0): the allocator ended with blocks in use, pool 'orders'" +
+           std::string(what) + "\n";
+  };
+  EXPECT_EQ(said_at_end<full>({}), "");
+  EXPECT_EQ(said_at_end<cheap>({}), "");
+  EXPECT_EQ(said_at_end<full_heap>({100}), "");
+  EXPECT_EQ(said_at_end<cheap_heap>({100}), "");
+  EXPECT_EQ(said_at_end<full>({100, 100, 100}),
+            "ashlar: 300 bytes in 3 blocks by allocate\n" + end(", block size 100, blocks 3"));
+  EXPECT_EQ(said_at_end<full>({100, 7}),
+            "ashlar: 107 bytes in 2 blocks by allocate\n" + end(", blocks 2"));
+  EXPECT_EQ(
+      said_at_end<cheap>({100, 100, 7, 300'000}),
+      end(", block size 16, blocks 1") + end(", block size 112, blocks 2") + end(", blocks 1"));
+  const std::string placed = said_at_end<full>({100, 100}, 8);
+  EXPECT_NE(placed.find("ashlar: 200 bytes in 2 blocks by allocate:\nashlar:   #0 0x"),
+            std::string::npos)
+      << placed;
+}
+
+template <class Check>
+void end_with_a_leak() {
+  heap<Check, at_death::stop> h(named_orders());
+  static_cast<void>(h.try_allocate(100));
+}
+TEST_F(CheckedHeapDeathTest, LeaksEndTheProgramWhenAskedFor) {
+  EXPECT_DEATH(
+      end_with_a_leak<check::full<>>(),
+      "100 bytes in 1 block by allocate\n.*~heap.*ended with blocks in use, pool 'orders', "
+      "block size 100, blocks 1");
+  EXPECT_DEATH(end_with_a_leak<check::cheap>(),
+               "~heap.*ended with blocks in use, pool 'orders', block size 112, blocks 1");
+}
+
+}  // namespace
