@@ -286,7 +286,9 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
       EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
           << "class " << i;
       const bool at_most = cache->capacity[c] == cache_capacity(block_sizes[c], cached_bytes_max);
-      EXPECT_EQ(cache->grow(c, block_sizes[c], what == miss::empty ? miss::full : miss::empty, SIZE_MAX), !at_most);
+      EXPECT_EQ(
+          cache->grow(c, block_sizes[c], what == miss::empty ? miss::full : miss::empty, SIZE_MAX),
+          !at_most);
       EXPECT_FALSE(cache->grow(c, block_sizes[c], what, SIZE_MAX)) << "both are asked for anew";
     }
   }

@@ -89,7 +89,8 @@ template <told_size Told>
 }
 template <told_size Told = told_size::compared>
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
-  const class_index c = size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
+  const class_index c =
+      size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
   if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
     deallocate_sized_slow(block, size, 1, call);
 }
