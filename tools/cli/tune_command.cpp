@@ -1,0 +1,187 @@
+// tools/cli/tune_command.cpp. Layer: cli.
+#include "tools/cli/tune_command.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include <ashlar/core/bits.hpp>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/progress_line.hpp"
+#include "tools/cli/replaced_files.hpp"
+#include "tools/cli/table.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/tune/certificate.hpp"
+#include "tools/tune/pools_header.hpp"
+#include "tools/tune/rules.hpp"
+#include "tools/tune/traced_workload.hpp"
+#include "tools/tune/tuning.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+
+tune::tuning_request request_of(const tune_options& options) {
+  tune::tuning_request request;
+  if (options.classes != "auto") {
+    std::size_t number = 0;
+    const char* const end = options.classes.data() + options.classes.size();
+    const auto [stopped, error] = std::from_chars(options.classes.data(), end, number);
+    if (error != std::errc{} || stopped != end) {
+      throw command_error(status_usage,
+                          fmt::format("--classes {}: neither a number nor auto", options.classes));
+    }
+    request.classes = number;
+  }
+  request.margin_percent = options.margin_percent;
+  request.budget_bytes = options.budget_bytes;
+  request.borrow = options.borrow;
+  return request;
+}
+
+void require_sense(const tune_options& options) {
+  if (options.mode != "static")
+    throw command_error(status_usage, fmt::format("--mode {}: there is only static", options.mode));
+  if (!is_power_of_two(options.alignment) || options.alignment > largest_alignment) {
+    throw command_error(status_usage, fmt::format("--align {}: no power of two up to {}",
+                                                  options.alignment, largest_alignment));
+  }
+  if (options.margin_percent > tune::largest_margin) {
+    throw command_error(status_usage, fmt::format("--margin {}: at most {} percent",
+                                                  options.margin_percent, tune::largest_margin));
+  }
+  if (options.largest && *options.largest > tune::workload_builder::largest_size) {
+    throw command_error(status_usage,
+                        fmt::format("--largest {}: no pool has blocks of more than {} bytes",
+                                    *options.largest, tune::workload_builder::largest_size));
+  }
+  if (!tune::is_namespace_name(options.space)) {
+    throw command_error(
+        status_usage,
+        fmt::format("--namespace '{}': no C++ namespace has such a name", options.space));
+  }
+}
+
+std::string render_classes(const tune::certified_tuning& result) {
+  table classes({{"block"}, {"aligned"}, {"peak"}, {"capacity"}, {"bytes"}});
+  for (const tune::size_class& c : result.made.classes) {
+    classes.add_row({format_count(c.block_size), format_count(c.alignment), format_count(c.peak),
+                     format_count(c.capacity), format_count(c.bytes)});
+  }
+  return classes.render(2);
+}
+
+std::string render_curve(const tune::tuning& made) {
+  table curve({{"classes"}, {"bytes"}, {""}, {"", align::left}});
+  for (std::size_t k = 1; k <= made.curve.size(); ++k) {
+    const double share =
+        static_cast<double>(made.curve[k - 1]) / static_cast<double>(made.curve.front());
+    curve.add_row({format_count(k), format_count(made.curve[k - 1]),
+                   k == made.asked_classes ? "<-" : "", format_bar(share, 30, reader_glyphs())});
+  }
+  return curve.render(2);
+}
+
+std::string render_rules(const tune::workload& load, const tune::certified_tuning& result) {
+  const tune::interval_peaks peaks(load);
+  table rules({{"rule", align::left}, {"classes"}, {"bytes"}, {"of tune's"}});
+  const auto add = [&](const std::string& name, const std::vector<tune::size_class>& classes) {
+    const std::uint64_t bytes = tune::set_bytes(classes);
+    rules.add_row({name, format_count(classes.size()), format_count(bytes),
+                   fmt::format("{:.3f}", static_cast<double>(bytes) /
+                                             static_cast<double>(result.made.bytes))});
+  };
+  const std::size_t most = result.made.asked_classes;
+  add("tune", result.made.classes);
+  add("greedy", tune::greedy_rule(peaks, most, result.margin_percent));
+  add("summed peaks", tune::summed_peaks_rule(peaks, most, result.margin_percent));
+  add("powers of two", tune::power_of_two_rule(peaks, result.margin_percent));
+  return rules.render(2);
+}
+
+std::string render(const tune::certified_tuning& result) {
+  std::string text;
+  if (!result.made.curve.empty()) {
+    text += fmt::format(
+        "  least bytes by number of classes; the knee (<-) is the first within "
+        "{} % of the last\n\n{}\n",
+        tune::knee_percent, render_curve(result.made));
+  }
+  text += render_classes(result);
+  text += fmt::format("\n  {} bytes in {} class{}, margin {} %\n", format_count(result.made.bytes),
+                      result.made.classes.size(), result.made.classes.size() == 1 ? "" : "es",
+                      result.margin_percent);
+  if (result.made.least_block_bytes) {
+    text += fmt::format(
+        "  an exhausted class takes from the next; with these block sizes no "
+        "capacities have fewer than {} bytes in blocks\n",
+        format_count(*result.made.least_block_bytes));
+  }
+  return text;
+}
+
+void warn_of(const std::vector<tune::trace_identity>& traces) {
+  for (const tune::trace_identity& t : traces) {
+    if (!t.warning.empty()) fmt::print(stderr, "ashlar: {}\n", t.warning);
+    if (t.unknown_deaths > 0) {
+      fmt::print(stderr,
+                 "ashlar: {}: {} blocks died that were born before the recording; what they needed "
+                 "is not in the pools\n",
+                 t.file, format_count(t.unknown_deaths));
+    }
+    if (t.left_out > 0) {
+      fmt::print(stderr, "ashlar: {}: {} requests are larger than --largest and left out\n", t.file,
+                 format_count(t.left_out));
+    }
+  }
+}
+
+}  // namespace
+
+int tune_command(const tune_options& options) {
+  require_sense(options);
+  const tune::tuning_request request = request_of(options);
+  replaced_files files;
+  if (!options.header_path.empty()) files.prepare("-o", options.header_path);
+  const std::string certificate_path =
+      options.certificate_path.empty() && !options.header_path.empty()
+          ? std::filesystem::path(options.header_path).replace_extension(".json").string()
+          : options.certificate_path;
+  if (!certificate_path.empty()) files.prepare("--certificate", certificate_path);
+
+  auto line = std::make_unique<progress_line>();
+  const tune::progress tell = [&](std::string_view what, double share) { line->tell(what, share); };
+  tune::certified_tuning result;
+  result.read_as.least_alignment = options.alignment;
+  if (options.largest) result.read_as.largest = *options.largest;
+  if (options.borrow) result.read_as.kept = tune::workload_builder::keep::needs_and_slots;
+  result.margin_percent = options.margin_percent;
+  result.borrow = options.borrow;
+  result.ashlar_version = ASHLAR_CLI_VERSION;
+  try {
+    tune::traced_workload read = tune::read_traces(options.traces, result.read_as, tell);
+    result.traces = std::move(read.traces);
+    result.made = tune::tune_static(read.load, request, tell);
+    const std::string rules =
+        options.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
+    line.reset();
+    warn_of(result.traces);
+    std::fputs((render(result) + rules).c_str(), stdout);
+  } catch (const tune::impossible& error) {
+    line.reset();
+    throw command_error(status_usage, error.what());
+  }
+  std::vector<std::string> contents;
+  if (!options.header_path.empty()) contents.push_back(tune::pools_header(result, options.space));
+  if (!certificate_path.empty()) contents.push_back(tune::certificate(result));
+  files.commit(contents);
+  return 0;
+}
+
+}  // namespace ashlar::cli

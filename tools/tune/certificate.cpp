@@ -1,0 +1,84 @@
+// tools/tune/certificate.cpp. Layer: tune.
+#include "tools/tune/certificate.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "tools/tune/file_digest.hpp"
+
+namespace ashlar::tune {
+
+namespace {
+
+using json = nlohmann::json;
+
+json classes_json(const std::vector<size_class>& classes) {
+  json list = json::array();
+  for (const size_class& c : classes) {
+    list.push_back({{"block_size", c.block_size},
+                    {"alignment", c.alignment},
+                    {"peak", c.peak},
+                    {"capacity", c.capacity},
+                    {"bytes", c.bytes}});
+  }
+  return list;
+}
+
+json traces_json(const std::vector<trace_identity>& traces) {
+  json list = json::array();
+  for (const trace_identity& t : traces) {
+    list.push_back({{"file", t.file},
+                    {"sha256", t.sha256},
+                    {"births", t.births},
+                    {"deaths", t.deaths},
+                    {"left_out", t.left_out},
+                    {"unknown_deaths", t.unknown_deaths}});
+  }
+  return list;
+}
+
+json moments_json(const std::vector<moment>& moments) {
+  json list = json::array();
+  for (const moment at : moments) list.push_back(json::array({at.trace, at.changes}));
+  return list;
+}
+
+}  // namespace
+
+std::string claim_of(const certified_tuning& made) {
+  const std::size_t most = made.made.asked_classes;
+  if (made.borrow) {
+    return "A set of these classes in which an exhausted class takes from the next larger one "
+           "serves "
+           "every request of each trace, in its order.";
+  }
+  return fmt::format(
+      "A set of these classes serves every request of each trace, and of every program whose "
+      "classes have no more blocks alive at one time than the capacities; no set of at most {} "
+      "class{} that does so for the traces, at this margin, has fewer bytes.",
+      most, most == 1 ? "" : "es");
+}
+
+std::string certificate(const certified_tuning& made) {
+  json all{{"certificate", certificate_version},
+           {"ashlar", made.ashlar_version},
+           {"mode", "static"},
+           {"claim", claim_of(made)},
+           {"alignment", made.read_as.least_alignment},
+           {"largest", made.read_as.largest},
+           {"margin_percent", made.margin_percent},
+           {"spill", made.borrow ? "take_larger" : "never"},
+           {"classes", classes_json(made.made.classes)},
+           {"total_bytes", made.made.bytes},
+           {"at_most_classes", made.made.asked_classes},
+           {"curve", made.made.curve},
+           {"moments", moments_json(made.made.witness)},
+           {"traces", traces_json(made.traces)}};
+  if (made.made.least_block_bytes) all["least_block_bytes"] = *made.made.least_block_bytes;
+  // Of the text as dump() writes it: the names sorted, no blanks.
+  all["seal"] = sha256_of(all.dump());
+  return all.dump(1) + "\n";
+}
+
+}  // namespace ashlar::tune

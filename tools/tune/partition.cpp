@@ -1,0 +1,112 @@
+// tools/tune/partition.cpp. Layer: tune.
+#include "tools/tune/partition.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tools/tune/interval_program.hpp"
+#include "tools/tune/peak_bounds.hpp"
+
+namespace ashlar::tune {
+
+namespace {
+
+class search {
+ public:
+  search(const interval_peaks& peaks, std::size_t most_classes, std::uint64_t margin_percent)
+      : peaks_(peaks),
+        margin_(margin_percent),
+        bounds_(peaks.need_count()),
+        program_(peaks.load().needs, most_classes, margin_percent) {
+    found_.best.resize(most_classes);
+  }
+
+  // The peaks of halves, quarters, ... of the needs: a start from which few rounds are left.
+  void look_around() {
+    const std::size_t needs = peaks_.need_count();
+    constexpr std::size_t affordable = std::size_t{1} << 28;  // bounds to raise
+    std::size_t moments = std::clamp<std::size_t>(affordable / (needs * needs), 1, 128);
+    for (std::size_t parts = 1; parts <= needs && parts <= moments; parts *= 2) {
+      std::vector<interval> level;
+      for (std::size_t p = 0; p < parts; ++p)
+        level.push_back({p * needs / parts, (p + 1) * needs / parts - 1});
+      learn(level);
+      moments -= parts;
+    }
+  }
+
+  void settle(search_for wanted, const progress& tell) {
+    std::vector<std::size_t> open;
+    for (std::size_t k = wanted == search_for::each_number ? 1 : found_.best.size();
+         k <= found_.best.size(); ++k)
+      open.push_back(k);
+    const auto asked = static_cast<double>(open.size());
+    while (!open.empty()) {
+      if (tell) tell("choosing classes", 1 - static_cast<double>(open.size()) / asked);
+      program_.run(bounds_);
+      ++found_.rounds;
+      // All partitions first: learning changes the bounds, which they are read from.
+      std::vector<std::vector<interval>> cheapest;
+      for (const std::size_t k : open) cheapest.push_back(program_.partition_of(k, bounds_));
+      std::vector<std::size_t> still_open;
+      for (std::size_t o = 0; o < open.size(); ++o) {
+        partition& best = found_.best[open[o] - 1];
+        learn(cheapest[o]);
+        partition made = partition_of(std::move(cheapest[o]));
+        if (best.parts.empty() || made.bytes < best.bytes) best = std::move(made);
+        if (best.bytes > program_.least(open[o])) still_open.push_back(open[o]);
+      }
+      open = std::move(still_open);
+    }
+  }
+
+  [[nodiscard]] partition_search take() { return std::move(found_); }
+
+ private:
+  // Finds the peaks of the intervals, and lets the bounds know the moments of those that they did not.
+  void learn(const std::vector<interval>& parts) {
+    std::vector<interval> unknown;
+    for (const interval& part : parts) {
+      if (!known_.contains({part.first, part.last})) unknown.push_back(part);
+    }
+    const std::vector<peak> found = peaks_.of(unknown);
+    for (std::size_t u = 0; u < unknown.size(); ++u) {
+      const auto [first, last] = unknown[u];
+      known_[{first, last}] = found[u].blocks;
+      if (static_cast<std::int64_t>(found[u].blocks) <= bounds_.at(first, last)) continue;
+      bounds_.raise(peaks_.alive_below(found[u].at));
+      found_.witness.push_back(found[u].at);
+    }
+  }
+
+  [[nodiscard]] partition partition_of(std::vector<interval> parts) const {
+    partition made{std::move(parts), {}, 0};
+    for (const interval& part : made.parts) {
+      made.classes.push_back(
+          class_for(peaks_.load().needs, part, known_.at({part.first, part.last}), margin_));
+    }
+    made.bytes = set_bytes(made.classes);
+    return made;
+  }
+
+  const interval_peaks& peaks_;
+  std::uint64_t margin_;
+  peak_bounds bounds_;
+  interval_program program_;
+  std::map<std::pair<std::size_t, std::size_t>, std::uint32_t> known_;
+  partition_search found_;
+};
+
+}  // namespace
+
+partition_search cheapest_partitions(const interval_peaks& peaks, std::size_t most_classes,
+                                     search_for wanted, std::uint64_t margin_percent,
+                                     const progress& tell) {
+  search cheapest(peaks, std::min(most_classes, peaks.need_count()), margin_percent);
+  cheapest.look_around();
+  cheapest.settle(wanted, tell);
+  return cheapest.take();
+}
+
+}  // namespace ashlar::tune

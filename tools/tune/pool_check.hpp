@@ -1,0 +1,48 @@
+// tools/tune/pool_check.hpp: what a new trace would use of classes that were chosen before. Layer: tune.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "tools/tune/sizing.hpp"
+#include "tools/tune/traced_workload.hpp"
+
+namespace ashlar::tune {
+
+struct no_configuration : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct pool_configuration {
+  std::vector<size_class> classes;
+  trace_request read_as;
+  bool borrow = false;
+};
+
+/// Reads what certificate() wrote; one that somebody has changed, too. Throws: no_configuration.
+[[nodiscard]] pool_configuration read_configuration(std::string_view json_text);
+
+struct class_use {
+  std::uint64_t block_size;
+  std::uint64_t capacity;
+  std::uint64_t peak;  ///< of the requests that have this class
+  [[nodiscard]] bool passes(std::uint64_t percent) const noexcept {
+    return peak * 100 > capacity * percent;
+  }
+};
+
+struct pool_use {
+  std::vector<class_use> classes;
+  std::optional<block_need> unserved;  ///< the smallest need that no class serves
+  /// Whether `percent` of each capacity, rounded down, would do; with borrowing, for the traces in their order.
+  bool serves = false;
+};
+
+/// Requires: with borrowing, load.slots was kept.
+[[nodiscard]] pool_use use_of(const pool_configuration& pools, const workload& load,
+                              std::uint64_t percent);
+
+}  // namespace ashlar::tune

@@ -1,0 +1,119 @@
+// tools/tune/pools_header.cpp. Layer: tune.
+#include "tools/tune/pools_header.hpp"
+
+#include <cctype>
+#include <cstddef>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace ashlar::tune {
+
+namespace {
+
+bool is_identifier(std::string_view word) {
+  if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) != 0) return false;
+  for (const char c : word) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
+  }
+  return true;
+}
+
+// A file's name in a comment: without what would end the line or hide in it.
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) shown += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;
+  return shown;
+}
+
+std::string head(const certified_tuning& made) {
+  std::string text = fmt::format(
+      "// Pools chosen by ashlar tune {}: do not edit, tune again.\n"
+      "//\n"
+      "// {} bytes in {} class{}; margin {} %; blocks aligned to {} at least{}.\n",
+      made.ashlar_version, made.made.bytes, made.made.classes.size(),
+      made.made.classes.size() == 1 ? "" : "es", made.margin_percent, made.read_as.least_alignment,
+      made.borrow ? "; an exhausted class takes from the next" : "");
+  text += "// Serves these traces (SHA-256, file):\n";
+  for (const trace_identity& t : made.traces)
+    text += fmt::format("//   {} {}\n", t.sha256, printable(t.file));
+  return text;
+}
+
+// The arguments of a set, one class a line, up to the policies.
+std::string set_arguments(const certified_tuning& made) {
+  std::string text;
+  for (const size_class& c : made.made.classes)
+    text += fmt::format("    ashlar::blocks<{}, {}, {}>,\n", c.block_size, c.capacity, c.alignment);
+  text += made.borrow ? "    ashlar::spill::take_larger" : "    ashlar::spill::never";
+  return text;
+}
+
+}  // namespace
+
+bool is_namespace_name(const std::string& name) {
+  std::string_view rest = name;
+  for (;;) {
+    const std::size_t end = rest.find("::");
+    if (!is_identifier(rest.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    rest.remove_prefix(end + 2);
+  }
+}
+
+std::string pools_header(const certified_tuning& made, const std::string& space) {
+  std::string text = head(made);
+  text +=
+      "#pragma once\n"
+      "\n"
+      "#include <cstddef>\n"
+      "\n"
+      "#include <ashlar/pool/pool_set.hpp>\n"
+      "\n";
+  text += fmt::format("namespace {} {{\n\n", space);
+  text +=
+      "/// One class: bytes of a block, the blocks' alignment, their number, and how many the "
+      "traces had alive at one\n"
+      "/// time.\n"
+      "struct tuned_class {\n"
+      "  std::size_t block_size;\n"
+      "  std::size_t alignment;\n"
+      "  std::size_t capacity;\n"
+      "  std::size_t peak;\n"
+      "};\n";
+  text += fmt::format("inline constexpr tuned_class classes[{}] = {{\n", made.made.classes.size());
+  for (const size_class& c : made.made.classes)
+    text += fmt::format("    {{{}, {}, {}, {}}},\n", c.block_size, c.alignment, c.capacity, c.peak);
+  text += "};\n";
+  text += fmt::format(
+      "/// Bytes of a set of them with the default policies.\n"
+      "inline constexpr std::size_t total_bytes = {};\n\n",
+      made.made.bytes);
+  text += fmt::format(
+      "/// The storage inside: in .bss where it is static.\n"
+      "template <class... Policies>\n"
+      "using static_pools = ashlar::static_pool_set<\n{},\n    Policies...>;\n\n"
+      "/// In one piece of a page source, which is among the policies.\n"
+      "template <class... Policies>\n"
+      "using pools = ashlar::pool_set<\n{},\n    Policies...>;\n\n",
+      set_arguments(made), set_arguments(made));
+  text += fmt::format(
+      "static_assert(sizeof(void*) == {0},\n"
+      "              \"these pools were chosen for pointers of {0} bytes\");\n"
+      "static_assert(sizeof(static_pools<>) == total_bytes,\n"
+      "              \"this version of ashlar lays pools out differently: tune again\");\n"
+      "static_assert([] {{\n"
+      "  for (std::size_t c = 0; c < static_pools<>::class_count; ++c) {{\n"
+      "    if (static_pools<>::block_size(c) != classes[c].block_size ||\n"
+      "        static_pools<>::block_alignment(c) != classes[c].alignment ||\n"
+      "        static_pools<>::block_count(c) != classes[c].capacity)\n"
+      "      return false;\n"
+      "  }}\n"
+      "  return true;\n"
+      "}}(), \"the classes are not those of the set\");\n",
+      sizeof(void*));
+  text += fmt::format("\n}}  // namespace {}\n", space);
+  return text;
+}
+
+}  // namespace ashlar::tune

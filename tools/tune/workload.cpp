@@ -1,0 +1,76 @@
+// tools/tune/workload.cpp. Layer: tune.
+#include "tools/tune/workload.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <ashlar/core/bits.hpp>
+
+namespace ashlar::tune {
+
+workload_builder::workload_builder(std::uint64_t least_alignment, keep kept)
+    : least_alignment_(least_alignment), kept_(kept), near_(near_count, -1) {}
+
+void workload_builder::begin_trace() {
+  read_.traces.emplace_back();
+  if (kept_ == keep::needs_and_slots) read_.slots.emplace_back();
+}
+
+void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment) {
+  alignment = std::max(alignment, least_alignment_);
+  const std::int32_t need =
+      number_of(align_up(std::max<std::uint64_t>(size, 1), alignment), alignment);
+  if (slot >= need_in_slot_.size())
+    need_in_slot_.resize(std::max<std::size_t>(slot + std::size_t{1}, 2 * need_in_slot_.size()));
+  need_in_slot_[slot] = need;
+  add(need, slot);
+}
+
+void workload_builder::death(std::uint32_t slot) {
+  add(~need_in_slot_[slot], slot);
+}
+
+void workload_builder::add(std::int32_t change, std::uint32_t slot) {
+  read_.traces.back().push_back(change);
+  if (kept_ == keep::needs_and_slots) read_.slots.back().push_back(slot);
+}
+
+std::int32_t workload_builder::number_of(std::uint64_t size, std::uint64_t alignment) {
+  const std::uint64_t steps = size / least_alignment_;
+  std::int32_t& known =
+      steps < near_count ? near_[steps] : far_.try_emplace(size, -1).first->second;
+  if (known < 0) {
+    known = static_cast<std::int32_t>(read_.needs.size());
+    read_.needs.push_back({size, alignment});
+  }
+  block_need& need = read_.needs[static_cast<std::size_t>(known)];
+  need.alignment = std::max(need.alignment, alignment);
+  return known;
+}
+
+workload workload_builder::finish() {
+  workload read = std::exchange(read_, {});
+  const std::vector<block_need> found = std::move(read.needs);
+  std::vector<std::size_t> by_size(found.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::sort(by_size.begin(), by_size.end(),
+            [&](std::size_t a, std::size_t b) { return found[a].size < found[b].size; });
+  std::vector<std::int32_t> place(found.size());
+  read.needs.clear();
+  for (const std::size_t n : by_size) {
+    place[n] = static_cast<std::int32_t>(read.needs.size());
+    read.needs.push_back(found[n]);
+  }
+  for (series& trace : read.traces) {
+    for (std::int32_t& change : trace) {
+      const std::int32_t sorted = place[static_cast<std::size_t>(need_of(change))];
+      change = is_birth(change) ? sorted : ~sorted;
+    }
+  }
+  far_.clear();
+  near_.assign(near_count, -1);
+  return read;
+}
+
+}  // namespace ashlar::tune

@@ -1,0 +1,366 @@
+// tools/verify/verify.cpp. Layer: verify.
+#include "tools/verify/verify.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <ashlar/pool/fixed_pool.hpp>
+
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/source.hpp"
+
+namespace ashlar::verify {
+
+namespace {
+
+using u64 = std::uint64_t;
+using nlohmann::json;
+
+struct need {
+  u64 size;
+  u64 alignment;
+  auto operator<=>(const need&) const = default;
+};
+struct change {
+  std::uint32_t slot;
+  std::uint32_t need;  // its number
+  bool birth;
+};
+struct size_class {
+  u64 block_size, alignment, peak, capacity, bytes;
+};
+
+u64 whole(const json& value) {
+  return value.get_ref<const json::number_unsigned_t&>();
+}
+
+void require(const std::string& what, u64 said, u64 is) {
+  if (said != is)
+    throw refused(fmt::format("{}: the certificate says {}, and it is {}", what, said, is));
+}
+
+u64 rounded_up(u64 n, u64 step) {
+  return (n + step - 1) / step * step;
+}
+
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), sum.data());
+  return fmt::format("{:02x}", fmt::join(sum, ""));
+}
+
+// docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
+u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
+  const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
+  return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
+         capacity * rounded_up(block_size, alignment);
+}
+u64 with_behind(u64 bytes, u64 alignment, u64 behind, u64 behind_alignment) {
+  return rounded_up(rounded_up(bytes, behind_alignment) + behind,
+                    std::max(alignment, behind_alignment));
+}
+
+class verification {
+ public:
+  verification(const json& certificate, const std::vector<std::string>& files)
+      : all_(certificate),
+        alignment_(whole(all_.at("alignment"))),
+        largest_(whole(all_.at("largest"))),
+        margin_(whole(all_.at("margin_percent"))),
+        borrows_(all_.at("spill") == "take_larger") {
+    if (whole(all_.at("certificate")) != 1 || all_.at("mode") != "static" ||
+        (!borrows_ && all_.at("spill") != "never"))
+      throw refused("the certificate is of a kind that this version does not know");
+    if (alignment_ == 0 || (alignment_ & (alignment_ - 1)) != 0 || margin_ > 10'000)
+      throw refused("alignment or margin_percent: no such thing can be");
+    for (const json& c : all_.at("classes")) {
+      classes_.push_back({whole(c.at("block_size")), whole(c.at("alignment")), whole(c.at("peak")),
+                          whole(c.at("capacity")), whole(c.at("bytes"))});
+    }
+    read_traces(files);
+    find_classes();
+  }
+
+  void check_classes() const {
+    const std::vector<u64> most = peaks(false);
+    u64 total = 0;
+    u64 behind_alignment = 1;
+    for (std::size_t c = classes_.size(); c-- > 0;) {
+      const auto& [block_size, alignment, peak, capacity, bytes] = classes_[c];
+      const std::string name = fmt::format("class {}, ", c);
+      need served{0, alignof(void*)};
+      for (std::size_t n = 0; n < needs_.size(); ++n) {
+        if (class_of_[n] != c) continue;
+        served = {std::max(served.size, needs_[n].size),
+                  std::max(served.alignment, needs_[n].alignment)};
+      }
+      require(name + "block_size", block_size, served.size);
+      require(name + "alignment", alignment, served.alignment);
+      require(name + "peak", peak, most[c]);
+      if (!borrows_) require(name + "capacity", capacity, with_margin(most[c]));
+      require(name + "bytes", bytes, class_bytes(block_size, alignment, capacity));
+      total = with_behind(bytes, alignment, total, behind_alignment);
+      behind_alignment = std::max(behind_alignment, alignment);
+    }
+    require("total_bytes", whole(all_.at("total_bytes")), total);
+  }
+
+  // docs/tuning.md, "Borrowing": no capacities that serve the traces have fewer bytes in blocks.
+  void check_borrowing_bound() const {
+    if (!borrows_) return;
+    const std::vector<u64> most_from = peaks(true);
+    u64 bound = 0;
+    u64 blocks = 0;
+    u64 cheapest = UINT64_MAX;
+    for (std::size_t c = classes_.size(); c-- > 0;) {
+      cheapest = std::min(cheapest, rounded_up(classes_[c].block_size, classes_[c].alignment));
+      const u64 before = std::exchange(blocks, std::max(most_from[c], blocks + 1));
+      bound += (blocks - before) * cheapest;
+    }
+    require("least_block_bytes", whole(all_.at("least_block_bytes")), bound);
+  }
+
+  void check_optimum() const {
+    const u64 most = whole(all_.at("at_most_classes"));
+    const json& curve = all_.at("curve");
+    if (most == 0 || most > 256 || curve.size() > 256 || classes_.size() > most)
+      throw refused("at_most_classes: not that many");
+    const std::vector<u64> least = least_by_moments(std::max<std::size_t>(most, curve.size()));
+    const u64 total = whole(all_.at("total_bytes"));
+    if (!borrows_ || total > least[most])
+      require(fmt::format("least bytes of {} classes", most), total, least[most]);
+    for (std::size_t k = 1; k <= curve.size(); ++k)
+      require(fmt::format("curve at {} classes", k), whole(curve[k - 1]), least[k]);
+    // The number of classes is that of the curve's knee or what was asked for; where there are fewer, more did not help.
+    if (!borrows_ && classes_.size() < most && least[classes_.size()] != total)
+      throw refused("at_most_classes: more classes than there are would have fewer bytes");
+  }
+
+  void check_replays() const {
+    for (const u64 failures : replay(0))
+      require("requests that pools could not serve", 0, failures);
+    if (margin_ != 0 || borrows_) return;
+    // Without borrowing no class knows of another, so each is made smaller in the same replay.
+    const std::vector<u64> failures = replay(1);
+    for (std::size_t c = 0; c < failures.size(); ++c) {
+      if (failures[c] == 0) throw refused(fmt::format("class {} would do with a block less", c));
+    }
+  }
+
+ private:
+  [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
+
+  void read_traces(const std::vector<std::string>& files) {
+    const json& traces = all_.at("traces");
+    if (!files.empty()) require("number of traces", traces.size(), files.size());
+    std::map<need, std::uint32_t> numbers;  // in the order of first requests
+    for (std::size_t t = 0; t < traces.size(); ++t)
+      read_trace(files.empty() ? traces[t].at("file").get<std::string>() : files[t], traces[t],
+                 numbers);
+    std::vector<std::uint32_t> sorted(numbers.size());
+    for (const auto& [each, number] : numbers) {
+      sorted[number] = static_cast<std::uint32_t>(needs_.size());
+      needs_.push_back(each);
+    }
+    for (auto& changes : traces_) {
+      for (change& c : changes) c.need = sorted[c.need];
+    }
+  }
+
+  void read_trace(const std::string& file, const json& said,
+                  std::map<need, std::uint32_t>& numbers) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw std::runtime_error(fmt::format("cannot read the trace '{}'", file));
+    if (said.at("sha256") != sha256(std::string(std::istreambuf_iterator<char>(stream), {})))
+      throw refused(fmt::format("{}: not the trace that the pools were chosen for (sha256)", file));
+    trace::trace_reader reader(trace::open_file_source(file));
+    trace::lifetimes blocks(reader);
+    std::vector<change>& changes = traces_.emplace_back();
+    u64 births = 0;
+    u64 left_out = 0;
+    for (trace::step s; blocks.next(s);) {
+      const bool birth = s.happened == trace::step::what::birth;
+      if (!birth && s.happened != trace::step::what::death) continue;
+      if (s.size > largest_) {
+        left_out += birth ? 1 : 0;
+        continue;
+      }
+      // A request needs its size rounded up to its alignment: no block of that alignment has fewer bytes.
+      const u64 alignment = std::max(s.alignment, alignment_);
+      const need asked{rounded_up(std::max<u64>(s.size, 1), alignment), alignment};
+      const auto next = static_cast<std::uint32_t>(numbers.size());
+      changes.push_back({s.slot, numbers.try_emplace(asked, next).first->second, birth});
+      births += birth ? 1 : 0;
+    }
+    require(file + ": births", whole(said.at("births")), births);
+    require(file + ": deaths", whole(said.at("deaths")), changes.size() - births);
+    require(file + ": left_out", whole(said.at("left_out")), left_out);
+    require(file + ": unknown_deaths", whole(said.at("unknown_deaths")), blocks.unknown_deaths());
+  }
+
+  [[nodiscard]] bool fits(std::size_t c, const need& asked) const {
+    return classes_[c].block_size >= asked.size && classes_[c].alignment >= asked.alignment;
+  }
+
+  // As a pool set does: the smallest class that fits.
+  void find_classes() {
+    for (const need& asked : needs_) {
+      std::size_t c = 0;
+      while (c < classes_.size() && !fits(c, asked)) ++c;
+      if (c == classes_.size())
+        throw refused(
+            fmt::format("no class serves {} bytes at alignment {}", asked.size, asked.alignment));
+      class_of_.push_back(c);
+    }
+  }
+
+  // The most blocks alive at one time, of each class or of it and all larger ones together.
+  [[nodiscard]] std::vector<u64> peaks(bool with_larger) const {
+    std::vector<u64> most(classes_.size());
+    for (const auto& changes : traces_) {
+      std::vector<u64> alive(classes_.size());
+      for (const change& e : changes) {
+        const std::size_t last = class_of_[e.need];
+        for (std::size_t c = with_larger ? 0 : last; c <= last; ++c) {
+          alive[c] += e.birth ? u64{1} : ~u64{0};
+          most[c] = std::max(most[c], alive[c]);
+        }
+      }
+    }
+    return most;
+  }
+
+  // At [m][s]: the blocks alive at moment m that need less than sizes[s].
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> alive_at_moments(
+      const std::vector<need>& sizes) const {
+    std::vector<std::vector<std::int64_t>> below;
+    for (const json& at : all_.at("moments")) {
+      const u64 trace = whole(at.at(0));
+      const u64 count = whole(at.at(1));
+      if (at.size() != 2 || trace >= traces_.size() || count > traces_[trace].size())
+        throw refused(fmt::format("moments: there is no moment {}", at.dump()));
+      std::vector<std::int64_t>& sums = below.emplace_back(sizes.size() + 1);
+      for (u64 e = 0; e < count; ++e) {
+        const u64 size = needs_[traces_[trace][e].need].size;
+        const auto s = std::lower_bound(sizes.begin(), sizes.end(), need{size, 0}) - sizes.begin();
+        sums[static_cast<std::size_t>(s) + 1] += traces_[trace][e].birth ? 1 : -1;
+      }
+      std::partial_sum(sums.begin(), sums.end(), sums.begin());
+    }
+    return below;
+  }
+
+  // At [k]: the least bytes of at most k classes, if no more blocks had been alive than were at one of the moments. More
+  // were, so no classes that serve the traces have fewer bytes.
+  [[nodiscard]] std::vector<u64> least_by_moments(std::size_t most) const {
+    std::vector<need> sizes;  // each once, with the most alignment of those who need it
+    for (const need& each : needs_) {
+      if (sizes.empty() || sizes.back().size != each.size)
+        sizes.push_back({each.size, alignof(void*)});
+      sizes.back().alignment = std::max(sizes.back().alignment, each.alignment);
+    }
+    const std::size_t count = sizes.size();
+    const auto below = alive_at_moments(sizes);
+    constexpr u64 impossible = UINT64_MAX / 4;
+    std::vector<std::vector<u64>> least(count + 1, std::vector<u64>(most + 1, impossible));
+    std::fill(least[count].begin(), least[count].end(), 0);
+    u64 from_here = 1;  // alignment of all classes from i on
+    std::vector<u64> behind_alignment(count, 1);
+    for (std::size_t i = count; i-- > 0;) {
+      behind_alignment[i] = from_here;
+      from_here = std::max(from_here, sizes[i].alignment);
+      std::vector<std::int64_t> peak(count, 1);
+      for (const auto& sums : below) {
+        for (std::size_t j = i; j < count; ++j) peak[j] = std::max(peak[j], sums[j + 1] - sums[i]);
+      }
+      u64 alignment = 1;
+      for (std::size_t j = i; j < count; ++j) {
+        alignment = std::max(alignment, sizes[j].alignment);
+        const u64 bytes =
+            class_bytes(sizes[j].size, alignment, with_margin(static_cast<u64>(peak[j])));
+        for (std::size_t k = 1; k <= most; ++k)
+          least[i][k] = std::min(
+              least[i][k], with_behind(bytes, alignment, least[j + 1][k - 1], behind_alignment[j]));
+      }
+    }
+    return least[0];
+  }
+
+  // Serves each trace by real pools of `fewer` blocks less. Returns: the failures of each class.
+  [[nodiscard]] std::vector<u64> replay(u64 fewer) const {
+    std::vector<u64> failures(classes_.size());
+    for (const auto& changes : traces_) {
+      std::vector<std::unique_ptr<std::byte[]>> storage;
+      std::vector<fixed_pool<>> pools;
+      for (const size_class& c : classes_) {
+        const block_layout layout{c.block_size, c.alignment};
+        const std::size_t bytes = fixed_pool<>::storage_bytes(layout, c.capacity - fewer);
+        storage.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+        pools.emplace_back(layout, std::span(storage.back().get(), bytes));
+        require("blocks of a real pool", c.capacity - fewer, pools.back().stats().capacity);
+      }
+      std::vector<std::pair<void*, std::size_t>> in_slot;
+      for (const change& e : changes) {
+        if (e.slot >= in_slot.size()) in_slot.resize(e.slot + std::size_t{1});
+        auto& [block, c] = in_slot[e.slot];
+        if (!e.birth) {
+          if (block != nullptr) pools[c].deallocate(std::exchange(block, nullptr));
+          continue;
+        }
+        c = class_of_[e.need];
+        block = pools[c].try_allocate();
+        for (std::size_t next = c + 1; borrows_ && block == nullptr && next < pools.size();
+             ++next) {
+          if (fits(next, needs_[e.need])) block = pools[c = next].try_allocate();
+        }
+        failures[c] += block == nullptr ? 1 : 0;
+      }
+    }
+    return failures;
+  }
+
+  const json& all_;
+  u64 alignment_, largest_, margin_;
+  bool borrows_;
+  std::vector<size_class> classes_;
+  std::vector<need> needs_;            // sorted
+  std::vector<std::size_t> class_of_;  // of each need
+  std::vector<std::vector<change>> traces_;
+};
+
+std::string seal_of(json certificate) {
+  certificate.erase("seal");
+  return sha256(certificate.dump());
+}
+
+}  // namespace
+
+void verify(std::string_view certificate, const std::vector<std::string>& files,
+            const std::function<void(std::string_view)>& tell) try {
+  const json all = json::parse(certificate);
+  if (all.at("seal") != seal_of(all))
+    throw refused("it was changed after it was written: its seal is another");
+  const verification checked(all, files);
+  tell("the traces are those that the pools were chosen for");
+  checked.check_classes();
+  tell("the classes have the peaks, capacities and bytes that they should have");
+  checked.check_borrowing_bound();
+  checked.check_optimum();
+  tell("no set of as few classes has fewer bytes");
+  checked.check_replays();
+  tell("real pools serve every request of the traces");
+} catch (const json::exception& error) {
+  throw refused(fmt::format("this is no certificate of ashlar tune: {}", error.what()));
+}
+
+}  // namespace ashlar::verify
