@@ -6,13 +6,13 @@
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/small_file.hpp>
-#include <ashlar/runtime/class_file.hpp>
+#include <ashlar/heap/class_file.hpp>
 #include <ashlar/runtime/process_classes.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
 
-constinit detail::class_table loaded_classes = detail::standard_classes;
+constinit detail::class_table loaded_classes = built_in_classes;
 
 void loadable_process_classes::load() noexcept {
   constexpr const char* name = "ASHLAR_CONFIG";
@@ -21,10 +21,10 @@ void loadable_process_classes::load() noexcept {
   if (path == nullptr) return;
   line_writer<512> line;
   line << "ashlar: " << name << "=" << path << " is ignored: it ";
-  char text[class_file_bytes_max];
+  char text[detail::class_file_bytes_max];
   const os::file_text read = os::read_small_file(path, text, sizeof text);
   if (read.why == nullptr) {
-    const class_file file = parse_class_file({text, read.size});
+    const detail::class_file file = detail::parse_class_file({text, read.size});
     if (file.wrong == nullptr) {
       loaded_classes = detail::make_class_table({file.sizes.data(), file.count});
       return;

@@ -27,6 +27,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -120,6 +121,7 @@ class Outcome:
     survived: int = 0
     told: int = 0
     used_null: int = 0
+    looped: int = 0
     checks: int = 0
     handled: int = 0
     all_n: bool = True
@@ -220,6 +222,8 @@ class Sweep:
                 code = process.returncode
             except subprocess.TimeoutExpired:
                 code = None
+                process.send_signal(signal.SIGSEGV)  # it tells where it is
+                time.sleep(1)
             try:  # and whatever it started
                 os.killpg(process.pid, 9)
             except ProcessLookupError:
@@ -291,6 +295,8 @@ class Sweep:
             return False
         if run.code == 0:
             outcome.survived += 1
+        elif run.code is None:
+            outcome.looped += 1
         elif run.code == -11:
             outcome.used_null += 1
         else:
@@ -302,6 +308,14 @@ class Sweep:
         crash = CRASH.search(run.text)
         if crash is None or NULL_PAGES <= int(crash[1], 16) < 2**64 - NULL_PAGES:
             return False
+        return self.is_outside(crash)
+
+    def loops_by_itself(self, run: Run) -> bool:
+        """Returns: whether it was ended for its time in the program's code, which asked again and again, not in ashlar's."""
+        crash = CRASH.search(run.text)
+        return run.code is None and crash is not None and self.is_outside(crash)
+
+    def is_outside(self, crash: re.Match[str]) -> bool:
         # What lies on top of the stack is a caller only where a function of the C library was called.
         inside = crash[2].startswith(f"{self.build}/") or "ashlar" in os.path.basename(crash[2])
         file, offset = (crash[2], crash[3]) if inside else (crash[4], crash[5])
@@ -317,11 +331,11 @@ class Sweep:
 
     def fault_of(self, case: Case, run: Run, base: list[Run]) -> str:
         """Returns: what must not be; empty when all is well."""
-        if run.code is None:
+        if run.code is None and not self.loops_by_itself(run):
             return "it hangs"
         if DAMAGE.search(run.text):
             return "the heap is damaged"
-        if run.code < 0 and (run.code != -6 or not run.text) and not self.used_null(run):
+        if run.code is not None and run.code < 0 and (run.code != -6 or not run.text) and not self.used_null(run):
             return f"signal {-run.code}"
         if run.code == 0 and run.checks < min(b.checks for b in base):
             return "its heap was not looked at"
@@ -349,7 +363,7 @@ class Sweep:
                     file.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
                 state = outcome.skipped or (
                     f"{outcome.requests} requests, {outcome.tried} failed: {outcome.survived} survived, "
-                    f"{outcome.told} told, {outcome.used_null} used null, {len(outcome.faults)} faults")
+                    f"{outcome.told} told, {outcome.used_null} used null, {outcome.looped} looped, {len(outcome.faults)} faults")
                 print(f"{outcome.name}: {state}", flush=True)
                 for fault in outcome.faults:
                     print(f"FAULT {fault}", flush=True)
@@ -359,15 +373,15 @@ class Sweep:
 # ---- the report --------------------------------------------------------------------------------
 
 def table(outcomes: list[Outcome]) -> str:
-    lines = ["| programs | cases | requests | made to fail | not noticed | told | null used | heaps looked at |"
+    lines = ["| programs | cases | requests | made to fail | not noticed | told | null used | looped by itself | heaps looked at |"
              " faults |",
-             "|---|---|---|---|---|---|---|---|---|"]
+             "|---|---|---|---|---|---|---|---|---|---|"]
     ran = [o for o in outcomes if not o.skipped]
     groups = dict.fromkeys(o.group for o in ran)
     for group in [*groups, None]:
         mine = [o for o in ran if group in (o.group, None)]
         total = [len(mine), *(sum(getattr(o, f) for o in mine) for f in ("requests", "tried", "survived", "told",
-                                                                          "used_null", "checks")),
+                                                                          "used_null", "looped", "checks")),
                  sum(len(o.faults) for o in mine)]
         lines.append(f"| {group or '**all**'} | " + " | ".join(f"{n:,}" for n in total) + " |")
     return "\n".join(lines)

@@ -70,10 +70,12 @@ constexpr const char* summary_footer =
 constexpr const char* tune_footer =
     "The classes are printed; with -o they are written as a C++ header, and beside it, as .json,\n"
     "their certificate: what is claimed of them, for ashlar verify and ashlar check. Files are\n"
-    "written whole or not at all.\n"
+    "written whole or not at all. With --mode heap: the size classes of the process heap, for\n"
+    "ASHLAR_CONFIG=FILE with the drop-in library, or as a header to build the library with.\n"
     "\n"
     "Examples:\n"
     "  ashlar tune run.atrace\n"
+    "  ashlar tune --mode heap -o program.classes run.atrace\n"
     "  ashlar tune --classes 6 --margin 10 -o pools.hpp monday.atrace tuesday.atrace\n"
     "  ashlar tune --budget 256KiB --largest 4096 --rules run.atrace\n"
     "\n"
@@ -144,8 +146,13 @@ void describe_tune(parsed& line) {
   tune.add_option("TRACE", with.traces, "What ashlar record wrote")->required();
   tune.add_option("--classes", with.classes, "At most K classes, or auto: the knee of the curve")
       ->type_name("K");
-  tune.add_option("--mode", with.mode, "static: pools of fixed sizes and capacities")
+  tune.add_option(
+          "--mode", with.mode,
+          "static: pools of fixed sizes and capacities; heap: the process heap's size classes")
       ->type_name("MODE");
+  tune.add_option("--weigh", with.weigh,
+                  "heap: least slack at the peak, over time, or both (default)")
+      ->type_name("WHAT");
   tune.add_option("--margin", with.margin_percent, "Blocks more than the peak (default 0)")
       ->type_name("PERCENT");
   tune.add_option("--budget", with.budget_bytes, "No more bytes than this, 64KiB say")
@@ -159,7 +166,10 @@ void describe_tune(parsed& line) {
       ->transform(bytes);
   tune.add_flag("--borrow", with.borrow, "An exhausted class may take from the next");
   tune.add_flag("--rules", with.rules, "Print what other rules would come to");
-  tune.add_option("-o,--output", with.header_path, "The C++ header")->type_name("FILE");
+  tune.add_option(
+          "-o,--output", with.header_path,
+          "The C++ header; with --mode heap and another name than *.hpp, what ASHLAR_CONFIG names")
+      ->type_name("FILE");
   tune.add_option("--certificate", with.certificate_path,
                   "The JSON (default: beside the header, if there is one)")
       ->type_name("FILE");

@@ -15,6 +15,7 @@
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/tune_heap_command.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/pools_header.hpp"
 #include "tools/tune/rules.hpp"
@@ -47,7 +48,11 @@ tune::tuning_request request_of(const tune_options& options) {
 
 void require_sense(const tune_options& options) {
   if (options.mode != "static")
-    throw command_error(status_usage, fmt::format("--mode {}: there is only static", options.mode));
+    throw command_error(status_usage,
+                        fmt::format("--mode {}: neither static nor heap", options.mode));
+  if (options.weigh != tune_options{}.weigh)
+    throw command_error(
+        status_usage, "--weigh: of --mode heap alone: static pools are sized for the peak of each");
   if (!is_power_of_two(options.alignment) || options.alignment > largest_alignment) {
     throw command_error(status_usage, fmt::format("--align {}: no power of two up to {}",
                                                   options.alignment, largest_alignment));
@@ -126,6 +131,8 @@ std::string render(const tune::certified_tuning& result) {
   return text;
 }
 
+}  // namespace
+
 void warn_of(const std::vector<tune::trace_identity>& traces) {
   for (const tune::trace_identity& t : traces) {
     if (!t.warning.empty()) fmt::print(stderr, "ashlar: {}\n", t.warning);
@@ -142,9 +149,8 @@ void warn_of(const std::vector<tune::trace_identity>& traces) {
   }
 }
 
-}  // namespace
-
 int tune_command(const tune_options& options) {
+  if (options.mode == "heap") return tune_heap_command(options);
   require_sense(options);
   const tune::tuning_request request = request_of(options);
   replaced_files files;

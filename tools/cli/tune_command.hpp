@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "tools/tune/traced_workload.hpp"
+
 namespace ashlar::cli {
 
 struct tune_options {
   std::vector<std::string> traces;
   std::string classes = "auto";  // or a number
-  std::string mode = "static";
+  std::string mode = "static";   // or heap
+  std::string weigh = "both";
   std::uint64_t margin_percent = 0;
   std::optional<std::uint64_t> budget_bytes;
   std::uint64_t alignment = 16;
@@ -22,6 +25,9 @@ struct tune_options {
   std::string certificate_path;  // empty: beside the header, with .json
   std::string space = "tuned";
 };
+
+// Effects: says on standard error what a trace lacks.
+void warn_of(const std::vector<tune::trace_identity>& traces);
 
 // Effects: prints the classes on standard output; writes the files whole or not at all. Returns: the exit status. Throws:
 // command_error; what tools/trace and tools/tune throw.

@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/class_file.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/runtime/class_file.hpp>
 
 namespace {
 
 using namespace ashlar;
-using runtime::class_file;
-using runtime::parse_class_file;
+using detail::class_file;
+using detail::parse_class_file;
 
 void expect_sizes(std::string_view text, std::initializer_list<std::uint32_t> sizes) {
   const class_file file = parse_class_file(text);

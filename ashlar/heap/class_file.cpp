@@ -1,12 +1,12 @@
-// runtime/class_file.cpp: reading block sizes from text.
-// Layer: runtime.
+// heap/class_file.cpp: reading block sizes from text.
+// Layer: heap.
 #include <charconv>
 #include <span>
 
+#include <ashlar/heap/class_file.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/runtime/class_file.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
@@ -63,11 +63,11 @@ class_file parse_class_file(std::string_view text) noexcept {
     ++file.count;
     std::size_t at = 0;
     const std::span<const std::uint32_t> sizes(file.sizes.data(), file.count);
-    if (const char* why = detail::what_is_wrong_with(sizes, at); why != nullptr && at < file.count)
+    if (const char* why = what_is_wrong_with(sizes, at); why != nullptr && at < file.count)
       return wrong(word, why);
   }
   std::size_t at = 0;
-  return wrong({}, detail::what_is_wrong_with({file.sizes.data(), file.count}, at));
+  return wrong({}, what_is_wrong_with({file.sizes.data(), file.count}, at));
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

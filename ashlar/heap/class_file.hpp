@@ -1,5 +1,5 @@
-// runtime/class_file.hpp: block sizes as text: what `ashlar tune --mode heap` writes and ASHLAR_CONFIG names.
-// Layer: runtime. docs/tuning.md describes the format for users; this is its one definition in code:
+// heap/class_file.hpp: block sizes as text: what `ashlar tune --mode heap` writes and ASHLAR_CONFIG names.
+// Layer: heap. docs/tuning.md describes the format for users; this is its one definition in code:
 //
 //   file  := "ashlar-classes" version size...     words, separated by blanks and ends of lines;
 //                                                 '#' begins a comment up to the end of its line
@@ -12,7 +12,7 @@
 
 #include <ashlar/core/size_class.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 inline constexpr std::string_view class_file_mark = "ashlar-classes";
 inline constexpr std::uint32_t class_file_version = 1;
@@ -32,4 +32,4 @@ struct class_file {
 /// Returns: the block sizes in `text`, which a heap can have unless `wrong` is set. Takes no memory. O(text).
 [[nodiscard]] class_file parse_class_file(std::string_view text) noexcept;
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

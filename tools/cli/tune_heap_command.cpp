@@ -1,0 +1,122 @@
+// tools/cli/tune_heap_command.cpp. Layer: cli.
+#include "tools/cli/tune_heap_command.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include <ashlar/core/size_class.hpp>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/progress_line.hpp"
+#include "tools/cli/replaced_files.hpp"
+#include "tools/cli/table.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/tune/heap_tuning.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+constexpr std::size_t most_classes = ashlar::class_count - 1;
+
+tune::heap_class_request request_of(const tune_options& options) {
+  tune::heap_class_request request;
+  if (options.classes != "auto") {
+    const char* const end = options.classes.data() + options.classes.size();
+    const auto [stopped, error] = std::from_chars(options.classes.data(), end, request.classes);
+    const std::size_t least = tune::least_heap_classes();
+    if (error != std::errc{} || stopped != end || request.classes < least ||
+        request.classes > most_classes)
+      throw command_error(status_usage,
+                          fmt::format("--classes {}: a heap has {} (the powers of two from 16 "
+                                      "bytes to 128 KiB, for requests that no "
+                                      "trace has) to {} classes; or auto",
+                                      options.classes, least, most_classes));
+  }
+  try {
+    request.by = tune::weigh_of(options.weigh);
+  } catch (const std::out_of_range&) {
+    throw command_error(status_usage,
+                        fmt::format("--weigh {}: neither peak, time nor both", options.weigh));
+  }
+  return request;
+}
+
+void require_heap_options(const tune_options& options) {
+  const tune_options defaults;
+  const char* wrong = nullptr;
+  if (options.margin_percent != defaults.margin_percent) wrong = "--margin";
+  if (options.budget_bytes) wrong = "--budget";
+  if (options.alignment != defaults.alignment) wrong = "--align";
+  if (options.largest) wrong = "--largest";
+  if (options.borrow) wrong = "--borrow";
+  if (options.rules) wrong = "--rules";
+  if (options.space != defaults.space) wrong = "--namespace";
+  if (wrong != nullptr)
+    throw command_error(status_usage,
+                        fmt::format("{}: of --mode static alone: a heap has no capacities", wrong));
+}
+
+std::string render(const tune::heap_tuning& tuned) {
+  const tune::heap_classes& made = tuned.made;
+  table slack({{"", align::left},
+               {"classes used"},
+               {"slack at the peak"},
+               {""},
+               {"slack over time"},
+               {""}});
+  const auto add = [&](const std::string& name, std::size_t used, const tune::heap_slack& of) {
+    const auto cell = [](double bytes) {
+      return format_bytes(static_cast<std::uint64_t>(bytes + 0.5));
+    };
+    const auto share = [](double part, double whole) {
+      return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : std::string("-");
+    };
+    slack.add_row({name, format_count(used), cell(of.at_peak),
+                   share(of.at_peak, made.requested.at_peak), cell(of.over_time),
+                   share(of.over_time, made.requested.over_time)});
+  };
+  add("standard classes", made.standard_used, made.standard_slack);
+  add("tuned classes", made.used, made.slack);
+  return slack.render(2) + fmt::format(
+                               "\n  {} block sizes; percent of the {} that were asked for at the "
+                               "peak, {} over time, of requests up to "
+                               "128 KiB\n",
+                               made.sizes.size(),
+                               format_bytes(static_cast<std::uint64_t>(made.requested.at_peak)),
+                               format_bytes(static_cast<std::uint64_t>(made.requested.over_time)));
+}
+
+bool is_header(const std::string& path) {
+  return path.ends_with(".hpp") || path.ends_with(".h");
+}
+
+}  // namespace
+
+int tune_heap_command(const tune_options& options) {
+  require_heap_options(options);
+  const tune::heap_class_request request = request_of(options);
+  replaced_files files;
+  if (!options.header_path.empty()) files.prepare("-o", options.header_path);
+  if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);
+  auto line = std::make_unique<progress_line>();
+  tune::heap_tuning tuned =
+      tune::tune_heap(options.traces, request,
+                      [&](std::string_view what, double share) { line->tell(what, share); });
+  line.reset();
+  tuned.ashlar_version = ASHLAR_CLI_VERSION;
+  warn_of(tuned.traces);
+  std::fputs(render(tuned).c_str(), stdout);
+  std::vector<std::string> contents;
+  if (!options.header_path.empty())
+    contents.push_back(is_header(options.header_path) ? tune::classes_header(tuned)
+                                                      : tune::class_file_text(tuned));
+  if (!options.certificate_path.empty()) contents.push_back(tune::classes_json(tuned));
+  files.commit(contents);
+  return 0;
+}
+
+}  // namespace ashlar::cli

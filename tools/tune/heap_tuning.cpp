@@ -1,0 +1,165 @@
+// tools/tune/heap_tuning.cpp. Layer: tune.
+#include "tools/tune/heap_tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <ashlar/heap/class_file.hpp>
+
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/source.hpp"
+#include "tools/tune/file_digest.hpp"
+
+namespace ashlar::tune {
+namespace {
+
+using json = nlohmann::json;
+
+constexpr std::uint64_t steps_between_words = 1 << 18;  // of progress
+
+constexpr std::array<std::pair<weigh, const char*>, 3> weigh_words = {
+    {{weigh::at_peak, "peak"}, {weigh::over_time, "time"}, {weigh::both, "both"}}};
+
+trace_identity read_trace(const std::string& file, std::vector<live_size>& into,
+                          const progress& tell) {
+  trace_identity read;
+  read.file = file;
+  read.sha256 = sha256_of_file(file);
+  trace::trace_reader reader(trace::open_file_source(file));
+  trace::lifetimes blocks(reader);
+  live_size_counter counter;
+  std::uint64_t steps = 0;
+  for (trace::step s; blocks.next(s); ++steps) {
+    if (tell && steps % steps_between_words == 0)
+      tell(fmt::format("reading {}", file),
+           static_cast<double>(steps) /
+               static_cast<double>(std::max<std::uint64_t>(reader.events(), 1)));
+    if (s.happened == trace::step::what::birth) {
+      ++read.births;
+      counter.birth(s.time, s.size, s.alignment);
+    } else if (s.happened == trace::step::what::death) {
+      ++read.deaths;
+      counter.death(s.time, s.size, s.alignment);
+    }
+  }
+  read.unknown_deaths = blocks.unknown_deaths();
+  read.warning = reader.warning();
+  const std::vector<live_size> sizes = counter.finish();
+  into.insert(into.end(), sizes.begin(), sizes.end());
+  return read;
+}
+
+/// Lines of numbers, `width` a line at most.
+std::string wrapped(const std::vector<std::uint32_t>& numbers, const char* between,
+                    const std::string& indent) {
+  constexpr std::size_t width = 100;
+  std::string text, line;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string word = fmt::format("{}{}", numbers[i], i + 1 < numbers.size() ? between : "");
+    if (line.size() + 1 + word.size() > width) {
+      text += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + indent + line + "\n";
+}
+
+std::string comment(const heap_tuning& tuned, const std::string& mark) {
+  const auto percent = [](double part, double of) { return of > 0 ? 100 * part / of : 0.0; };
+  const heap_classes& made = tuned.made;
+  std::string text = fmt::format(
+      "{0} Chosen by ashlar tune --mode heap {1}, by blocks alive: {2}. Do not edit, tune again.\n"
+      "{0} Slack of what was asked for: at the peak {3:.1f} % (standard classes {4:.1f} %), over "
+      "time {5:.1f} % ({6:.1f} %).\n"
+      "{0} From these traces (SHA-256, file):\n",
+      mark, tuned.ashlar_version, word_of(tuned.by),
+      percent(made.slack.at_peak, made.requested.at_peak),
+      percent(made.standard_slack.at_peak, made.requested.at_peak),
+      percent(made.slack.over_time, made.requested.over_time),
+      percent(made.standard_slack.over_time, made.requested.over_time));
+  for (const trace_identity& t : tuned.traces) {
+    std::string file = t.file;
+    std::replace_if(
+        file.begin(), file.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
+    text += fmt::format("{}   {} {}\n", mark, t.sha256, file);
+  }
+  return text;
+}
+
+json slack_json(const heap_slack& slack) {
+  return {{"at_peak", slack.at_peak}, {"over_time", slack.over_time}};
+}
+
+}  // namespace
+
+std::string word_of(weigh by) {
+  for (const auto& [value, word] : weigh_words)
+    if (value == by) return word;
+  throw std::out_of_range("weigh");
+}
+weigh weigh_of(const std::string& word) {
+  for (const auto& [value, known] : weigh_words)
+    if (word == known) return value;
+  throw std::out_of_range(word);
+}
+
+heap_tuning tune_heap(const std::vector<std::string>& files, const heap_class_request& request,
+                      const progress& tell) {
+  heap_tuning tuned;
+  tuned.by = request.by;
+  for (const std::string& file : files) tuned.traces.push_back(read_trace(file, tuned.sizes, tell));
+  tuned.made = choose_heap_classes(tuned.sizes, request);
+  return tuned;
+}
+
+std::string class_file_text(const heap_tuning& tuned) {
+  return fmt::format("{} {}\n{}{}", ashlar::detail::class_file_mark,
+                     ashlar::detail::class_file_version, comment(tuned, "#"),
+                     wrapped(tuned.made.sizes, "", ""));
+}
+
+std::string classes_header(const heap_tuning& tuned) {
+  return comment(tuned, "//") +
+         fmt::format(
+             "#pragma once\n"
+             "\n"
+             "#include <cstdint>\n"
+             "\n"
+             "namespace ashlar::tuned {{\n"
+             "\n"
+             "/// Bytes; for a build of the library (CMake: -DASHLAR_CLASSES=this file).\n"
+             "inline constexpr std::uint32_t block_sizes[{}] = {{\n"
+             "{}}};\n"
+             "\n"
+             "}}  // namespace ashlar::tuned\n",
+             tuned.made.sizes.size(), wrapped(tuned.made.sizes, ",", "    "));
+}
+
+std::string classes_json(const heap_tuning& tuned) {
+  json traces = json::array();
+  for (const trace_identity& t : tuned.traces)
+    traces.push_back({{"file", t.file},
+                      {"sha256", t.sha256},
+                      {"births", t.births},
+                      {"deaths", t.deaths},
+                      {"unknown_deaths", t.unknown_deaths}});
+  const json all{{"ashlar", tuned.ashlar_version},
+                 {"mode", "heap"},
+                 {"weigh", word_of(tuned.by)},
+                 {"class_bytes", heap_class_bytes},
+                 {"block_sizes", tuned.made.sizes},
+                 {"classes_used", tuned.made.used},
+                 {"standard_classes_used", tuned.made.standard_used},
+                 {"requested_bytes", slack_json(tuned.made.requested)},
+                 {"slack_bytes", slack_json(tuned.made.slack)},
+                 {"standard_slack_bytes", slack_json(tuned.made.standard_slack)},
+                 {"traces", traces}};
+  return all.dump(1) + "\n";
+}
+
+}  // namespace ashlar::tune
