@@ -31,6 +31,22 @@ TEST(HeapFaces, MeetTheRequirementsAndRunEveryContainer) {
   EXPECT_TRUE(one.owns(shared.get()) && two.owns(unique.get()));
 }
 
+// Full checks, which compare every size and end in a fault when a block is left: the faces say what they asked for.
+TEST(HeapFaces, TellACheckedHeapTheSizesThatTheyAskedFor) {
+  using checked = heap<check::full<100>, at_death::stop>;
+  checked one({.check_stack_depth = 0});
+  checked two({.check_stack_depth = 0});
+  const pool_allocator<int, checked> a(one);
+  const pool_allocator<int, checked> b(two);
+  support::check_allocator(a, &b);
+  support::run_containers(a, 1);
+  pmr::resource resource(two);
+  support::run_containers(std::pmr::polymorphic_allocator<int>(&resource), 2);
+  const auto shared = allocate_shared<int>(one, 3);
+  const auto unique = allocate_unique<int>(two, 4);
+  EXPECT_TRUE(one.owns(shared.get()) && two.owns(unique.get()));
+}
+
 TEST(HeapFaces, ABudgetEndsInBadAlloc) {
   heap<> small({.budget_bytes = 4 << 20});
   std::vector<char, pool_allocator<char, heap<>>> v(small);

@@ -74,6 +74,10 @@ class block_records {
   }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Returns: bytes that it has from the system.
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return bucket_count_ * sizeof(block_record*) + chunk_count_ * sizeof(chunk);
+  }
 
   /// Effects: gives all memory back. Requires: nobody uses a record any more, nor ever will.
   void release_all() noexcept {
@@ -144,6 +148,7 @@ class block_records {
     if (fresh == nullptr) return false;
     fresh->next = chunks_;
     chunks_ = fresh;
+    ++chunk_count_;
     for (block_record& r : fresh->records) {
       r.next_in_bucket = spare_;
       spare_ = &r;
@@ -156,6 +161,7 @@ class block_records {
   std::size_t count_ = 0;
   block_record* spare_ = nullptr;
   chunk* chunks_ = nullptr;  ///< all that records were cut from
+  std::size_t chunk_count_ = 0;
 };
 
 }  // namespace ashlar::runtime

@@ -53,6 +53,7 @@ TEST(BlockRecords, ARandomProgramAgreesWithAMap) {
     EXPECT_EQ(model.at(r.address), &r);
   });
   EXPECT_EQ(visited, model.size());
+  EXPECT_GE(records.memory_bytes(), model.size() * sizeof(block_record));
   EXPECT_GT(model.size(), 8192u) << "the program was too short to see the table double";
 }
 

@@ -105,6 +105,14 @@ class full_check {
     mutex_.unlock();
   }
 
+  /// Returns: bytes of the records.
+  [[nodiscard]] std::size_t memory_bytes() noexcept {
+    mutex_.lock();
+    const std::size_t bytes = records_.memory_bytes();
+    mutex_.unlock();
+    return bytes;
+  }
+
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
 

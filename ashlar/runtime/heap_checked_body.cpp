@@ -191,7 +191,7 @@ void* heap_checked_body::shrunk_in_place(void* block, std::size_t size) noexcept
 void heap_checked_body::collect(ashlar_stats& out) noexcept {
   body_->collect(out);
   out.total.accuracy = ASHLAR_ACCURACY_EXACT;
-  out.total.metadata_bytes += bytes_of_self();
+  out.total.metadata_bytes += bytes_of_self() + checks_.memory_bytes();
 }
 
 void heap_checked_body::audit() noexcept {

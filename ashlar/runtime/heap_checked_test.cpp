@@ -274,6 +274,19 @@ TEST(FullHeap, UsableBytesAreThoseAskedFor) {
   }
 }
 
+TEST(FullHeap, RecordsAreOfItsMetadata) {
+  const auto added_by_blocks = [](auto& h) {
+    static_cast<void>(h.try_allocate(10));
+    const std::uint64_t before = h.stats().total.metadata_bytes;
+    for (int i = 0; i < 10'000; ++i) static_cast<void>(h.try_allocate(10));
+    return h.stats().total.metadata_bytes - before;
+  };
+  full_heap full(named_orders());
+  cheap_heap cheap(named_orders());
+  const std::uint64_t records = added_by_blocks(full), other = added_by_blocks(cheap);
+  EXPECT_GT(records, other + 9000 * sizeof(runtime::block_record));
+}
+
 // ---- misuse -----------------------------------------------------------------------------------------
 
 class CheckedHeapDeathTest : public testing::Test {

@@ -433,6 +433,7 @@ std::size_t check_blocks(const char* call) noexcept {
 void collect(ashlar_stats& out) noexcept {
   the_heap.collect(out, self.own);
   guards.add_to(out);
+  out.total.metadata_bytes += checker.memory_bytes();
   out.total.resident_bytes = os::resident_bytes();
   out.total.accuracy = counting_exactly.load(std::memory_order_relaxed) ? ASHLAR_ACCURACY_EXACT
                                                                         : ASHLAR_ACCURACY_BATCH;
