@@ -36,9 +36,12 @@ struct guarded {
                       const char* call = "malloc") {
     return not_null(try_make(size, alignment, zeroed, call));
   }
+  unsigned char* try_make_before(std::size_t size, std::size_t alignment = 16) {
+    return static_cast<unsigned char*>(
+        blocks.allocate(size, alignment, false, "malloc", runtime::closed_side::before));
+  }
   unsigned char* make_before(std::size_t size, std::size_t alignment = 16) {
-    return not_null(static_cast<unsigned char*>(
-        blocks.allocate(size, alignment, false, "malloc", runtime::closed_side::before)));
+    return not_null(try_make_before(size, alignment));
   }
   /// Without pages (tests/sweep lets their requests fail) there is nothing to test.
   static unsigned char* not_null(unsigned char* block) {
@@ -97,7 +100,7 @@ TEST(GuardedBlocks, BeginBehindAClosedPageWhereThatIsAskedFor) {
   for (const std::size_t alignment : {std::size_t{1}, page, guarded_blocks::slot_bytes / 2}) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, page - 1, page,
                                    page + 1, std::size_t{70'000}}) {
-      unsigned char* const p = g.make_before(size, alignment);
+      unsigned char* const p = g.try_make_before(size, alignment);
       ASSERT_NE(p, nullptr) << size << " at " << alignment;
       EXPECT_EQ(number(p) % guarded_blocks::slot_bytes, 0u);
       for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
@@ -107,8 +110,8 @@ TEST(GuardedBlocks, BeginBehindAClosedPageWhereThatIsAskedFor) {
       g.blocks.free(p, "free");
     }
   }
-  EXPECT_EQ(g.make_before(guarded_blocks::room), nullptr);
-  ASSERT_NE(g.make_before(guarded_blocks::room - 16), nullptr);
+  EXPECT_EQ(g.try_make_before(guarded_blocks::room), nullptr);
+  ASSERT_NE(g.try_make_before(guarded_blocks::room - 16), nullptr);
   EXPECT_EQ(g.blocks.look("test"), 1u);
 }
 
@@ -197,7 +200,7 @@ TEST(GuardedBlocks, ARandomProgramOfManyThreadsIsNeverAccused) {
           const std::size_t size = random() % 10'000;
           const std::size_t alignment = std::size_t{1} << random() % 10;
           unsigned char* const p =
-              random() % 4 == 0 ? g.make_before(size, alignment) : g.try_make(size, alignment);
+              random() % 4 == 0 ? g.try_make_before(size, alignment) : g.try_make(size, alignment);
           if (p == nullptr) {
             ++refused;
             continue;
