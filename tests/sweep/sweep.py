@@ -86,6 +86,7 @@ FAULTS_MAX = 3  # of one case in one mode: then the rest of its n is not tried
 CRASH = re.compile(r"^crash: at address (\w+), code (\S+)\+(\w+), caller (\S+)\+(\w+)$", re.MULTILINE)
 NULL_PAGES = 1 << 20  # what lies so near null is a member or an element of what was not there
 OURS = re.compile(r"_ZNK?6ashlar(?!4test)")  # a function of the library, but for its tests' support
+LOOKS = 20  # at a program whose time is over: one that loops by itself is not in ashlar's code each time
 BASES_MORE = 20  # runs without a failure, where more is in use with one
 QUICK_RUNS = 6
 DENSE = 200  # up to this n, every one if time allows
@@ -222,8 +223,9 @@ class Sweep:
                 code = process.returncode
             except subprocess.TimeoutExpired:
                 code = None
-                process.send_signal(signal.SIGSEGV)  # it tells where it is
-                time.sleep(1)
+                for _ in range(LOOKS):
+                    process.send_signal(signal.SIGSEGV)  # it tells where it is
+                    time.sleep(0.1)
             try:  # and whatever it started
                 os.killpg(process.pid, 9)
             except ProcessLookupError:
@@ -312,8 +314,7 @@ class Sweep:
 
     def loops_by_itself(self, run: Run) -> bool:
         """Returns: whether it was ended for its time in the program's code, which asked again and again, not in ashlar's."""
-        crash = CRASH.search(run.text)
-        return run.code is None and crash is not None and self.is_outside(crash)
+        return run.code is None and any(self.is_outside(place) for place in CRASH.finditer(run.text))
 
     def is_outside(self, crash: re.Match[str]) -> bool:
         # What lies on top of the stack is a caller only where a function of the C library was called.
