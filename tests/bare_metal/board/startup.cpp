@@ -12,7 +12,7 @@ extern const std::uint32_t board_data_in_flash[];
 extern std::uint32_t board_bss_begin[];
 extern std::uint32_t board_bss_end[];
 
-int main();
+int image_entry() asm("main");           // C++ lets nobody call main by its name
 [[gnu::weak]] void __libc_init_array();  // NOLINT(bugprone-reserved-identifier)
 [[noreturn]] void reset_handler() noexcept;
 
@@ -51,5 +51,5 @@ struct vector_table {
   for (std::uint32_t* to = board_data_begin; to != board_data_end; ++to) *to = *from++;
   for (std::uint32_t* to = board_bss_begin; to != board_bss_end; ++to) *to = 0;
   if (__libc_init_array != nullptr) __libc_init_array();
-  board::exit(main());
+  board::exit(image_entry());
 }
