@@ -4,10 +4,10 @@
 Reads symbols and sections: no malloc, free, sbrk, operator new or delete, exception or printf; every object in .data
 and .bss is a pool of the image's map (ASHLAR_POOL_MAP), and their sizes are that of the sections, to the byte.
 
-usage: check_image.py IMAGE.elf [--operators-refuse] [--also NAME]... [--constructors]
-  --operators-refuse  the image defines operator new and delete itself, to end in a fault (board/cxx_support.cpp)
-  --also NAME         a writable object that is no pool, by a part of its symbol
-  --constructors      static constructors are allowed
+usage: check_image.py IMAGE.elf [--allow REGEX] [--also NAME]... [--constructors]
+  --allow REGEX   symbols that are no heap here, such as an operator new that ends in a fault
+  --also NAME     a writable object that is no pool, by a part of its symbol
+  --constructors  static constructors are allowed
 """
 import argparse
 import pathlib
@@ -17,17 +17,18 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from pool_map import Image  # noqa: E402
 
-HEAP = re.compile(r"_?(malloc|free|calloc|realloc|memalign|aligned_alloc|reallocarray)(_r)?$|_?sbrk(_r)?$|pvPortMalloc$")
+HEAP = re.compile(r"_?(malloc|free|calloc|realloc|memalign|aligned_alloc|reallocarray)(_r)?$|_?sbrk(_r)?$|__malloc_\w+$")
 PRINT = re.compile(r"_?v?[fs]?n?i?printf(_r)?$|_?(puts|fwrite|fputs)(_r)?$")
 RUNTIME = re.compile(r"__cxa_(?!pure_virtual)\w+$|_Unwind_\w+$|__gxx_personality\w*$")
 OPERATORS = re.compile(r"_Zn[wa]j|_Zd[la]Pv(j|$)")
-OBJECT = 1
+FORBIDDEN = (HEAP, PRINT, RUNTIME, OPERATORS)
+OBJECT = 1  # a symbol's kind
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("image")
-    parser.add_argument("--operators-refuse", action="store_true")
+    parser.add_argument("--allow", type=re.compile, default=re.compile("(?!)"))
     parser.add_argument("--also", action="append", default=[])
     parser.add_argument("--constructors", action="store_true")
     arguments = parser.parse_args()
@@ -35,8 +36,8 @@ def main():
     symbols = list(image.symbols())
     wrong = []
 
-    forbidden = [HEAP, PRINT, RUNTIME] + ([] if arguments.operators_refuse else [OPERATORS])
-    wrong += [f"{s.name} is in the image" for s in symbols if any(f.match(s.name) for f in forbidden)]
+    wrong += [f"{s.name} is in the image" for s in symbols
+              if any(f.match(s.name) for f in FORBIDDEN) and not arguments.allow.fullmatch(s.name)]
 
     rows = list(image.pools())
     pools = {row.address: row.bytes for row in rows if row.bytes}

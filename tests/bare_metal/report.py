@@ -27,14 +27,14 @@ KINDS = {
 TARGETS = {"cortex-m0_Os": "M0 -Os", "cortex-m4_Os": "M4 -Os", "cortex-m4_O2": "M4 -O2"}
 
 
-def rows_of(qemu, image):
+def rows_of(qemu, image, kind="row"):
     run = subprocess.run(
         [qemu, "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-serial", "none", "-chardev", "stdio,id=out",
          "-semihosting-config", "enable=on,target=native,chardev=out", "-icount", "shift=7,align=off,sleep=off",
          "-kernel", image], capture_output=True, text=True, timeout=50)
     if run.returncode != 0:
         raise SystemExit(f"report: {image} ended with {run.returncode}:\n{run.stdout}{run.stderr}")
-    return [line.split("|")[1:] for line in run.stdout.splitlines() if line.startswith("row|")]
+    return [line.split("|")[1:] for line in run.stdout.splitlines() if line.startswith(f"{kind}|")]
 
 
 def span(least, mean, most):
@@ -49,6 +49,14 @@ def instructions(qemu, build):
             first, again, refused, freed = (figures[i:i + 3] for i in range(0, 12, 3))
             lines.append(f"| {name} | {span(*again)} | at most {first[2]} | "
                          f"{span(*refused) if refused[2] != '0' else ''} | {span(*freed)} |")
+    return "\n".join(lines)
+
+
+def preemption(qemu, build):
+    lines = ["| a pool of 6 blocks, M4 -O2 | the handler came | blocks lost or shared | longest masked stretch, instructions |",
+             "|---|---:|---:|---:|"]
+    for name, moments, losses, masked in rows_of(qemu, str(build / "preemption.elf"), "preempted"):
+        lines.append(f"| {name} | {moments} times | {losses} times | {masked} |")
     return "\n".join(lines)
 
 
@@ -84,7 +92,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     text = old = arguments.document.read_text()
-    for name, table in (("instructions", instructions), ("sizes", sizes)):
+    for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes)):
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
         head, found, rest = text.partition(begin)
         if not found or end not in rest:

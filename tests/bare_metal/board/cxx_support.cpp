@@ -1,5 +1,6 @@
 // What the C++ library asks of a program without heap and exceptions: each way to a heap or a throw ends in ashlar_fault.
-// For images that use containers; with it the linker has no reason to take malloc or the unwinder along.
+// For images that use containers; with it the linker has no reason to take malloc or the unwinder along. And static
+// constructors run: std::pmr's default resource has one.
 #include <cstddef>
 #include <new>
 
@@ -51,6 +52,13 @@ void __throw_system_error(int) {  // NOLINT(bugprone-reserved-identifier)
 }  // namespace std
 
 extern "C" {
+extern void (*const __init_array_start[])();
+extern void (*const __init_array_end[])();
+void board_run_constructors() noexcept {
+  for (auto constructor = __init_array_start; constructor != __init_array_end; ++constructor)
+    (*constructor)();
+}
+
 // Firmware does not end, so that nothing is done at its end.
 int __aeabi_atexit(void*, void (*)(void*),
                    void*) noexcept {  // NOLINT(bugprone-reserved-identifier)

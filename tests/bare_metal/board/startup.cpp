@@ -1,5 +1,5 @@
-// What runs before main on a Cortex-M: the vector table, .data and .bss. No static constructor is called, unless the
-// image has the C library, whose __libc_init_array calls them.
+// What runs before main on a Cortex-M: the vector table, .data and .bss. Static constructors run only where the image has
+// board/cxx_support.cpp: of what is here none is needed, and the linker script says so where there is one.
 #include <cstdint>
 
 #include "semihosting.hpp"
@@ -12,8 +12,8 @@ extern const std::uint32_t board_data_in_flash[];
 extern std::uint32_t board_bss_begin[];
 extern std::uint32_t board_bss_end[];
 
-int image_entry() asm("main");           // C++ lets nobody call main by its name
-[[gnu::weak]] void __libc_init_array();  // NOLINT(bugprone-reserved-identifier)
+int image_entry() asm("main");  // C++ lets nobody call main by its name
+[[gnu::weak]] void board_run_constructors() noexcept;
 [[noreturn]] void reset_handler() noexcept;
 
 /// An exception that an image does not handle ends it.
@@ -50,6 +50,6 @@ struct vector_table {
   const std::uint32_t* from = board_data_in_flash;
   for (std::uint32_t* to = board_data_begin; to != board_data_end; ++to) *to = *from++;
   for (std::uint32_t* to = board_bss_begin; to != board_bss_end; ++to) *to = 0;
-  if (__libc_init_array != nullptr) __libc_init_array();
+  if (board_run_constructors != nullptr) board_run_constructors();
   board::exit(image_entry());
 }
