@@ -62,6 +62,30 @@ constinit static_pool<block, 4, named<"sensors">, exhaustion::stop> stopping;
 constinit static_pool<block, 4, exhaustion::counted<>> counted;
 constinit static_pool_set<blocks<16, 2>, blocks<64, 2>, spill::never, named<"sensors">> set;
 constinit static_arena<1024, at_death::ignore> memory;
+// Larger blocks are not more aligned here, so that a request may skip a class for its alignment.
+constinit static_pool_set<blocks<16, 2, 16>, blocks<32, 2, 8>, blocks<64, 2, 32>, blocks<96, 2, 8>,
+                          blocks<128, 2, 16>, spill::never, named<"sensors">>
+    askew_set;
+
+/// A block goes back for each request that its class serves, and for no other.
+void free_by_every_request() noexcept {
+  using set_type = decltype(askew_set);
+  for (std::size_t c = 0; c < set_type::class_count; ++c) {
+    void* p = askew_set.allocate(set_type::block_size(c), set_type::block_alignment(c));
+    check_that(askew_set.usable_size(p) == set_type::block_size(c), 70);
+    for (std::size_t size = 1; size <= 130; ++size) {
+      for (std::size_t alignment = 1; alignment <= 64; alignment *= 2) {
+        if (set_type::class_of(size, alignment) == c) {
+          askew_set.deallocate(p, size, alignment);
+          check_that(askew_set.allocate(size, alignment) == p, 71);
+        } else {
+          expect_fault(fault_kind::wrong_size, p, 72,
+                       [=] { askew_set.deallocate(p, size, alignment); });
+        }
+      }
+    }
+  }
+}
 
 std::uint32_t primask() noexcept {
   std::uint32_t state;
@@ -112,6 +136,8 @@ int main() {
   // A set is told another size than the block has.
   void* const small = set.allocate(16, 4);
   expect_fault(fault_kind::wrong_size, small, 40, [&] { set.deallocate(small, 64, 4); });
+
+  free_by_every_request();
 
   // Init, then sealed: what was got while starting is all there will be.
   sealable_source pages(source_ref<decltype(memory)>{memory});
