@@ -18,8 +18,9 @@ build: ## Release build in build/release
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
 
+# Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it.
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal)
 	@scripts/test.sh
 
 MUTANTS_ARGS ?=

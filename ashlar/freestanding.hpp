@@ -19,9 +19,11 @@
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
 #include <ashlar/core/policy.hpp>
+#include <ashlar/core/sealable_source.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
+#include <ashlar/pool/pool_map.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/refill_lists.hpp>
 #include <ashlar/pool/static_pool.hpp>

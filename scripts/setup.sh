@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
-# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs coverage torture
+# Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs coverage torture bare-metal
 set -euo pipefail
 
 declare -A packages=(
@@ -15,6 +15,7 @@ declare -A packages=(
   [misuse]="libc6 libclang-rt-19-dev libmimalloc2.0 libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
   [coverage]="gcovr python3"  # gcov is g++'s own
+  [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed
   [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
 )
 

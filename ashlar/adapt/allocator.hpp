@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <version>
 
-#include <ashlar/adapt/cxx_rules.hpp>
+#include <ashlar/adapt/cxx_process_heap.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>

@@ -21,7 +21,7 @@
 
 #include <ashlar/adapt/class_operators.hpp>
 #include <ashlar/adapt/component.hpp>
-#include <ashlar/adapt/cxx_rules.hpp>
+#include <ashlar/adapt/cxx_process_heap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/runtime/process_heap.hpp>

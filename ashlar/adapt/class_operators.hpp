@@ -2,6 +2,7 @@
 // Layer: adapt. Includes: core.
 // Law: the forms that throw follow operator new's protocol (call the std::new_handler, try again, and
 // without one throw std::bad_alloc); the nothrow forms follow it too and return null where those throw.
+// Freestanding programs have no std::new_handler.
 //
 // The operators themselves have to be declared inside the class or a base of it: the macro XALLOCATOR
 // (compat/xallocator.h) and the mixins do that, and forward to these functions.
@@ -10,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <new>
+#include <type_traits>
 
 #include <ashlar/adapt/xmalloc.h>
 #include <ashlar/core/config.hpp>
@@ -67,8 +69,9 @@ struct class_operators {
  private:
   template <class Then>
   [[nodiscard]] ASHLAR_COLD static void* missed(std::size_t size, std::size_t alignment) {
-    return exhaustion::handler_and_retry<Then>{}.exhausted(
-        {size, alignment, nullptr}, [=]() noexcept { return Heap::try_allocate(size, alignment); });
+    using policy = std::conditional_t<hosted, exhaustion::handler_and_retry<Then>, Then>;
+    return policy{}.exhausted({size, alignment, nullptr},
+                              [=]() noexcept { return Heap::try_allocate(size, alignment); });
   }
   [[nodiscard]] static void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
     void* const p = Heap::try_allocate(size, alignment);

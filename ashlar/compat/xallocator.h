@@ -22,10 +22,10 @@
 
 /* Automatic xalloc_init and xalloc_destroy, in C++: on, unless AUTOMATIC_XALLOCATOR_INIT_DESTROY is
  * defined as 0 before this header or on the command line. (Defined as nothing, as classic code does,
- * it is on.) In C they are called by hand, or not at all: no mode here needs them before xmalloc, but
+ * it is on.) Off with -ffreestanding: firmware need not run static constructors. In C they are called by hand, or not at all: no mode here needs them before xmalloc, but
  * for a program's own lock_init. */
 #ifndef AUTOMATIC_XALLOCATOR_INIT_DESTROY
-#define AUTOMATIC_XALLOCATOR_INIT_DESTROY 1
+#define AUTOMATIC_XALLOCATOR_INIT_DESTROY __STDC_HOSTED__
 #endif
 
 #ifdef __cplusplus

@@ -68,6 +68,9 @@ inline constexpr bool has_exceptions = true;
 inline constexpr bool has_exceptions = false;
 #endif
 
+/// True where there is all of the standard library; with -ffreestanding only what needs no system, no new-handler.
+inline constexpr bool hosted = __STDC_HOSTED__ != 0;
+
 /// True where AddressSanitizer watches.
 inline constexpr bool address_sanitizer = ASHLAR_ADDRESS_SANITIZER != 0;
 

@@ -2,15 +2,17 @@
 // Layer: core (freestanding).
 // Law: exhausted() runs with no lock of the allocator held, so it may free, allocate, and wait.
 //
-//   policy                          allocate() on empty                     may return null  may
-//   throw exhaustion::null                null                                    yes no
-//   exhaustion::throw_bad_alloc     std::bad_alloc (else ashlar_fault)      no               yes
-//   exhaustion::handler_and_retry   handler, retry, ...; then `Then`        as Then          yes
-//   exhaustion::next_larger<Pool>   a block of another pool                 yes              no
-//   exhaustion::upstream<Source>    a piece of a page source                yes              no
-//   exhaustion::stop                ashlar_fault                            no               no
+//   policy                          allocate() on empty                 may return null  may throw
+//   exhaustion::null                null                                yes              no
+//   exhaustion::throw_bad_alloc     std::bad_alloc (else ashlar_fault)  no               yes
+//   exhaustion::handler_and_retry   handler, retry, ...; then `Then`    as Then          yes
+//   exhaustion::next_larger<Pool>   a block of another pool             yes              no
+//   exhaustion::upstream<Source>    a piece of a page source            yes              no
+//   exhaustion::stop                ashlar_fault                        no               no
+//   exhaustion::counted<Then>       counts it; then `Then`              as Then          as Then
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <new>
@@ -72,6 +74,28 @@ struct stop {
   [[noreturn]] void* exhausted(const exhaustion_request& request, Retry&&) noexcept {
     ashlar_fault({fault_kind::exhausted, "allocate", nullptr, request.size_bytes, request.pool});
   }
+};
+
+/// Counts how often allocate() found nothing, for a program and its debugger to read; then as `Then`. (What try_allocate
+/// refuses is its caller's to count.)
+template <exhaustion_policy Then = null>
+struct counted : Then {
+  constexpr counted() noexcept = default;
+  constexpr explicit counted(Then then) noexcept : Then(then) {}
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request& request, Retry&& retry) noexcept(Then::nothrow) {
+    // With no lock held, so callers may come at the same time; where one cannot add in a step, a count may be lost then.
+    if constexpr (std::atomic_ref<std::size_t>::is_always_lock_free) {
+      std::atomic_ref(failure_count).fetch_add(1, std::memory_order_relaxed);
+    } else {
+      ++failure_count;
+    }
+    return Then::exhausted(request, retry);
+  }
+
+  /// Calls of allocate() that found the allocator empty, whatever `Then` made of them.
+  std::size_t failure_count = 0;
 };
 
 /// Throws std::bad_alloc; ends in ashlar_fault(exhausted) where exceptions do not exist.

@@ -271,6 +271,18 @@ TEST(Exhaustion, ThrowsBadAlloc) {
   EXPECT_THROW(policy.exhausted(some_request, [] { return nullptr; }), std::bad_alloc);
 }
 
+TEST(Exhaustion, CountedCountsWhateverFollows) {
+  const auto nothing = []() noexcept -> void* { return nullptr; };
+  exhaustion::counted<> silent;
+  static_assert(silent.nothrow && silent.may_return_null && !silent.borrows);
+  EXPECT_EQ(silent.exhausted(some_request, nothing), nullptr);
+  EXPECT_EQ(silent.exhausted(some_request, nothing), nullptr);
+  EXPECT_EQ(silent.failure_count, 2u);
+  exhaustion::counted<exhaustion::throw_bad_alloc> loud;
+  EXPECT_THROW(loud.exhausted(some_request, nothing), std::bad_alloc);
+  EXPECT_EQ(loud.failure_count, 1u);
+}
+
 TEST(ExhaustionDeathTest, StopNamesThePool) {
   exhaustion::stop policy;
   EXPECT_DEATH(policy.exhausted(some_request, [] { return nullptr; }), "out of memory.*sensor");

@@ -224,31 +224,20 @@ class class_set<type_list<Classes...>, Policies...> {
     if (__builtin_constant_p(size) && __builtin_constant_p(alignment)) {
       return take_here(size, alignment);
     }
-    return take_any(size, alignment);
+    return take_searched(size, alignment);
   }
 
   /// Requires: `p` is not null.
   ASHLAR_HOT void give(void* p, std::size_t size, std::size_t alignment) noexcept {
     if (!__builtin_constant_p(size) || !__builtin_constant_p(alignment)) {
+      if (suits_all(alignment)) return give_sized(p, size);
       return give_any(p, size, alignment);
     }
-    require_power_of_two("deallocate", size, alignment);
-    by_request(
-        size, alignment,
-        [&](auto c) ASHLAR_HOT_LAMBDA {
-          auto& blocks = classes_.template get<c>();
-          constexpr bool is_certain = !spill_type::to_larger && !is_checked;
-          if (is_certain || blocks.owns(p)) [[likely]] {
-            blocks.deallocate(p);
-          } else {
-            give_any(p, size, alignment);  // a larger class served, or a misuse
-          }
-        },
-        [&]() ASHLAR_HOT_LAMBDA { give_any(p, size, alignment); });
+    give_here(p, size, alignment);
   }
 
   /// Requires: `p` is not null.
-  void give(void* p) noexcept {
+  [[gnu::nonnull]] void give(void* p) noexcept {
     require_inside(p);
     by_address(p, [&](auto c) ASHLAR_HOT_LAMBDA { classes_.template get<c>().deallocate(p); });
   }
@@ -281,6 +270,35 @@ class class_set<type_list<Classes...>, Policies...> {
     }(indices);
   }
 
+  static constexpr std::size_t least_alignment = [] {
+    std::size_t least = alignments[0];
+    for (std::size_t alignment : alignments) least = min_of(least, alignment);
+    return least;
+  }();
+
+  template <std::size_t C>
+  [[nodiscard]] ASHLAR_HOT static bool fits(std::size_t size, std::size_t alignment) noexcept {
+    return size <= sizes[C] && alignment <= alignments[C];
+  }
+  /// The last class before `c` whose blocks are more aligned than its own, or `none`.
+  static constexpr std::size_t more_aligned_before(std::size_t c) noexcept {
+    for (std::size_t before = c; before-- != 0;) {
+      if (alignments[before] > alignments[c]) return before;
+    }
+    return none;
+  }
+  /// Returns: whether class C or one before it serves the request. What a class does not hold for its size no smaller one
+  /// holds, so one compare decides where all are aligned alike.
+  template <std::size_t C>
+  [[nodiscard]] ASHLAR_HOT static bool fits_up_to(std::size_t size,
+                                                  std::size_t alignment) noexcept {
+    if constexpr (more_aligned_before(C) == none) {
+      return fits<C>(size, alignment);
+    } else {
+      return fits<C>(size, alignment) || fits_up_to<more_aligned_before(C)>(size, alignment);
+    }
+  }
+
   /// The next class whose blocks are more aligned than those of class `c`, or `none`.
   static constexpr std::size_t more_aligned_than(std::size_t c) noexcept {
     std::size_t next = c + 1;
@@ -301,11 +319,15 @@ class class_set<type_list<Classes...>, Policies...> {
   template <class Found, class Unfound>
   ASHLAR_HOT static auto by_request(std::size_t size, std::size_t alignment, Found found,
                                     Unfound unfound) noexcept {
-    if (size > largest) [[unlikely]]
-      return unfound();
-    return search<0, count>(
-        [size](auto c) ASHLAR_HOT_LAMBDA { return size > sizes[c - 1]; },
-        [&](auto c) ASHLAR_HOT_LAMBDA { return from_class<c>(alignment, found, unfound); });
+    return search<0, count>([size](auto c) ASHLAR_HOT_LAMBDA { return size > sizes[c - 1]; },
+                            [&](auto c) ASHLAR_HOT_LAMBDA {
+                              // What is too large for all gets here: the other classes need not look.
+                              if constexpr (c + 1 == count) {
+                                if (size > largest) [[unlikely]]
+                                  return unfound();
+                              }
+                              return from_class<c>(alignment, found, unfound);
+                            });
   }
   /// For an address outside the set: the first or the last class, which then says so.
   template <class Found>
@@ -323,26 +345,63 @@ class class_set<type_list<Classes...>, Policies...> {
     return by_request(
         size, alignment,
         [&](auto c) ASHLAR_HOT_LAMBDA -> void* {
-          void* const p = classes_.template get<c>().try_allocate();
+          auto& blocks = classes_.template get<c>();
           if constexpr (spill_type::to_larger && c + 1 < count) {
+            void* const p = blocks.try_allocate();
             // The next larger class is what a request of its size gets.
-            if (p == nullptr) [[unlikely]]
-              return take_any(sizes[c + 1], alignment);
+            return p != nullptr ? p : take_searched(sizes[c + 1], alignment);
+          } else {
+            return blocks.try_allocate();
           }
-          return p;
         },
         []() ASHLAR_HOT_LAMBDA -> void* { return nullptr; });
+  }
+  /// Whether the compiler knows that the blocks of every class are so aligned: then only the size decides.
+  [[nodiscard]] ASHLAR_HOT static bool suits_all(std::size_t alignment) noexcept {
+    return __builtin_constant_p(alignment) && is_power_of_two(alignment) &&
+           alignment <= least_alignment;
+  }
+  [[nodiscard]] ASHLAR_HOT void* take_searched(std::size_t size, std::size_t alignment) noexcept {
+    return suits_all(alignment) ? take_sized(size) : take_any(size, alignment);
+  }
+  [[nodiscard, gnu::noinline]] void* take_sized(std::size_t size) noexcept {
+    return take_here(size, least_alignment);
   }
   [[nodiscard, gnu::noinline]] void* take_any(std::size_t size, std::size_t alignment) noexcept {
     return take_here(size, alignment);
   }
-  [[gnu::noinline]] void give_any(void* p, std::size_t size, std::size_t alignment) noexcept {
+  ASHLAR_HOT void give_here(void* p, std::size_t size, std::size_t alignment) noexcept {
+    require_power_of_two("deallocate", size, alignment);
+    by_request(
+        size, alignment,
+        [&](auto c) ASHLAR_HOT_LAMBDA {
+          auto& blocks = classes_.template get<c>();
+          constexpr bool is_certain = !spill_type::to_larger && !is_checked;
+          if (is_certain || blocks.owns(p)) [[likely]] {
+            blocks.deallocate(p);
+          } else {
+            give_any(p, size, alignment);  // a larger class served, or a misuse
+          }
+        },
+        [&]() ASHLAR_HOT_LAMBDA { give_any(p, size, alignment); });
+  }
+  // nonnull, since the caller has looked: the classes need not.
+  [[gnu::noinline, gnu::nonnull]] void give_sized(void* p, std::size_t size) noexcept {
+    if constexpr (spill_type::to_larger) {
+      give_any(p, size, least_alignment);
+    } else {
+      give_here(p, size, least_alignment);
+    }
+  }
+  [[gnu::noinline, gnu::nonnull]] void give_any(void* p, std::size_t size,
+                                                std::size_t alignment) noexcept {
     require_power_of_two("deallocate", size, alignment);
     require_inside(p);
     by_address(p, [&](auto c) ASHLAR_HOT_LAMBDA {
       if constexpr (is_checked) {
-        const bool fits = size <= sizes[c] && alignment <= alignments[c];
-        if (!fits || (!spill_type::to_larger && class_of(size, alignment) != c)) [[unlikely]] {
+        const bool is_served_below =
+            !spill_type::to_larger && c != 0 && fits_up_to<(c == 0 ? 0 : c - 1)>(size, alignment);
+        if (!fits<c>(size, alignment) || is_served_below) [[unlikely]] {
           fault_slow(fault_kind::wrong_size, "deallocate", p, sizes[c]);
         }
       }

@@ -1,5 +1,6 @@
-// An image without a library: its own entry point, fault handler, memcpy and memset. It uses every
-// freestanding part of ashlar and tells by its exit status which step went wrong (0: none).
+// An image without a library. It uses every freestanding part of ashlar and tells by its exit status which step went
+// wrong (0: none). platform.hpp is that of the machine (x86_64/, ../bare_metal/board/): how an image begins and ends
+// there.
 // Compiled with -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics, linked with
 // -nostdlib.
 #include <cstddef>
@@ -9,14 +10,13 @@
 
 #include <ashlar/freestanding.hpp>
 
+#include "platform.hpp"
+
 namespace {
 
 using namespace ashlar;
 
-[[noreturn]] void leave(int status) noexcept {
-  asm volatile("syscall" : : "a"(231L), "D"(static_cast<long>(status)) : "rcx", "r11", "memory");
-  __builtin_unreachable();
-}
+using platform::leave;
 
 // 1 ... 99: a check below. 100 + kind: ashlar saw a fault nobody expected.
 void check_that(bool holds, int step) noexcept {
@@ -51,6 +51,13 @@ struct fake_port {
   static void restore(unsigned state) noexcept { primask = state; }
 };
 
+/// lock_free where the processor changes a word in one step, which the smallest do with none, and 32-bit ones with 32 bits.
+template <class Word>
+using shared_by = std::conditional_t<std::atomic<Word>::is_always_lock_free, lock_free<Word>,
+                                     interrupt_mask<fake_port>>;
+using waiting = std::conditional_t<std::atomic<bool>::is_always_lock_free, spin_lock,
+                                   interrupt_mask<fake_port>>;
+
 /// Pages of a static array, never given back: what firmware has instead of an operating system.
 struct static_pages {
   alignas(64) static inline std::byte bytes[32768];
@@ -73,9 +80,9 @@ constinit static_pool<message, 64> ashlar_test_messages;
 namespace {
 
 constinit static_pool<dma_buffer, 4, interrupt_mask<fake_port>> buffers;
-constinit static_pool<message, 8, lock_free<>> shared_messages;
-constinit static_pool<message, 8, lock_free<std::uint32_t>, check::none, counting::none> small_word;
-constinit static_pool<message, 8, check::full<2>, spin_lock> guarded;
+constinit static_pool<message, 8, shared_by<std::uint64_t>> shared_messages;
+constinit static_pool<message, 8, shared_by<std::uint32_t>, check::none, counting::none> small_word;
+constinit static_pool<message, 8, check::full<2>, waiting> guarded;
 constinit static_pool<needs_destruction, 1,
                       exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>>
     unhandled;
@@ -86,14 +93,14 @@ constinit static_pool<
 constinit static_pool_set<blocks<8, 10, 8>, blocks<32, 8>, blocks<396, 3>,
                           interrupt_mask<fake_port>>
     sizes;
-constinit static_pool_set<blocks<32, 4>, blocks<64, 4>, lock_free<std::uint32_t>, check::none,
+constinit static_pool_set<blocks<32, 4>, blocks<64, 4>, shared_by<std::uint32_t>, check::none,
                           counting::none, spill::never>
     shared_sizes;
 constinit static_pool<needs_destruction, 3> numbered;
 constinit static_arena<2000, at_death::ignore> frame;
 constinit static_arena<2000, at_death::ignore, interrupt_mask<fake_port>, counting::none>
     shared_frame;
-constinit refill_lists<static_pages, 128, 8, spin_lock, at_death::abandon> lists;
+constinit refill_lists<static_pages, 128, 8, waiting, at_death::abandon> lists;
 constinit static_run_pool<message, 70> runs;
 
 template <class Pool>
@@ -323,20 +330,7 @@ void ashlar_report(const ashlar::fault& what) noexcept {
   if (what.kind == fault_kind::leak) ++leaks_reported;
 }
 
-// A freestanding compiler may ask for these four of any program.
-void* memcpy(void* to, const void* from, std::size_t n) {
-  auto* const t = static_cast<volatile unsigned char*>(to);
-  const auto* const f = static_cast<const unsigned char*>(from);
-  for (std::size_t i = 0; i < n; ++i) t[i] = f[i];
-  return to;
-}
-void* memset(void* to, int value, std::size_t n) {
-  auto* const t = static_cast<volatile unsigned char*>(to);
-  for (std::size_t i = 0; i < n; ++i) t[i] = static_cast<unsigned char>(value);
-  return to;
-}
-
-[[noreturn, gnu::force_align_arg_pointer]] void _start() {
-  leave(run());
+int image_main() {
+  return run();
 }
 }

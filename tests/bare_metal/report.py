@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""The tables of docs/bare-metal.md: instructions as images count them, flash and RAM as linked.
+
+Runs the images that count, and reads the sections of those that were linked for their sizes. Compares the tables with
+the document's, or writes them there. What a kind of pool takes is looked at first: .bss is its pool to the byte, and a
+pool without checks has at most 96 bytes of flash and 8 of RAM beside its blocks.
+
+usage: report.py QEMU BUILD_FOLDER DOCUMENT [--update]
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from pool_map import Image  # noqa: E402
+
+COUNTING = ("constant_time", "newlib", "newlib_nano")
+BLOCK_BYTES = 32 * 48
+KINDS = {
+    "unchecked": "no checks, not counted",
+    "cheap": "cheap checks, not counted",
+    "defaults": "cheap checks, counted (the defaults)",
+    "masked": "no checks, not counted, interrupts masked",
+    "lock_free": "no checks, not counted, lock-free",
+}
+TARGETS = {"cortex-m0_Os": "M0 -Os", "cortex-m4_Os": "M4 -Os", "cortex-m4_O2": "M4 -O2"}
+
+
+def rows_of(qemu, image, kind="row"):
+    run = subprocess.run(
+        [qemu, "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-serial", "none", "-chardev", "stdio,id=out",
+         "-semihosting-config", "enable=on,target=native,chardev=out", "-icount", "shift=7,align=off,sleep=off",
+         "-kernel", image], capture_output=True, text=True, timeout=50)
+    if run.returncode != 0:
+        raise SystemExit(f"report: {image} ended with {run.returncode}:\n{run.stdout}{run.stderr}")
+    return [line.split("|")[1:] for line in run.stdout.splitlines() if line.startswith(f"{kind}|")]
+
+
+def span(least, mean, most):
+    return most if least == most else f"{least} to {most}, mean {mean}"
+
+
+def instructions(qemu, build):
+    lines = ["| 10,000 random calls and the worst states | allocate | the first time | when empty | free |",
+             "|---|---:|---:|---:|---:|"]
+    for image in COUNTING:
+        for name, *figures in rows_of(qemu, str(build / f"{image}.elf")):
+            first, again, refused, freed = (figures[i:i + 3] for i in range(0, 12, 3))
+            lines.append(f"| {name} | {span(*again)} | {f'at most {first[2]}' if first[2] != '0' else ''} | "
+                         f"{span(*refused) if refused[2] != '0' else ''} | {span(*freed)} |")
+    return "\n".join(lines)
+
+
+def preemption(qemu, build):
+    lines = ["| a pool of 6 blocks, M4 -O2 | the handler came | blocks lost or shared | longest masked stretch, instructions |",
+             "|---|---:|---:|---:|"]
+    for name, moments, losses, masked in rows_of(qemu, str(build / "preemption.elf"), "preempted"):
+        lines.append(f"| {name} | {moments} times | {losses} times | {masked} |")
+    return "\n".join(lines)
+
+
+def sizes(_, build):
+    lines = ["| one `static_pool` of 32 blocks of 48 bytes | " +
+             " | ".join(f"{t}: flash | RAM beside the blocks" for t in TARGETS.values()) + " |",
+             "|---|" + "---:|" * (2 * len(TARGETS))]
+    for kind, text in KINDS.items():
+        cells = []
+        for target in TARGETS:
+            path = build / f"sizes.{target}.{kind}.elf"
+            if not path.exists():
+                cells += ["", ""]
+                continue
+            image = Image(path)
+            flash = sum(s.size for s in image.sections if s.name in (".text", ".init_array", ".data"))
+            pool = next(s.size for s in image.symbols() if s.name == f"{kind}_pool")
+            if image.size(".bss") != pool or image.size(".data"):
+                raise SystemExit(f"report: {path.name}: .bss is {image.size('.bss')} bytes, the pool {pool}")
+            if kind == "unchecked" and (flash > 96 or pool - BLOCK_BYTES > 8):
+                raise SystemExit(f"report: {path.name}: {flash} bytes of flash (96 are promised), "
+                                 f"{pool - BLOCK_BYTES} of RAM beside the blocks (8)")
+            cells += [str(flash), str(pool - BLOCK_BYTES)]
+        lines.append(f"| {text} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("qemu")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("document", type=pathlib.Path)
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    text = old = arguments.document.read_text()
+    for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes)):
+        begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
+        head, found, rest = text.partition(begin)
+        if not found or end not in rest:
+            raise SystemExit(f"report: {arguments.document} has no place for the table '{name}' ({begin.strip()})")
+        text = head + begin + table(arguments.qemu, arguments.build) + "\n" + end + rest.partition(end)[2]
+    if arguments.update:
+        arguments.document.write_text(text)
+    elif text != old:
+        for line in set(text.splitlines()) - set(old.splitlines()):
+            print(f"now: {line}", file=sys.stderr)
+        raise SystemExit(f"report: the tables of {arguments.document} are not what the images say; "
+                         "remedy: cmake --build build/release --target update_bare_metal_document")
+
+
+if __name__ == "__main__":
+    main()
