@@ -13,9 +13,11 @@
 #include "tools/cli/child_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/compare_command.hpp"
+#include "tools/cli/dump_command.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/record_command.hpp"
 #include "tools/cli/run_command.hpp"
+#include "tools/cli/stat_command.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -55,6 +57,21 @@ constexpr const char* record_footer =
     "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
     "  ashlar record --on ashlar -- ./server --once";
 
+constexpr const char* stat_footer =
+    "Examples:\n"
+    "  ashlar stat run.atrace\n"
+    "  ashlar stat --json run.atrace > figures.json\n"
+    "\n"
+    "Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.";
+
+constexpr const char* dump_footer =
+    "Examples:\n"
+    "  ashlar dump run.atrace > run.txt\n"
+    "  ashlar dump --from-text run.txt -o run.atrace\n"
+    "  zstdcat heaptrack.raw.zst | ashlar dump --from-heaptrack - -o run.atrace\n"
+    "\n"
+    "Exit status: 0; 2 for a file that cannot be read as what it should be.";
+
 constexpr const char* compare_footer =
     "Each round runs the program once on every allocator, in an order shuffled anew. Its standard\n"
     "input is empty; its output is dropped, but shown where a run fails. A run fails when it ends "
@@ -83,6 +100,8 @@ class help_text : public CLI::Formatter {
     const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "record") return "Usage: ashlar record [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "stat") return "Usage: ashlar stat [OPTIONS] TRACE\n";
+    if (name == "dump") return "Usage: ashlar dump [OPTIONS] FILE\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
     return "Usage: ashlar COMMAND [OPTIONS] ...\n";
@@ -94,10 +113,14 @@ struct parsed {
                "ashlar"};
   CLI::App* run = nullptr;
   CLI::App* record = nullptr;
+  CLI::App* stat = nullptr;
+  CLI::App* dump = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
   run_options run_with;
   record_options record_with;
+  stat_options stat_with;
+  dump_options dump_with;
   compare_options compare_with;
   bool list_only = false;
   std::uint64_t seed = 0;
@@ -123,6 +146,31 @@ void describe_record(parsed& line) {
       ->type_name("LIBRARY");
 }
 
+void describe_stat_and_dump(parsed& line) {
+  CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
+  stat.group("Commands");
+  stat.footer(stat_footer);
+  stat.add_option("TRACE", line.stat_with.path, "What record wrote")->required();
+  stat.add_flag("--json", line.stat_with.json, "As JSON, with every size and moment");
+  stat.add_option("--rows", line.stat_with.rows, "So many sizes and call sites (default 10)")
+      ->type_name("N");
+
+  CLI::App& dump =
+      *(line.dump = line.app.add_subcommand("dump", "A trace as text, or text as a trace"));
+  dump.group("Commands");
+  dump.footer(dump_footer);
+  dump.add_option("FILE", line.dump_with.input,
+                  "The trace; with --from-..., what is to become one (-: standard input)")
+      ->required();
+  dump.add_option("-o,--output", line.dump_with.output, "Write to FILE (default: standard output)")
+      ->type_name("FILE");
+  CLI::Option* const text = dump.add_flag("--from-text", line.dump_with.from_text,
+                                          "FILE is what dump wrote: make a trace");
+  dump.add_flag("--from-heaptrack", line.dump_with.from_heaptrack,
+                "FILE is an unpacked raw recording of heaptrack's")
+      ->excludes(text);
+}
+
 void describe_commands(parsed& line) {
   CLI::App& app = line.app;
   app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
@@ -143,6 +191,7 @@ void describe_commands(parsed& line) {
                      "Count every call (slower; sets ASHLAR_STATS=exact)");
 
   describe_record(line);
+  describe_stat_and_dump(line);
 
   line.compare =
       app.add_subcommand("compare", "Time and memory of a program on several allocators");
@@ -203,6 +252,8 @@ command_end execute(parsed& line, const split_words& words) {
     line.record_with.command = program_words("record", line.record->remaining(), words);
     return {0, record_command(line.record_with)};
   }
+  if (line.stat->parsed()) return {stat_command(line.stat_with), {}};
+  if (line.dump->parsed()) return {dump_command(line.dump_with), {}};
   if (line.compare->parsed()) {
     if (line.list_only) return {list_allocators(line.compare_with.with), {}};
     line.compare_with.command = program_words("compare", line.compare->remaining(), words);
@@ -251,6 +302,9 @@ command_end parse_and_execute(int argc, char** argv) {
     return {usage_failure(line, describe_extra(line, words)), {}};
   } catch (const CLI::ParseError& error) {
     return {usage_failure(line, error.what()), {}};
+  } catch (const input_error& error) {
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {error.exit_status, {}};
   } catch (const command_error& error) {
     if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
     fmt::print(stderr, "ashlar: {}\n", error.what());
