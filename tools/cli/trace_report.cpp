@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -78,8 +80,9 @@ std::uint64_t peak_bytes(const sized& s) {
 
 std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows) {
   std::vector<sized> sizes(s.sizes.begin(), s.sizes.end());
-  std::stable_sort(sizes.begin(), sizes.end(),
-                   [](const sized& a, const sized& b) { return peak_bytes(a) > peak_bytes(b); });
+  std::sort(sizes.begin(), sizes.end(), [](const sized& a, const sized& b) {
+    return std::pair(peak_bytes(b), a.first) < std::pair(peak_bytes(a), b.first);
+  });
   if (sizes.size() > rows) sizes.resize(rows);
   std::sort(sizes.begin(), sizes.end(),
             [](const sized& a, const sized& b) { return a.first < b.first; });
@@ -122,27 +125,14 @@ std::string render_over_time(const trace_report& report, glyphs set) {
 }
 
 std::string render_lifetimes(const trace_report& report, glyphs set) {
-  // By powers of ten of time: which power of two a tick falls into matters to nobody.
-  static constexpr std::array<std::pair<double, const char*>, 8> limits{{{1e-6, "below 1 us"},
-                                                                         {1e-5, "10 us"},
-                                                                         {1e-4, "100 us"},
-                                                                         {1e-3, "1 ms"},
-                                                                         {1e-2, "10 ms"},
-                                                                         {1e-1, "100 ms"},
-                                                                         {1, "1 s"},
-                                                                         {1e18, "longer"}}};
-  std::array<std::uint64_t, limits.size()> counts{};
-  for (std::size_t i = 0; i < report.summary.lifetimes.size(); ++i) {
-    // The middle of the values of i binary digits.
-    const double seconds = i == 0 ? 0 : seconds_of(report, std::uint64_t{3} << (i - 1)) / 2;
-    const auto place = std::find_if(limits.begin(), limits.end(),
-                                    [&](const auto& l) { return seconds < l.first; });
-    counts[static_cast<std::size_t>(place - limits.begin())] += report.summary.lifetimes[i];
-  }
+  static constexpr std::array names{"< 1 us",  "< 10 us",  "< 100 us", "< 1 ms",
+                                    "< 10 ms", "< 100 ms", "< 1 s",    ">= 1 s"};
+  const auto& counts = report.summary.lifetimes_by_decade;
+  static_assert(names.size() == std::tuple_size_v<std::remove_cvref_t<decltype(counts)>>);
   table lives({{"lived", align::left}, {"blocks"}, {"share", align::left}});
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
     const double part = share(counts[i], report.summary.deaths);
-    lives.add_row({limits[i].second, format_count(counts[i]),
+    lives.add_row({names[i], format_count(counts[i]),
                    fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
   }
   return lives.render(2);

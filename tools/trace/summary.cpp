@@ -79,6 +79,15 @@ class peak_by_stack {
   std::unordered_map<std::uint32_t, state> states_;
 };
 
+/// How many powers of ten of a microsecond a lifetime has reached, seven at most.
+std::size_t decade_of(std::uint64_t ticks, double ticks_per_microsecond) {
+  std::size_t decade = 0;
+  for (double limit = ticks_per_microsecond; decade < 7 && static_cast<double>(ticks) >= limit;
+       limit *= 10)
+    ++decade;
+  return decade;
+}
+
 }  // namespace
 
 trace_summary summarise(trace_reader& from, std::size_t moments) {
@@ -89,6 +98,12 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
   std::unordered_set<std::uint32_t> threads;
   std::uint32_t last_thread = 0;
   bool first = true;
+  const double ticks_per_microsecond =
+      static_cast<double>(from.header().number(header_name::ticks_per_second, 1'000'000'000)) / 1e6;
+  const auto lived = [&](std::uint64_t ticks) {
+    ++all.lifetimes[static_cast<std::size_t>(std::bit_width(ticks))];
+    ++all.lifetimes_by_decade[decade_of(ticks, ticks_per_microsecond)];
+  };
   for (step s; steps.next(s);) {
     if (first) all.first_time = s.time;
     first = false;
@@ -125,8 +140,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
         if (is_death(s.kind)) ++all.events[static_cast<std::size_t>(s.kind)];
         ++all.deaths;
         all.cross_thread_deaths += s.born_by != s.thread;
-        ++all.lifetimes[static_cast<std::size_t>(
-            std::bit_width(s.time - std::min(s.time, s.born_at)))];
+        lived(s.time - std::min(s.time, s.born_at));
         --all.sizes[s.size].live;
         if (s.stack != 0) peaks.change(s.stack, -static_cast<std::int64_t>(s.size));
         --all.live_blocks;

@@ -52,6 +52,8 @@ struct trace_summary {
   std::uint64_t peak_bytes_time = 0;
   std::map<std::uint64_t, size_figures> sizes;
   log_histogram lifetimes{};  ///< in ticks, of blocks that died
+  /// The same by time: below 1, 10, 100 us, 1, 10, 100 ms, 1 s, and longer.
+  std::array<std::uint64_t, 8> lifetimes_by_decade{};
   std::map<std::uint64_t, std::uint64_t> alignments;
   std::vector<moment_figures> over_time;
   std::unordered_map<std::uint32_t, stack_figures> stacks;  ///< by number

@@ -51,6 +51,7 @@ TEST(Summary, EveryFigureOfASmallTrace) {
   EXPECT_EQ(s.alignments.at(64), 1u);
   EXPECT_EQ(s.lifetimes[5], 1u);  // 31 ticks
   EXPECT_EQ(s.lifetimes[4], 1u);  // 12 ticks
+  EXPECT_EQ(s.lifetimes_by_decade[2], 2u);
   EXPECT_EQ(s.events[static_cast<std::size_t>(event_kind::from_free)], 3u);
 }
 
@@ -67,6 +68,20 @@ TEST(Summary, AtThePeakEachStackHasWhatLivedThen) {
   EXPECT_EQ(s.stacks.at(1).births, 2u);
   EXPECT_EQ(s.stacks.at(1).bytes, 15u);
   EXPECT_EQ(s.stacks.at(2).live_bytes, 6u);
+}
+
+TEST(Summary, LifetimesAreByPowersOfTenOfAMicrosecond) {
+  std::vector<event> events;
+  for (const std::uint64_t ticks :
+       {0u, 1u, 9u, 10u, 99u, 100u, 999'999u, 1'000'000u, 50'000'000u}) {
+    const std::uint64_t address = 16 * (events.size() + 1);
+    const std::uint64_t time = 100'000'000 * events.size();
+    events.push_back(birth(1, time, address));
+    events.push_back(death(1, time + ticks, address));
+  }
+  const std::array<std::uint64_t, 8> expected{1, 2, 2, 1, 0,
+                                              0, 1, 2};  // a tick of these traces is a microsecond
+  EXPECT_EQ(summary_of(events).lifetimes_by_decade, expected);
 }
 
 TEST(Summary, ThePeaksOverTimeContainTheTracesPeakHoweverFewTheyAre) {
