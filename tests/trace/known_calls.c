@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,33 @@ static void many(long count) {
   for (long i = 0; i < count; ++i) free(keep(malloc((size_t)(1 + i % 1000))));
 }
 
+/* Threads that take each other's blocks: what one thread frees, another one has at once. */
+static _Atomic(void*) exchanged[8];
+static pthread_barrier_t together;
+static void* crowd_thread(void* seed) {
+  unsigned random = (unsigned)(size_t)seed;
+  for (int i = 0; i < 100000; ++i) {
+    if (i % 500 == 0) pthread_barrier_wait(&together); /* else one is done before the next begins */
+    random = random * 1103515245u + 12345u;
+    void* const mine = malloc(1001);
+    free(atomic_exchange(&exchanged[random >> 16 & 7], mine));
+  }
+  return NULL;
+}
+static void crowd(void) {
+  pthread_t ids[4];
+  if (pthread_barrier_init(&together, NULL, 4) != 0) abort();
+  for (size_t i = 0; i < 4; ++i)
+    if (pthread_create(&ids[i], NULL, crowd_thread, (void*)(i + 1)) != 0) abort();
+  for (size_t i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
+  for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "calls";
   if (strcmp(what, "calls") == 0) calls();
   if (strcmp(what, "threads") == 0) threads();
+  if (strcmp(what, "crowd") == 0) crowd();
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "kill") == 0) {

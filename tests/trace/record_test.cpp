@@ -214,6 +214,31 @@ TEST_F(Record, ThreadsAreNumberedStartAndEnd) {
   EXPECT_EQ(from.missing_deaths(), 0u);
 }
 
+TEST_F(Record, BlocksThatGoFromThreadToThreadAreInOrder) {
+  // The second time on ashlar's heap, which hands what one thread freed to another one soon.
+  for (const words& on : {words{}, words{"--on", "ashlar"}}) {
+    words command{"record"};
+    command.insert(command.end(), on.begin(), on.end());
+    command.insert(command.end(), {"--", calls, "crowd"});
+    ASSERT_EQ(ashlar(command), 0) << said("err");
+    trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
+    lifetimes from(reader);
+    std::uint64_t births = 0;
+    std::uint64_t deaths = 0;
+    std::uint64_t crossed = 0;
+    for (step s; from.next(s);) {
+      births += s.happened == step::what::birth && s.size == 1001;
+      deaths += s.happened == step::what::death && s.size == 1001;
+      crossed += s.happened == step::what::death && s.size == 1001 && s.born_by != s.thread;
+    }
+    EXPECT_EQ(births, 400'000u);
+    EXPECT_EQ(deaths, 400'000u);
+    EXPECT_GT(crossed, 1000u);
+    EXPECT_EQ(from.missing_deaths(), 0u);
+    EXPECT_EQ(from.unknown_deaths(), 0u);
+  }
+}
+
 TEST_F(Record, AForkedProcessHasItsOwnTrace) {
   EXPECT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0);
   const auto names = files();
