@@ -69,8 +69,8 @@ static void forks(void) {
   for (int i = 0; i < 4; ++i) {
     const pid_t child = i % 2 == 0 ? fork() : (pid_t)syscall(SYS_fork);
     if (child == 0) {
+      free(block); /* its first event is the most usual one */
       mark("child");
-      free(block);
       free(keep(malloc((size_t)(500 + i))));
       _exit(0);
     }
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(what, "exec") == 0) {
     keep(malloc(777));
-    execl(argv[0], argv[0], "calls", (char*)NULL);
+    execl(argv[0], argv[0], argc > 2 ? argv[2] : "calls", (char*)NULL);
   }
   if (strcmp(what, "wait") == 0) {
     keep(malloc(777));

@@ -290,6 +290,17 @@ TEST_F(Record, WhatAProgramExecutesGoesOnInItsTrace) {
   EXPECT_EQ(files(), words{"run.atrace"});
 }
 
+// What follows fills chunks, which are fetched at once; the image before left one that is not full.
+TEST_F(Record, WhatCameBeforeExecComesFirstHoweverMuchFollows) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "exec", "many"}), 0);
+  const auto all = events();
+  const auto image = std::find_if(all.begin(), all.end(),
+                                  [](const auto& k) { return k.e.kind == event_kind::image; });
+  ASSERT_NE(image, all.end());
+  EXPECT_TRUE(has_size({all.begin(), image}, 777));
+  EXPECT_GT(all.end() - image, 200'000);
+}
+
 TEST_F(Record, NoEventIsLostWhenThereAreMany) {
   EXPECT_EQ(ashlar({"record", "--", calls, "many", "1000000"}), 0);
   std::uint64_t births = 0;

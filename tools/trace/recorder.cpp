@@ -91,6 +91,7 @@ struct recorder::process {
   std::uint32_t parent = 0;  // index + 1
   std::string path;
   std::string arguments;
+  bool was_executed = false;  // there is an image before it
   bool described = false;
   bool ended = false;
   bool announced = false;                                       // its trace knows of it
@@ -146,6 +147,7 @@ void recorder::learn_processes() {
     added->pid = pid;
     added->parent = std::min(entry.parent, index);
     added->index = index;
+    added->was_executed = latest_.contains(pid);
     latest_[pid] = index;
     processes_.push_back(std::move(added));
   }
@@ -303,7 +305,7 @@ bool recorder::take(std::uint32_t index) {
   if (c.header.sequence != next) return false;
   ++next;
   if (!of.announced) {
-    if (traces_.contains(of.pid)) take_abandoned();  // what the image before has left comes before
+    if (of.was_executed) take_abandoned();  // what the image before has left comes before
     open_trace(of);
   }
   read_records(of, c, std::min(used, chunk::records_max));
@@ -325,7 +327,9 @@ void recorder::free(std::uint32_t index) {
   chunk_header& header = chunk_of(spool_, index)->header;
   header.process = UINT32_MAX;
   header.used.store(0, std::memory_order_relaxed);
-  spool_->states[index].store(chunk_state::free, std::memory_order_release);
+  if (spool_->states[index].exchange(chunk_state::free, std::memory_order_acq_rel) ==
+      chunk_state::sealed)
+    spool_->sealed.fetch_sub(1, std::memory_order_release);
 }
 
 std::size_t recorder::take_sealed() {
@@ -337,10 +341,12 @@ std::size_t recorder::take_sealed() {
   sort(sealed);
   std::size_t taken = 0;
   for (const std::uint32_t index : sealed) {
-    if (!take(index)) continue;
+    // An earlier one may have made take_abandoned() fetch it.
+    if (spool_->states[index].load(std::memory_order_acquire) != chunk_state::sealed ||
+        !take(index))
+      continue;
     ++taken;
     free(index);
-    spool_->sealed.fetch_sub(1, std::memory_order_release);
     spool_->heartbeat.fetch_add(1, std::memory_order_relaxed);
   }
   return taken;
@@ -351,7 +357,7 @@ void recorder::take_abandoned() {
   std::vector<std::uint32_t> abandoned;
   const std::uint32_t count = spool_->chunks.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (spool_->states[i].load(std::memory_order_acquire) != chunk_state::taken) continue;
+    if (spool_->states[i].load(std::memory_order_acquire) == chunk_state::free) continue;
     const std::uint32_t owner = chunk_of(spool_, i)->header.process;
     if (owner < processes_.size() && processes_[owner]->ended) abandoned.push_back(i);
   }
