@@ -16,7 +16,12 @@ namespace ashlar::shim {
 /// recorder chose it.
 inline std::uint64_t now(trace::spool_clock clock) {
 #if defined(__x86_64__)
-  if (clock == trace::spool_clock::processor) return __rdtsc() >> trace::tick_shift;
+  if (clock == trace::spool_clock::processor) {
+    // Without the fence the processor reads its counter before what comes first is done, as a block's coming from another
+    // thread: then that thread's birth of the block would seem to be later than the death here.
+    _mm_lfence();
+    return __rdtsc() >> trace::tick_shift;
+  }
 #endif
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
