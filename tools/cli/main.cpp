@@ -14,11 +14,14 @@
 #include "tools/cli/child_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/compare_command.hpp"
+#include "tools/cli/dump_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/record_command.hpp"
 #include "tools/cli/run_command.hpp"
 #include "tools/cli/tune_command.hpp"
 #include "tools/cli/verify_command.hpp"
 #include "tools/trace/error.hpp"
+#include "tools/cli/stat_command.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -45,6 +48,33 @@ constexpr const char* run_footer =
     "Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of "
     "this\n"
     "build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.";
+
+constexpr const char* record_footer =
+    "The program's standard streams are its own; what was written is said on standard error. The "
+    "exit status is\n"
+    "the program's; where a signal killed it, ashlar dies by that signal too, and the trace is "
+    "there. Each\n"
+    "process that the program forks has a trace of its own: run.PID.atrace.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar record -- python3 work.py\n"
+    "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
+    "  ashlar record --on ashlar -- ./server --once";
+
+constexpr const char* stat_footer =
+    "Examples:\n"
+    "  ashlar stat run.atrace\n"
+    "  ashlar stat --json run.atrace > figures.json\n"
+    "\n"
+    "Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.";
+
+constexpr const char* dump_footer =
+    "Examples:\n"
+    "  ashlar dump run.atrace > run.txt\n"
+    "  ashlar dump --from-text run.txt -o run.atrace\n"
+    "  zstdcat heaptrack.raw.zst | ashlar dump --from-heaptrack - -o run.atrace\n"
+    "\n"
+    "Exit status: 0; 2 for a file that cannot be read as what it should be.";
 
 constexpr const char* compare_footer =
     "Each round runs the program once on every allocator, in an order shuffled anew. Its standard\n"
@@ -106,6 +136,9 @@ class help_text : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
     const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "record") return "Usage: ashlar record [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "stat") return "Usage: ashlar stat [OPTIONS] TRACE\n";
+    if (name == "dump") return "Usage: ashlar dump [OPTIONS] FILE\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
     if (name == "tune") return "Usage: ashlar tune [OPTIONS] TRACE...\n";
@@ -119,12 +152,18 @@ struct parsed {
   CLI::App app{"Fixed-block memory management: run programs on ashlar's heap and measure them.",
                "ashlar"};
   CLI::App* run = nullptr;
+  CLI::App* record = nullptr;
+  CLI::App* stat = nullptr;
+  CLI::App* dump = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
   CLI::App* tune = nullptr;
   CLI::App* verify = nullptr;
   CLI::App* check = nullptr;
   run_options run_with;
+  record_options record_with;
+  stat_options stat_with;
+  dump_options dump_with;
   compare_options compare_with;
   bool list_only = false;
   std::uint64_t seed = 0;
@@ -198,6 +237,49 @@ void describe_verify_and_check(parsed& line) {
       ->check(CLI::Range(1, 100000).description(""));
 }
 
+void describe_record(parsed& line) {
+  CLI::App& record = *(line.record = line.app.add_subcommand(
+                           "record", "Write a program's allocations into a trace"));
+  record.prefix_command();
+  record.group("Commands");
+  record.footer(record_footer);
+  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
+      ->type_name("FILE");
+  record
+      .add_flag("--stacks{16}", line.record_with.stack_depth,
+                "The calls that led to each block, at most DEPTH (16)")
+      ->type_name("DEPTH");
+  record
+      .add_option("--on", line.record_with.on,
+                  "Preload this allocator behind the recorder: ashlar, or a library")
+      ->type_name("LIBRARY");
+}
+
+void describe_stat_and_dump(parsed& line) {
+  CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
+  stat.group("Commands");
+  stat.footer(stat_footer);
+  stat.add_option("TRACE", line.stat_with.path, "What record wrote")->required();
+  stat.add_flag("--json", line.stat_with.json, "As JSON, with every size and moment");
+  stat.add_option("--rows", line.stat_with.rows, "So many sizes and call sites (default 10)")
+      ->type_name("N");
+
+  CLI::App& dump =
+      *(line.dump = line.app.add_subcommand("dump", "A trace as text, or text as a trace"));
+  dump.group("Commands");
+  dump.footer(dump_footer);
+  dump.add_option("FILE", line.dump_with.input,
+                  "The trace; with --from-..., what is to become one (-: standard input)")
+      ->required();
+  dump.add_option("-o,--output", line.dump_with.output, "Write to FILE (default: standard output)")
+      ->type_name("FILE");
+  CLI::Option* const text = dump.add_flag("--from-text", line.dump_with.from_text,
+                                          "FILE is what dump wrote: make a trace");
+  dump.add_flag("--from-heaptrack", line.dump_with.from_heaptrack,
+                "FILE is an unpacked raw recording of heaptrack's")
+      ->excludes(text);
+}
+
 void describe_commands(parsed& line) {
   CLI::App& app = line.app;
   app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
@@ -216,6 +298,9 @@ void describe_commands(parsed& line) {
                      "List every class that was used, with every column");
   line.run->add_flag("--exact", line.run_with.exact,
                      "Count every call (slower; sets ASHLAR_STATS=exact)");
+
+  describe_record(line);
+  describe_stat_and_dump(line);
 
   line.compare =
       app.add_subcommand("compare", "Time and memory of a program on several allocators");
@@ -275,6 +360,12 @@ command_end execute(parsed& line, const split_words& words) {
     line.run_with.command = program_words("run", line.run->remaining(), words);
     return {0, run_command(line.run_with)};
   }
+  if (line.record->parsed()) {
+    line.record_with.command = program_words("record", line.record->remaining(), words);
+    return {0, record_command(line.record_with)};
+  }
+  if (line.stat->parsed()) return {stat_command(line.stat_with), {}};
+  if (line.dump->parsed()) return {dump_command(line.dump_with), {}};
   if (line.compare->parsed()) {
     if (line.list_only) return {list_allocators(line.compare_with.with), {}};
     line.compare_with.command = program_words("compare", line.compare->remaining(), words);
@@ -327,6 +418,9 @@ command_end parse_and_execute(int argc, char** argv) {
     return {usage_failure(line, describe_extra(line, words)), {}};
   } catch (const CLI::ParseError& error) {
     return {usage_failure(line, error.what()), {}};
+  } catch (const input_error& error) {
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {error.exit_status, {}};
   } catch (const command_error& error) {
     if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
     fmt::print(stderr, "ashlar: {}\n", error.what());
