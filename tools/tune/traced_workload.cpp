@@ -21,9 +21,7 @@ constexpr std::uint64_t most_changes = INT32_MAX;
 
 void require_servable(const trace::step& birth, const trace_request& request,
                       const std::string& file) {
-  if (birth.size <= workload_builder::largest_size &&
-      birth.alignment <= workload_builder::largest_size)
-    return;
+  if (birth.size <= workload_builder::largest_size && birth.alignment <= largest_alignment) return;
   if (birth.size > request.largest) return;
   throw impossible(fmt::format(
       "{}: a request of {} bytes at alignment {} is too large for a pool: --largest BYTES leaves "

@@ -14,6 +14,9 @@
 
 namespace ashlar::tune {
 
+/// Of blocks: 1 MiB.
+inline constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
   std::uint64_t alignment;  ///< a power of two
@@ -46,7 +49,7 @@ class workload_builder {
 
   void begin_trace();
   /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block has the slot;
-  /// `alignment` is a power of two or 0 (none was told); size and alignment are at most largest_size.
+  /// `alignment` is a power of two up to largest_alignment or 0 (none was told); `size` is at most largest_size.
   void birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment);
   /// Requires: a live block has the slot.
   void death(std::uint32_t slot);

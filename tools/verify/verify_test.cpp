@@ -101,7 +101,8 @@ class Verify : public testing::Test {
 // The paths of all numbers, as JSON pointers.
 std::vector<json::json_pointer> numbers_of(const json& all) {
   std::vector<json::json_pointer> found;
-  for (const auto& [path, value] : all.flatten().items()) {
+  const json flat = all.flatten();
+  for (const auto& [path, value] : flat.items()) {
     if (value.is_number()) found.emplace_back(path);
   }
   return found;
