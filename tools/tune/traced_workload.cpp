@@ -33,7 +33,6 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
                           workload_builder& into, const progress& tell) {
   trace_identity read;
   read.file = file;
-  read.sha256 = sha256_of_file(file);
   trace::trace_reader reader(trace::open_file_source(file));
   trace::lifetimes blocks(reader);
   into.begin_trace();
@@ -61,6 +60,7 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
   }
   read.unknown_deaths = blocks.unknown_deaths();
   read.warning = reader.warning();
+  read.sha256 = sha256_of_file(file);
   return read;
 }
 

@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ashlar::tune {
@@ -20,6 +22,9 @@ inline constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
   std::uint64_t alignment;  ///< a power of two
+  /// A class whose largest need this is, of this alignment or more, would be asked for larger needs, too: an over-aligned
+  /// request can be smaller than what it needs.
+  std::uint64_t closed_from = UINT64_MAX;
 };
 
 /// A trace as the tuner sees it: n stands for the birth of a block for needs[n], ~n for the death of one.
@@ -63,6 +68,7 @@ class workload_builder {
  private:
   static constexpr std::size_t near_count = 1 << 14;
 
+  void close_needs(std::vector<block_need>& by_size) const;
   [[nodiscard]] std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
   void add(std::int32_t change, std::uint32_t slot);
 
@@ -70,6 +76,8 @@ class workload_builder {
   keep kept_;
   workload read_;  // needs in the order of their first requests
   std::vector<std::int32_t> need_in_slot_;
+  // Of over-aligned requests, by alignment and need: the smallest size.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> over_aligned_;
   std::vector<std::int32_t>
       near_;  // need of sizes below near_count * least_alignment: nearly all of them
   std::unordered_map<std::uint64_t, std::int32_t> far_;

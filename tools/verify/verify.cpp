@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,6 +29,7 @@ using nlohmann::json;
 struct need {
   u64 size;
   u64 alignment;
+  u64 asked;  // the size itself
   auto operator<=>(const need&) const = default;
 };
 struct place {
@@ -46,34 +46,15 @@ struct size_class {
   u64 block_size, alignment, peak, capacity, bytes;
 };
 
-u64 whole(const json& value) {
-  return value.get_ref<const json::number_unsigned_t&>();
-}
-
 void require(const std::string& what, u64 said, u64 is) {
   if (said != is)
     throw refused(fmt::format("{}: the certificate says {}, and it is {}", what, said, is));
-}
-
-u64 rounded_up(u64 n, u64 step) {
-  return (n + step - 1) / step * step;
 }
 
 std::string sha256(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), sum.data());
   return fmt::format("{:02x}", fmt::join(sum, ""));
-}
-
-// docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
-u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
-  const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
-  return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
-         capacity * rounded_up(block_size, alignment);
-}
-u64 with_behind(u64 bytes, u64 alignment, u64 behind, u64 behind_alignment) {
-  return rounded_up(rounded_up(bytes, behind_alignment) + behind,
-                    std::max(alignment, behind_alignment));
 }
 
 class verification {
@@ -105,10 +86,11 @@ class verification {
     for (std::size_t c = classes_.size(); c-- > 0;) {
       const auto& [block_size, alignment, peak, capacity, bytes] = classes_[c];
       const std::string name = fmt::format("class {}, ", c);
-      need served{0, alignof(void*)};
+      need served{0, alignof(void*), 0};
       for (const auto& [each, at] : needs_) {
         if (at.in_class == c)
-          served = {std::max(served.size, each.size), std::max(served.alignment, each.alignment)};
+          served = {std::max(served.size, each.size), std::max(served.alignment, each.alignment),
+                    0};
       }
       require(name + "block_size", block_size, served.size);
       require(name + "alignment", alignment, served.alignment);
@@ -152,13 +134,23 @@ class verification {
     for (const u64 failed : replay(0)) require("requests that pools could not serve", 0, failed);
     if (margin_ != 0 || borrows_) return;
     // Without borrowing no class knows of another, so each is made smaller in the same replay.
-    const std::vector<u64> failures = replay(1);
-    for (std::size_t c = 0; c < failures.size(); ++c) {
-      if (failures[c] == 0) throw refused(fmt::format("class {} would do with a block less", c));
-    }
+    for (const u64 failed : replay(1)) require("classes too large by a block", 0, failed == 0);
   }
 
  private:
+  static u64 whole(const json& value) { return value.get_ref<const json::number_unsigned_t&>(); }
+  static u64 rounded_up(u64 n, u64 step) { return (n + step - 1) / step * step; }
+  // docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
+  static u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
+    const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
+    return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
+           capacity * rounded_up(block_size, alignment);
+  }
+  static u64 with_behind(u64 bytes, u64 alignment, u64 behind, u64 behind_alignment) {
+    return rounded_up(rounded_up(bytes, behind_alignment) + behind,
+                      std::max(alignment, behind_alignment));
+  }
+
   [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
 
   void read_trace(const std::string& file, const json& said) {
@@ -178,7 +170,7 @@ class verification {
       // A request needs its size rounded up to its alignment: no block of that alignment has fewer bytes.
       const u64 alignment = std::max(s.alignment, alignment_);
       const u64 size = rounded_up(std::max<u64>(s.size, 1), alignment);
-      changes.push_back({&*needs_.try_emplace({size, alignment}).first, s.slot, birth});
+      changes.push_back({&*needs_.try_emplace({size, alignment, s.size}).first, s.slot, birth});
     }
     require(file + ": births", whole(said.at("births")), births);
     require(file + ": deaths", whole(said.at("deaths")), changes.size() - births);
@@ -187,14 +179,14 @@ class verification {
   }
 
   [[nodiscard]] bool fits(std::size_t c, const need& asked) const {
-    return classes_[c].block_size >= asked.size && classes_[c].alignment >= asked.alignment;
+    return classes_[c].block_size >= asked.asked && classes_[c].alignment >= asked.alignment;
   }
 
   // A class is found as a pool set does it: the smallest that fits.
   void place_needs() {
     for (auto& [asked, at] : needs_) {
       if (sizes_.empty() || sizes_.back().size != asked.size)
-        sizes_.push_back({asked.size, alignof(void*)});
+        sizes_.push_back({asked.size, alignof(void*), 0});
       sizes_.back().alignment = std::max(sizes_.back().alignment, asked.alignment);
       at.in_sizes = sizes_.size() - 1;
       while (at.in_class < classes_.size() && !fits(at.in_class, asked)) ++at.in_class;
@@ -234,6 +226,12 @@ class verification {
         sums[c.asked->second.in_sizes + 1] += c.birth ? 1 : -1;
       std::partial_sum(sums.begin(), sums.end(), sums.begin());
     }
+    std::vector<u64> misled(
+        count, UINT64_MAX);  // a class up to here so aligned gets requests of larger needs
+    for (const auto& [each, at] : needs_) {
+      for (std::size_t j = at.in_sizes; j-- > 0 && sizes_[j].size >= each.asked;)
+        misled[j] = std::min(misled[j], each.alignment);
+    }
     constexpr u64 impossible = UINT64_MAX / 4;
     std::vector<std::vector<u64>> least(count + 1, std::vector<u64>(most + 1, impossible));
     std::fill(least[count].begin(), least[count].end(), 0);
@@ -249,6 +247,7 @@ class verification {
       u64 alignment = 1;
       for (std::size_t j = i; j < count; ++j) {
         alignment = std::max(alignment, sizes_[j].alignment);
+        if (alignment >= misled[j]) continue;
         const u64 bytes =
             class_bytes(sizes_[j].size, alignment, with_margin(static_cast<u64>(peak[j])));
         for (std::size_t k = 1; k <= most; ++k)
@@ -282,9 +281,8 @@ class verification {
         }
         c = e.asked->second.in_class;
         block = pools[c].try_allocate();
-        for (std::size_t next = c + 1; borrows_ && block == nullptr && next < pools.size();
-             ++next) {
-          if (fits(next, e.asked->first)) block = pools[c = next].try_allocate();
+        for (std::size_t d = c + 1; borrows_ && block == nullptr && d < pools.size(); ++d) {
+          if (fits(d, e.asked->first)) block = pools[c = d].try_allocate();
         }
         failures[c] += block == nullptr;
       }
@@ -311,14 +309,14 @@ void verify(std::string_view certificate, const std::vector<std::string>& files,
   if (all.at("seal") != sha256(unsealed.dump()))
     throw refused("it was changed after it was written: its seal is another");
   const verification checked(all, files);
-  tell("the traces are those that the pools were chosen for");
   checked.check_classes();
-  tell("the classes have the peaks, capacities and bytes that they should have");
+  tell(
+      "the traces are the ones; the classes have the peaks, capacities and bytes that they should "
+      "have");
   checked.check_borrowing_bound();
   checked.check_optimum();
-  tell("no set of as few classes has fewer bytes");
   checked.check_replays();
-  tell("real pools serve every request of the traces");
+  tell("no set of as few classes has fewer bytes; real pools serve every request");
 } catch (const json::exception& error) {
   throw refused(fmt::format("this is no certificate of ashlar tune: {}", error.what()));
 }
