@@ -17,7 +17,7 @@ namespace ashlar::cli {
 namespace {
 
 std::string render(const tune::pool_use& use, std::uint64_t percent) {
-  table classes({"block", "capacity", "peak", "percent", {"", align::left}});
+  table classes({{"block"}, {"capacity"}, {"peak"}, {"percent"}, {"", align::left}});
   for (const tune::class_use& c : use.classes) {
     classes.add_row(
         {format_count(c.block_size), format_count(c.capacity), format_count(c.peak),

@@ -10,11 +10,15 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/check_command.hpp"
 #include "tools/cli/child_process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/run_command.hpp"
+#include "tools/cli/tune_command.hpp"
+#include "tools/cli/verify_command.hpp"
+#include "tools/trace/error.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -63,6 +67,37 @@ constexpr const char* summary_footer =
     "  ashlar compare --label server --json server.json -- ./server --once\n"
     "  ashlar summary parser.json server.json";
 
+constexpr const char* tune_footer =
+    "The classes are printed; with -o they are written as a C++ header, and beside it, as .json,\n"
+    "their certificate: what is claimed of them, for ashlar verify and ashlar check. Files are\n"
+    "written whole or not at all.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar tune run.atrace\n"
+    "  ashlar tune --classes 6 --margin 10 -o pools.hpp monday.atrace tuesday.atrace\n"
+    "  ashlar tune --budget 256KiB --largest 4096 --rules run.atrace\n"
+    "\n"
+    "Exit status: 0; 2 where it is impossible, a trace cannot be read or a file not written.";
+
+constexpr const char* verify_footer =
+    "Works everything out again from the traces, by code of its own, and replays them on pools of\n"
+    "these sizes.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar verify pools.json\n"
+    "  ashlar verify pools.json moved/run.atrace\n"
+    "\n"
+    "Exit status: 0 it is true; 1 it is refused; 2 something cannot be read.";
+
+constexpr const char* check_footer =
+    "For continuous integration: record a test run, and find out when it comes near the pools.\n"
+    "\n"
+    "Example:\n"
+    "  ashlar check --against pools.json --percent 90 run.atrace\n"
+    "\n"
+    "Exit status: 0 it fits; 1 a class passes that part of its capacity, or a request fits no\n"
+    "class; 2 something cannot be read.";
+
 // The library's own usage line would name a program's words SUBCOMMAND and leave "--" out.
 class help_text : public CLI::Formatter {
  public:
@@ -71,6 +106,9 @@ class help_text : public CLI::Formatter {
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
+    if (name == "tune") return "Usage: ashlar tune [OPTIONS] TRACE...\n";
+    if (name == "verify") return "Usage: ashlar verify CERTIFICATE [TRACE...]\n";
+    if (name == "check") return "Usage: ashlar check --against POOLS.json [OPTIONS] TRACE...\n";
     return "Usage: ashlar COMMAND [OPTIONS] ...\n";
   }
 };
@@ -81,13 +119,74 @@ struct parsed {
   CLI::App* run = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
+  CLI::App* tune = nullptr;
+  CLI::App* verify = nullptr;
+  CLI::App* check = nullptr;
   run_options run_with;
   compare_options compare_with;
   bool list_only = false;
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
   std::vector<std::string> summary_paths;
+  tune_options tune_with;
+  std::string certificate_path;
+  std::vector<std::string> certified_traces;
+  check_options check_with;
 };
+
+void describe_tune(parsed& line) {
+  CLI::App& tune =
+      *(line.tune = line.app.add_subcommand("tune", "Choose pools from traces: fewest bytes"));
+  tune_options& with = line.tune_with;
+  const CLI::AsSizeValue bytes(false);
+  tune.group("Commands");
+  tune.footer(tune_footer);
+  tune.add_option("TRACE", with.traces, "What ashlar record wrote")->required();
+  tune.add_option("--classes", with.classes, "At most K classes, or auto: the knee of the curve")
+      ->type_name("K");
+  tune.add_option("--mode", with.mode, "static: pools of fixed sizes and capacities")
+      ->type_name("MODE");
+  tune.add_option("--margin", with.margin_percent, "Blocks more than the peak (default 0)")
+      ->type_name("PERCENT");
+  tune.add_option("--budget", with.budget_bytes, "No more bytes than this, 64KiB say")
+      ->type_name("BYTES")
+      ->transform(bytes);
+  tune.add_option("--align", with.alignment, "Of every block at least (default 16)")
+      ->type_name("BYTES")
+      ->transform(bytes);
+  tune.add_option("--largest", with.largest, "Leave larger requests out")
+      ->type_name("BYTES")
+      ->transform(bytes);
+  tune.add_flag("--borrow", with.borrow, "An exhausted class may take from the next");
+  tune.add_flag("--rules", with.rules, "Print what other rules would come to");
+  tune.add_option("-o,--output", with.header_path, "The C++ header")->type_name("FILE");
+  tune.add_option("--certificate", with.certificate_path,
+                  "The JSON (default: beside the header, if there is one)")
+      ->type_name("FILE");
+  tune.add_option("--namespace", with.space, "Of the header (default tuned)")->type_name("NAME");
+}
+
+void describe_verify_and_check(parsed& line) {
+  line.verify = line.app.add_subcommand("verify", "Is what ashlar tune claims true?");
+  line.verify->group("Commands");
+  line.verify->footer(verify_footer);
+  line.verify->add_option("CERTIFICATE", line.certificate_path, "The JSON that tune wrote")
+      ->required();
+  line.verify->add_option("TRACE", line.certified_traces,
+                          "The traces in the same order, where they were moved");
+  line.check = line.app.add_subcommand("check", "Do pools still serve a new trace?");
+  line.check->group("Commands");
+  line.check->footer(check_footer);
+  line.check->add_option("TRACE", line.check_with.traces, "What ashlar record wrote")->required();
+  line.check->add_option("--against", line.check_with.against, "The JSON that tune wrote")
+      ->type_name("FILE")
+      ->required();
+  line.check
+      ->add_option("--percent", line.check_with.percent,
+                   "Of a capacity that may be used (default 100)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000).description(""));
+}
 
 void describe_commands(parsed& line) {
   CLI::App& app = line.app;
@@ -150,6 +249,9 @@ void describe_commands(parsed& line) {
   line.summary->group("Commands");
   line.summary->footer(summary_footer);
   line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
+
+  describe_tune(line);
+  describe_verify_and_check(line);
 }
 
 // Returns: the exit status, or the wait status to end with where a program ran.
@@ -170,15 +272,18 @@ command_end execute(parsed& line, const split_words& words) {
     return {compare_command(line.compare_with), {}};
   }
   if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
+  if (line.tune->parsed()) return {tune_command(line.tune_with), {}};
+  if (line.verify->parsed())
+    return {verify_command(line.certificate_path, line.certified_traces), {}};
+  if (line.check->parsed()) return {check_command(line.check_with), {}};
   fmt::print("{}", line.app.help());
   return {status_usage, {}};
 }
 
 int usage_failure(const parsed& line, const std::string& message) {
   std::string help = "ashlar --help";
-  for (const CLI::App* command : {line.run, line.compare, line.summary}) {
-    if (command != nullptr && command->parsed())
-      help = fmt::format("ashlar {} --help", command->get_name());
+  for (const CLI::App* command : line.app.get_subcommands()) {
+    if (command->parsed()) help = fmt::format("ashlar {} --help", command->get_name());
   }
   fmt::print(stderr, "ashlar: {}\n('{}' tells what there is.)\n", message, help);
   return status_usage;
@@ -187,10 +292,13 @@ int usage_failure(const parsed& line, const std::string& message) {
 // What the parser did not know: where no command was given, the first word that is not an option.
 std::string describe_extra(const parsed& line, const split_words& words) {
   const std::vector<std::string> extra = line.app.remaining(true);
-  const bool any_command = line.run->parsed() || line.compare->parsed() || line.summary->parsed();
+  const bool any_command = !line.app.get_subcommands().empty();
   const std::string word = !extra.empty() ? extra.front() : words.own.front();
   if (any_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
-  return fmt::format("unknown command '{}' (there are run, compare and summary)", word);
+  std::string names;
+  for (const CLI::App* command : line.app.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("unknown command '{}' (there are {})", word, names);
 }
 
 command_end parse_and_execute(int argc, char** argv) {
@@ -213,6 +321,9 @@ command_end parse_and_execute(int argc, char** argv) {
     if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
     fmt::print(stderr, "ashlar: {}\n", error.what());
     return {error.exit_status, {}};
+  } catch (const trace::trace_error& error) {  // bad input, not a wrong command line
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {status_usage, {}};
   } catch (const std::exception& error) {
     fmt::print(stderr, "ashlar: {}\n", error.what());
     return {status_failed, {}};

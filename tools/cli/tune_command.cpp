@@ -69,7 +69,7 @@ void require_sense(const tune_options& options) {
 }
 
 std::string render_classes(const tune::certified_tuning& result) {
-  table classes({"block", "aligned", "peak", "capacity", "bytes"});
+  table classes({{"block"}, {"aligned"}, {"peak"}, {"capacity"}, {"bytes"}});
   for (const tune::size_class& c : result.made.classes) {
     classes.add_row({format_count(c.block_size), format_count(c.alignment), format_count(c.peak),
                      format_count(c.capacity), format_count(c.bytes)});
@@ -78,7 +78,7 @@ std::string render_classes(const tune::certified_tuning& result) {
 }
 
 std::string render_curve(const tune::tuning& made) {
-  table curve({"classes", "bytes", "", {"", align::left}});
+  table curve({{"classes"}, {"bytes"}, {""}, {"", align::left}});
   for (std::size_t k = 1; k <= made.curve.size(); ++k) {
     const double share =
         static_cast<double>(made.curve[k - 1]) / static_cast<double>(made.curve.front());
@@ -90,7 +90,7 @@ std::string render_curve(const tune::tuning& made) {
 
 std::string render_rules(const tune::workload& load, const tune::certified_tuning& result) {
   const tune::interval_peaks peaks(load);
-  table rules({{"rule", align::left}, "classes", "bytes", "of tune's"});
+  table rules({{"rule", align::left}, {"classes"}, {"bytes"}, {"of tune's"}});
   const auto add = [&](const std::string& name, const std::vector<tune::size_class>& classes) {
     const std::uint64_t bytes = tune::set_bytes(classes);
     rules.add_row({name, format_count(classes.size()), format_count(bytes),
@@ -169,7 +169,7 @@ int tune_command(const tune_options& options) {
     result.traces = std::move(read.traces);
     result.made = tune::tune_static(read.load, request, tell);
     const std::string rules =
-        options.rules ? "\n" + render_rules(read.load, result) : std::string{};
+        options.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
     line.reset();
     warn_of(result.traces);
     std::fputs((render(result) + rules).c_str(), stdout);
