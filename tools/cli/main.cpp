@@ -15,6 +15,7 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/record_command.hpp"
 #include "tools/cli/run_command.hpp"
 #include "tools/cli/tune_command.hpp"
 #include "tools/cli/verify_command.hpp"
@@ -45,6 +46,18 @@ constexpr const char* run_footer =
     "Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of "
     "this\n"
     "build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.";
+
+constexpr const char* record_footer =
+    "The program's standard streams are its own; what was written is said on standard error. The "
+    "exit status is\n"
+    "the program's; where a signal killed it, ashlar dies by that signal too, and the trace is "
+    "there. Each\n"
+    "process that the program forks has a trace of its own: run.PID.atrace.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar record -- python3 work.py\n"
+    "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
+    "  ashlar record --on ashlar -- ./server --once";
 
 constexpr const char* compare_footer =
     "Each round runs the program once on every allocator, in an order shuffled anew. Its standard\n"
@@ -104,6 +117,7 @@ class help_text : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
     const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "record") return "Usage: ashlar record [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
     if (name == "tune") return "Usage: ashlar tune [OPTIONS] TRACE...\n";
@@ -117,12 +131,14 @@ struct parsed {
   CLI::App app{"Fixed-block memory management: run programs on ashlar's heap and measure them.",
                "ashlar"};
   CLI::App* run = nullptr;
+  CLI::App* record = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
   CLI::App* tune = nullptr;
   CLI::App* verify = nullptr;
   CLI::App* check = nullptr;
   run_options run_with;
+  record_options record_with;
   compare_options compare_with;
   bool list_only = false;
   std::uint64_t seed = 0;
@@ -188,6 +204,24 @@ void describe_verify_and_check(parsed& line) {
       ->check(CLI::Range(1, 100000).description(""));
 }
 
+void describe_record(parsed& line) {
+  CLI::App& record = *(line.record = line.app.add_subcommand(
+                           "record", "Write a program's allocations into a trace"));
+  record.prefix_command();
+  record.group("Commands");
+  record.footer(record_footer);
+  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
+      ->type_name("FILE");
+  record
+      .add_flag("--stacks{16}", line.record_with.stack_depth,
+                "The calls that led to each block, at most DEPTH (16)")
+      ->type_name("DEPTH");
+  record
+      .add_option("--on", line.record_with.on,
+                  "Preload this allocator behind the recorder: ashlar, or a library")
+      ->type_name("LIBRARY");
+}
+
 void describe_commands(parsed& line) {
   CLI::App& app = line.app;
   app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
@@ -206,6 +240,8 @@ void describe_commands(parsed& line) {
                      "List every class that was used, with every column");
   line.run->add_flag("--exact", line.run_with.exact,
                      "Count every call (slower; sets ASHLAR_STATS=exact)");
+
+  describe_record(line);
 
   line.compare =
       app.add_subcommand("compare", "Time and memory of a program on several allocators");
@@ -264,6 +300,10 @@ command_end execute(parsed& line, const split_words& words) {
   if (line.run->parsed()) {
     line.run_with.command = program_words("run", line.run->remaining(), words);
     return {0, run_command(line.run_with)};
+  }
+  if (line.record->parsed()) {
+    line.record_with.command = program_words("record", line.record->remaining(), words);
+    return {0, record_command(line.record_with)};
   }
   if (line.compare->parsed()) {
     if (line.list_only) return {list_allocators(line.compare_with.with), {}};
