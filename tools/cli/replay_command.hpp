@@ -17,8 +17,8 @@ struct replay_options {
   std::string json_path;
 };
 
-// Effects: prints the tables. Returns: 0; 1 where a request got no block, a block was not as written or a worker failed;
-// 128 + n when signal n ended it early. Throws: command_error, trace::trace_error.
+// Effects: prints the tables. Returns: 0; 1 where a request got no block, a block was not as written or a worker
+// failed; 128 + n when signal n ended it early. Throws: command_error, trace::trace_error.
 int replay_command(const replay_options& options);
 
 }  // namespace ashlar::cli

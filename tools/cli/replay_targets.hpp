@@ -21,7 +21,8 @@ struct replay_target {
 std::vector<replay_target> find_replay_targets(const std::vector<std::string>& names,
                                                const signal_watch& watch);
 
-// ashlar-replay-worker, or the one for pools: beside this executable as built, else as installed. Throws: command_error.
+// ashlar-replay-worker, or the one for pools: beside this executable as built, else as installed.
+// Throws: command_error.
 std::string find_replay_worker(bool for_pools);
 
 }  // namespace ashlar::cli

@@ -8,7 +8,7 @@
 
 namespace {
 
-// Compiled with -fno-builtin: the compiler must not know what these do, and leave some out.
+// Compiled with -fno-builtin for these: the compiler must not know what they do, and leave some out.
 struct process_malloc {
   static void* allocate(std::size_t size) { return ::malloc(size); }
   static void* zeroed(std::size_t size) { return ::calloc(1, size); }
