@@ -133,7 +133,7 @@ std::vector<event> all_kinds() {
 
 TEST_F(Replay, ASoundAllocatorHasNoFaultAndEveryFigure) {
   const std::string trace = write_trace(all_kinds());
-  for (const std::string on : {std::string("system"), planted_malloc}) {
+  for (const std::string& on : {std::string("system"), planted_malloc}) {
     const json found = outcome(trace, on, 0);
     EXPECT_EQ(found.at("operations"), 27);
     EXPECT_EQ(found.at("births"), 14);

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <random>
-#include <set>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -206,7 +204,8 @@ std::vector<event> random_program(std::uint64_t seed, std::uint32_t threads, std
 // Whatever thread is let go first, every one that waits for its turn gets it; and no slot has two blocks.
 TEST(Script, AnyOrderThatTheTurnsAllowComesToTheEnd) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    const script s = script_of(random_program(seed, 1 + seed % 5, 300 + 50 * seed));
+    const script s =
+        script_of(random_program(seed, static_cast<std::uint32_t>(1 + seed % 5), 300 + 50 * seed));
     std::vector<std::uint32_t> turn(s.summary.header.slots, 0);
     std::vector<bool> lives(s.summary.header.slots, false);
     std::vector<std::size_t> at(s.operations.size() - 1, 0);

@@ -26,7 +26,9 @@ TEST(Stamp, SeesEveryByteThatItWroteAndNoOther) {
       for (std::uint64_t i = 0; i < bytes.size(); ++i) {
         const bool inside = i >= 8 && i < size + 8;
         const bool seen = inside && covered(i - 8, size, which);
-        if (!seen) ASSERT_EQ(bytes[i], 0xee) << size << " at " << i;
+        if (!seen) {
+          ASSERT_EQ(bytes[i], 0xee) << size << " at " << i;
+        }
         bytes[i] ^= 1;
         ASSERT_EQ(has_stamp(bytes.data() + 8, size, stamp, which), !seen) << size << " at " << i;
         bytes[i] ^= 1;
