@@ -32,7 +32,7 @@ void* malloc(size_t size) {
   return block;
 }
 void free(void* block) {
-  if (!planted("same")) __libc_free(block);
+  if (!planted("same") && !planted("crooked")) __libc_free(block);
 }
 void* calloc(size_t count, size_t size) {
   void* block = __libc_calloc(count, size);
