@@ -267,6 +267,10 @@ TEST_F(Replay, PoolsOfTheTunerHaveNoFailureAndNoBlockToSpare) {
     EXPECT_EQ(found.at("classes").at(c).at("failures"), 3);
     EXPECT_EQ(found.at("classes").at(1 - c).at("failures"), 0);
   }
+  json smaller = pools;
+  smaller["classes"].erase(1);
+  EXPECT_EQ(outcome(trace, write("smaller.json", smaller.dump()), 1).at("failures"), 9);
+  EXPECT_TRUE(contains(said_, "and 9 requests that fit no class")) << said_;
   json borrows = pools;
   borrows["spill"] = "take_larger";
   borrows["classes"][0]["capacity"] = 7;

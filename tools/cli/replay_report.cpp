@@ -115,7 +115,13 @@ std::string render_classes(const replay_outcome& o) {
                                                   static_cast<double>(c.requested_bytes),
                                               static_cast<double>(c.requested_bytes)))});
   }
-  return fmt::format("\n  {}\n\n{}", o.target.name, classes.render(2));
+  std::uint64_t of_classes = 0;
+  for (const replay::class_result& c : o.classes) of_classes += c.failures;
+  const std::uint64_t unserved = o.faults.failures - std::min(o.faults.failures, of_classes);
+  return fmt::format(
+      "\n  {}\n\n{}{}", o.target.name, classes.render(2),
+      unserved == 0 ? std::string{}
+                    : fmt::format("  and {} requests that fit no class\n", format_count(unserved)));
 }
 
 std::string render_faults(const replay_outcome& o) {

@@ -53,7 +53,7 @@ class tick_clock {
 #endif
   }
   [[nodiscard]] std::uint64_t ns(std::uint64_t tick_count) const {
-    return static_cast<std::uint64_t>(static_cast<double>(tick_count) * ns_per_tick_ + 0.5);
+    return static_cast<std::uint64_t>(static_cast<double>(tick_count) * ns_per_tick_);
   }
 
  private:

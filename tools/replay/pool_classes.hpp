@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,6 @@ class pool_classes {
   /// `classes`: from small to large. `spills`: an exhausted class takes from the next larger one.
   pool_classes(std::span<const class_request> classes, std::uint64_t least_alignment, bool spills)
       : least_alignment_(least_alignment), spills_(spills) {
-    pools_.reserve(classes.size());
     for (const class_request& c : classes) {
       pools_.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity});
       sizes_.push_back(c.block_size);
@@ -103,7 +103,7 @@ class pool_classes {
   std::uint64_t least_alignment_;
   bool spills_;
   mutable std::size_t last_ = 0;
-  std::vector<pool> pools_;
+  std::deque<pool> pools_;  // a pool is not moved
   std::vector<std::uint64_t> sizes_;
   std::vector<class_result> results_;
   std::uint64_t unserved_ = 0;
