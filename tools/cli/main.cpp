@@ -169,6 +169,24 @@ struct parsed {
   check_options check_with;
 };
 
+void describe_record(parsed& line) {
+  CLI::App& record = *(line.record = line.app.add_subcommand(
+                           "record", "Write a program's allocations into a trace"));
+  record.prefix_command();
+  record.group("Commands");
+  record.footer(record_footer);
+  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
+      ->type_name("FILE");
+  record
+      .add_flag("--stacks{16}", line.record_with.stack_depth,
+                "The calls that led to each block, at most DEPTH (16)")
+      ->type_name("DEPTH");
+  record
+      .add_option("--on", line.record_with.on,
+                  "Preload this allocator behind the recorder: ashlar, or a library")
+      ->type_name("LIBRARY");
+}
+
 void describe_tune(parsed& line) {
   CLI::App& tune =
       *(line.tune = line.app.add_subcommand("tune", "Choose pools from traces: fewest bytes"));
@@ -247,24 +265,6 @@ void describe_verify_and_check(parsed& line) {
                    "Of a capacity that may be used (default 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000).description(""));
-}
-
-void describe_record(parsed& line) {
-  CLI::App& record = *(line.record = line.app.add_subcommand(
-                           "record", "Write a program's allocations into a trace"));
-  record.prefix_command();
-  record.group("Commands");
-  record.footer(record_footer);
-  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
-      ->type_name("FILE");
-  record
-      .add_flag("--stacks{16}", line.record_with.stack_depth,
-                "The calls that led to each block, at most DEPTH (16)")
-      ->type_name("DEPTH");
-  record
-      .add_option("--on", line.record_with.on,
-                  "Preload this allocator behind the recorder: ashlar, or a library")
-      ->type_name("LIBRARY");
 }
 
 void describe_commands(parsed& line) {

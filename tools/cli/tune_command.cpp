@@ -25,8 +25,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
-
 tune::tuning_request request_of(const tune_options& options) {
   tune::tuning_request request;
   if (options.classes != "auto") {
@@ -48,9 +46,9 @@ tune::tuning_request request_of(const tune_options& options) {
 void require_sense(const tune_options& options) {
   if (options.mode != "static")
     throw command_error(status_usage, fmt::format("--mode {}: there is only static", options.mode));
-  if (!is_power_of_two(options.alignment) || options.alignment > largest_alignment) {
+  if (!is_power_of_two(options.alignment) || options.alignment > tune::largest_alignment) {
     throw command_error(status_usage, fmt::format("--align {}: no power of two up to {}",
-                                                  options.alignment, largest_alignment));
+                                                  options.alignment, tune::largest_alignment));
   }
   if (options.margin_percent > tune::largest_margin) {
     throw command_error(status_usage, fmt::format("--margin {}: at most {} percent",

@@ -55,8 +55,9 @@ std::string claim_of(const certified_tuning& made) {
   }
   return fmt::format(
       "A set of these classes serves every request of each trace, and of every program whose "
-      "classes have no more blocks alive at one time than the capacities; no set of at most {} "
-      "class{} that does so for the traces, at this margin, has fewer bytes.",
+      "classes have no more blocks alive at one time than the capacities. No set of at most {} "
+      "class{}, each for all sizes above the one before it, that has a block for every request of "
+      "the traces, and this margin, has fewer bytes.",
       most, most == 1 ? "" : "es");
 }
 

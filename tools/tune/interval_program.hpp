@@ -100,7 +100,7 @@ class interval_program {
     for (std::size_t j = i; j < needs_.size(); ++j) {
       alignment = std::max(alignment, class_alignment(needs_[j].alignment));
       const std::uint64_t count = capacity_for(static_cast<std::uint64_t>(peaks[j - i]), margin_);
-      if (!visit(j, class_bytes({needs_[j].size, alignment}, count), alignment)) return;
+      if (!visit(j, bytes_of_class(needs_[j], alignment, count), alignment)) return;
     }
   }
 

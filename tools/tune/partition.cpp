@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "tools/tune/interval_program.hpp"
@@ -50,6 +51,7 @@ class search {
       std::vector<std::vector<interval>> cheapest;
       for (const std::size_t k : open) cheapest.push_back(program_.partition_of(k, bounds_));
       std::vector<std::size_t> still_open;
+      const std::size_t moments_before = found_.witness.size();
       for (std::size_t o = 0; o < open.size(); ++o) {
         partition& best = found_.best[open[o] - 1];
         learn(cheapest[o]);
@@ -58,6 +60,8 @@ class search {
         if (best.bytes > program_.least(open[o])) still_open.push_back(open[o]);
       }
       open = std::move(still_open);
+      if (!open.empty() && found_.witness.size() == moments_before)
+        throw std::logic_error("the search has learnt nothing: the program and the set disagree");
     }
   }
 

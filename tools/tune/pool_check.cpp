@@ -32,15 +32,21 @@ pool_configuration read_classes(const json& all) {
   pools.read_as.least_alignment = whole(all, "alignment");
   pools.read_as.largest = whole(all, "largest");
   pools.borrow = all.at("spill") == "take_larger";
+  if (!pools.borrow && all.at("spill") != "never")
+    throw no_configuration("'spill' is neither never nor take_larger");
   if (pools.borrow) pools.read_as.kept = workload_builder::keep::needs_and_slots;
   for (const json& c : all.at("classes")) {
     pools.classes.push_back({whole(c, "block_size"), whole(c, "alignment"), whole(c, "peak"),
                              whole(c, "capacity"), whole(c, "bytes")});
-    if (pools.classes.back().capacity == 0) throw no_configuration("a class has no block");
+    const std::uint64_t capacity = pools.classes.back().capacity;
+    if (capacity == 0 || capacity > too_many_bytes)
+      throw no_configuration("a class has no block, or more than can be");
   }
   if (pools.classes.empty()) throw no_configuration("there is no class");
-  if (!is_power_of_two(pools.read_as.least_alignment))
-    throw no_configuration("'alignment' is no power of two");
+  if (!is_power_of_two(pools.read_as.least_alignment) ||
+      pools.read_as.least_alignment > largest_alignment ||
+      pools.read_as.largest > workload_builder::largest_size)
+    throw no_configuration("'alignment' or 'largest' cannot be");
   return pools;
 }
 

@@ -30,6 +30,14 @@ struct size_class {
   friend bool operator==(const size_class&, const size_class&) = default;
 };
 
+/// Returns: the bytes of a class whose largest need is `last`; too many where it would be asked for larger needs.
+[[nodiscard]] constexpr std::uint64_t bytes_of_class(const block_need& last,
+                                                     std::uint64_t alignment,
+                                                     std::uint64_t count) noexcept {
+  return alignment >= last.closed_from ? too_many_bytes
+                                       : class_bytes({last.size, alignment}, count);
+}
+
 /// Returns: the class for all needs of the interval.
 [[nodiscard]] inline size_class class_for(std::span<const block_need> needs, interval served,
                                           std::uint64_t peak_blocks,
@@ -38,7 +46,7 @@ struct size_class {
                   capacity_for(peak_blocks, margin_percent), 0};
   for (const block_need& need : needs.subspan(served.first, served.last - served.first + 1))
     made.alignment = std::max(made.alignment, class_alignment(need.alignment));
-  made.bytes = class_bytes({made.block_size, made.alignment}, made.capacity);
+  made.bytes = bytes_of_class(needs[served.last], made.alignment, made.capacity);
   return made;
 }
 

@@ -21,9 +21,7 @@ constexpr std::uint64_t most_changes = INT32_MAX;
 
 void require_servable(const trace::step& birth, const trace_request& request,
                       const std::string& file) {
-  if (birth.size <= workload_builder::largest_size &&
-      birth.alignment <= workload_builder::largest_size)
-    return;
+  if (birth.size <= workload_builder::largest_size && birth.alignment <= largest_alignment) return;
   if (birth.size > request.largest) return;
   throw impossible(fmt::format(
       "{}: a request of {} bytes at alignment {} is too large for a pool: --largest BYTES leaves "
@@ -35,7 +33,6 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
                           workload_builder& into, const progress& tell) {
   trace_identity read;
   read.file = file;
-  read.sha256 = sha256_of_file(file);
   trace::trace_reader reader(trace::open_file_source(file));
   trace::lifetimes blocks(reader);
   into.begin_trace();
@@ -63,6 +60,7 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
   }
   read.unknown_deaths = blocks.unknown_deaths();
   read.warning = reader.warning();
+  read.sha256 = sha256_of_file(file);
   return read;
 }
 

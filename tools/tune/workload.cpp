@@ -19,8 +19,12 @@ void workload_builder::begin_trace() {
 
 void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment) {
   alignment = std::max(alignment, least_alignment_);
-  const std::int32_t need =
-      number_of(align_up(std::max<std::uint64_t>(size, 1), alignment), alignment);
+  const std::uint64_t needed = align_up(std::max<std::uint64_t>(size, 1), alignment);
+  if (alignment > least_alignment_) {
+    std::uint64_t& least = over_aligned_.try_emplace({alignment, needed}, size).first->second;
+    least = std::min(least, size);
+  }
+  const std::int32_t need = number_of(needed, alignment);
   if (slot >= need_in_slot_.size())
     need_in_slot_.resize(std::max<std::size_t>(slot + std::size_t{1}, 2 * need_in_slot_.size()));
   need_in_slot_[slot] = need;
@@ -49,6 +53,16 @@ std::int32_t workload_builder::number_of(std::uint64_t size, std::uint64_t align
   return known;
 }
 
+void workload_builder::close_needs(std::vector<block_need>& by_size) const {
+  for (const auto& [request, smallest] : over_aligned_) {
+    const auto [alignment, needed] = request;
+    for (block_need& need : by_size) {
+      if (need.size >= needed) break;
+      if (need.size >= smallest) need.closed_from = std::min(need.closed_from, alignment);
+    }
+  }
+}
+
 workload workload_builder::finish() {
   workload read = std::exchange(read_, {});
   const std::vector<block_need> found = std::move(read.needs);
@@ -62,6 +76,7 @@ workload workload_builder::finish() {
     place[n] = static_cast<std::int32_t>(read.needs.size());
     read.needs.push_back(found[n]);
   }
+  close_needs(read.needs);
   for (series& trace : read.traces) {
     for (std::int32_t& change : trace) {
       const std::int32_t sorted = place[static_cast<std::size_t>(need_of(change))];
@@ -69,6 +84,7 @@ workload workload_builder::finish() {
     }
   }
   far_.clear();
+  over_aligned_.clear();
   near_.assign(near_count, -1);
   return read;
 }

@@ -8,15 +8,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ashlar::tune {
 
+/// Of blocks: 1 MiB.
+inline constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
   std::uint64_t alignment;  ///< a power of two
+  /// A class whose largest need this is, of this alignment or more, would be asked for larger needs, too: an over-aligned
+  /// request can be smaller than what it needs.
+  std::uint64_t closed_from = UINT64_MAX;
 };
 
 /// A trace as the tuner sees it: n stands for the birth of a block for needs[n], ~n for the death of one.
@@ -46,7 +54,7 @@ class workload_builder {
 
   void begin_trace();
   /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block has the slot;
-  /// `alignment` is a power of two or 0 (none was told); size and alignment are at most largest_size.
+  /// `alignment` is a power of two up to largest_alignment or 0 (none was told); `size` is at most largest_size.
   void birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment);
   /// Requires: a live block has the slot.
   void death(std::uint32_t slot);
@@ -60,6 +68,7 @@ class workload_builder {
  private:
   static constexpr std::size_t near_count = 1 << 14;
 
+  void close_needs(std::vector<block_need>& by_size) const;
   [[nodiscard]] std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
   void add(std::int32_t change, std::uint32_t slot);
 
@@ -67,6 +76,8 @@ class workload_builder {
   keep kept_;
   workload read_;  // needs in the order of their first requests
   std::vector<std::int32_t> need_in_slot_;
+  // Of over-aligned requests, by alignment and need: the smallest size.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> over_aligned_;
   std::vector<std::int32_t>
       near_;  // need of sizes below near_count * least_alignment: nearly all of them
   std::unordered_map<std::uint64_t, std::int32_t> far_;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,45 +29,32 @@ using nlohmann::json;
 struct need {
   u64 size;
   u64 alignment;
+  u64 asked;  // the size itself
   auto operator<=>(const need&) const = default;
 };
+struct place {
+  std::size_t in_class = 0;
+  std::size_t in_sizes = 0;
+};
+using needs = std::map<need, place>;
 struct change {
+  needs::value_type* asked;
   std::uint32_t slot;
-  std::uint32_t need;  // its number
   bool birth;
 };
 struct size_class {
   u64 block_size, alignment, peak, capacity, bytes;
 };
 
-u64 whole(const json& value) {
-  return value.get_ref<const json::number_unsigned_t&>();
-}
-
 void require(const std::string& what, u64 said, u64 is) {
   if (said != is)
     throw refused(fmt::format("{}: the certificate says {}, and it is {}", what, said, is));
-}
-
-u64 rounded_up(u64 n, u64 step) {
-  return (n + step - 1) / step * step;
 }
 
 std::string sha256(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> sum{};
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), sum.data());
   return fmt::format("{:02x}", fmt::join(sum, ""));
-}
-
-// docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
-u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
-  const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
-  return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
-         capacity * rounded_up(block_size, alignment);
-}
-u64 with_behind(u64 bytes, u64 alignment, u64 behind, u64 behind_alignment) {
-  return rounded_up(rounded_up(bytes, behind_alignment) + behind,
-                    std::max(alignment, behind_alignment));
 }
 
 class verification {
@@ -79,30 +66,31 @@ class verification {
         margin_(whole(all_.at("margin_percent"))),
         borrows_(all_.at("spill") == "take_larger") {
     if (whole(all_.at("certificate")) != 1 || all_.at("mode") != "static" ||
-        (!borrows_ && all_.at("spill") != "never"))
+        (!borrows_ && all_.at("spill") != "never") || margin_ > 10'000 || alignment_ == 0 ||
+        (alignment_ & (alignment_ - 1)) != 0)
       throw refused("the certificate is of a kind that this version does not know");
-    if (alignment_ == 0 || (alignment_ & (alignment_ - 1)) != 0 || margin_ > 10'000)
-      throw refused("alignment or margin_percent: no such thing can be");
     for (const json& c : all_.at("classes")) {
       classes_.push_back({whole(c.at("block_size")), whole(c.at("alignment")), whole(c.at("peak")),
                           whole(c.at("capacity")), whole(c.at("bytes"))});
     }
-    read_traces(files);
-    find_classes();
+    const json& traces = all_.at("traces");
+    if (!files.empty()) require("number of traces", traces.size(), files.size());
+    for (std::size_t t = 0; t < traces.size(); ++t)
+      read_trace(files.empty() ? traces[t].at("file").get<std::string>() : files[t], traces[t]);
+    place_needs();
   }
 
   void check_classes() const {
     const std::vector<u64> most = peaks(false);
-    u64 total = 0;
-    u64 behind_alignment = 1;
+    u64 total = 0, behind_alignment = 1;
     for (std::size_t c = classes_.size(); c-- > 0;) {
       const auto& [block_size, alignment, peak, capacity, bytes] = classes_[c];
       const std::string name = fmt::format("class {}, ", c);
-      need served{0, alignof(void*)};
-      for (std::size_t n = 0; n < needs_.size(); ++n) {
-        if (class_of_[n] != c) continue;
-        served = {std::max(served.size, needs_[n].size),
-                  std::max(served.alignment, needs_[n].alignment)};
+      need served{0, alignof(void*), 0};
+      for (const auto& [each, at] : needs_) {
+        if (at.in_class == c)
+          served = {std::max(served.size, each.size), std::max(served.alignment, each.alignment),
+                    0};
       }
       require(name + "block_size", block_size, served.size);
       require(name + "alignment", alignment, served.alignment);
@@ -119,9 +107,7 @@ class verification {
   void check_borrowing_bound() const {
     if (!borrows_) return;
     const std::vector<u64> most_from = peaks(true);
-    u64 bound = 0;
-    u64 blocks = 0;
-    u64 cheapest = UINT64_MAX;
+    u64 bound = 0, blocks = 0, cheapest = UINT64_MAX;
     for (std::size_t c = classes_.size(); c-- > 0;) {
       cheapest = std::min(cheapest, rounded_up(classes_[c].block_size, classes_[c].alignment));
       const u64 before = std::exchange(blocks, std::max(most_from[c], blocks + 1));
@@ -141,66 +127,50 @@ class verification {
       require(fmt::format("least bytes of {} classes", most), total, least[most]);
     for (std::size_t k = 1; k <= curve.size(); ++k)
       require(fmt::format("curve at {} classes", k), whole(curve[k - 1]), least[k]);
-    // The number of classes is that of the curve's knee or what was asked for; where there are fewer, more did not help.
-    if (!borrows_ && classes_.size() < most && least[classes_.size()] != total)
-      throw refused("at_most_classes: more classes than there are would have fewer bytes");
+    require("bytes of fewer classes than were allowed", least[classes_.size()], least[most]);
   }
 
   void check_replays() const {
-    for (const u64 failures : replay(0))
-      require("requests that pools could not serve", 0, failures);
+    for (const u64 failed : replay(0)) require("requests that pools could not serve", 0, failed);
     if (margin_ != 0 || borrows_) return;
     // Without borrowing no class knows of another, so each is made smaller in the same replay.
-    const std::vector<u64> failures = replay(1);
-    for (std::size_t c = 0; c < failures.size(); ++c) {
-      if (failures[c] == 0) throw refused(fmt::format("class {} would do with a block less", c));
-    }
+    for (const u64 failed : replay(1)) require("classes too large by a block", 0, failed == 0);
   }
 
  private:
-  [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
-
-  void read_traces(const std::vector<std::string>& files) {
-    const json& traces = all_.at("traces");
-    if (!files.empty()) require("number of traces", traces.size(), files.size());
-    std::map<need, std::uint32_t> numbers;  // in the order of first requests
-    for (std::size_t t = 0; t < traces.size(); ++t)
-      read_trace(files.empty() ? traces[t].at("file").get<std::string>() : files[t], traces[t],
-                 numbers);
-    std::vector<std::uint32_t> sorted(numbers.size());
-    for (const auto& [each, number] : numbers) {
-      sorted[number] = static_cast<std::uint32_t>(needs_.size());
-      needs_.push_back(each);
-    }
-    for (auto& changes : traces_) {
-      for (change& c : changes) c.need = sorted[c.need];
-    }
+  static u64 whole(const json& value) { return value.get_ref<const json::number_unsigned_t&>(); }
+  static u64 rounded_up(u64 n, u64 step) { return (n + step - 1) / step * step; }
+  // docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
+  static u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
+    const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
+    return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
+           capacity * rounded_up(block_size, alignment);
+  }
+  static u64 with_behind(u64 bytes, u64 alignment, u64 behind, u64 behind_alignment) {
+    return rounded_up(rounded_up(bytes, behind_alignment) + behind,
+                      std::max(alignment, behind_alignment));
   }
 
-  void read_trace(const std::string& file, const json& said,
-                  std::map<need, std::uint32_t>& numbers) {
+  [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
+
+  void read_trace(const std::string& file, const json& said) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw std::runtime_error(fmt::format("cannot read the trace '{}'", file));
     if (said.at("sha256") != sha256(std::string(std::istreambuf_iterator<char>(stream), {})))
       throw refused(fmt::format("{}: not the trace that the pools were chosen for (sha256)", file));
     trace::trace_reader reader(trace::open_file_source(file));
     trace::lifetimes blocks(reader);
-    std::vector<change>& changes = traces_.emplace_back();
-    u64 births = 0;
-    u64 left_out = 0;
+    auto& changes = traces_.emplace_back();
+    u64 births = 0, left_out = 0;
     for (trace::step s; blocks.next(s);) {
       const bool birth = s.happened == trace::step::what::birth;
       if (!birth && s.happened != trace::step::what::death) continue;
-      if (s.size > largest_) {
-        left_out += birth ? 1 : 0;
-        continue;
-      }
+      (s.size > largest_ ? left_out : births) += birth;
+      if (s.size > largest_) continue;
       // A request needs its size rounded up to its alignment: no block of that alignment has fewer bytes.
       const u64 alignment = std::max(s.alignment, alignment_);
-      const need asked{rounded_up(std::max<u64>(s.size, 1), alignment), alignment};
-      const auto next = static_cast<std::uint32_t>(numbers.size());
-      changes.push_back({s.slot, numbers.try_emplace(asked, next).first->second, birth});
-      births += birth ? 1 : 0;
+      const u64 size = rounded_up(std::max<u64>(s.size, 1), alignment);
+      changes.push_back({&*needs_.try_emplace({size, alignment, s.size}).first, s.slot, birth});
     }
     require(file + ": births", whole(said.at("births")), births);
     require(file + ": deaths", whole(said.at("deaths")), changes.size() - births);
@@ -209,18 +179,19 @@ class verification {
   }
 
   [[nodiscard]] bool fits(std::size_t c, const need& asked) const {
-    return classes_[c].block_size >= asked.size && classes_[c].alignment >= asked.alignment;
+    return classes_[c].block_size >= asked.asked && classes_[c].alignment >= asked.alignment;
   }
 
-  // As a pool set does: the smallest class that fits.
-  void find_classes() {
-    for (const need& asked : needs_) {
-      std::size_t c = 0;
-      while (c < classes_.size() && !fits(c, asked)) ++c;
-      if (c == classes_.size())
-        throw refused(
-            fmt::format("no class serves {} bytes at alignment {}", asked.size, asked.alignment));
-      class_of_.push_back(c);
+  // A class is found as a pool set does it: the smallest that fits.
+  void place_needs() {
+    for (auto& [asked, at] : needs_) {
+      if (sizes_.empty() || sizes_.back().size != asked.size)
+        sizes_.push_back({asked.size, alignof(void*), 0});
+      sizes_.back().alignment = std::max(sizes_.back().alignment, asked.alignment);
+      at.in_sizes = sizes_.size() - 1;
+      while (at.in_class < classes_.size() && !fits(at.in_class, asked)) ++at.in_class;
+      if (at.in_class == classes_.size())
+        throw refused(fmt::format("no class serves requests of {} bytes", asked.size));
     }
   }
 
@@ -230,7 +201,7 @@ class verification {
     for (const auto& changes : traces_) {
       std::vector<u64> alive(classes_.size());
       for (const change& e : changes) {
-        const std::size_t last = class_of_[e.need];
+        const std::size_t last = e.asked->second.in_class;
         for (std::size_t c = with_larger ? 0 : last; c <= last; ++c) {
           alive[c] += e.birth ? u64{1} : ~u64{0};
           most[c] = std::max(most[c], alive[c]);
@@ -240,37 +211,27 @@ class verification {
     return most;
   }
 
-  // At [m][s]: the blocks alive at moment m that need less than sizes[s].
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> alive_at_moments(
-      const std::vector<need>& sizes) const {
-    std::vector<std::vector<std::int64_t>> below;
-    for (const json& at : all_.at("moments")) {
-      const u64 trace = whole(at.at(0));
-      const u64 count = whole(at.at(1));
-      if (at.size() != 2 || trace >= traces_.size() || count > traces_[trace].size())
-        throw refused(fmt::format("moments: there is no moment {}", at.dump()));
-      std::vector<std::int64_t>& sums = below.emplace_back(sizes.size() + 1);
-      for (u64 e = 0; e < count; ++e) {
-        const u64 size = needs_[traces_[trace][e].need].size;
-        const auto s = std::lower_bound(sizes.begin(), sizes.end(), need{size, 0}) - sizes.begin();
-        sums[static_cast<std::size_t>(s) + 1] += traces_[trace][e].birth ? 1 : -1;
-      }
-      std::partial_sum(sums.begin(), sums.end(), sums.begin());
-    }
-    return below;
-  }
-
   // At [k]: the least bytes of at most k classes, if no more blocks had been alive than were at one of the moments. More
   // were, so no classes that serve the traces have fewer bytes.
   [[nodiscard]] std::vector<u64> least_by_moments(std::size_t most) const {
-    std::vector<need> sizes;  // each once, with the most alignment of those who need it
-    for (const need& each : needs_) {
-      if (sizes.empty() || sizes.back().size != each.size)
-        sizes.push_back({each.size, alignof(void*)});
-      sizes.back().alignment = std::max(sizes.back().alignment, each.alignment);
+    const std::size_t count = sizes_.size();
+    std::vector<std::vector<std::int64_t>>
+        below;  // of each moment, the blocks alive that are smaller
+    for (const json& at : all_.at("moments")) {
+      const u64 trace = whole(at.at(0)), changes = whole(at.at(1));
+      if (at.size() != 2 || trace >= traces_.size() || changes > traces_[trace].size())
+        throw refused(fmt::format("moments: there is no moment {}", at.dump()));
+      std::vector<std::int64_t>& sums = below.emplace_back(count + 1);
+      for (const change& c : std::span(traces_[trace]).first(changes))
+        sums[c.asked->second.in_sizes + 1] += c.birth ? 1 : -1;
+      std::partial_sum(sums.begin(), sums.end(), sums.begin());
     }
-    const std::size_t count = sizes.size();
-    const auto below = alive_at_moments(sizes);
+    std::vector<u64> misled(
+        count, UINT64_MAX);  // a class up to here so aligned gets requests of larger needs
+    for (const auto& [each, at] : needs_) {
+      for (std::size_t j = at.in_sizes; j-- > 0 && sizes_[j].size >= each.asked;)
+        misled[j] = std::min(misled[j], each.alignment);
+    }
     constexpr u64 impossible = UINT64_MAX / 4;
     std::vector<std::vector<u64>> least(count + 1, std::vector<u64>(most + 1, impossible));
     std::fill(least[count].begin(), least[count].end(), 0);
@@ -278,16 +239,17 @@ class verification {
     std::vector<u64> behind_alignment(count, 1);
     for (std::size_t i = count; i-- > 0;) {
       behind_alignment[i] = from_here;
-      from_here = std::max(from_here, sizes[i].alignment);
+      from_here = std::max(from_here, sizes_[i].alignment);
       std::vector<std::int64_t> peak(count, 1);
       for (const auto& sums : below) {
         for (std::size_t j = i; j < count; ++j) peak[j] = std::max(peak[j], sums[j + 1] - sums[i]);
       }
       u64 alignment = 1;
       for (std::size_t j = i; j < count; ++j) {
-        alignment = std::max(alignment, sizes[j].alignment);
+        alignment = std::max(alignment, sizes_[j].alignment);
+        if (alignment >= misled[j]) continue;
         const u64 bytes =
-            class_bytes(sizes[j].size, alignment, with_margin(static_cast<u64>(peak[j])));
+            class_bytes(sizes_[j].size, alignment, with_margin(static_cast<u64>(peak[j])));
         for (std::size_t k = 1; k <= most; ++k)
           least[i][k] = std::min(
               least[i][k], with_behind(bytes, alignment, least[j + 1][k - 1], behind_alignment[j]));
@@ -317,13 +279,12 @@ class verification {
           if (block != nullptr) pools[c].deallocate(std::exchange(block, nullptr));
           continue;
         }
-        c = class_of_[e.need];
+        c = e.asked->second.in_class;
         block = pools[c].try_allocate();
-        for (std::size_t next = c + 1; borrows_ && block == nullptr && next < pools.size();
-             ++next) {
-          if (fits(next, needs_[e.need])) block = pools[c = next].try_allocate();
+        for (std::size_t d = c + 1; borrows_ && block == nullptr && d < pools.size(); ++d) {
+          if (fits(d, e.asked->first)) block = pools[c = d].try_allocate();
         }
-        failures[c] += block == nullptr ? 1 : 0;
+        failures[c] += block == nullptr;
       }
     }
     return failures;
@@ -333,32 +294,29 @@ class verification {
   u64 alignment_, largest_, margin_;
   bool borrows_;
   std::vector<size_class> classes_;
-  std::vector<need> needs_;            // sorted
-  std::vector<std::size_t> class_of_;  // of each need
+  needs needs_;
+  std::vector<need> sizes_;  // each once, with the most alignment of those who need it
   std::vector<std::vector<change>> traces_;
 };
-
-std::string seal_of(json certificate) {
-  certificate.erase("seal");
-  return sha256(certificate.dump());
-}
 
 }  // namespace
 
 void verify(std::string_view certificate, const std::vector<std::string>& files,
             const std::function<void(std::string_view)>& tell) try {
   const json all = json::parse(certificate);
-  if (all.at("seal") != seal_of(all))
+  json unsealed = all;
+  unsealed.erase("seal");
+  if (all.at("seal") != sha256(unsealed.dump()))
     throw refused("it was changed after it was written: its seal is another");
   const verification checked(all, files);
-  tell("the traces are those that the pools were chosen for");
   checked.check_classes();
-  tell("the classes have the peaks, capacities and bytes that they should have");
+  tell(
+      "the traces are the ones; the classes have the peaks, capacities and bytes that they should "
+      "have");
   checked.check_borrowing_bound();
   checked.check_optimum();
-  tell("no set of as few classes has fewer bytes");
   checked.check_replays();
-  tell("real pools serve every request of the traces");
+  tell("no set of as few classes has fewer bytes; real pools serve every request");
 } catch (const json::exception& error) {
   throw refused(fmt::format("this is no certificate of ashlar tune: {}", error.what()));
 }

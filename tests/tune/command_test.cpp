@@ -1,0 +1,164 @@
+// ashlar tune, verify and check as a user meets them: arguments in; streams, files and exit status out.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+const std::string sample = ASHLAR_SAMPLE_TRACE;
+
+struct ended {
+  int status = -1;
+  std::string said;  // on both streams
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write_file(const fs::path& path, const std::string& contents) {
+  std::ofstream(path, std::ios::binary) << contents;
+}
+
+class TuneCommand : public testing::Test {
+ protected:
+  TuneCommand() {
+    std::string name = (fs::temp_directory_path() / "ashlar-tune-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+  }
+  ~TuneCommand() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+  // Runs the command with these words, which a shell reads.
+  [[nodiscard]] static ended ashlar(const std::string& words) {
+    ended result;
+    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> piece{};
+    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+      result.said.append(piece.data(), got);
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  void expect_refused(const std::string& words, const std::string& named) {
+    const ended result = ashlar(words);
+    EXPECT_EQ(result.status, 2) << words << '\n' << result.said;
+    EXPECT_NE(result.said.find(named), std::string::npos) << words << '\n' << result.said;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
+  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + sample);
+  ASSERT_EQ(tuned.status, 0) << tuned.said;
+  EXPECT_NE(tuned.said.find("<-"), std::string::npos) << tuned.said;
+  const auto json = nlohmann::json::parse(read_file(path("p.json")));
+  const std::string header = read_file(path("p.hpp"));
+  for (const std::string& told :
+       {json.at("total_bytes").dump(), json.at("traces").at(0).at("sha256").get<std::string>()})
+    EXPECT_NE(header.find(told), std::string::npos) << told;
+  const ended verified = ashlar("verify " + path("p.json"));
+  EXPECT_EQ(verified.status, 0) << verified.said;
+  fs::copy_file(sample, path("moved"));
+  EXPECT_EQ(ashlar("verify " + path("p.json") + " " + path("moved")).status, 0);
+  EXPECT_EQ(ashlar("check --against " + path("p.json") + " " + sample).status, 0);
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(folder_)) files += entry.exists();
+  EXPECT_EQ(files, 3u) << "a temporary file was left";
+}
+
+TEST_F(TuneCommand, TheSameTraceGivesTheSameFiles) {
+  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("a.hpp") + " " + sample).status, 0);
+  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
+  EXPECT_EQ(read_file(path("a.hpp")), read_file(path("b.hpp")));
+  EXPECT_EQ(read_file(path("a.json")), read_file(path("b.json")));
+}
+
+TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
+  ASSERT_EQ(ashlar("tune --classes 4 --largest 300 -o " + path("p.hpp") + " " + sample).status, 0);
+  const std::string check = "check --against " + path("p.json") + " " + sample;
+  EXPECT_EQ(ashlar(check).status, 0);
+  const ended near = ashlar(check + " --percent 99");
+  EXPECT_EQ(near.status, 1);
+  EXPECT_NE(near.said.find("too many"), std::string::npos) << near.said;
+  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  json["largest"] = 100'000;  // the trace's larger requests count now, and no class serves them
+  write_file(path("p.json"), json.dump());
+  const ended large = ashlar(check);
+  EXPECT_EQ(large.status, 1);
+  EXPECT_NE(large.said.find("no class serves"), std::string::npos) << large.said;
+}
+
+TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
+  write_file(path("empty"), "");
+  write_file(path("foreign"), "int main() {}\n");
+  std::string damaged = read_file(sample);
+  damaged[damaged.size() / 2] ^= 1;
+  write_file(path("damaged"), damaged);
+  const std::string to = " -o " + path("p.hpp") + " ";
+  expect_refused("tune" + to + path("none"), "none");
+  expect_refused("tune" + to + path("empty"), "empty");
+  expect_refused("tune" + to + path("foreign"), "no trace");
+  expect_refused("tune" + to + path("damaged"), "at byte");
+  expect_refused("tune" + to + path(""), path(""));
+  expect_refused("tune --classes 0" + to + sample, "--classes 0");
+  expect_refused("tune --classes 1000" + to + sample, "--classes 1000");
+  expect_refused("tune --classes some" + to + sample, "--classes some");
+  expect_refused("tune --budget 1000" + to + sample, "least possible");
+  expect_refused("tune --budget 1000 --classes 2" + to + sample, "least possible");
+  expect_refused("tune --align 24" + to + sample, "--align 24");
+  expect_refused("tune --align 0" + to + sample, "--align 0");
+  expect_refused("tune --largest 1000000000000" + to + sample, "--largest");
+  expect_refused("tune --margin 99999" + to + sample, "--margin");
+  expect_refused("tune --margin -1" + to + sample, "--margin");
+  expect_refused("tune --mode frob" + to + sample, "--mode frob");
+  expect_refused("tune --namespace 7up" + to + sample, "7up");
+  expect_refused("tune" + to, "TRACE");
+  EXPECT_FALSE(fs::exists(path("p.hpp")));
+  EXPECT_FALSE(fs::exists(path("p.json")));
+  expect_refused("tune -o /no/folder/p.hpp " + sample, "/no/folder/p.hpp");
+  expect_refused("tune -o " + path("") + " " + sample, path(""));
+  expect_refused("verify " + path("none"), "none");
+  expect_refused("check --against " + path("none") + " " + sample, "none");
+  expect_refused("check --against " + path("foreign") + " " + sample, "foreign");
+  expect_refused("check " + sample, "--against");
+}
+
+TEST_F(TuneCommand, WhatStoodAtTheOutputStaysWhenItFails) {
+  write_file(path("p.hpp"), "before");
+  expect_refused("tune --budget 10 -o " + path("p.hpp") + " " + sample, "--budget 10");
+  EXPECT_EQ(read_file(path("p.hpp")), "before");
+}
+
+TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
+  ASSERT_EQ(ashlar("tune --classes 2 -o " + path("p.hpp") + " " + sample).status, 0);
+  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  json["total_bytes"] = json["total_bytes"].get<int>() + 1;
+  write_file(path("p.json"), json.dump());
+  const ended result = ashlar("verify " + path("p.json"));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.said.find("refused"), std::string::npos) << result.said;
+  write_file(path("p.json"), "nonsense");
+  EXPECT_EQ(ashlar("verify " + path("p.json")).status, 1);
+  json["certificate"] = 2;
+  write_file(path("p.json"), json.dump());
+  expect_refused("check --against " + path("p.json") + " " + sample, "another version");
+}
+
+}  // namespace
