@@ -17,6 +17,7 @@
 #include "tools/cli/dump_command.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/record_command.hpp"
+#include "tools/cli/replay_command.hpp"
 #include "tools/cli/run_command.hpp"
 #include "tools/cli/tune_command.hpp"
 #include "tools/cli/verify_command.hpp"
@@ -130,6 +131,21 @@ constexpr const char* check_footer =
     "Exit status: 0 it fits; 1 a class passes that part of its capacity, or a request fits no\n"
     "class; 2 something cannot be read.";
 
+constexpr const char* replay_footer =
+    "The events of a trace again, on each of the allocators named, in rounds: time and memory, "
+    "then\n"
+    "latencies, then slack. What is written into a block is checked when it dies. On pools (the\n"
+    ".json of ashlar tune) the threads' events are one sequence, in the trace's order.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar replay run.atrace\n"
+    "  ashlar replay run.atrace --on all -n 5 --json replay.json\n"
+    "  ashlar replay run.atrace --on system,mimalloc,./libmine.so --touch all\n"
+    "  ashlar replay run.atrace --on pools.json\n"
+    "\n"
+    "Exit status: 0; 1 where a request got no block, a block was not as written, or an allocator\n"
+    "broke the worker; 2 the trace or an allocator cannot be read; 128 + N ended by signal N.";
+
 // The library's own usage line would name a program's words SUBCOMMAND and leave "--" out.
 class help_text : public CLI::Formatter {
  public:
@@ -142,6 +158,7 @@ class help_text : public CLI::Formatter {
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
     if (name == "tune") return "Usage: ashlar tune [OPTIONS] TRACE...\n";
+    if (name == "replay") return "Usage: ashlar replay [OPTIONS] TRACE\n";
     if (name == "verify") return "Usage: ashlar verify CERTIFICATE [TRACE...]\n";
     if (name == "check") return "Usage: ashlar check --against POOLS.json [OPTIONS] TRACE...\n";
     return "Usage: ashlar COMMAND [OPTIONS] ...\n";
@@ -158,6 +175,7 @@ struct parsed {
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
   CLI::App* tune = nullptr;
+  CLI::App* replay = nullptr;
   CLI::App* verify = nullptr;
   CLI::App* check = nullptr;
   run_options run_with;
@@ -170,6 +188,7 @@ struct parsed {
   CLI::Option* seed_option = nullptr;
   std::vector<std::string> summary_paths;
   tune_options tune_with;
+  replay_options replay_with;
   std::string certificate_path;
   std::vector<std::string> certified_traces;
   check_options check_with;
@@ -213,6 +232,32 @@ void describe_tune(parsed& line) {
                   "The JSON (default: beside the header, if there is one)")
       ->type_name("FILE");
   tune.add_option("--namespace", with.space, "Of the header (default tuned)")->type_name("NAME");
+}
+
+void describe_replay(parsed& line) {
+  CLI::App& replay =
+      *(line.replay = line.app.add_subcommand("replay", "A trace again, on allocators or pools"));
+  replay_options& with = line.replay_with;
+  replay.group("Commands");
+  replay.footer(replay_footer);
+  replay.add_option("TRACE", with.trace, "What ashlar record wrote")->required();
+  replay
+      .add_option("--on", with.on,
+                  "all, system, ashlar, an installed allocator, a library, NAME=LIBRARY, or the "
+                  ".json of ashlar tune (default ashlar)")
+      ->type_name("WHAT")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  replay.add_option("-n,--runs", with.rounds, "For the time, on each (default 3)")
+      ->type_name("RUNS")
+      ->check(CLI::Range(1, 100000).description(""));
+  replay
+      .add_option("--touch", with.touch,
+                  "What is written into a block and checked: its ends (default), or all of it")
+      ->type_name("WHICH");
+  replay.add_option("--seed", with.seed, "Of the order (default: a random one)")->type_name("N");
+  replay.add_option("--json", with.json_path, "Write all of it as JSON to FILE, too")
+      ->type_name("FILE");
 }
 
 void describe_verify_and_check(parsed& line) {
@@ -346,6 +391,7 @@ void describe_commands(parsed& line) {
   line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
 
   describe_tune(line);
+  describe_replay(line);
   describe_verify_and_check(line);
 }
 
@@ -374,6 +420,7 @@ command_end execute(parsed& line, const split_words& words) {
   }
   if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
   if (line.tune->parsed()) return {tune_command(line.tune_with), {}};
+  if (line.replay->parsed()) return {replay_command(line.replay_with), {}};
   if (line.verify->parsed())
     return {verify_command(line.certificate_path, line.certified_traces), {}};
   if (line.check->parsed()) return {check_command(line.check_with), {}};

@@ -1,0 +1,324 @@
+// ashlar replay as a user meets it: traces written here, allocators that are sound or planted, tables and JSON out.
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/trace/trace_test_files.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using ashlar::trace::event;
+using ashlar::trace::event_kind;
+using ashlar::trace::test::birth;
+using ashlar::trace::test::death;
+using json = nlohmann::json;
+using words = std::vector<std::string>;
+
+const std::string library = ASHLAR_TEST_LIBRARY;
+const std::string planted_malloc = PLANTED_MALLOC;
+
+struct ended {
+  int exit_status = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Replay : public testing::Test {
+ protected:
+  Replay() {
+    std::string name = (fs::temp_directory_path() / "ashlar-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+    fs::create_directory(folder_ / "tmp");
+  }
+  ~Replay() override {
+    EXPECT_TRUE(fs::is_empty(folder_ / "tmp")) << "the command left files behind";
+    fs::remove_all(folder_);
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+    return path(name);
+  }
+  std::string write_trace(const std::vector<event>& events) const {
+    return write("a.atrace", ashlar::trace::test::written(events));
+  }
+
+  ended command(const words& arguments, const std::string& planted = "none") const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("TMPDIR", path("tmp").c_str(), 1);
+      ::setenv("LC_ALL", "C", 1);
+      ::setenv("PLANTED", planted.c_str(), 1);
+      ::dup2(::open("/dev/null", O_RDONLY), 0);
+      ::dup2(::open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+      ::dup2(::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+      std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
+      for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
+      pointers.push_back(nullptr);
+      ::execv(ASHLAR_COMMAND, pointers.data());
+      ::_exit(125);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
+            read_file(path("err"))};
+  }
+  // With --json: what that says of the only target.
+  json outcome(const std::string& trace, const std::string& on, int exit_status,
+               const std::string& planted = "none", const words& more = {}) const {
+    words arguments{"replay", trace, "--on", on, "-n", "1", "--json", path("replay.json")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ended result = command(arguments, planted);
+    EXPECT_EQ(result.exit_status, exit_status) << result.out << result.err;
+    said_ = result.out;
+    const json all = json::parse(read_file(path("replay.json")), nullptr, false);
+    if (!all.is_object()) return json::object();
+    return all.at("outcomes").at(0);
+  }
+
+  mutable std::string said_;
+
+ private:
+  fs::path folder_;
+};
+
+// Every kind of call, among them with blocks of the planted size; 9 of those are alive at once.
+std::vector<event> all_kinds() {
+  std::vector<event> events;
+  std::uint64_t time = 0;
+  const auto add = [&](event e) {
+    e.time = ++time;
+    events.push_back(e);
+  };
+  const auto born = [&](event_kind kind, std::uint64_t address, std::uint64_t size,
+                        std::uint64_t alignment = 0) {
+    add({kind, 1, 0, 0, address, size, alignment, {}});
+  };
+  for (std::uint64_t i = 0; i < 9; ++i) born(event_kind::by_malloc, 0x10000 + i * 0x1000, 777);
+  born(event_kind::by_calloc, 0x20000, 777);
+  born(event_kind::by_aligned, 0x21000, 777, 256);
+  born(event_kind::by_new, 0x22000, 300);
+  add({event_kind::from_realloc, 1, 0, 0, 0x22000, 0, 0, {}});
+  born(event_kind::by_realloc, 0x23000, 777);
+  born(event_kind::by_malloc, 0x24000, 0);
+  for (std::uint64_t i = 0; i < 8; ++i) add(death(1, 0, 0x10000 + i * 0x1000));
+  for (const std::uint64_t address : {0x20000u, 0x21000u, 0x23000u, 0x24000u})
+    add(death(1, 0, address));
+  return events;  // the ninth block lives at the end
+}
+
+TEST_F(Replay, ASoundAllocatorHasNoFaultAndEveryFigure) {
+  const std::string trace = write_trace(all_kinds());
+  for (const std::string& on : {std::string("system"), planted_malloc}) {
+    const json found = outcome(trace, on, 0);
+    EXPECT_EQ(found.at("operations"), 27);
+    EXPECT_EQ(found.at("births"), 14);
+    EXPECT_EQ(found.at("deaths"), 13);
+    EXPECT_EQ(found.at("threads"), 1);
+    for (const char* none :
+         {"failures", "corrupted_blocks", "not_zero_blocks", "misaligned_blocks"})
+      EXPECT_EQ(found.at(none), 0) << none;
+    EXPECT_EQ(found.at("latencies").at("malloc").at("calls"), 11);
+    EXPECT_EQ(found.at("latencies").at("realloc").at("calls"), 1);
+    EXPECT_EQ(found.at("latencies").at("free").at("calls"), 12);
+    EXPECT_GT(found.at("wall_seconds").at("median"), 0);
+    EXPECT_TRUE(contains(said_, "14 births, 13 deaths; 1 thread")) << said_;
+  }
+}
+
+TEST_F(Replay, SlackIsOfTheMomentWithTheMostBytes) {
+  // 10 blocks of 100 bytes, then they die, then one of 50: the peak is 1000 bytes.
+  std::vector<event> events;
+  for (std::uint64_t i = 0; i < 10; ++i) events.push_back(birth(1, i, 0x1000 + 256 * i, 100));
+  for (std::uint64_t i = 0; i < 10; ++i) events.push_back(death(1, 20 + i, 0x1000 + 256 * i));
+  events.push_back(birth(1, 40, 0x1000, 50));
+  const json slack = outcome(write_trace(events), "system", 0).at("slack");
+  EXPECT_EQ(slack.at("requested_bytes"), 1050);
+  EXPECT_EQ(slack.at("peak_requested_bytes"), 1000);
+  EXPECT_GE(slack.at("usable_bytes_at_peak"), 1000);
+  EXPECT_LT(slack.at("usable_bytes_at_peak"), 2000);
+}
+
+TEST_F(Replay, AnAllocatorWithoutASizeOfItsOwnHasNoSlack) {
+  EXPECT_FALSE(outcome(write_trace(all_kinds()), planted_malloc, 0).contains("slack"));
+}
+
+TEST_F(Replay, WhatAPlantedAllocatorDoesWrongIsReported) {
+  const std::string trace = write_trace(all_kinds());
+  json found = outcome(trace, planted_malloc, 1, "corrupt");
+  EXPECT_EQ(found.at("corrupted_blocks"), 1);
+  EXPECT_TRUE(contains(said_, "a block of 777 bytes, at operation")) << said_;
+  found = outcome(trace, planted_malloc, 1, "same");
+  EXPECT_GE(found.at("corrupted_blocks"), 8);
+  found = outcome(trace, planted_malloc, 1, "null");
+  EXPECT_EQ(found.at("failures"), 3);
+  EXPECT_EQ(found.at("corrupted_blocks"), 0);
+  EXPECT_TRUE(contains(said_, "3 requests got no block")) << said_;
+  found = outcome(trace, planted_malloc, 1, "dirty");
+  EXPECT_EQ(found.at("not_zero_blocks"), 1);
+  found = outcome(trace, planted_malloc, 1, "crooked");
+  EXPECT_EQ(found.at("misaligned_blocks"), 1);
+  found = outcome(trace, planted_malloc, 1, "forgets");
+  EXPECT_EQ(found.at("corrupted_blocks"), 1);
+  found = outcome(trace, planted_malloc, 1, "crash");
+  EXPECT_TRUE(contains(found.at("worker_failure"), "SIGABRT")) << found;
+  EXPECT_TRUE(contains(said_, "the worker failed")) << said_;
+}
+
+TEST_F(Replay, WhatLivesAtTheEndIsCheckedToo) {
+  std::vector<event> events;
+  for (std::uint64_t i = 0; i < 6; ++i) events.push_back(birth(1, i, 0x1000 + 1024 * i, 777));
+  const json found = outcome(write_trace(events), planted_malloc, 1, "corrupt");
+  EXPECT_EQ(found.at("corrupted_blocks"), 1);
+  EXPECT_TRUE(contains(said_, "lives at the end")) << said_;
+}
+
+TEST_F(Replay, AHandOverBetweenThreadsKeepsItsOrder) {
+  // Thread 1 makes, thread 2 gives back, then thread 3, which begins when thread 2 has ended, does; and blocks of the
+  // planted size make the stamps count.
+  std::vector<event> events;
+  std::uint64_t time = 0;
+  const auto add = [&](event e) {
+    e.time = ++time;
+    events.push_back(e);
+  };
+  for (std::uint64_t round = 0; round < 2000; ++round) {
+    const std::uint64_t address = 0x1000 + 4096 * (round % 50);
+    const auto other_thread = static_cast<std::uint32_t>(round < 1000 ? 2 : 3);
+    add(birth(1, 0, address, 777));
+    add({event_kind::from_realloc, other_thread, 0, 0, address, 0, 0, {}});
+    add({event_kind::by_realloc, other_thread, 0, 0, address + 1024, 900, 0, {}});
+    add(death(1, 0, address + 1024));
+    if (round == 999) add(ashlar::trace::test::other(event_kind::thread_exit, 2, 0));
+  }
+  const json found = outcome(write_trace(events), "system", 0, "none", {"--touch", "all"});
+  EXPECT_EQ(found.at("threads"), 3);
+  EXPECT_EQ(found.at("operations"), 8000);
+  EXPECT_EQ(found.at("slots"), 1);  // one block at a time: every operation waits for the one before
+  EXPECT_GT(found.at("waits").at("max"), 0);
+  EXPECT_TRUE(contains(said_, "3 threads, at most 2 at once")) << said_;
+}
+
+TEST_F(Replay, AllWhatIsInstalledIsOneTable) {
+  if (library.empty()) GTEST_SKIP() << "this build has no drop-in library";
+  const ended result = command({"replay", write_trace(all_kinds()), "--on", "all", "-n", "2"});
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  for (const char* name : {"system", "ashlar", "p99.99"})
+    EXPECT_TRUE(contains(result.out, name)) << result.out;
+}
+
+// 8 blocks of 32 bytes and 3 of 100 at once, from two threads; one block that is larger than the pools' largest.
+std::vector<event> two_classes() {
+  std::vector<event> events;
+  std::uint64_t time = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < 11; ++i)
+      events.push_back(
+          birth(static_cast<std::uint32_t>(1 + i % 2), ++time, 0x1000 + 256 * i, i < 8 ? 32 : 100));
+    for (std::uint64_t i = 0; i < 11; ++i)
+      events.push_back(death(static_cast<std::uint32_t>(1 + i / 6), ++time, 0x1000 + 256 * i));
+  }
+  events.push_back(birth(1, ++time, 0x90000, 100000));
+  return events;
+}
+
+TEST_F(Replay, PoolsOfTheTunerHaveNoFailureAndNoBlockToSpare) {
+  const std::string trace = write_trace(two_classes());
+  const ended tuned = command(
+      {"tune", trace, "--classes", "2", "--largest", "4096", "--certificate", path("pools.json")});
+  ASSERT_EQ(tuned.exit_status, 0) << tuned.err;
+  json found = outcome(trace, path("pools.json"), 0);
+  EXPECT_EQ(found.at("failures"), 0);
+  EXPECT_EQ(found.at("left_out"), 1);
+  const json pools = json::parse(read_file(path("pools.json")));
+  ASSERT_EQ(found.at("classes").size(), 2);
+  EXPECT_EQ(found.at("classes").at(0).at("peak"), 8);
+  EXPECT_EQ(found.at("classes").at(1).at("peak"), 3);
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(found.at("classes").at(c).at("capacity"), pools.at("classes").at(c).at("capacity"));
+    json lowered = pools;
+    lowered["classes"][c]["capacity"] = pools["classes"][c]["capacity"].get<int>() - 1;
+    found = outcome(trace, write("lowered.json", lowered.dump()), 1);
+    EXPECT_EQ(found.at("failures"), 3);  // one in each round
+    EXPECT_EQ(found.at("classes").at(c).at("failures"), 3);
+    EXPECT_EQ(found.at("classes").at(1 - c).at("failures"), 0);
+  }
+  json smaller = pools;
+  smaller["classes"].erase(1);
+  EXPECT_EQ(outcome(trace, write("smaller.json", smaller.dump()), 1).at("failures"), 9);
+  EXPECT_TRUE(contains(said_, "and 9 requests that fit no class")) << said_;
+  json borrows = pools;
+  borrows["spill"] = "take_larger";
+  borrows["classes"][0]["capacity"] = 7;
+  borrows["classes"][1]["capacity"] = 4;
+  EXPECT_EQ(outcome(trace, write("borrows.json", borrows.dump()), 0).at("failures"), 0);
+}
+
+TEST_F(Replay, WhatATraceCannotSayIsSkippedAndTold) {
+  const std::string trace =
+      write_trace({death(1, 1000, 0x9000), birth(1, 2000, 0x1000, 40), death(1, 3000, 0x1000)});
+  const json found = outcome(trace, "system", 0);
+  EXPECT_EQ(found.at("unknown_deaths"), 1);
+  EXPECT_EQ(found.at("operations"), 2);
+  EXPECT_TRUE(contains(said_, "1 deaths of blocks from before the recording: skipped")) << said_;
+  EXPECT_EQ(outcome(write_trace({}), "system", 0).at("operations"), 0);
+}
+
+TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
+  const std::string trace = write_trace(all_kinds());
+  std::string damaged = read_file(trace);
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 0x40);
+  const std::string damaged_trace = write("damaged.atrace", damaged);
+  const std::string text = write("text.atrace", "hello");
+  const std::string no_pools = write("no.json", "{\"certificate\": 1}");
+  const std::vector<std::pair<words, std::string>> wrong{
+      {{trace, "--on", "nonesuch"}, "--on nonesuch"},
+      {{trace, "--on", "./nonesuch.so"}, "./nonesuch.so"},
+      {{trace, "--on", text + ".so"}, "text.atrace.so"},
+      {{trace, "--on", path("nonesuch.json")}, "nonesuch.json"},
+      {{trace, "--on", no_pools}, "no.json"},
+      {{trace, "--touch", "none"}, "--touch none"},
+      {{trace, "-n", "0"}, "--runs"},
+      {{trace, "--on", "system", "--json", path("none/such.json")}, "such.json"},
+      {{path("nonesuch.atrace"), "--on", "system"}, "nonesuch.atrace"},
+      {{damaged_trace, "--on", "system"}, "damaged.atrace: at byte"},
+      {{text, "--on", "system"}, "text.atrace: at byte"},
+      {{write("empty.atrace", ""), "--on", "system"}, "empty.atrace: at byte"},
+      {{}, "TRACE"}};
+  for (auto [arguments, named] : wrong) {
+    arguments.insert(arguments.begin(), "replay");
+    const ended result = command(arguments);
+    EXPECT_EQ(result.exit_status, 2) << named << result.err;
+    EXPECT_TRUE(contains(result.err, named)) << named << ": " << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  write("kept.json", "before");
+  command({"replay", damaged_trace, "--on", "system", "--json", path("kept.json")});
+  EXPECT_EQ(read_file(path("kept.json")), "before");
+}
+
+}  // namespace

@@ -1,0 +1,101 @@
+// tools/cli/replay_command.cpp. Layer: cli.
+#include "tools/cli/replay_command.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/progress_line.hpp"
+#include "tools/cli/replaced_files.hpp"
+#include "tools/cli/replay_report.hpp"
+#include "tools/trace/source.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+replay_script make_script(const std::string& trace, replay::script_order order,
+                          std::uint64_t largest, const scratch_directory& scratch, bool warn) {
+  replay_script made{scratch.make_unnamed_file(), {}};
+  trace::trace_reader reader(trace::open_file_source(trace));
+  if (warn && !reader.warning().empty()) fmt::print(stderr, "ashlar: {}\n", reader.warning());
+  progress_line line;
+  replay::script_builder builder(made.file.descriptor(), order, largest);
+  try {
+    made.summary = replay::write_script(
+        reader, builder, [&](double share) { line.tell("reading " + trace, share); });
+  } catch (const std::system_error& error) {
+    throw command_error(status_failed, error.what());
+  }
+  return made;
+}
+
+// One for all allocators; one for each configuration of pools, which may leave large requests out.
+class scripts_of_targets {
+ public:
+  scripts_of_targets(const std::string& trace, const std::vector<replay_target>& targets) {
+    made_.reserve(targets.size());  // pointers into it stay
+    const replay_script* for_allocators = nullptr;
+    for (const replay_target& target : targets) {
+      if (!target.pools && for_allocators != nullptr) {
+        of_target_.push_back(for_allocators);
+        continue;
+      }
+      made_.push_back(target.pools
+                          ? make_script(trace, replay::script_order::one_sequence,
+                                        target.pools->read_as.largest, scratch_, made_.empty())
+                          : make_script(trace, replay::script_order::by_thread, UINT64_MAX,
+                                        scratch_, made_.empty()));
+      of_target_.push_back(&made_.back());
+      if (!target.pools) for_allocators = &made_.back();
+    }
+  }
+  [[nodiscard]] const std::vector<const replay_script*>& of_target() const { return of_target_; }
+
+ private:
+  scratch_directory scratch_;
+  std::vector<replay_script> made_;
+  std::vector<const replay_script*> of_target_;
+};
+
+}  // namespace
+
+int replay_command(const replay_options& options) {
+  if (options.touch != "ends" && options.touch != "all")
+    throw command_error(status_usage,
+                        fmt::format("--touch {}: there are ends and all", options.touch));
+  replaced_files files;
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+
+  replay_report report;
+  report.trace = options.trace;
+  report.plan = {options.rounds, options.touch == "all",
+                 options.seed ? *options.seed : std::random_device{}()};
+  const signal_watch watch;
+  std::vector<replay_target> targets = find_replay_targets(options.on, watch);
+  const scripts_of_targets scripts(options.trace, targets);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    replay_outcome& outcome = report.outcomes.emplace_back();
+    outcome.target = std::move(targets[i]);
+    outcome.script = scripts.of_target()[i]->summary;
+  }
+  report.stopped_by = run_replays(report.plan, scripts.of_target(), report.outcomes, watch);
+
+  std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
+  std::fflush(stdout);
+  if (!options.json_path.empty())
+    files.commit(
+        {replay_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"});
+  if (report.stopped_by != 0) return 128 + report.stopped_by;
+  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                     [](const replay_outcome& o) { return o.faults.any(); })
+             ? status_failed
+             : 0;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,166 @@
+// tools/cli/replay_runs.cpp. Layer: cli.
+#include "tools/cli/replay_runs.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "tools/cli/allocator_list.hpp"
+#include "tools/cli/compare_command.hpp"
+#include "tools/cli/error.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+struct worker_answer {
+  std::unique_ptr<replay::run_result> result;  // null: there is none
+  std::vector<replay::class_result> classes;
+  std::string complaint;
+};
+
+worker_answer read_answer(const child_outcome& ended, const open_file& out, const open_file& err) {
+  worker_answer answer;
+  const std::string bytes = read_whole(out);
+  auto result = std::make_unique<replay::run_result>();
+  const bool whole =
+      exited_with(ended.wait_status, 0) && bytes.size() >= sizeof *result &&
+      (std::memcpy(static_cast<void*>(result.get()), bytes.data(), sizeof *result), true) &&
+      result->mark == replay::run_result::right_mark &&
+      bytes.size() == sizeof *result + result->classes * sizeof(replay::class_result);
+  if (!whole) {
+    std::string said = read_whole(err);
+    while (said.ends_with('\n')) said.pop_back();
+    answer.complaint =
+        exited_with(ended.wait_status, 0)
+            ? std::string("its result cannot be read (did the library write to standard output?)")
+            : describe_wait_status(ended.wait_status);
+    if (!said.empty()) answer.complaint += ": " + said;
+    return answer;
+  }
+  answer.classes.resize(result->classes);
+  if (result->classes > 0)
+    std::memcpy(answer.classes.data(), bytes.data() + sizeof *result,
+                bytes.size() - sizeof *result);
+  answer.result = std::move(result);
+  return answer;
+}
+
+latency_summary summary_of(const replay::latency_counts& counts) {
+  latency_summary summary;
+  summary.calls = counts.calls();
+  summary.longest_ns = counts.longest_ns();
+  for (std::size_t i = 0; i < latency_shares.size(); ++i)
+    summary.percentiles_ns[i] = counts.percentile_ns(latency_shares[i]);
+  return summary;
+}
+
+void note_faults(const replay::run_result& result, replay_faults& faults) {
+  faults.failures = std::max(faults.failures, result.counts.failures);
+  faults.corrupted = std::max(faults.corrupted, result.counts.corrupted);
+  faults.not_zero = std::max(faults.not_zero, result.counts.not_zero);
+  faults.misaligned = std::max(faults.misaligned, result.counts.misaligned);
+  if (result.has_bad == 0 || !faults.first_corrupted.empty()) return;
+  faults.first_corrupted =
+      result.bad_thread == 0
+          ? fmt::format("a block of {} bytes that lives at the end", result.bad_size)
+          : fmt::format("a block of {} bytes, at operation {} of thread {}", result.bad_size,
+                        result.bad_operation, result.bad_thread);
+}
+
+class replays {
+ public:
+  replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
+          std::vector<replay_outcome>& outcomes, const signal_watch& watch)
+      : plan_(plan), scripts_(scripts), outcomes_(outcomes), watch_(watch) {}
+
+  int run() {
+    std::mt19937_64 generator(plan_.seed);
+    for (std::size_t round = 0; round < plan_.rounds && stopped_by_ == 0; ++round)
+      pass("time", generator, [](replay_outcome& o, worker_answer& answer) {
+        const replay::run_result& r = *answer.result;
+        const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+        o.samples.push_back({seconds(r.wall_ns), seconds(r.user_ns), seconds(r.system_ns),
+                             r.peak_rss_bytes, r.final_rss_bytes, r.counts.waits});
+        o.classes = std::move(answer.classes);
+      });
+    pass("latency", generator, [](replay_outcome& o, worker_answer& answer) {
+      for (std::size_t c = 0; c < replay::call_count; ++c)
+        o.latencies[c] = summary_of(answer.result->latencies[c]);
+      o.clock_ns = answer.result->clock_ns;
+    });
+    pass("slack", generator, [](replay_outcome& o, worker_answer& answer) {
+      const replay::run_result& r = *answer.result;
+      o.slack = {r.slack_known != 0, r.counts.requested_bytes, r.counts.usable_bytes,
+                 r.peak_requested_bytes, r.usable_bytes_at_peak};
+    });
+    return stopped_by_;
+  }
+
+ private:
+  template <class Take>
+  void pass(const char* mode, std::mt19937_64& generator, Take&& take) {
+    for (const std::size_t i : shuffled_order(outcomes_.size(), generator)) {
+      replay_outcome& outcome = outcomes_[i];
+      if (stopped_by_ != 0 || !outcome.faults.worker.empty()) continue;
+      worker_answer answer = execute(outcome, *scripts_[i], mode);
+      if (stopped_by_ != 0) return;
+      if (answer.result == nullptr) {
+        outcome.faults.worker = answer.complaint;
+        continue;
+      }
+      note_faults(*answer.result, outcome.faults);
+      take(outcome, answer);
+    }
+  }
+
+  worker_answer execute(const replay_outcome& outcome, const replay_script& script,
+                        const char* mode) {
+    const open_file out = scratch_.make_unnamed_file();
+    const open_file err = scratch_.make_unnamed_file();
+    child_request request;
+    request.file = find_replay_worker(outcome.target.pools.has_value());
+    request.arguments = {request.file, mode, plan_.touch_all ? "all" : "ends"};
+    if (outcome.target.pools) add_pools(*outcome.target.pools, request.arguments);
+    const std::string& library = outcome.target.library;
+    request.environment = environment_with(
+        {{"LD_PRELOAD", library.empty() ? library : preloadable_name(library, scratch_)}});
+    request.stdin_fd = script.file.descriptor();
+    request.stdout_fd = out.descriptor();
+    request.stderr_fd = err.descriptor();
+    request.on_signal = interrupted_child::dies_at_second;
+    const child_outcome ended = run_child(request, watch_);
+    if (ended.start_error != 0)
+      throw command_error(status_not_executable, fmt::format("cannot run '{}': {}", request.file,
+                                                             std::strerror(ended.start_error)));
+    stopped_by_ = ended.signal_seen != 0 ? ended.signal_seen : watch_.fetch_pending();
+    return read_answer(ended, out, err);
+  }
+
+  static void add_pools(const tune::pool_configuration& pools, std::vector<std::string>& words) {
+    words.push_back(std::to_string(pools.read_as.least_alignment));
+    words.emplace_back(pools.borrow ? "take_larger" : "never");
+    for (const tune::size_class& c : pools.classes)
+      for (const std::uint64_t figure : {c.block_size, c.alignment, c.capacity})
+        words.push_back(std::to_string(figure));
+  }
+
+  const replay_plan& plan_;
+  const std::vector<const replay_script*>& scripts_;
+  std::vector<replay_outcome>& outcomes_;
+  const signal_watch& watch_;
+  scratch_directory scratch_;
+  int stopped_by_ = 0;
+};
+
+}  // namespace
+
+int run_replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
+                std::vector<replay_outcome>& outcomes, const signal_watch& watch) {
+  return replays(plan, scripts, outcomes, watch).run();
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,112 @@
+// tools/replay/pool_classes.hpp: pools of sizes and capacities that are known at run time, as one allocator.
+// Layer: replay. Includes: pool, os.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/pool/fixed_pool.hpp>
+
+#include "tools/replay/run_result.hpp"
+
+namespace ashlar::replay {
+
+struct class_request {
+  std::uint64_t block_size;
+  std::uint64_t alignment;
+  std::uint64_t capacity;
+};
+
+/// What static_pool_set does with classes that are known when it is compiled: the same pools, checks and counters, the
+/// same rule. One thread.
+class pool_classes {
+ public:
+  /// `classes`: from small to large. `spills`: an exhausted class takes from the next larger one.
+  pool_classes(std::span<const class_request> classes, std::uint64_t least_alignment, bool spills)
+      : least_alignment_(least_alignment), spills_(spills) {
+    for (const class_request& c : classes) {
+      pools_.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity});
+      sizes_.push_back(c.block_size);
+      results_.push_back({c.block_size, c.alignment, c.capacity, 0, 0, 0, 0, 0});
+    }
+  }
+
+  void* allocate(std::size_t size) { return aligned(size, 1); }
+  void* zeroed(std::size_t size) {
+    void* const block = allocate(size);
+    if (block != nullptr) std::memset(block, 0, size);
+    return block;
+  }
+  void* aligned(std::size_t size, std::size_t alignment) {
+    const std::size_t asked = class_of(size, alignment);
+    if (asked == pools_.size()) {
+      ++unserved_;
+      return nullptr;
+    }
+    ++results_[asked].births;
+    results_[asked].requested_bytes += size;
+    const std::size_t end = spills_ ? pools_.size() : asked + 1;
+    for (std::size_t c = asked; c < end; ++c) {
+      if (results_[c].alignment < alignment) continue;
+      if (void* const block = pools_[c].try_allocate()) {
+        ++results_[c].served;
+        return block;
+      }
+    }
+    ++results_[asked].failures;
+    return nullptr;
+  }
+  /// A script in one sequence has no realloc.
+  void* resize(void*, std::size_t, std::size_t) { return nullptr; }
+  void release(void* block, std::size_t) { pools_[class_at(block)].deallocate(block); }
+  [[nodiscard]] std::size_t usable_size(const void* block) const { return sizes_[class_at(block)]; }
+  [[nodiscard]] static bool knows_usable_size() { return true; }
+
+  /// Requests that no class is large enough for, or aligned enough.
+  [[nodiscard]] std::uint64_t unserved() const { return unserved_; }
+  [[nodiscard]] bool audit() const {
+    return std::all_of(pools_.begin(), pools_.end(), [](const pool& p) { return p.audit(); });
+  }
+  std::span<const class_result> results() {
+    for (std::size_t c = 0; c < pools_.size(); ++c) {
+      results_[c].peak = pools_[c].stats().peak_in_use;
+      results_[c].capacity = pools_[c].capacity();
+    }
+    return results_;
+  }
+
+ private:
+  using pool = fixed_pool<os::page_source>;
+
+  [[nodiscard]] std::size_t class_of(std::size_t size, std::size_t alignment) const {
+    const std::size_t least = std::max<std::size_t>(alignment, least_alignment_);
+    auto c = static_cast<std::size_t>(
+        std::lower_bound(sizes_.begin(), sizes_.end(), size == 0 ? 1 : size) - sizes_.begin());
+    while (c < pools_.size() && results_[c].alignment < least) ++c;
+    return c;
+  }
+  // Few pieces, and neighbouring blocks die together: as quick as a table.
+  [[nodiscard]] std::size_t class_at(const void* block) const {
+    std::size_t c = last_;
+    if (!pools_[c].owns(block))
+      for (c = 0; !pools_[c].owns(block); ++c) {
+      }
+    last_ = c;
+    return c;
+  }
+
+  std::uint64_t least_alignment_;
+  bool spills_;
+  mutable std::size_t last_ = 0;
+  std::deque<pool> pools_;  // a pool is not moved
+  std::vector<std::uint64_t> sizes_;
+  std::vector<class_result> results_;
+  std::uint64_t unserved_ = 0;
+};
+
+}  // namespace ashlar::replay
