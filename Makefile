@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo test test-all bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -22,6 +22,10 @@ demo: ## real programs on ashlar beside the system's allocator: a table and a po
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
 	@scripts/setup.sh build test $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal)
 	@scripts/test.sh
+
+test-all: ## the same at length: every type, level and library, more operations, clang's analyzer (25 minutes)
+	@scripts/setup.sh build test
+	@scripts/test.sh --all
 
 MUTANTS_ARGS ?=
 mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)

@@ -1,14 +1,20 @@
 # The helpers that every CMakeLists.txt here uses.
 
 # ashlar_options(<target>): warnings, sanitizers and the language level, for our own code only.
+# Instrumented code is not optimised, since that takes two (ASan), three (UBSan) and five times (TSan) as long to compile;
+# the library's own level is its own (ashlar/CMakeLists.txt). Fuzzers live by their speed, and `make test-all` has time.
+set(ashlar_sanitized_level -O0)
+if(ASHLAR_FUZZ OR ASHLAR_TEST_ALL)
+  set(ashlar_sanitized_level -O1)
+endif()
 function(ashlar_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef $<$<BOOL:${ASHLAR_WERROR}>:-Werror>)
   if(ASHLAR_SANITIZE)
-    # -O1 and lines only: -O2 -g takes a third longer to build.
+    # Lines only: -g takes a third longer to build.
     target_compile_options(${target} PRIVATE -fsanitize=${ASHLAR_SANITIZE} -fno-omit-frame-pointer
-      -fno-sanitize-recover=all -O1 -g1)
+      -fno-sanitize-recover=all ${ashlar_sanitized_level} -g1)
     target_link_options(${target} PUBLIC -fsanitize=${ASHLAR_SANITIZE})
   endif()
   if(ASHLAR_COVERAGE)
@@ -20,15 +26,26 @@ function(ashlar_options target)
   endif()
 endfunction()
 
+# ashlar_programs_level(): in this folder and below, programs are compiled at the level that `make test` has time for: gcc
+# at -O1, of which -O3 takes twice as long; clang at -O0, of which -O1 takes three times as long. So it is gcc that
+# optimises the headers' templates. The library keeps its own level, and so does each target that names one.
+macro(ashlar_programs_level)
+  if(NOT ASHLAR_TEST_ALL)
+    set(CMAKE_CXX_FLAGS_RELEASE "-O0 -DNDEBUG")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+    endif()
+  endif()
+endmacro()
+
 function(ashlar_test_options target)
   ashlar_options(${target})
-  # The tests' own code needs no more: -O3 doubles the time to compile it, and UBSan at -O1 triples that of -O0.
-  # The library keeps its own level.
   if(ASHLAR_SANITIZE MATCHES "undefined")
-    target_compile_options(${target} PRIVATE -O0)
-  else()
+    target_compile_options(${target} PRIVATE -O0)  # at -O1: three times as long to compile
+  elseif(ASHLAR_TEST_ALL)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
   endif()
+  target_compile_definitions(${target} PRIVATE $<$<BOOL:${ASHLAR_TEST_ALL}>:ASHLAR_TEST_ALL>)  # tests/support/extent.hpp
   target_link_libraries(${target} PRIVATE ashlar GTest::gtest_main)
   if(ASHLAR_COVERAGE)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/coverage_at_abort.cpp)
@@ -49,7 +66,8 @@ function(ashlar_test name)
   endif()
   target_precompile_headers(${name} REUSE_FROM test_headers)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
+  # COST: these are the longest, and what begins last with nothing beside it costs a processor.
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 10 LABELS "${arg_LABELS}")
 endfunction()
 
 # ashlar_expect(<target> <regex>): a ctest entry of that name: the program ends with 0 and its output matches.

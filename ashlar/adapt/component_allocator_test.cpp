@@ -82,9 +82,9 @@ TEST(ComponentAllocator, RunsEveryContainer) {
   grown_pool pool(block_layout{48, 16}, heap_blocks{});
   set_of_pools set;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    support::run_containers(over_model<int>(heap), seed);
-    support::run_containers(over_pool<int>(pool), seed);
-    support::run_containers(over_set<int>(set), seed);
+    support::run_containers<support::extent::brief>(over_model<int>(heap), seed);
+    support::run_containers<support::extent::brief>(over_pool<int>(pool), seed);
+    support::run_containers<support::extent::brief>(over_set<int>(set), seed);
   }
   EXPECT_EQ(heap.live_blocks(), 0u);
   EXPECT_EQ(pool.stats().blocks_in_use, 0u);

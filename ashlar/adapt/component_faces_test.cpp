@@ -23,9 +23,10 @@ TEST(HeapFaces, MeetTheRequirementsAndRunEveryContainer) {
   support::check_allocator(a, &b);
   support::check_propagation(a, b);
   support::check_incomplete_type(a);
-  support::run_containers(a, 1);
+  support::run_containers<support::extent::brief>(a, 1);
   pmr::resource resource(two);
-  support::run_containers(std::pmr::polymorphic_allocator<int>(&resource), 2);
+  support::run_containers<support::extent::brief>(std::pmr::polymorphic_allocator<int>(&resource),
+                                                  2);
   const auto shared = allocate_shared<int>(one, 3);
   const auto unique = allocate_unique<int>(two, 4);
   EXPECT_TRUE(one.owns(shared.get()) && two.owns(unique.get()));
@@ -64,9 +65,10 @@ TEST(ArenaFaces, MeetTheRequirementsAndRunEveryContainer) {
   support::check_allocator(a, &b);
   support::check_propagation(a, b);
   support::check_incomplete_type(a);
-  support::run_containers(a, 1, 50);
+  support::run_containers<support::extent::brief>(a, 1, 50);
   pmr::resource resource(two);
-  support::run_containers(std::pmr::polymorphic_allocator<int>(&resource), 2, 50);
+  support::run_containers<support::extent::brief>(std::pmr::polymorphic_allocator<int>(&resource),
+                                                  2, 50);
 }
 
 TEST(ArenaFaces, OverACallersBytes) {
@@ -89,7 +91,8 @@ TEST(ArenaFaces, NestInPmr) {
   arena<pmr::source> above(arena_growth{}, pmr::source(&below));
   pmr::resource top(above);
   std::pmr::unsynchronized_pool_resource pools(&top);
-  support::run_containers(std::pmr::polymorphic_allocator<int>(&pools), 3, 50);
+  support::run_containers<support::extent::brief>(std::pmr::polymorphic_allocator<int>(&pools), 3,
+                                                  50);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(StlAllocator, MeetsTheRequirements) {
   support::check_allocator(stl_allocator<int>());
   support::check_allocator(stl_allocator<support::cache_line>());
   support::check_incomplete_type(stl_allocator<int>());
-  support::run_containers(stl_allocator<int>(), 1);
+  support::run_containers<support::extent::brief>(stl_allocator<int>(), 1);
 }
 
 TEST(StlAllocator, HasTheClassicMembers) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <random>
+#include <tests/support/type_lists.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -120,17 +121,17 @@ struct on_slabs {
 
 template <class Setup>
 class AnyPool : public testing::Test {};
-using setups =
-    testing::Types<on_storage<>, on_storage<check::none>, on_storage<check::none, counting::none>,
-                   on_storage<counting::none>, on_storage<check::full<>>,
+using setups = support::types<
+    testing::Types<on_storage<>, on_storage<check::none, counting::none>,
                    on_storage<check::full<0>>, on_storage<check::full<5>, counting::none>,
+                   on_storage<interrupt_mask<test_port>>, on_storage<lock_free<std::uint32_t>>,
+                   on_storage<lock_free<>, check::none, counting::none>, on_one_piece<check::none>,
+                   on_one_piece<lock_free<>>, on_slabs<check::full<>>,
+                   on_slabs<std::mutex, counting::none>>,
+    testing::Types<on_storage<check::none>, on_storage<counting::none>, on_storage<check::full<>>,
                    on_storage<std::mutex>, on_storage<spin_lock, check::none>,
-                   on_storage<interrupt_mask<test_port>>, on_storage<lock_free<>>,
-                   on_storage<lock_free<std::uint32_t>>, on_storage<lock_free<>, check::none>,
-                   on_storage<lock_free<>, check::none, counting::none>, on_one_piece<>,
-                   on_one_piece<check::none>, on_one_piece<check::full<>>,
-                   on_one_piece<lock_free<>>, on_slabs<>, on_slabs<check::none>,
-                   on_slabs<check::full<>>, on_slabs<std::mutex, counting::none>>;
+                   on_storage<lock_free<>>, on_storage<lock_free<>, check::none>, on_one_piece<>,
+                   on_one_piece<check::full<>>, on_slabs<>, on_slabs<check::none>>>;
 TYPED_TEST_SUITE(AnyPool, setups);
 
 struct block_model {
@@ -502,9 +503,9 @@ TEST(PoolExhaustionDeathTest, StopNamesThePool) {
 
 template <class Setup>
 class CheckedPoolDeathTest : public testing::Test {};
-using checked =
-    testing::Types<on_storage<check::cheap>, on_storage<check::full<3>>, on_storage<lock_free<>>,
-                   on_storage<std::mutex>, on_one_piece<>, on_slabs<>>;
+using checked = support::types<
+    testing::Types<on_storage<check::full<3>>, on_storage<lock_free<>>, on_slabs<>>,
+    testing::Types<on_storage<check::cheap>, on_storage<std::mutex>, on_one_piece<>>>;
 TYPED_TEST_SUITE(CheckedPoolDeathTest, checked);
 
 TYPED_TEST(CheckedPoolDeathTest, SeesWhatMustNotBeFreed) {
@@ -680,8 +681,9 @@ TEST(FullCheckDeathTest, SeesAWriteWhenTheBlockLeavesTheQuarantine) {
 // No free block keeps a link: what is written there is followed by nobody.
 template <class Setup>
 class ForgedLink : public testing::Test {};
-using unguarded = testing::Types<on_storage<>, on_storage<lock_free<>>, on_storage<std::mutex>,
-                                 on_one_piece<>, on_slabs<>>;  // check::full reports the write
+using unguarded = support::types<
+    testing::Types<on_storage<>, on_storage<lock_free<>>, on_slabs<>>,
+    testing::Types<on_storage<std::mutex>, on_one_piece<>>>;  // check::full reports the write
 TYPED_TEST_SUITE(ForgedLink, unguarded);
 TYPED_TEST(ForgedLink, IsNotFollowed) {
   TypeParam setup({24, 8}, 10);
@@ -813,11 +815,11 @@ TEST(Audit, FindsAMarkThatIsNotWhatIsCounted) {
 
 template <class Setup>
 class SharedPool : public testing::Test {};
-using shared =
-    testing::Types<on_storage<std::mutex>, on_storage<spin_lock>,
-                   on_storage<spin_lock, check::full<3>>, on_storage<interrupt_mask<test_port>>,
-                   on_storage<lock_free<>>, on_storage<lock_free<std::uint32_t>, check::none>,
-                   on_one_piece<lock_free<>>, on_slabs<std::mutex>>;
+using shared = support::types<
+    testing::Types<on_storage<spin_lock, check::full<3>>, on_storage<interrupt_mask<test_port>>,
+                   on_storage<lock_free<std::uint32_t>, check::none>, on_one_piece<lock_free<>>,
+                   on_slabs<std::mutex>>,
+    testing::Types<on_storage<std::mutex>, on_storage<spin_lock>, on_storage<lock_free<>>>>;
 TYPED_TEST_SUITE(SharedPool, shared);
 
 TYPED_TEST(SharedPool, ThreadsNeverShareABlock) {

@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 #include <string>
+#include <tests/support/type_lists.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -241,12 +242,14 @@ struct from_source {
 template <class Setup>
 class AnySet : public testing::Test {};
 using setups =
-    testing::Types<inside<>, inside<spill::never>, inside<check::none, counting::none>,
-                   inside<check::none, spill::never>, inside<check::full<3>>,
-                   inside<check::full<2>, spill::never>, inside<std::mutex>, inside<spin_lock>,
-                   inside<lock_free<>>, inside<lock_free<std::uint32_t>, check::none, spill::never>,
-                   from_source<>, from_source<spill::never, check::full<>>,
-                   from_source<lock_free<>, counting::none>>;
+    support::types<testing::Types<inside<>, inside<check::none, counting::none>,
+                                  inside<check::full<3>>, inside<std::mutex, spill::never>,
+                                  inside<lock_free<std::uint32_t>, check::none, spill::never>,
+                                  from_source<spill::never, check::full<>>,
+                                  from_source<lock_free<>, counting::none>>,
+                   testing::Types<inside<spill::never>, inside<check::none, spill::never>,
+                                  inside<check::full<2>, spill::never>, inside<std::mutex>,
+                                  inside<spin_lock>, inside<lock_free<>>, from_source<>>>;
 TYPED_TEST_SUITE(AnySet, setups);
 
 struct block_model {

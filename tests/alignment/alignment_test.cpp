@@ -9,6 +9,7 @@
 #include <memory_resource>
 #include <new>
 #include <span>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -178,11 +179,12 @@ void typed_entry_points() {
 
 template <std::size_t Alignment, std::size_t... Steps>
 void typed_at(std::index_sequence<Steps...>) {
-  (typed_entry_points<Steps * 97 + 1, Alignment>(), ...);
+  constexpr std::size_t step = size_max / sizeof...(Steps);
+  (typed_entry_points<Steps * step + 1, Alignment>(), ...);
 }
 
 TEST(Alignment, allocator_and_static_pool_of_types) {
-  using steps = std::make_index_sequence<size_max / 97>;
+  using steps = std::make_index_sequence<support::tests_all ? 42 : 6>;
   typed_at<1>(steps{});
   typed_at<8>(steps{});
   typed_at<16>(steps{});

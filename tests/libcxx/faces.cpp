@@ -38,10 +38,11 @@ void allocators() {
   const component_allocator<int, model_heap> b(two);
   support::check_allocator(a, &b);
   support::check_propagation(a, b);
-  support::run_containers(a, 2);
+  support::run_containers<support::extent::brief>(a, 2);
 
   fixed_pool<process_source> pool(block_layout{48, 16}, heap_blocks{});
-  support::run_containers(pool_allocator<int, decltype(pool), process_source>(pool), 3);
+  support::run_containers<support::extent::brief>(
+      pool_allocator<int, decltype(pool), process_source>(pool), 3);
   REQUIRE(pool.stats().blocks_in_use == 0 && pool.audit());
 }
 

@@ -1,4 +1,4 @@
-// What the classic names refuse. See check_case.cmake.
+// What the classic names refuse. See check_cases.py.
 #include <ChunkSizedAllocator.h>
 #include <MemManager.h>
 #include <SizeBasedArena.h>

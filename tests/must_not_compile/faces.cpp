@@ -1,4 +1,4 @@
-// What the standard faces and handles refuse. See check_case.cmake.
+// What the standard faces and handles refuse. See check_cases.py.
 #include <list>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What pool sets and at_death refuse. See check_case.cmake.
+// What pool sets and at_death refuse. See check_cases.py.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What pools refuse to be. See check_case.cmake.
+// What pools refuse to be. See check_cases.py.
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>
 #include <ashlar/pool/static_pool.hpp>
