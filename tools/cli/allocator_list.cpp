@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view library_name = "libashlar-malloc.so";
+const std::string library_name = "libashlar-malloc.so";
 
 struct known_allocator {
   std::string_view name;
@@ -85,28 +85,45 @@ std::string own_executable() {
   return error ? std::string{} : path.string();
 }
 
-std::string find_ashlar_library() {
-  const char* chosen = std::getenv("ASHLAR_MALLOC_LIB");
+namespace {
+
+std::string find_own_library(const std::string& name, const char* variable) {
+  const char* chosen = std::getenv(variable);
   if (chosen != nullptr && *chosen != '\0') {
     if (!is_file(chosen)) {
-      throw command_error(
-          status_usage, fmt::format("ASHLAR_MALLOC_LIB names '{}', which is not a file; set it to "
-                                    "the path of {} or unset it",
-                                    chosen, library_name));
+      throw command_error(status_usage, fmt::format("{} names '{}', which is not a file; set it to "
+                                                    "the path of {} or unset it",
+                                                    variable, chosen, name));
     }
     return fs::canonical(chosen).string();
   }
   const fs::path folder = fs::path(own_executable()).parent_path();
-  const std::array places{folder / "../ashlar" / library_name,
-                          folder / ASHLAR_CLI_LIBDIR_FROM_BINDIR / library_name};
+  const std::array places{folder / "../ashlar" / name,
+                          folder / ASHLAR_CLI_LIBDIR_FROM_BINDIR / name};
   for (const fs::path& place : places) {
     if (is_file(place)) return fs::canonical(place).string();
   }
-  std::string message = fmt::format("cannot find {}; looked for", library_name);
+  std::string message = fmt::format("cannot find {}; looked for", name);
   for (const fs::path& place : places)
     message += fmt::format("\n  {}", place.lexically_normal().string());
-  message += "\nBuild it (make build), or set ASHLAR_MALLOC_LIB to its path.";
+  message += fmt::format("\nBuild it (make build), or set {} to its path.", variable);
   throw command_error(status_usage, message);
+}
+
+}  // namespace
+
+std::string find_ashlar_library() {
+  return find_own_library(library_name, "ASHLAR_MALLOC_LIB");
+}
+std::string find_record_library() {
+  return find_own_library("libashlar-record.so", "ASHLAR_RECORD_LIB");
+}
+
+std::string preloadable_name(const std::string& library, const scratch_directory& scratch) {
+  if (library.find_first_of(" \t\n:$") == std::string::npos) return library;
+  const fs::path link = fs::path(scratch.path()) / fs::path(library).filename();
+  fs::create_symlink(library, link);
+  return link.string();
 }
 
 std::vector<std::string> lookup_in_loader_cache(std::string_view cache,

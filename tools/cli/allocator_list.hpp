@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/cli/child_process.hpp"
+#include "tools/cli/files.hpp"
 
 namespace ashlar::cli {
 
@@ -17,6 +18,8 @@ struct allocator {
 // Finds libashlar-malloc.so: ASHLAR_MALLOC_LIB, else beside this executable as built, else as
 // installed. Throws: command_error that lists the places looked at.
 std::string find_ashlar_library();
+// The same for libashlar-record.so (ASHLAR_RECORD_LIB).
+std::string find_record_library();
 
 // The paths of a shared library's name: LD_LIBRARY_PATH, the loader's cache, the usual folders;
 // only files for this tool's own kind of machine code. Returns: empty when there is none.
@@ -35,6 +38,10 @@ allocator parse_allocator(const std::string& text);
 // library that it skips would leave the system's allocator to be measured under a wrong name.
 // Returns: the loader's complaint, or empty.
 std::string preload_complaint(const std::string& library, const signal_watch& watch);
+
+// The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is given a plain name in the
+// scratch folder.
+std::string preloadable_name(const std::string& library, const scratch_directory& scratch);
 
 // LD_PRELOAD with the library first and the user's own after it.
 std::string preload_value(const std::string& library);

@@ -69,6 +69,14 @@ int read_start_error(int pipe_end) {
   return got == static_cast<ssize_t>(sizeof error) ? error : 0;
 }
 
+// Returns: the signal, or -1 when it was time for `meanwhile` again.
+int wait_for_signal(const child_request& request, const signal_watch& watch, siginfo_t& what) {
+  if (!request.meanwhile) return ::sigwaitinfo(&watch.watched(), &what);
+  const auto pause = std::chrono::nanoseconds(request.meanwhile()).count();
+  const timespec timeout{pause / 1'000'000'000, pause % 1'000'000'000};
+  return ::sigtimedwait(&watch.watched(), &what, &timeout);
+}
+
 }  // namespace
 
 signal_watch::signal_watch() {
@@ -143,7 +151,7 @@ child_outcome run_child(const child_request& request, const signal_watch& watch)
                                                      std::strerror(errno)));
     }
     siginfo_t what{};
-    const int number = ::sigwaitinfo(&watch.watched(), &what);
+    const int number = wait_for_signal(request, watch, what);
     if (number <= 0 || number == SIGCHLD) continue;
     if (outcome.signal_seen != 0 && request.on_signal == interrupted_child::dies_at_second) {
       ::kill(outcome.pid, SIGKILL);

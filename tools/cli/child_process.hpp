@@ -3,8 +3,10 @@
 // interrupted at a bad moment.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -58,6 +60,8 @@ struct child_request {
   int stdout_fd = -1;
   int stderr_fd = -1;
   interrupted_child on_signal = interrupted_child::may_decide;
+  // Called again and again while the program runs; says after how long the next time is due.
+  std::function<std::chrono::nanoseconds()> meanwhile;
 };
 
 struct child_outcome {

@@ -70,6 +70,18 @@ std::string read_whole(const open_file& file) {
   }
 }
 
+std::string read_input(const std::string& path) {
+  const open_file file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status{};
+  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &status) != 0) {
+    throw command_error(status_usage,
+                        fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode))
+    throw command_error(status_usage, fmt::format("cannot read '{}': it is no file", path));
+  return read_whole(file);
+}
+
 report_file::report_file(std::string_view option, const std::string& path)
     : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) {
   if (file_.descriptor() < 0) {

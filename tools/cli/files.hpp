@@ -41,6 +41,9 @@ class scratch_directory {
   std::string path_;
 };
 
+// The contents of a file that the user named. Throws: command_error.
+std::string read_input(const std::string& path);
+
 // Everything from the file's start.
 std::string read_whole(const open_file& file);
 

@@ -14,6 +14,8 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/record_command.hpp"
+#include "tools/cli/report_command.hpp"
 #include "tools/cli/run_command.hpp"
 
 namespace ashlar::cli {
@@ -42,6 +44,26 @@ constexpr const char* run_footer =
     "this\n"
     "build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.";
 
+constexpr const char* record_footer =
+    "The program's standard streams are its own; what was written is said on standard error. The "
+    "exit status is\n"
+    "the program's; where a signal killed it, ashlar dies by that signal too, and the trace is "
+    "there. Each\n"
+    "process that the program forks has a trace of its own: run.PID.atrace.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar record -- python3 work.py\n"
+    "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
+    "  ashlar record --on ashlar -- ./server --once";
+
+constexpr const char* report_footer =
+    "The page needs nothing beside it: it loads no file, and asks no network.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar report run.atrace -o run.html\n"
+    "  ashlar report run.atrace --pools pools.json --compare compare.json\n"
+    "  ashlar report run.atrace --json | jq .peak";
+
 constexpr const char* compare_footer =
     "Each round runs the program once on every allocator, in an order shuffled anew. Its standard\n"
     "input is empty; its output is dropped, but shown where a run fails. A run fails when it ends "
@@ -69,6 +91,8 @@ class help_text : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
     const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "record") return "Usage: ashlar record [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "report") return "Usage: ashlar report [OPTIONS] TRACE\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
     return "Usage: ashlar COMMAND [OPTIONS] ...\n";
@@ -79,15 +103,55 @@ struct parsed {
   CLI::App app{"Fixed-block memory management: run programs on ashlar's heap and measure them.",
                "ashlar"};
   CLI::App* run = nullptr;
+  CLI::App* record = nullptr;
+  CLI::App* report = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
   run_options run_with;
+  record_options record_with;
+  report_options report_with;
   compare_options compare_with;
   bool list_only = false;
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
   std::vector<std::string> summary_paths;
 };
+
+void describe_record(parsed& line) {
+  CLI::App& record = *(line.record = line.app.add_subcommand(
+                           "record", "Write a program's allocations into a trace"));
+  record.prefix_command();
+  record.group("Commands");
+  record.footer(record_footer);
+  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
+      ->type_name("FILE");
+  record
+      .add_flag("--stacks{16}", line.record_with.stack_depth,
+                "The calls that led to each block, at most DEPTH (16)")
+      ->type_name("DEPTH");
+  record
+      .add_option("--on", line.record_with.on,
+                  "Preload this allocator behind the recorder: ashlar, or a library")
+      ->type_name("LIBRARY");
+}
+
+void describe_report(parsed& line) {
+  CLI::App& report = *(line.report = line.app.add_subcommand(
+                           "report", "One page about a trace: charts, tables, call sites"));
+  report.group("Commands");
+  report.footer(report_footer);
+  report.add_option("TRACE", line.report_with.trace, "What ashlar record wrote")->required();
+  report.add_option("-o,--output", line.report_with.output, "The page (default: report.html)")
+      ->type_name("FILE");
+  report.add_option("--pools", line.report_with.pools, "The classes that ashlar tune chose (JSON)")
+      ->type_name("FILE");
+  report
+      .add_option("--compare", line.report_with.compare,
+                  "Several allocators, by ashlar compare --json")
+      ->type_name("FILE");
+  report.add_flag("--json", line.report_with.json,
+                  "Print the page's data; the page itself only with -o");
+}
 
 void describe_commands(parsed& line) {
   CLI::App& app = line.app;
@@ -107,6 +171,9 @@ void describe_commands(parsed& line) {
                      "List every class that was used, with every column");
   line.run->add_flag("--exact", line.run_with.exact,
                      "Count every call (slower; sets ASHLAR_STATS=exact)");
+
+  describe_record(line);
+  describe_report(line);
 
   line.compare =
       app.add_subcommand("compare", "Time and memory of a program on several allocators");
@@ -163,6 +230,11 @@ command_end execute(parsed& line, const split_words& words) {
     line.run_with.command = program_words("run", line.run->remaining(), words);
     return {0, run_command(line.run_with)};
   }
+  if (line.record->parsed()) {
+    line.record_with.command = program_words("record", line.record->remaining(), words);
+    return {0, record_command(line.record_with)};
+  }
+  if (line.report->parsed()) return {report_command(line.report_with), {}};
   if (line.compare->parsed()) {
     if (line.list_only) return {list_allocators(line.compare_with.with), {}};
     line.compare_with.command = program_words("compare", line.compare->remaining(), words);
@@ -176,9 +248,8 @@ command_end execute(parsed& line, const split_words& words) {
 
 int usage_failure(const parsed& line, const std::string& message) {
   std::string help = "ashlar --help";
-  for (const CLI::App* command : {line.run, line.compare, line.summary}) {
-    if (command != nullptr && command->parsed())
-      help = fmt::format("ashlar {} --help", command->get_name());
+  for (const CLI::App* command : line.app.get_subcommands()) {
+    if (command->parsed()) help = fmt::format("ashlar {} --help", command->get_name());
   }
   fmt::print(stderr, "ashlar: {}\n('{}' tells what there is.)\n", message, help);
   return status_usage;
@@ -187,10 +258,13 @@ int usage_failure(const parsed& line, const std::string& message) {
 // What the parser did not know: where no command was given, the first word that is not an option.
 std::string describe_extra(const parsed& line, const split_words& words) {
   const std::vector<std::string> extra = line.app.remaining(true);
-  const bool any_command = line.run->parsed() || line.compare->parsed() || line.summary->parsed();
+  const bool any_command = !line.app.get_subcommands().empty();
   const std::string word = !extra.empty() ? extra.front() : words.own.front();
   if (any_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
-  return fmt::format("unknown command '{}' (there are run, compare and summary)", word);
+  std::string names;
+  for (const CLI::App* command : line.app.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("unknown command '{}' (there are {})", word, names);
 }
 
 command_end parse_and_execute(int argc, char** argv) {

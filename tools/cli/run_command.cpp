@@ -79,15 +79,6 @@ std::string why_missing(const std::string& program, const std::string& library, 
          "its environment, or could not load the library (the loader then says so above)";
 }
 
-// The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is
-// given a plain name in the scratch folder.
-std::string preloadable_name(const std::string& library, const scratch_directory& scratch) {
-  if (library.find_first_of(" \t\n:$") == std::string::npos) return library;
-  const fs::path link = fs::path(scratch.path()) / "libashlar-malloc.so";
-  fs::create_symlink(library, link);
-  return link.string();
-}
-
 nlohmann::json process_json(const child_outcome& outcome) {
   nlohmann::json figures = usage_json(outcome);
   figures["pid"] = outcome.pid;

@@ -16,22 +16,29 @@ void trace_writer::write_frame(std::uint32_t thread, frame_encoder& encoder) {
   sink_(bytes);
 }
 
-void trace_writer::add(const event& e) {
-  std::unique_ptr<frame_encoder>& encoder = open_[e.thread];
+void trace_writer::select(std::uint32_t thread) {
+  std::unique_ptr<frame_encoder>& encoder = open_[thread];
   if (encoder == nullptr) {
     if (unused_.empty()) unused_.push_back(std::make_unique<frame_encoder>());
     encoder = std::move(unused_.back());
     unused_.pop_back();
   }
-  encoder->add(e);
+  last_thread_ = thread;
+  last_ = encoder.get();
+}
+
+void trace_writer::add(const event& e) {
+  if (e.thread != last_thread_) select(e.thread);
+  last_->add(e);
   ++events_;
-  if (encoder->full()) write_frame(e.thread, *encoder);
+  if (last_->full()) write_frame(e.thread, *last_);
 }
 
 void trace_writer::flush(std::uint32_t thread) {
   const auto found = open_.find(thread);
   if (found == open_.end()) return;
   if (found->second->count() != 0) write_frame(thread, *found->second);
+  if (last_thread_ == thread) last_thread_ = 0;
   unused_.push_back(std::move(found->second));
   open_.erase(found);
 }

@@ -21,7 +21,7 @@ class trace_writer {
   /// Effects: writes the header.
   trace_writer(byte_sink sink, const trace_header& header);
 
-  /// Effects: takes an event; writes the frame when it is full. Requires: the times of a thread do not go back.
+  /// Effects: takes an event; writes the frame when it is full. Requires: the thread is not 0; its times do not go back.
   void add(const event& e);
   /// Effects: writes what there is of this thread.
   void flush(std::uint32_t thread);
@@ -33,12 +33,15 @@ class trace_writer {
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
  private:
+  void select(std::uint32_t thread);
   void write_frame(std::uint32_t thread, frame_encoder& encoder);
 
   byte_sink sink_;
   compressor compressor_;
   std::unordered_map<std::uint32_t, std::unique_ptr<frame_encoder>> open_;
   std::vector<std::unique_ptr<frame_encoder>> unused_;
+  std::uint32_t last_thread_ = 0;  // 0: none
+  frame_encoder* last_ = nullptr;
   std::uint64_t events_ = 0;
 };
 

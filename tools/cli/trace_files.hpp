@@ -1,0 +1,42 @@
+// tools/cli/trace_files.hpp: where the traces of a program and of those that it starts go. Layer: cli.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tools/cli/files.hpp"
+#include "tools/trace/writer.hpp"
+
+namespace ashlar::cli {
+
+// Returns: whether the file there is empty or a trace. Another one is not written over by mistake.
+bool may_be_replaced(const std::string& path);
+
+// A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole: that of the
+// program its own, that of another process NAME with .PID before the extension.
+class trace_files {
+ public:
+  // Throws: command_error when there is something else, or nothing can be written there.
+  explicit trace_files(std::string output);
+  ~trace_files();
+  trace_files(const trace_files&) = delete;
+  trace_files& operator=(const trace_files&) = delete;
+
+  // For recorder. Throws: command_error.
+  trace::byte_sink open(std::uint32_t pid);
+  struct written {
+    std::string path;
+    std::uint64_t bytes = 0;
+  };
+  // Effects: gives the file its name. Requires: it was opened. Throws: command_error.
+  written commit(std::uint32_t pid, std::uint32_t program_pid);
+
+ private:
+  struct part;
+  std::string output_;
+  std::map<std::uint32_t, std::unique_ptr<part>> parts_;
+};
+
+}  // namespace ashlar::cli

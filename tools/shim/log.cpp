@@ -1,0 +1,343 @@
+// tools/shim/log.cpp. Layer: shim.
+#include "tools/shim/log.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/shim/stacks.hpp"
+
+namespace ashlar::shim {
+
+using trace::chunk;
+using trace::chunk_state;
+using trace::event_kind;
+using trace::spool;
+using trace::spool_kind;
+using trace::spool_record;
+
+namespace {
+
+constinit stack_table stacks;
+constinit std::uint64_t known_modules = 0;
+constinit pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+constinit pthread_key_t exit_key = 0;
+constinit bool has_exit_key = false;
+
+struct errno_kept {
+  errno_kept() : value(errno) {}
+  ~errno_kept() { errno = value; }
+  errno_kept(const errno_kept&) = delete;
+  errno_kept& operator=(const errno_kept&) = delete;
+  int value;
+};
+
+void complain(const char* what) {
+  static constexpr char head[] = "ashlar record: ";
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, head, sizeof head - 1);
+  written = ::write(STDERR_FILENO, what, std::strlen(what));
+  written = ::write(STDERR_FILENO, "\n", 1);
+}
+
+// Not the C library's function: that is a place where a thread may be cancelled.
+void sleep_a_little() {
+  const timespec time{0, 200'000};
+  ::syscall(SYS_nanosleep, &time, nullptr);
+}
+
+/// Effects: waits while there is too much that the recorder has not fetched. Returns: false when it has gone.
+bool recorder_keeps_up() {
+  constexpr int patience = 25'000;  // five seconds without a sign of life
+  std::uint32_t beat = the_spool->heartbeat.load(std::memory_order_relaxed);
+  for (int waited = 0; waited < patience; ++waited) {
+    if (the_spool->stop.load(std::memory_order_relaxed) != 0) break;
+    if (the_spool->sealed.load(std::memory_order_acquire) <= trace::backlog_max) return true;
+    sleep_a_little();
+    const std::uint32_t now = the_spool->heartbeat.load(std::memory_order_relaxed);
+    if (now != beat) waited = 0;
+    beat = now;
+  }
+  the_spool->stop.store(1, std::memory_order_relaxed);
+  recording = false;
+  return false;
+}
+
+/// Returns: a free chunk, taken; chunks_max where there is none. The lowest ones are used again and again: they are in
+/// memory, and perhaps in a cache.
+std::uint32_t take_chunk() {
+  if (!recorder_keeps_up()) return trace::chunks_max;
+  for (std::uint32_t i = 0; i < trace::chunks_max; ++i) {
+    chunk_state expected = chunk_state::free;
+    if (the_spool->states[i].load(std::memory_order_relaxed) != expected) continue;
+    if (!the_spool->states[i].compare_exchange_strong(expected, chunk_state::taken,
+                                                      std::memory_order_acquire))
+      continue;
+    std::uint32_t known = the_spool->chunks.load(std::memory_order_relaxed);
+    while (known <= i &&
+           !the_spool->chunks.compare_exchange_weak(known, i + 1, std::memory_order_relaxed)) {
+    }
+    return i;
+  }
+  return trace::chunks_max;
+}
+
+void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t sequence,
+                 std::uint64_t ticks) {
+  trace::chunk_header& header = trace::chunk_of(the_spool, index)->header;
+  header.process = the_process->index;
+  header.thread = thread;
+  header.sequence = sequence;
+  header.ticks = ticks;
+  header.used.store(0, std::memory_order_release);
+}
+
+void seal(std::uint32_t index) {
+  the_spool->sealed.fetch_add(1, std::memory_order_relaxed);
+  the_spool->states[index].store(chunk_state::sealed, std::memory_order_release);
+}
+
+/// Effects: tells what this process is: its path and arguments, in a chunk of their own.
+void describe_process() {
+  const std::uint32_t index = take_chunk();
+  if (index == trace::chunks_max) return;
+  begin_chunk(index, 0, 0, now());
+  chunk* const c = trace::chunk_of(the_spool, index);
+  char* const text = reinterpret_cast<char*>(c->records);
+  constexpr std::size_t room = sizeof c->records;
+  const ssize_t path = ::readlink("/proc/self/exe", text, 4096);
+  std::size_t used = path > 0 ? static_cast<std::size_t>(path) : 0;
+  text[used++] = '\0';
+  const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    for (ssize_t got = 1; got > 0 && used < room;
+         used += static_cast<std::size_t>(got > 0 ? got : 0))
+      got = ::read(file, text + used, room - used);
+    ::close(file);
+  }
+  c->header.used.store(static_cast<std::uint32_t>(used), std::memory_order_release);
+  seal(index);
+}
+
+/// Effects: enters this process into the spool. Returns: false when it is not to be recorded.
+bool begin_process(std::uint32_t parent) {
+  const std::uint32_t index = the_spool->processes_count.fetch_add(1, std::memory_order_relaxed);
+  if (index >= trace::processes_max) {
+    the_spool->processes_count.store(trace::processes_max, std::memory_order_relaxed);
+    return false;
+  }
+  trace::spool_process& entry = the_spool->processes[index];
+  entry.parent = parent;
+  __atomic_store_n(&entry.pid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_RELEASE);
+  the_process->index = index;
+  return true;
+}
+
+void end_thread(void*) {
+  // Other destructors may allocate behind this one: each time, what they did is sealed in the next round.
+  thread_log& l = own_log;
+  if (!is_on() || l.now == nullptr || l.generation != the_process->generation) return;
+  put_other(event_kind::thread_exit, 0, nullptr, 0);
+  if (l.now == nullptr) return;
+  seal(l.index);
+  l.now = nullptr;
+  l.next = l.end = nullptr;
+}
+
+void forked() {
+  // The table of the parent names stacks that only the parent's trace defines.
+  static_cast<void>(stacks.reset());
+  known_modules = 0;
+  modules_lock = PTHREAD_MUTEX_INITIALIZER;
+}
+
+std::uint32_t last_index = 0;
+
+/// Returns: whether this process is being recorded; begins it in a forked child.
+bool process_is_on() {
+  if (the_process->generation != 0) return true;
+  forked();
+  recording = the_spool->stop.load(std::memory_order_relaxed) == 0 && begin_process(last_index + 1);
+  if (!recording) return false;
+  last_index = the_process->index;
+  the_process->generation = last_index + 1;
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+/// Returns: what the environment names, mapped; null, and said why, where that cannot be.
+spool* map_spool() {
+  const char* const path = std::getenv(trace::spool_variable);
+  if (path == nullptr || *path == '\0') return nullptr;
+  const int file = ::open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0)
+    return complain("this process cannot open the recorder's memory, so it is not recorded"),
+           nullptr;
+  void* const memory = ::mmap(nullptr, trace::spool_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE, file, 0);
+  ::close(file);
+  void* const page =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || page == MAP_FAILED || ::madvise(page, 4096, MADV_WIPEONFORK) != 0)
+    return complain("no address space for the recorder's memory, so this process is not recorded"),
+           nullptr;
+  the_process = static_cast<process_state*>(page);
+  auto* const found = static_cast<spool*>(memory);
+  if (found->magic != spool::magic_value)
+    return complain("the recorder is of another version"), nullptr;
+  return found;
+}
+
+}  // namespace
+
+bool open_spool() {
+  if (environ == nullptr) return false;
+  static std::atomic<bool> tried{false};
+  if (tried.exchange(true)) return true;
+  const errno_kept keep;
+  the_spool = map_spool();
+  if (the_spool == nullptr || the_spool->stop.load(std::memory_order_relaxed) != 0) return true;
+  if ((the_spool->stack_depth != 0 && !stacks.reset()) || !begin_process(0)) return true;
+  last_index = the_process->index;
+  the_process->generation = last_index + 1;
+  has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
+  describe_process();
+  recording = true;
+  return true;
+}
+
+bool refill(std::uint32_t records, std::uint64_t ticks) {
+  thread_log& l = own_log;
+  if (l.next != nullptr && l.generation == the_process->generation && l.end - l.next >= records)
+    return true;
+  const errno_kept keep;
+  const bool was_inside = l.inside;
+  l.inside = true;
+  bool done = false;
+  if (process_is_on()) {
+    const bool is_new = l.generation != the_process->generation;
+    if (is_new) {
+      l = thread_log{};
+      l.inside = true;
+      l.generation = the_process->generation;
+      l.thread =
+          the_spool->processes[the_process->index].threads.fetch_add(1, std::memory_order_relaxed) +
+          1;
+    }
+    if (has_exit_key && ::pthread_getspecific(exit_key) == nullptr)
+      ::pthread_setspecific(exit_key, &own_log);
+    if (l.now != nullptr) seal(l.index);
+    l.now = nullptr;
+    l.next = l.end = nullptr;
+    l.index = take_chunk();
+    if (l.index != trace::chunks_max) {
+      begin_chunk(l.index, l.thread, l.sequence++, ticks);
+      l.now = trace::chunk_of(the_spool, l.index);
+      l.next = l.now->records;
+      l.end = l.next + chunk::records_max;
+      l.ticks = ticks;
+      if (is_new) put(event_kind::thread_start, nullptr, ticks, 0);
+      done = true;
+    } else if (is_on()) {
+      the_spool->processes[the_process->index].lost.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  l.inside = was_inside;
+  return done;
+}
+
+namespace {
+
+/// Effects: the records, all of them or none.
+void put_records(std::uint64_t ticks, const spool_record* records, std::uint32_t count,
+                 const void* bytes = nullptr, std::size_t byte_count = 0) {
+  thread_log& l = own_log;
+  const std::uint32_t whole = count + trace::records_for(static_cast<std::uint32_t>(byte_count));
+  if (!refill(whole, ticks)) return;
+  std::memcpy(l.next, records, count * sizeof(spool_record));
+  if (byte_count != 0) std::memcpy(l.next + count, bytes, byte_count);
+  l.next += whole;
+  l.now->header.used.store(static_cast<std::uint32_t>(l.next - l.now->records),
+                           std::memory_order_release);
+}
+
+spool_record prefix(spool_kind kind, std::uint64_t value, std::uint32_t number) {
+  return {static_cast<std::uint64_t>(kind) << 56 | (value & (~std::uint64_t{0} >> 8)), 0, number};
+}
+
+void put_module(std::uint64_t begin, std::uint64_t end, std::uint64_t bias, const char* path,
+                std::size_t path_bytes, void* ticks) {
+  char bytes[24 + 4096];
+  path_bytes = path_bytes < 4096 ? path_bytes : 4096;
+  std::memcpy(bytes, &begin, 8);
+  std::memcpy(bytes + 8, &end, 8);
+  std::memcpy(bytes + 16, &bias, 8);
+  std::memcpy(bytes + 24, path, path_bytes);
+  const spool_record head =
+      prefix(spool_kind::define_module, 0, static_cast<std::uint32_t>(24 + path_bytes));
+  put_records(*static_cast<std::uint64_t*>(ticks), &head, 1, bytes, 24 + path_bytes);
+}
+
+}  // namespace
+
+void put_large(event_kind kind, std::uint64_t address, std::uint64_t ticks, std::uint64_t size,
+               std::uint64_t alignment, std::uint32_t stack) {
+  spool_record records[5];
+  std::uint32_t count = 0;
+  records[count++] = prefix(spool_kind::time, ticks, 0);
+  if (size > UINT32_MAX) records[count++] = prefix(spool_kind::size, size, 0);
+  if (alignment != 0) records[count++] = prefix(spool_kind::alignment, alignment, 0);
+  if (stack != 0) records[count++] = prefix(spool_kind::stack, 0, stack);
+  records[count++] = {static_cast<std::uint64_t>(kind) << 56 | address,
+                      static_cast<std::uint32_t>(ticks), static_cast<std::uint32_t>(size)};
+  put_records(ticks, records, count);
+  own_log.ticks = ticks;
+}
+
+void put_other(event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes) {
+  const std::uint64_t ticks = now();
+  constexpr std::uint32_t most = chunk::records_max * sizeof(spool_record) / 2;
+  bytes = bytes < most ? bytes : most;
+  // The text is directly before its event, so that both are in one chunk.
+  if (!refill(3 + trace::records_for(bytes), ticks)) return;
+  const spool_record before[2] = {prefix(spool_kind::time, ticks, 0),
+                                  prefix(spool_kind::text, 0, bytes)};
+  put_records(ticks, before, bytes != 0 ? 2 : 1, text, bytes);
+  const spool_record event{static_cast<std::uint64_t>(kind) << 56,
+                           static_cast<std::uint32_t>(ticks), number};
+  put_records(ticks, &event, 1);
+  own_log.ticks = ticks;
+}
+
+std::uint32_t stack_here() {
+  thread_log& l = own_log;
+  const errno_kept keep;
+  const bool was_inside = l.inside;
+  l.inside = true;  // the unwinder's first use allocates
+  call_frames frames;
+  find_frames(frames, the_spool->stack_depth);
+  std::uint64_t ticks = now();
+  stack_table::entry found{0, false};
+  if (refill(1, ticks))
+    found = stacks.find_or_add(frames);  // a forked child's table is emptied first
+  if (found.is_new) {
+    ::pthread_mutex_lock(&modules_lock);
+    for_modules_since(known_modules, &put_module, &ticks);
+    ::pthread_mutex_unlock(&modules_lock);
+    const auto bytes = static_cast<std::uint32_t>(frames.depth * sizeof frames.frames[0]);
+    const spool_record head = prefix(spool_kind::define_stack, found.number, bytes);
+    put_records(ticks, &head, 1, frames.frames, bytes);
+  }
+  l.inside = was_inside;
+  return found.number;
+}
+
+}  // namespace ashlar::shim

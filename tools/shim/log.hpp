@@ -1,0 +1,80 @@
+// tools/shim/log.hpp: each thread's events into the spool. Layer: shim.
+// Nothing here allocates, or calls what it records. errno is kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tools/shim/clock.hpp"
+#include "tools/trace/spool.hpp"
+
+namespace ashlar::shim {
+
+/// What a process knows of its recording. It lies in a page that a forked child finds empty, however it was forked, so
+/// that a child never writes into its parent's chunks.
+struct process_state {
+  std::uint32_t generation;  // 0: this process has not begun to record
+  std::uint32_t index;       // in the spool's processes
+};
+
+struct thread_log {
+  trace::spool_record* next = nullptr;
+  trace::spool_record* end = nullptr;
+  trace::chunk* now = nullptr;
+  std::uint64_t ticks = 0;       // of the last record
+  std::uint32_t generation = 0;  // of the process that `now` belongs to
+  std::uint32_t thread = 0;
+  std::uint32_t sequence = 0;
+  std::uint32_t index = 0;  // of the chunk
+  /// While a call of the next allocator runs: what it calls in turn is not the program's.
+  bool inside = false;
+};
+
+inline trace::spool* the_spool = nullptr;  // never null again
+inline bool recording = false;             // requires the_spool
+inline process_state* the_process = nullptr;
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local thread_log own_log;
+
+/// Effects: begins to record if the environment says where. Returns: false while there is no environment yet: it has to be
+/// called again.
+bool open_spool();
+
+/// Effects: makes room for so many records, the first of which may be of this time. Returns: false when there is none; then the event is lost, and counted.
+[[gnu::cold]] bool refill(std::uint32_t records, std::uint64_t ticks);
+
+/// Effects: as put(), with what a record has no room for.
+[[gnu::cold]] void put_large(trace::event_kind kind, std::uint64_t address, std::uint64_t ticks,
+                             std::uint64_t size, std::uint64_t alignment, std::uint32_t stack);
+/// Returns: the number of the stack of calls from the program's call on. Effects: defines it where it is new.
+[[gnu::cold]] std::uint32_t stack_here();
+/// Effects: records what has a text, or another number of 32 bits.
+void put_other(trace::event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes);
+
+inline std::uint64_t now() {
+  return now(the_spool->clock);
+}
+inline bool is_on() {
+  return recording;
+}
+
+/// Effects: records one event. Requires: is_on().
+inline void put(trace::event_kind kind, const void* block, std::uint64_t ticks, std::size_t size,
+                std::size_t alignment = 0) {
+  thread_log& l = own_log;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const bool has_stack = the_spool->stack_depth != 0 && trace::is_birth(kind);
+  if (size > UINT32_MAX || alignment != 0 || has_stack || ((l.ticks ^ ticks) >> 31) != 0)
+      [[unlikely]]
+    return put_large(kind, address, ticks, size, alignment, has_stack ? stack_here() : 0);
+  if (l.next == l.end || l.generation != the_process->generation) [[unlikely]] {
+    if (!refill(1, ticks)) return;
+  }
+  *l.next = {static_cast<std::uint64_t>(kind) << 56 | address, static_cast<std::uint32_t>(ticks),
+             static_cast<std::uint32_t>(size)};
+  ++l.next;
+  l.ticks = ticks;
+  l.now->header.used.store(static_cast<std::uint32_t>(l.next - l.now->records),
+                           std::memory_order_release);
+}
+
+}  // namespace ashlar::shim

@@ -1,0 +1,113 @@
+// tools/shim/stacks.cpp. Layer: shim.
+#include "tools/shim/stacks.hpp"
+
+#include <cstring>
+
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <unwind.h>
+
+namespace ashlar::shim {
+namespace {
+
+struct walk {
+  call_frames* out;
+  std::uint32_t depth;
+  std::uintptr_t own_begin;
+  std::uintptr_t own_end;
+};
+
+extern "C" const ElfW(Ehdr) __ehdr_start [[gnu::visibility("hidden")]];
+extern "C" const char _end [[gnu::visibility("hidden")]];
+
+_Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
+  walk& w = *static_cast<walk*>(argument);
+  const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
+  if (address == 0) return _URC_END_OF_STACK;
+  // The recorder's own frames come first.
+  if (w.out->depth == 0 && address >= w.own_begin && address < w.own_end) return _URC_NO_REASON;
+  w.out->frames[w.out->depth++] = address;
+  return w.out->depth == w.depth ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+struct module_walk {
+  std::uint64_t* known;
+  module_user use;
+  void* context;
+};
+
+int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
+  const module_walk& w = *static_cast<const module_walk*>(argument);
+  if (info->dlpi_adds + info->dlpi_subs == *w.known) return 1;
+  char own[4096];
+  const char* path = info->dlpi_name;
+  std::size_t length = std::strlen(path);
+  if (length == 0) {  // the program itself
+    const ssize_t got = ::readlink("/proc/self/exe", own, sizeof own);
+    path = own;
+    length = got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+    w.use(begin, begin + segment.p_memsz, info->dlpi_addr, path, length, w.context);
+  }
+  return 0;
+}
+
+int count_changes(dl_phdr_info* info, std::size_t, void* argument) {
+  *static_cast<std::uint64_t*>(argument) = info->dlpi_adds + info->dlpi_subs;
+  return 1;
+}
+
+}  // namespace
+
+void find_frames(call_frames& out, std::uint32_t depth) {
+  out.depth = 0;
+  walk w{&out, depth < stack_depth_max ? depth : stack_depth_max,
+         reinterpret_cast<std::uintptr_t>(&__ehdr_start), reinterpret_cast<std::uintptr_t>(&_end)};
+  _Unwind_Backtrace(&take_frame, &w);
+}
+
+bool stack_table::reset() {
+  constexpr std::size_t bytes = places * sizeof(std::uint64_t);
+  if (hashes_ != nullptr) return ::madvise(hashes_, bytes, MADV_DONTNEED) == 0;
+  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  hashes_ = static_cast<std::uint64_t*>(room);
+  return true;
+}
+
+stack_table::entry stack_table::find_or_add(const call_frames& frames) {
+  std::uint64_t hash = frames.depth;
+  for (std::uint32_t i = 0; i < frames.depth; ++i) {
+    hash = (hash ^ frames.frames[i]) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  if (hash == 0) hash = 1;
+  std::uint32_t place = static_cast<std::uint32_t>(hash >> 44);
+  for (std::uint32_t tries = 0; tries < 64; ++tries, place = (place + 1) % places) {
+    std::uint64_t found = __atomic_load_n(&hashes_[place], __ATOMIC_RELAXED);
+    if (found == hash) return {place + 1, false};
+    if (found != 0) continue;
+    if (__atomic_compare_exchange_n(&hashes_[place], &found, hash, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+      return {place + 1, true};
+    if (found == hash) return {place + 1, false};
+  }
+  return {0, false};
+}
+
+void for_modules_since(std::uint64_t& known, module_user use, void* context) {
+  std::uint64_t changes = 0;
+  ::dl_iterate_phdr(&count_changes, &changes);
+  if (changes == known) return;
+  module_walk w{&known, use, context};
+  ::dl_iterate_phdr(&visit_module, &w);
+  known = changes;
+}
+
+}  // namespace ashlar::shim

@@ -1,0 +1,42 @@
+// tools/shim/stacks.hpp: the program's calls, each sequence of them once. Layer: shim.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar::shim {
+
+inline constexpr std::uint32_t stack_depth_max = 64;
+
+struct call_frames {
+  std::uint64_t frames[stack_depth_max];  // from the inside out
+  std::uint32_t depth = 0;
+};
+
+/// Effects: finds the calls that led out of this library, at most `depth`.
+void find_frames(call_frames& out, std::uint32_t depth);
+
+/// Which sequences have a number. Lock-free; a fixed table, of which only pages in use are in memory. A sequence is known by
+/// a hash of 64 bits: two that have the same one among a million are one chance in forty million.
+class stack_table {
+ public:
+  /// Effects: begins anew, as a forked child does: its definitions go to another trace. Returns: false: no memory.
+  bool reset();
+  struct entry {
+    std::uint32_t number;  // 0: the table is full
+    bool is_new;
+  };
+  entry find_or_add(const call_frames& frames);
+
+ private:
+  static constexpr std::uint32_t places = 1u << 20;
+  std::uint64_t* hashes_ = nullptr;
+};
+
+/// Calls `use(begin, end, bias, path, path bytes, context)` for each file that is mapped, if any was mapped or unmapped since
+/// `known`, which it updates.
+using module_user = void (*)(std::uint64_t begin, std::uint64_t end, std::uint64_t bias,
+                             const char* path, std::size_t path_bytes, void* context);
+void for_modules_since(std::uint64_t& known, module_user use, void* context);
+
+}  // namespace ashlar::shim
