@@ -12,10 +12,11 @@
 #include "tools/cli/files.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/trace_input.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
-#include "tools/trace/error.hpp"
+#include "tools/trace/symbols.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -26,6 +27,7 @@ nlohmann::json report_data(const report_options& options) {
   report::trace_request request{.file = options.trace, .chosen = {}, .name_of = {}};
   nlohmann::json pools;
   nlohmann::json compare;
+  nlohmann::json replay;
   if (!options.pools.empty()) {
     report::chosen_pools read = report::read_pools(read_input(options.pools), options.pools);
     request.chosen = std::move(read.classes);
@@ -33,14 +35,18 @@ nlohmann::json report_data(const report_options& options) {
   }
   if (!options.compare.empty())
     compare = report::read_comparison(read_input(options.compare), options.compare);
-  trace::trace_reader reader(trace::open_file_source(options.trace));
-  if (!reader.warning().empty()) fmt::print(stderr, "ashlar: {}\n", reader.warning());
-  nlohmann::json data = report::trace_data(reader, request);
+  if (!options.replay.empty())
+    replay = report::read_replay(read_input(options.replay), options.replay);
+  const auto reader = open_trace(options.trace);
+  trace::symbol_finder symbols(reader->modules());
+  request.name_of = [&](std::uint64_t address) { return symbols.name(address, true); };
+  nlohmann::json data = report::trace_data(*reader, request);
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";
   data["schema"] = report_schema;
   data["pools"] = std::move(pools);
   data["compare"] = std::move(compare);
+  data["replay"] = std::move(replay);
   return data;
 }
 
@@ -49,10 +55,15 @@ nlohmann::json report_data(const report_options& options) {
 int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;
-  try {
+  return with_trace_errors([&] {
     replaced_files files;
     if (!output.empty()) files.prepare("-o", output);
-    const nlohmann::json data = report_data(options);
+    nlohmann::json data;
+    try {
+      data = report_data(options);
+    } catch (const report::attachment_error& error) {
+      throw input_error(error.what());
+    }
     if (options.json) {
       fmt::print("{}\n", data.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
@@ -61,11 +72,7 @@ int report_command(const report_options& options) {
     files.commit({page});
     fmt::print(stderr, "ashlar report: {} ({})\n", output, format_bytes(page.size()));
     return 0;
-  } catch (const trace::trace_error& error) {
-    throw command_error(status_usage, error.what());
-  } catch (const report::attachment_error& error) {
-    throw command_error(status_usage, error.what());
-  }
+  });
 }
 
 }  // namespace ashlar::cli

@@ -9,6 +9,7 @@ struct report_options {
   std::string trace;
   std::string pools;    // of `ashlar tune`; empty: none
   std::string compare;  // of `ashlar compare --json`; empty: none
+  std::string replay;   // of `ashlar replay --json`; empty: none
   std::string output;   // empty: report.html, but nothing with `json`
   bool json = false;    // print the page's data
 };

@@ -52,16 +52,14 @@ bool may_be_replaced(const std::string& path) {
 
 trace_files::trace_files(std::string output) : output_(std::move(output)) {
   if (!may_be_replaced(output_)) {
-    throw command_error(
-        status_usage,
-        fmt::format("'{}' is there and is no trace; name another file with -o, or remove it",
-                    output_));
+    throw input_error(fmt::format(
+        "'{}' is there and is no trace; name another file with -o, or remove it", output_));
   }
   const fs::path parent = fs::path(output_).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw command_error(status_usage, fmt::format("cannot write '{}': folder '{}': {}", output_,
-                                                  folder, std::strerror(errno)));
+    throw input_error(
+        fmt::format("cannot write '{}': folder '{}': {}", output_, folder, std::strerror(errno)));
   }
 }
 
@@ -73,9 +71,7 @@ trace_files::~trace_files() {
 trace::byte_sink trace_files::open(std::uint32_t pid) {
   std::string path = fmt::format("{}.{}.part", output_, pid);
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0)
-    throw command_error(status_usage,
-                        fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  if (file < 0) throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
   part* const opened = (parts_[pid] = std::make_unique<part>(std::move(path), file)).get();
   return [opened](std::string_view bytes) {
     write_all(opened->file.descriptor(), bytes, opened->path);

@@ -83,4 +83,34 @@ json read_comparison(const std::string& text, const std::string& file) {
   });
 }
 
+json read_replay(const std::string& text, const std::string& file) {
+  return read_document(text, file, "ashlar replay --json", [&](const json& from) {
+    require(from.at("report").get<std::string>() == "replay", "it is another report");
+    require(count_at(from, "schema") == 1,
+            "its schema is not 1, the only one that this version of ashlar knows");
+    json outcomes = json::array();
+    for (const json& each : from.at("outcomes")) {
+      json one{{"name", each.at("on").get<std::string>()},
+               {"runs", count_at(each, "runs")},
+               {"failed_requests", count_at(each, "failures")},
+               {"latencies", json::object()}};
+      if (each.contains("wall_seconds")) {  // not where the first run failed
+        one["wall_seconds"] = spread(each.at("wall_seconds"));
+        one["cpu_seconds"] = spread(each.at("processor_seconds"));
+        one["peak_rss_bytes"] = spread(each.at("peak_rss_bytes"));
+        for (const auto& [call, times] : each.at("latencies").items()) {
+          json& of = one["latencies"][call];
+          for (const char* figure :
+               {"calls", "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns"})
+            of[figure] = count_at(times, figure);
+        }
+      }
+      outcomes.push_back(std::move(one));
+    }
+    return json{{"file", file},
+                {"trace", from.at("trace").get<std::string>()},
+                {"outcomes", std::move(outcomes)}};
+  });
+}
+
 }  // namespace ashlar::report

@@ -25,4 +25,7 @@ struct chosen_pools {
 /// Reads the JSON of `ashlar compare`. Returns: the data's member "compare". Throws: attachment_error.
 [[nodiscard]] nlohmann::json read_comparison(const std::string& text, const std::string& file);
 
+/// Reads the JSON of `ashlar replay`. Returns: the data's member "replay". Throws: attachment_error.
+[[nodiscard]] nlohmann::json read_replay(const std::string& text, const std::string& file);
+
 }  // namespace ashlar::report

@@ -1,0 +1,362 @@
+// ashlar record as a user meets it: what a program is known to do is what its trace says.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/text.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace ashlar::trace;
+using words = std::vector<std::string>;
+
+const std::string calls = ASHLAR_TEST_CALLS;
+const std::string operators = ASHLAR_TEST_OPERATORS;
+
+struct kept_event {
+  event e;
+  std::string text;
+};
+
+class Record : public testing::Test {
+ protected:
+  Record() {
+    std::string name = (fs::temp_directory_path() / "ashlar-record-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+  }
+  ~Record() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+
+  // Runs the command, in the folder. Returns: the wait status.
+  int ashlar(const words& arguments) {
+    const pid_t child = start(arguments);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+  pid_t start(const words& arguments) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    if (::chdir(folder_.c_str()) != 0) ::_exit(125);
+    ::dup2(::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
+    for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execv(ASHLAR_COMMAND, pointers.data());
+    ::_exit(125);
+  }
+  [[nodiscard]] std::string said(const char* stream) const {
+    std::ifstream file(path(stream), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  [[nodiscard]] std::vector<kept_event> events(const std::string& name = "run.atrace") const {
+    trace_reader reader(open_file_source(path(name)), unfinished::refuse);
+    std::vector<kept_event> all;
+    while (const event* e = reader.peek()) {
+      all.push_back({*e, std::string(e->text)});
+      reader.pop();
+    }
+    return all;
+  }
+  // Those between the marks "begin" and "end".
+  [[nodiscard]] std::vector<kept_event> marked() const {
+    std::vector<kept_event> between;
+    bool inside = false;
+    for (const kept_event& k : events()) {
+      if (k.e.kind == event_kind::mark && k.text == "end") inside = false;
+      if (inside) between.push_back(k);
+      if (k.e.kind == event_kind::mark && k.text == "begin") inside = true;
+    }
+    return between;
+  }
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (name != "out" && name != "err") names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+struct expected {
+  event_kind kind;
+  std::uint64_t size;
+  std::uint64_t alignment;
+};
+
+void expect_events(const std::vector<kept_event>& found, const std::vector<expected>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(name_of(found[i].e.kind), name_of(wanted[i].kind));
+    EXPECT_EQ(found[i].e.size, wanted[i].size);
+    EXPECT_EQ(found[i].e.alignment, wanted[i].alignment);
+  }
+}
+
+bool has_size(const std::vector<kept_event>& all, std::uint64_t size) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& k) { return is_birth(k.e.kind) && k.e.size == size; });
+}
+
+TEST_F(Record, EveryFunctionOfTheMallocFamilyIsOneEvent) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "calls"}), 0);
+  const auto found = marked();
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  using enum event_kind;
+  expect_events(found, {{by_malloc, 24, 0},
+                        {by_calloc, 300, 0},
+                        {by_aligned, 128, 64},
+                        {by_aligned, 40, 256},
+                        {from_realloc, 0, 0},
+                        {by_realloc, 5000, 0},
+                        {by_realloc, 7, 0},
+                        {by_realloc, 30, 0},
+                        {by_aligned, 9, 32},
+                        {by_aligned, 11, page},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0},
+                        {from_free, 0, 0}});
+  ASSERT_EQ(found.size(), 18u);
+  const auto address = [&](std::size_t i) { return found[i].e.address; };
+  EXPECT_EQ(address(4), address(0));
+  const std::vector<std::size_t> births{1, 2, 3, 6, 7, 8, 9, 5};
+  for (std::size_t i = 0; i < births.size(); ++i) EXPECT_EQ(address(10 + i), address(births[i]));
+  for (std::size_t i = 1; i < found.size(); ++i) EXPECT_GE(found[i].e.time, found[i - 1].e.time);
+  EXPECT_EQ(files(), words{"run.atrace"});
+}
+
+TEST_F(Record, EveryOperatorIsOneEventAndAnExceptionPassesThrough) {
+  EXPECT_EQ(ashlar({"record", "--", operators}), 0);
+  std::vector<kept_event> found = marked();
+  const auto thrown =
+      std::find_if(found.begin(), found.end(), [](const auto& k) { return k.text == "thrown"; });
+  ASSERT_NE(thrown, found.end());
+  const std::vector<kept_event> after(thrown + 1, found.end());
+  // The C++ library allocates the exception itself.
+  found.erase(std::find_if(found.begin(), thrown,
+                           [](const auto& k) { return k.e.kind == event_kind::by_malloc; }),
+              found.end());
+  using enum event_kind;
+  expect_events(found, {{by_new, 10, 0},
+                        {from_delete, 0, 0},
+                        {by_new_array, 20, 0},
+                        {from_delete_array, 0, 0},
+                        {by_new, 30, 0},
+                        {from_delete, 0, 0},
+                        {by_new_array, 40, 0},
+                        {from_delete_array, 0, 0},
+                        {by_new, 50, 64},
+                        {from_delete, 0, 0},
+                        {by_new_array, 60, 64},
+                        {from_delete_array, 0, 0},
+                        {by_new, 70, 0},
+                        {from_delete, 0, 0},
+                        {by_new_array, 80, 0},
+                        {from_delete_array, 0, 0},
+                        {by_new, 128, 128},
+                        {from_delete, 0, 0}});
+  EXPECT_TRUE(has_size(after, 90));
+}
+
+TEST_F(Record, ThreadsAreNumberedStartAndEnd) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "threads"}), 0);
+  const auto found = marked();
+  std::set<std::uint32_t> started;
+  std::set<std::uint32_t> ended;
+  for (const kept_event& k : found) {
+    if (k.e.kind == event_kind::thread_start) started.insert(k.e.thread);
+    if (k.e.kind == event_kind::thread_exit) ended.insert(k.e.thread);
+    if (k.e.size == 333 && is_birth(k.e.kind)) {
+      EXPECT_NE(k.e.thread, 1u);
+    }
+  }
+  EXPECT_EQ(started, (std::set<std::uint32_t>{2, 3, 4}));
+  EXPECT_EQ(ended, started);
+  // All that the threads freed and gave back was somebody else's.
+  trace_reader reader(open_file_source(path("run.atrace")));
+  lifetimes from(reader);
+  std::size_t crossed = 0;
+  for (step s; from.next(s);)
+    crossed += s.happened == step::what::death && s.born_by != s.thread &&
+               (s.size == 222 || s.size == 333);
+  EXPECT_EQ(crossed, 6u);
+  EXPECT_EQ(from.missing_deaths(), 0u);
+}
+
+TEST_F(Record, AForkedProcessHasItsOwnTrace) {
+  EXPECT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0);
+  const auto names = files();
+  ASSERT_EQ(names.size(), 5u);
+  const auto own = events("my.atrace");
+  std::set<std::uint64_t> told;
+  for (const kept_event& k : own)
+    if (k.e.kind == event_kind::fork) told.insert(k.e.size);
+  EXPECT_EQ(told.size(), 2u);  // those that the C library made
+  for (std::uint64_t size = 500; size < 504; ++size) EXPECT_FALSE(has_size(own, size));
+  std::set<std::uint64_t> sizes;
+  for (const std::string& name : names) {
+    if (name == "my.atrace") continue;
+    EXPECT_EQ(name.substr(0, 3), "my.");
+    for (const kept_event& k : events(name))
+      if (is_birth(k.e.kind) && k.e.size >= 500 && k.e.size < 504) sizes.insert(k.e.size);
+    trace_reader reader(open_file_source(path(name)));
+    EXPECT_EQ(reader.header().get(header_name::program), fs::canonical(calls).string());
+    EXPECT_NE(reader.header().number(header_name::parent, 0), 0u);
+    lifetimes from(reader);
+    for (step s; from.next(s);) {
+    }
+    EXPECT_EQ(from.unknown_deaths(), 1u);  // the block that it was born with
+  }
+  EXPECT_EQ(sizes.size(), 4u);
+}
+
+TEST_F(Record, AKilledProgramsTraceHasAllThatItDid) {
+  EXPECT_EQ(WTERMSIG(ashlar({"record", "--", calls, "kill"})), SIGKILL);
+  const auto all = events();
+  EXPECT_GE(all.size(), 100'001u);
+  EXPECT_EQ(all.back().e.size, 777u);
+}
+
+TEST_F(Record, LeavingBy_exitLosesNothing) {
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--", calls, "_exit"})), 3);
+  EXPECT_EQ(events().back().e.size, 777u);
+}
+
+TEST_F(Record, WhatAProgramExecutesGoesOnInItsTrace) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "exec"}), 0);
+  const auto all = events();
+  const auto image = std::find_if(all.begin(), all.end(),
+                                  [](const auto& k) { return k.e.kind == event_kind::image; });
+  ASSERT_NE(image, all.end());
+  EXPECT_EQ(image->text, calls + '\0' + "calls" + '\0');
+  EXPECT_TRUE(has_size({all.begin(), image}, 777));
+  EXPECT_EQ(marked().size(), 18u);
+  EXPECT_EQ(files(), words{"run.atrace"});
+}
+
+TEST_F(Record, NoEventIsLostWhenThereAreMany) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "many", "1000000"}), 0);
+  std::uint64_t births = 0;
+  std::uint64_t size = 0;
+  for (const kept_event& k : events()) {
+    ASSERT_NE(k.e.kind, event_kind::lost);
+    if (k.e.kind != event_kind::by_malloc || k.e.size != births % 1000 + 1) continue;
+    ++births;
+    size += k.e.size;
+  }
+  EXPECT_GE(births, 1'000'000u);
+}
+
+TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
+  const pid_t command = start({"record", "--", calls, "wait"});
+  for (int i = 0; i < 5000 && said("out") != "ready\n"; ++i) ::usleep(2000);
+  ::kill(command, SIGINT);
+  int status = 0;
+  ::waitpid(command, &status, 0);
+  EXPECT_EQ(WTERMSIG(status), SIGINT);
+  EXPECT_TRUE(has_size(events(), 777));
+}
+
+TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
+  const pid_t command = start({"record", "--", calls, "many", "2000000000"});
+  const auto part = [&] {
+    for (const std::string& name : files())
+      if (fs::path(name).extension() == ".part" && fs::file_size(path(name)) > 10'000) return name;
+    return std::string();
+  };
+  for (int i = 0; i < 5000 && part().empty(); ++i) ::usleep(2000);
+  const std::string name = part();
+  ASSERT_NE(name, "");
+  trace_reader reader(open_file_source(path(name)));
+  const auto program = static_cast<pid_t>(reader.header().number(header_name::pid, 0));
+  ::kill(command, SIGKILL);
+  ::waitpid(command, nullptr, 0);
+  ASSERT_GT(program, 1);
+  ::kill(program, SIGKILL);
+  trace_reader left(open_file_source(path(name)));
+  EXPECT_NE(left.warning(), "");
+  EXPECT_GT(left.events(), 10'000u);
+}
+
+TEST_F(Record, StacksLeadToTheCall) {
+  EXPECT_EQ(ashlar({"record", "--stacks=4", "--", calls, "calls"}), 0);
+  trace_reader reader(open_file_source(path("run.atrace")));
+  ASSERT_FALSE(reader.stacks().empty());
+  for (const stack_definition& stack : reader.stacks()) EXPECT_LE(stack.frames.size(), 4u);
+  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  const std::string text = said("out");
+  EXPECT_NE(text.find("main in known_calls"), std::string::npos) << text;
+  EXPECT_EQ(text.find("ashlar-record"), std::string::npos) << text;
+}
+
+TEST_F(Record, AShellsProgramsAreRecordedToo) {
+  EXPECT_EQ(ashlar({"record", "--", "/bin/sh", "-c", calls + " calls; " + calls + " calls; true"}),
+            0);
+  EXPECT_EQ(files().size(), 3u);
+}
+
+TEST_F(Record, AFileThatIsNoTraceIsNotWrittenOver) {
+  std::ofstream(path("notes.txt")) << "precious";
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "-o", "notes.txt", "--", calls})), 2);
+  EXPECT_NE(said("err").find("'notes.txt' is there and is no trace"), std::string::npos);
+  EXPECT_EQ(said("notes.txt"), "precious");
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "-o", "/nowhere/run.atrace", "--", calls})), 2);
+  EXPECT_EQ(ashlar({"record", "--", calls}), 0);
+  EXPECT_EQ(ashlar({"record", "--", calls}), 0);  // a trace is
+}
+
+TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
+  std::ofstream(path("empty"));
+  std::ofstream(path("text")) << "hello, I am a text and no trace\n";
+  for (const char* name : {"empty", "text", "absent"}) {
+    for (const words& command : {words{"stat", name}, words{"dump", name, "-o", "result"},
+                                 words{"dump", "--from-text", name, "-o", "result"},
+                                 words{"dump", "--from-heaptrack", name, "-o", "result"}}) {
+      EXPECT_EQ(WEXITSTATUS(ashlar(command)), 2) << name << command[0];
+      EXPECT_NE(said("err").find(name), std::string::npos) << said("err");
+    }
+  }
+  EXPECT_EQ(files(), (words{"empty", "text"}));
+}
+
+TEST_F(Record, DumpedTextBecomesTheSameTraceAgain) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", calls, "threads"}), 0);
+  EXPECT_EQ(ashlar({"dump", "run.atrace", "-o", "one.txt"}), 0);
+  EXPECT_EQ(ashlar({"dump", "--from-text", "one.txt", "-o", "again.atrace"}), 0);
+  EXPECT_EQ(ashlar({"dump", "again.atrace", "-o", "two.txt"}), 0);
+  EXPECT_EQ(said("one.txt"), said("two.txt"));
+  EXPECT_GT(said("one.txt").size(), 1000u);
+}
+
+}  // namespace

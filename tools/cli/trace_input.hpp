@@ -1,0 +1,33 @@
+// tools/cli/trace_input.hpp: the trace that a command reads. Layer: cli.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/trace/error.hpp"
+#include "tools/trace/reader.hpp"
+
+namespace ashlar::cli {
+
+// Effects: where the trace's end is missing, says so on standard error; all before is read. Throws: trace_error.
+inline std::unique_ptr<trace::trace_reader> open_trace(const std::string& path) {
+  auto reader = std::make_unique<trace::trace_reader>(trace::open_file_source(path));
+  if (!reader->warning().empty()) fmt::print(stderr, "ashlar: warning: {}\n", reader->warning());
+  return reader;
+}
+
+// Returns: what `work` returns. Throws: for a trace that cannot be read, input_error.
+template <class Work>
+int with_trace_errors(Work work) {
+  try {
+    return work();
+  } catch (const trace::trace_error& error) {
+    throw input_error(error.what());
+  }
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,306 @@
+// tools/cli/trace_report.cpp. Layer: cli.
+#include "tools/cli/trace_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/cli/sample_statistics.hpp"
+#include "tools/cli/table.hpp"
+#include "tools/trace/symbols.hpp"
+#include "tools/trace/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t bar_columns = 20;
+constexpr std::size_t text_moments = 20;
+
+double seconds_of(const trace_report& report, std::uint64_t ticks) {
+  return static_cast<double>(ticks) /
+         static_cast<double>(std::max<std::uint64_t>(
+             1, report.header.number(trace::header_name::ticks_per_second, 1)));
+}
+
+std::uint64_t count_of(const trace::trace_summary& s, trace::event_kind kind) {
+  return s.events[static_cast<std::size_t>(kind)];
+}
+
+constexpr std::array reported_kinds{trace::event_kind::by_malloc,
+                                    trace::event_kind::by_calloc,
+                                    trace::event_kind::by_realloc,
+                                    trace::event_kind::by_aligned,
+                                    trace::event_kind::by_new,
+                                    trace::event_kind::by_new_array,
+                                    trace::event_kind::by_pool,
+                                    trace::event_kind::from_free,
+                                    trace::event_kind::from_realloc,
+                                    trace::event_kind::from_delete,
+                                    trace::event_kind::from_delete_array,
+                                    trace::event_kind::from_pool,
+                                    trace::event_kind::thread_start,
+                                    trace::event_kind::thread_exit,
+                                    trace::event_kind::fork,
+                                    trace::event_kind::image,
+                                    trace::event_kind::mark,
+                                    trace::event_kind::lost};
+
+std::uint64_t all_events(const trace::trace_summary& s) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : s.events) sum += count;
+  return sum;
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return ratio_to(static_cast<double>(part), static_cast<double>(whole));
+}
+
+std::vector<std::string> words_of_arguments(std::string_view arguments) {
+  std::vector<std::string> words;
+  while (!arguments.empty()) {
+    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
+    words.emplace_back(arguments.substr(0, end));
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  return words;
+}
+
+using sized = std::pair<std::uint64_t, trace::size_figures>;
+std::uint64_t peak_bytes(const sized& s) {
+  return s.first * s.second.peak;
+}
+
+std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows) {
+  std::vector<sized> sizes(s.sizes.begin(), s.sizes.end());
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [](const sized& a, const sized& b) { return peak_bytes(a) > peak_bytes(b); });
+  if (sizes.size() > rows) sizes.resize(rows);
+  std::sort(sizes.begin(), sizes.end(),
+            [](const sized& a, const sized& b) { return a.first < b.first; });
+  return sizes;
+}
+
+std::string render_sizes(const trace_report& report, std::size_t rows, glyphs set) {
+  const trace::trace_summary& s = report.summary;
+  std::uint64_t all = 0;
+  for (const auto& size : s.sizes) all += peak_bytes(size);
+  table sizes(
+      {{"size"}, {"births"}, {"peak"}, {"live at end"}, {"peak bytes"}, {"share", align::left}});
+  for (const auto& [size, figures] : largest_sizes(s, rows)) {
+    const std::uint64_t bytes = size * figures.peak;
+    sizes.add_row({format_count(size), format_count(figures.births), format_count(figures.peak),
+                   format_count(figures.live), format_bytes(bytes),
+                   fmt::format("{:5.1f} % {}", 100 * share(bytes, all),
+                               format_bar(share(bytes, all), bar_columns, set))});
+  }
+  return sizes.render(2);
+}
+
+std::string render_over_time(const trace_report& report, glyphs set) {
+  const auto& all = report.summary.over_time;
+  table moments({{"until, s"}, {"blocks"}, {"bytes"}, {"", align::left}});
+  const std::size_t each = (all.size() + text_moments - 1) / text_moments;
+  for (std::size_t i = 0; i < all.size(); i += each) {
+    trace::moment_figures most;
+    for (std::size_t j = i; j < std::min(i + each, all.size()); ++j) {
+      most.end = all[j].end;
+      most.bytes = std::max(most.bytes, all[j].bytes);
+      most.blocks = std::max(most.blocks, all[j].blocks);
+    }
+    moments.add_row({format_seconds(seconds_of(
+                         report, most.end - std::min(most.end, report.summary.first_time))),
+                     format_count(most.blocks), format_bytes(most.bytes),
+                     format_bar(share(most.bytes, report.summary.peak_bytes), bar_columns, set)});
+  }
+  return moments.render(2);
+}
+
+std::string render_lifetimes(const trace_report& report, glyphs set) {
+  // By powers of ten of time: which power of two a tick falls into matters to nobody.
+  static constexpr std::array<std::pair<double, const char*>, 8> limits{{{1e-6, "below 1 us"},
+                                                                         {1e-5, "10 us"},
+                                                                         {1e-4, "100 us"},
+                                                                         {1e-3, "1 ms"},
+                                                                         {1e-2, "10 ms"},
+                                                                         {1e-1, "100 ms"},
+                                                                         {1, "1 s"},
+                                                                         {1e18, "longer"}}};
+  std::array<std::uint64_t, limits.size()> counts{};
+  for (std::size_t i = 0; i < report.summary.lifetimes.size(); ++i) {
+    // The middle of the values of i binary digits.
+    const double seconds = i == 0 ? 0 : seconds_of(report, std::uint64_t{3} << (i - 1)) / 2;
+    const auto place = std::find_if(limits.begin(), limits.end(),
+                                    [&](const auto& l) { return seconds < l.first; });
+    counts[static_cast<std::size_t>(place - limits.begin())] += report.summary.lifetimes[i];
+  }
+  table lives({{"lived", align::left}, {"blocks"}, {"share", align::left}});
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const double part = share(counts[i], report.summary.deaths);
+    lives.add_row({limits[i].second, format_count(counts[i]),
+                   fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
+  }
+  return lives.render(2);
+}
+
+std::string render_sites(const trace_report& report) {
+  std::string text;
+  for (const call_site& site : report.sites) {
+    text += fmt::format("  {} at the peak, {} blocks of {} in all\n",
+                        format_bytes(site.figures.at_peak_bytes), format_count(site.figures.births),
+                        format_bytes(site.figures.bytes));
+    for (const std::string& frame : site.frames) text += fmt::format("      {}\n", frame);
+  }
+  return text;
+}
+
+std::string count_line(const char* label, const std::string& value) {
+  return fmt::format("  {:<14} {}\n", label, value);
+}
+
+std::string render_totals(const trace_report& report) {
+  const trace::trace_summary& s = report.summary;
+  std::string kinds;
+  for (const trace::event_kind kind : reported_kinds) {
+    if (count_of(s, kind) == 0) continue;
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", format_count(count_of(s, kind)),
+                         trace::name_of(kind));
+  }
+  std::string text = count_line(
+      "events", fmt::format("{} in {} s: {}", format_count(all_events(s)),
+                            format_seconds(seconds_of(report, s.last_time - s.first_time)), kinds));
+  text += count_line(
+      "peak", fmt::format("{} at {} s; {} blocks at {} s", format_bytes(s.peak_bytes),
+                          format_seconds(seconds_of(report, s.peak_bytes_time - s.first_time)),
+                          format_count(s.peak_blocks),
+                          format_seconds(seconds_of(report, s.peak_blocks_time - s.first_time))));
+  text += count_line("at the end", fmt::format("{} in {} blocks", format_bytes(s.live_bytes),
+                                               format_count(s.live_blocks)));
+  text +=
+      count_line("sizes", fmt::format("{} different; {} asked for in all",
+                                      format_count(s.sizes.size()), format_bytes(s.birth_bytes)));
+  text += count_line(
+      "threads", fmt::format("{}; {} of {} deaths by another thread than the birth's ({:.1f} %)",
+                             s.threads, format_count(s.cross_thread_deaths), format_count(s.deaths),
+                             100 * share(s.cross_thread_deaths, s.deaths)));
+  if (s.unknown_deaths != 0)
+    text += count_line("unknown", fmt::format("{} deaths of blocks from before the recording",
+                                              format_count(s.unknown_deaths)));
+  if (s.missing_deaths != 0)
+    text += count_line("missing", fmt::format("{} deaths that the trace does not have",
+                                              format_count(s.missing_deaths)));
+  if (s.lost != 0) text += count_line("lost", fmt::format("{} events", format_count(s.lost)));
+  return text;
+}
+
+}  // namespace
+
+trace_report make_trace_report(trace::trace_reader& reader, const std::string& path,
+                               std::size_t sites, std::size_t moments) {
+  trace_report report{
+      path, reader.header(), reader.warning(), trace::summarise(reader, moments), {}};
+  std::vector<std::pair<std::uint32_t, trace::stack_figures>> stacks(report.summary.stacks.begin(),
+                                                                     report.summary.stacks.end());
+  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.second.at_peak_bytes, a.first) < std::pair(a.second.at_peak_bytes, b.first);
+  });
+  if (stacks.size() > sites) stacks.resize(sites);
+  std::unordered_map<std::uint32_t, const trace::stack_definition*> definitions;
+  for (const trace::stack_definition& definition : reader.stacks())
+    definitions[definition.number] = &definition;
+  trace::symbol_finder symbols(reader.modules());
+  for (const auto& [number, figures] : stacks) {
+    call_site& site = report.sites.emplace_back();
+    site.figures = figures;
+    const auto found = definitions.find(number);
+    if (found == definitions.end()) continue;
+    for (const std::uint64_t frame : found->second->frames)
+      site.frames.push_back(symbols.name(frame, true));
+  }
+  return report;
+}
+
+std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set) {
+  using namespace trace::header_name;
+  std::string text = fmt::format("{}: {}\n", report.path,
+                                 shell_quoted(words_of_arguments(report.header.get(arguments))));
+  text += fmt::format("  {}, process {}\n\n", report.header.get(program), report.header.get(pid));
+  text += render_totals(report);
+  text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",
+                      render_sizes(report, rows, set));
+  text +=
+      fmt::format("\n  most that lived at once, over time\n\n{}", render_over_time(report, set));
+  text += fmt::format("\n  lifetimes of the blocks that died\n\n{}", render_lifetimes(report, set));
+  if (!report.sites.empty())
+    text += fmt::format("\n  calls with the most bytes at the peak\n\n{}", render_sites(report));
+  return text;
+}
+
+nlohmann::json trace_report_json(const trace_report& report) {
+  const trace::trace_summary& s = report.summary;
+  nlohmann::json header = nlohmann::json::object();
+  for (const auto& [name, value] : report.header.all()) header[name] = value;
+  header["arguments"] = words_of_arguments(report.header.get(trace::header_name::arguments));
+  nlohmann::json events = nlohmann::json::object();
+  for (const trace::event_kind kind : reported_kinds)
+    events[std::string(trace::name_of(kind))] = count_of(s, kind);
+  nlohmann::json sizes = nlohmann::json::array();
+  for (const auto& [size, f] : s.sizes)
+    sizes.push_back(
+        {{"size", size}, {"births", f.births}, {"peak", f.peak}, {"live_at_end", f.live}});
+  nlohmann::json lives = nlohmann::json::array();
+  for (std::size_t i = 0; i < s.lifetimes.size(); ++i) {
+    if (s.lifetimes[i] == 0) continue;
+    lives.push_back({{"ticks_below", i == 0 ? 1 : std::pow(2.0, static_cast<double>(i))},
+                     {"blocks", s.lifetimes[i]}});
+  }
+  nlohmann::json moments = nlohmann::json::array();
+  for (const trace::moment_figures& m : s.over_time)
+    moments.push_back({{"end", m.end}, {"bytes", m.bytes}, {"blocks", m.blocks}});
+  nlohmann::json alignments = nlohmann::json::object();
+  for (const auto& [alignment, births] : s.alignments)
+    alignments[std::to_string(alignment)] = births;
+  nlohmann::json sites = nlohmann::json::array();
+  for (const call_site& site : report.sites)
+    sites.push_back({{"births", site.figures.births},
+                     {"bytes", site.figures.bytes},
+                     {"bytes_at_peak", site.figures.at_peak_bytes},
+                     {"bytes_at_end", site.figures.live_bytes},
+                     {"frames", site.frames}});
+  return {{"ashlar", ASHLAR_CLI_VERSION},
+          {"schema", 1},
+          {"report", "stat"},
+          {"trace", report.path},
+          {"warning", report.warning},
+          {"header", header},
+          {"events", events},
+          {"all_events", all_events(s)},
+          {"first_time", s.first_time},
+          {"last_time", s.last_time},
+          {"threads", s.threads},
+          {"births", s.births},
+          {"birth_bytes", s.birth_bytes},
+          {"deaths", s.deaths},
+          {"cross_thread_deaths", s.cross_thread_deaths},
+          {"unknown_deaths", s.unknown_deaths},
+          {"missing_deaths", s.missing_deaths},
+          {"lost", s.lost},
+          {"peak",
+           {{"bytes", s.peak_bytes},
+            {"bytes_time", s.peak_bytes_time},
+            {"blocks", s.peak_blocks},
+            {"blocks_time", s.peak_blocks_time}}},
+          {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
+          {"sizes", sizes},
+          {"alignments", alignments},
+          {"lifetimes", lives},
+          {"over_time", moments},
+          {"call_sites", sites}};
+}
+
+}  // namespace ashlar::cli

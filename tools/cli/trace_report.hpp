@@ -1,0 +1,36 @@
+// tools/cli/trace_report.hpp: the figures of a trace, as a table and as JSON. Layer: cli.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/cli/text.hpp"
+#include "tools/trace/summary.hpp"
+
+namespace ashlar::cli {
+
+struct call_site {
+  trace::stack_figures figures;
+  std::vector<std::string> frames;  // from the inside out
+};
+
+struct trace_report {
+  std::string path;
+  trace::trace_header header;
+  std::string warning;
+  trace::trace_summary summary;
+  std::vector<call_site> sites;  // those with the most bytes at the peak, as many as were asked for
+};
+
+// Effects: reads the trace to its end. Throws: trace_error.
+trace_report make_trace_report(trace::trace_reader& reader, const std::string& path,
+                               std::size_t sites, std::size_t moments);
+
+// `rows`: how many sizes are listed, and moments.
+std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set);
+nlohmann::json trace_report_json(const trace_report& report);
+
+}  // namespace ashlar::cli

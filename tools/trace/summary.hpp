@@ -1,0 +1,64 @@
+// tools/trace/summary.hpp: what is in a trace, counted in one pass. Layer: trace.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/lifetimes.hpp"
+
+namespace ashlar::trace {
+
+/// Counts for powers of two: place i is for values of i binary digits (0 | 1 | 2..3 | 4..7 | ...).
+using log_histogram = std::array<std::uint64_t, 65>;
+
+struct size_figures {
+  std::uint64_t births = 0;
+  std::uint64_t live = 0;
+  std::uint64_t peak = 0;
+};
+struct stack_figures {
+  std::uint64_t births = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
+};
+/// Of one stretch of time: the most that lived at once in it.
+struct moment_figures {
+  std::uint64_t end = 0;  ///< ticks
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+struct trace_summary {
+  std::array<std::uint64_t, 64> events{};  ///< by event_kind
+  std::uint64_t first_time = 0;
+  std::uint64_t last_time = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t births = 0;
+  std::uint64_t birth_bytes = 0;
+  std::uint64_t deaths = 0;
+  std::uint64_t cross_thread_deaths = 0;  ///< by another thread than the birth's
+  std::uint64_t unknown_deaths = 0;
+  std::uint64_t missing_deaths = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t live_blocks = 0;  ///< in the end
+  std::uint64_t live_bytes = 0;
+  std::uint64_t peak_blocks = 0;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t peak_blocks_time = 0;
+  std::uint64_t peak_bytes_time = 0;
+  std::map<std::uint64_t, size_figures> sizes;
+  log_histogram lifetimes{};  ///< in ticks, of blocks that died
+  std::map<std::uint64_t, std::uint64_t> alignments;
+  std::vector<moment_figures> over_time;
+  std::unordered_map<std::uint32_t, stack_figures> stacks;  ///< by number
+};
+
+/// Effects: reads the trace to its end. `moments`: how many stretches of time there are to be, at most.
+/// Throws: trace_error.
+trace_summary summarise(trace_reader& from, std::size_t moments);
+
+}  // namespace ashlar::trace

@@ -1,0 +1,37 @@
+// tools/trace/symbols.hpp: the functions that addresses are in, from the files' own tables. Layer: trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/trace/format.hpp"
+
+namespace ashlar::trace {
+
+/// Names addresses of a trace by the ELF files of its modules, as they are now. Not thread-safe.
+class symbol_finder {
+ public:
+  explicit symbol_finder(std::vector<module_definition> modules);
+  ~symbol_finder();
+
+  /// Returns: "function in library.so", "library.so+0x1234" where no symbol is there, "0x1234" where no module is.
+  /// `is_return`: the call is before the address.
+  std::string name(std::uint64_t address, bool is_return);
+
+ private:
+  struct symbol {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::string name;
+  };
+  using table = std::vector<symbol>;  // by begin
+  const table& symbols_of(const std::string& path);
+
+  std::vector<module_definition> modules_;
+  std::map<std::string, table> tables_;
+};
+
+}  // namespace ashlar::trace

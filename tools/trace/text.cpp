@@ -1,0 +1,299 @@
+// tools/trace/text.cpp. Layer: trace.
+#include "tools/trace/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tools/trace/error.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+constexpr std::string_view first_line = "ashlar-trace-text 1";
+
+constexpr std::array<std::pair<event_kind, std::string_view>, 18> names{{
+    {event_kind::by_malloc, "malloc"},
+    {event_kind::by_calloc, "calloc"},
+    {event_kind::by_realloc, "realloc"},
+    {event_kind::by_aligned, "aligned"},
+    {event_kind::by_new, "new"},
+    {event_kind::by_new_array, "new[]"},
+    {event_kind::by_pool, "pool"},
+    {event_kind::from_free, "free"},
+    {event_kind::from_realloc, "realloc-from"},
+    {event_kind::from_delete, "delete"},
+    {event_kind::from_delete_array, "delete[]"},
+    {event_kind::from_pool, "pool-free"},
+    {event_kind::thread_start, "thread-start"},
+    {event_kind::thread_exit, "thread-exit"},
+    {event_kind::fork, "fork"},
+    {event_kind::image, "image"},
+    {event_kind::mark, "mark"},
+    {event_kind::lost, "lost"},
+}};
+
+std::optional<event_kind> kind_of(std::string_view name) {
+  for (const auto& [kind, text] : names)
+    if (text == name) return kind;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  const bool hexadecimal = text.starts_with("0x");
+  if (hexadecimal) text.remove_prefix(2);
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, hexadecimal ? 16 : 10);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+void put_number(std::string& line, std::uint64_t number, int base = 10) {
+  std::array<char, 24> digits{};
+  if (base == 16) line += "0x";
+  line.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr);
+}
+void put_field(std::string& line, std::string_view name, std::uint64_t number, int base = 10) {
+  line += ' ';
+  line += name;
+  put_number(line, number, base);
+}
+
+std::string line_of(const event& e) {
+  std::string line;
+  put_number(line, e.time);
+  put_field(line, "", e.thread);
+  line += ' ';
+  line += name_of(e.kind);
+  if (is_birth(e.kind) || is_death(e.kind)) put_field(line, "", e.address, 16);
+  if (!is_death(e.kind)) put_field(line, "", e.size);
+  if (e.alignment != 0) put_field(line, "align=", e.alignment);
+  if (e.stack != 0) put_field(line, "stack=", e.stack);
+  if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+    line += ' ';
+    line += escape(e.text);
+  }
+  line += '\n';
+  return line;
+}
+
+std::string line_of(const stack_definition& stack) {
+  std::string line = "stack";
+  put_field(line, "", stack.number);
+  for (const std::uint64_t frame : stack.frames) put_field(line, "", frame, 16);
+  return line + '\n';
+}
+
+std::string line_of(const module_definition& module) {
+  std::string line = "module";
+  for (const std::uint64_t number : {module.begin, module.end, module.bias})
+    put_field(line, "", number, 16);
+  line += ' ';
+  line += escape(module.path);
+  return line + '\n';
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    if (end != 0) words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+/// Reads lines; what is wrong is told with the offset of its line.
+class text_reader {
+ public:
+  text_reader(std::istream& from, std::string name) : from_(from), name_(std::move(name)) {}
+
+  void read(const byte_sink& to) {
+    if (!next() || line_ != first_line)
+      fail("this is no trace as text (its first line is 'ashlar-trace-text 1')");
+    trace_header header;
+    bool more = next();
+    for (; more && line_.starts_with("header "); more = next()) read_header(header);
+    trace_writer out(to, header);
+    std::vector<stack_definition> stacks;
+    std::vector<module_definition> modules;
+    for (; more; more = next()) {
+      const auto words = words_of(line_);
+      if (words.empty()) continue;
+      if (words[0] == "stack") {
+        stacks.push_back(stack(words));
+      } else if (words[0] == "module") {
+        modules.push_back(module(words));
+      } else {
+        read_event(words, out);
+      }
+    }
+    out.add(stacks);
+    out.add(modules);
+    out.close();
+  }
+
+ private:
+  bool next() {
+    offset_ = behind_;
+    if (!std::getline(from_, line_)) return false;
+    behind_ += line_.size() + 1;
+    return true;
+  }
+  [[noreturn]] void fail(const std::string& fault) const {
+    throw trace_error(name_, offset_, fault);
+  }
+  [[noreturn]] void fail_at(std::string_view word, std::string_view fault) const {
+    std::string text = "'";
+    text.append(word).append("' ").append(fault);
+    fail(text);
+  }
+  std::uint64_t number(std::string_view word, std::uint64_t most = UINT64_MAX) const {
+    const auto value = number_in(word);
+    if (!value || *value > most) fail_at(word, "is no number, or too large");
+    return *value;
+  }
+  std::string text(std::string_view word) const {
+    std::string plain;
+    if (!unescape(word, plain)) fail_at(word, "is no escaped text");
+    return plain;
+  }
+
+  void read_header(trace_header& header) const {
+    const auto words = words_of(line_);
+    if (words.size() != 3) fail("a line 'header NAME VALUE' has three words");
+    header.set(text(words[1]), text(words[2]));
+  }
+  stack_definition stack(const std::vector<std::string_view>& words) const {
+    if (words.size() < 2) fail("a stack has a number");
+    stack_definition found;
+    found.number = static_cast<std::uint32_t>(number(words[1], UINT32_MAX));
+    if (found.number == 0) fail("no stack has the number 0");
+    for (std::size_t i = 2; i < words.size(); ++i) found.frames.push_back(number(words[i]));
+    return found;
+  }
+  module_definition module(const std::vector<std::string_view>& words) const {
+    if (words.size() != 5) fail("a line 'module BEGIN END BIAS PATH' has five words");
+    return {number(words[1]), number(words[2]), number(words[3]), text(words[4])};
+  }
+
+  void read_event(const std::vector<std::string_view>& words, trace_writer& out) {
+    if (words.size() < 4) fail("an event is 'TIME THREAD KIND ...'");
+    event e;
+    e.time = number(words[0]);
+    e.thread = static_cast<std::uint32_t>(number(words[1], UINT32_MAX));
+    if (e.thread == 0) fail("threads are numbered from 1 on");
+    const auto kind = kind_of(words[2]);
+    if (!kind) fail_at(words[2], "is no kind of event");
+    e.kind = *kind;
+    std::size_t at = 3;
+    const auto word = [&] { return at < words.size() ? words[at++] : std::string_view(); };
+    if (is_birth(e.kind) || is_death(e.kind)) e.address = number(word());
+    if (!is_death(e.kind)) e.size = number(word());
+    std::string plain;
+    if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+      plain = text(word());
+      e.text = plain;
+    }
+    for (; at < words.size(); ++at) {
+      if (is_birth(e.kind) && words[at].starts_with("align=")) {
+        e.alignment = number(words[at].substr(6));
+        if (!std::has_single_bit(e.alignment)) fail("an alignment is a power of two");
+      } else if (is_birth(e.kind) && words[at].starts_with("stack=")) {
+        e.stack = static_cast<std::uint32_t>(number(words[at].substr(6), UINT32_MAX));
+      } else {
+        fail_at(words[at], "is too much");
+      }
+    }
+    std::uint64_t& last = last_time_[e.thread];
+    if (e.time < last) fail("the time of a thread goes back");
+    last = e.time;
+    out.add(e);
+  }
+
+  std::istream& from_;
+  std::string name_;
+  std::string line_;
+  std::uint64_t offset_ = 0;  // of the line
+  std::uint64_t behind_ = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> last_time_;
+};
+
+bool is_plain(char c) {
+  return c > ' ' && c < '\x7f' && c != '\\';
+}
+
+}  // namespace
+
+std::string_view name_of(event_kind kind) {
+  for (const auto& [known, text] : names)
+    if (known == kind) return text;
+  return {};
+}
+
+std::string escape(std::string_view text) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  if (text.empty()) return "\\e";  // a word there has to be
+  std::string escaped;
+  for (const char c : text) {
+    if (is_plain(c)) {
+      escaped += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += {'\\', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return escaped;
+}
+
+bool unescape(std::string_view escaped, std::string& text) {
+  text.clear();
+  if (escaped == "\\e") return true;
+  if (escaped.empty()) return false;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    if (escaped[i] != '\\') {
+      if (!is_plain(escaped[i])) return false;
+      text += escaped[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* const begin = escaped.data() + i + 1;
+    if (escaped.size() - i < 3) return false;
+    const auto [end, error] = std::from_chars(begin, begin + 2, byte, 16);
+    if (error != std::errc{} || end != begin + 2) return false;
+    text += static_cast<char>(byte);
+    i += 2;
+  }
+  return true;
+}
+
+void write_text(trace_reader& from, const byte_sink& to) {
+  std::string lines(first_line);
+  lines += '\n';
+  for (const auto& [name, value] : from.header().all())
+    lines += "header " + escape(name) + ' ' + escape(value) + '\n';
+  for (const module_definition& module : from.modules()) lines += line_of(module);
+  for (const stack_definition& stack : from.stacks()) lines += line_of(stack);
+  while (const event* e = from.peek()) {
+    lines += line_of(*e);
+    if (lines.size() >= 1u << 16) {
+      to(lines);
+      lines.clear();
+    }
+    from.pop();
+  }
+  to(lines);
+}
+
+void read_text(std::istream& from, const std::string& name, const byte_sink& to) {
+  text_reader(from, name).read(to);
+}
+
+}  // namespace ashlar::trace

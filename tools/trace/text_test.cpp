@@ -1,0 +1,143 @@
+#include "tools/trace/text.hpp"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "tools/trace/error.hpp"
+#include "tools/trace/trace_test_files.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+std::string text_of_trace(const std::string& bytes) {
+  trace_reader reader = test::read(bytes, unfinished::refuse);
+  std::string text;
+  write_text(reader, [&](std::string_view more) { text += more; });
+  return text;
+}
+
+std::string trace_of_text(const std::string& text) {
+  std::istringstream from(text);
+  std::string bytes;
+  read_text(from, "a.txt", [&](std::string_view more) { bytes += more; });
+  return bytes;
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    trace_of_text(text);
+    return "";
+  } catch (const trace_error& error) {
+    return error.what();
+  }
+}
+
+// Every kind of event, every field, two threads.
+std::string rich_trace() {
+  std::string bytes;
+  trace_writer out([&](std::string_view more) { bytes += more; }, test::header());
+  const std::vector<event_kind> births{event_kind::by_malloc,  event_kind::by_calloc,
+                                       event_kind::by_realloc, event_kind::by_aligned,
+                                       event_kind::by_new,     event_kind::by_new_array,
+                                       event_kind::by_pool};
+  const std::vector<event_kind> deaths{event_kind::from_free, event_kind::from_realloc,
+                                       event_kind::from_delete, event_kind::from_delete_array,
+                                       event_kind::from_pool};
+  const std::vector<event_kind> others{event_kind::thread_start, event_kind::thread_exit,
+                                       event_kind::fork,         event_kind::image,
+                                       event_kind::mark,         event_kind::lost};
+  std::uint64_t time = 100;
+  for (const std::uint32_t thread : {1u, 9u}) {
+    for (const event_kind kind : births) {
+      ++time;
+      event e = test::birth(thread, time, 0xffff'ffff'0000'0000u + time, 70);
+      e.kind = kind;
+      e.alignment = kind == event_kind::by_aligned ? std::uint64_t{1} << 40 : 0;
+      e.stack = kind == event_kind::by_new ? 3 : 0;
+      out.add(e);
+    }
+    for (const event_kind kind : deaths) {
+      ++time;
+      event e = test::death(thread, time, 0x7fff'0000 + time % 3);
+      e.kind = kind;
+      out.add(e);
+    }
+    for (const event_kind kind : others) {
+      const bool has_text = kind == event_kind::image || kind == event_kind::mark;
+      out.add(test::other(kind, thread, ++time, 4711,
+                          has_text ? std::string_view("a b\0\\\n\xff", 7) : ""));
+    }
+    out.add(test::other(event_kind::mark, thread, ++time, 0, ""));
+  }
+  out.add(std::vector<stack_definition>{{3, {1, 2, 0xffff'ffff'ffff'fff0}}, {4, {}}});
+  out.add(std::vector<module_definition>{{1, 2, 3, "/a path/lib.so"}});
+  out.close();
+  return bytes;
+}
+
+TEST(Text, ATraceComesBackFromItsTextAndATextFromItsTrace) {
+  const std::string text = text_of_trace(rich_trace());
+  const std::string bytes = trace_of_text(text);
+  EXPECT_EQ(text_of_trace(bytes), text);
+  // What the import wrote is what it writes again, to the byte.
+  EXPECT_EQ(trace_of_text(text_of_trace(bytes)), bytes);
+  trace_reader a = test::read(rich_trace());
+  trace_reader b = test::read(bytes);
+  EXPECT_EQ(a.header(), b.header());
+  EXPECT_EQ(a.stacks(), b.stacks());
+  EXPECT_EQ(a.modules(), b.modules());
+  while (const event* e = a.peek()) {
+    ASSERT_NE(b.peek(), nullptr);
+    ASSERT_EQ(*b.peek(), *e);
+    a.pop();
+    b.pop();
+  }
+  EXPECT_EQ(b.peek(), nullptr);
+}
+
+TEST(Text, LinesAreWhatPeopleRead) {
+  const std::string text = text_of_trace(test::written(
+      {test::birth(1, 5, 0x1000, 24), test::other(event_kind::mark, 1, 6, 0, "two words"),
+       test::death(2, 7, 0x1000)}));
+  EXPECT_EQ(text,
+            "ashlar-trace-text 1\n"
+            "header program /bin/program\n"
+            "header arguments program\\00-x\\00\n"
+            "header ticks_per_second 1000000\n"
+            "5 1 malloc 0x1000 24\n"
+            "6 1 mark 0 two\\20words\n"
+            "7 2 free 0x1000\n");
+}
+
+TEST(Text, EscapedTextComesBackAndNothingElseIsTaken) {
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
+  for (const std::string& text : {all, std::string(), std::string("\\e"), std::string("e")}) {
+    std::string back = "x";
+    EXPECT_TRUE(unescape(escape(text), back));
+    EXPECT_EQ(back, text);
+  }
+  std::string back;
+  for (const char* wrong : {"", "\\", "\\1", "\\gg", "a b", "\\0x", "a\\4"})
+    EXPECT_FALSE(unescape(wrong, back)) << wrong;
+}
+
+TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
+  EXPECT_NE(fault_of("hello\n").find("a.txt: at byte 0: this is no trace as text"),
+            std::string::npos);
+  const std::string head = "ashlar-trace-text 1\nheader program x\n";
+  const std::string at = "a.txt: at byte " + std::to_string(head.size() + 12) + ": ";
+  for (const char* wrong :
+       {"x 1 free 0x10", "2 1 frees 0x10", "2 1 free", "2 1 malloc 0x10", "2 0 free 0x10",
+        "2 1 free 0x10 12", "2 1 malloc 0x10 4 align=3", "2 1 malloc 0x10 -4",
+        "2 99999999999 free 0x10", "0 1 free 0x10", "2 1 mark 0", "2 1 mark 0 a\\", "stack 0",
+        "module 1 2 3", "2 1 malloc 0x10 99999999999999999999", "2 1 free 0x10 stack=2"}) {
+    const std::string fault = fault_of(head + "1 1 fork 7 \n" + wrong + "\n");
+    EXPECT_EQ(fault.substr(0, at.size()), at) << wrong;
+  }
+  EXPECT_EQ(fault_of(head + "1 1 fork 7 \n\n1 1 free 0x10"), "");
+}
+
+}  // namespace
+}  // namespace ashlar::trace
