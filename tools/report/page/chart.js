@@ -7,10 +7,11 @@ const axis = (options) => ({
   stroke: () => colour("quiet"), font: axisFont, grid: { stroke: () => colour("grid"), width: 1 },
   ticks: { stroke: () => colour("grid"), width: 1, size: 4 }, ...options,
 });
+const everySplit = (u, splits) => splits;  // uPlot leaves some of a logarithmic axis out before they are named
 const powersOfTwo = Array.from({ length: 63 }, (_, i) => 2 ** i);
 const bytesAxis = () => axis({ size: 74, incrs: powersOfTwo, values: (u, splits) => splits.map(axisBytes) });
-const logCountAxis = () => axis({ size: 50, values: (u, splits) => splits.map((n) => (n >= 1 && Number.isInteger(Math.log10(n)) ? axisCount(n) : null)) });
-const timeAxis = () => axis({ values: (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s))), space: 70 });
+const logCountAxis = () => axis({ size: 50, filter: everySplit, values: (u, splits) => splits.map((n) => (n >= 1 && Number.isInteger(Math.log10(n)) ? axisCount(n) : null)) });
+const timeAxis = () => axis({ size: 34, values: (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s))), space: 70 });
 
 // Boxes from `from[i]` to `to[i]` on the x axis, as high as the value: for histograms, whose bins are known.
 const boxes = (from, to) => (u, series, first, last) => {

@@ -22,3 +22,10 @@ function seconds(s) {
 const axisBytes = (n) => bytes(n).replace(".0 ", " ");
 const axisCount = (n) => (n >= 1e9 ? `${n / 1e9}G` : n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : `${n}`);
 const percent = (part, whole) => (whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "–");
+
+// "3264 B" -> "3,264 B", "14714944 B" -> "14.0 MiB": a class's name where there is little room.
+function className(name) {
+  const size = /^(\d+) B$/.exec(name);
+  if (!size) return name;
+  return Number(size[1]) < 10240 ? `${count(Number(size[1]))} B` : axisBytes(Number(size[1]));
+}

@@ -2,9 +2,10 @@
 const data = JSON.parse(byId("data").textContent);
 const { trace, peak } = data;
 
-const program = trace.arguments.length > 0 ? trace.arguments.join(" ") : trace.program || trace.file;
-byId("program").textContent = program.length > 90 ? `${program.slice(0, 89)}…` : program;
-document.title = `ashlar report: ${program.slice(0, 60)}`;
+const program = (trace.program || trace.arguments[0] || trace.file).split("/").at(-1);
+byId("program").textContent = program;
+document.title = `ashlar report: ${program}`;
+if (trace.arguments.length > 0) byId("about").append(make("code", {}, trace.arguments.join(" ")), make("br"));
 byId("about").append(make("code", {}, trace.file), trace.started > 0 ? `, recorded ${new Date(trace.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC` : "");
 byId("version").textContent = data.ashlar;
 
@@ -28,10 +29,10 @@ for (const [name, figure, more] of tiles) byId("tiles").append(make("div", {}, m
 
 startTheme();
 const sections = { live: liveSection, sizes: sizesSection, lifetimes: lifetimesSection, slack: slackSection, classes: classesSection,
-  calls: data.call_sites && callsSection, compare: data.compare && compareSection };
+  calls: data.call_sites && callsSection, replay: data.replay && replaySection, compare: data.compare && compareSection };
 for (const section of document.querySelectorAll("main section")) {
   const build = sections[section.id];
-  if (!build || (trace.births === 0 && section.id !== "compare")) {
+  if (!build || (trace.births === 0 && !["compare", "replay"].includes(section.id))) {
     section.remove();
     continue;
   }

@@ -4,7 +4,7 @@ const setOf = (data, i) => data.class_sets[i];
 
 function liveSection(section, data) {
   const { timeline: t, peak } = data;
-  say(section, `What the program had asked for and not yet given back, by the ${t.classes_of}'s classes that hold it. Each of the `
+  say(section, `What the program had asked for and not yet given back, stacked by class (${t.classes_of}). Each of the `
     + `${count(t.seconds.length)} points is the highest of its interval of ${seconds(t.interval_seconds)}, at the moment when it was reached: `
     + "a peak is never left out, a dip may be. Drag to enlarge, double-click to go back (keys: + − 0).");
   const layers = t.layers;
@@ -19,11 +19,11 @@ function liveSection(section, data) {
     axes: [timeAxis(), bytesAxis()],
     series: [{}, ...order.map((i) => ({ fill: paint(i), stroke: () => colour("panel"), width: 0.5, points: { show: false } }))],
     readout: (p) => `${seconds(t.seconds[p])}: ${bytes(t.live_bytes[p])} in ${count(t.live_blocks[p])} blocks`
-      + layers.map((layer) => [layer.name, layer.bytes[p]]).filter(([, b]) => b > 0).map(([name, b]) => ` · ${name}: ${bytes(b)}`).join(""),
+      + layers.map((layer) => [className(layer.name), layer.bytes[p]]).filter(([, b]) => b > 0).map(([name, b]) => ` · ${name}: ${bytes(b)}`).join(""),
   });
-  legend(section, layers.map((layer, i) => [layer.name, paint(i)]).reverse());
+  legend(section, layers.map((layer, i) => [className(layer.name), paint(i)]).reverse());
   figures(section, "Live bytes, blocks and the bytes of each class",
-    [{ label: "seconds" }, { label: "live bytes" }, { label: "live blocks" }, ...layers.map((layer) => ({ label: layer.name }))],
+    [{ label: "seconds" }, { label: "live bytes" }, { label: "live blocks" }, ...layers.map((layer) => ({ label: className(layer.name) }))],
     t.seconds.map((s, p) => [`${s}`, count(t.live_bytes[p]), count(t.live_blocks[p]), ...layers.map((layer) => count(layer.bytes[p]))]));
 }
 
@@ -52,32 +52,39 @@ function sizesSection(section, data) {
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
     ctx.textAlign = "right";
     let free = left + width + 1;
-    for (const size of [...lines].reverse()) {
-      const x = u.valToPos(size, "x", true);
-      if (x < left || x > left + width) continue;
-      ctx.beginPath();
+    const places = lines.map((size) => [size, u.valToPos(size, "x", true)]).filter(([, x]) => x >= left && x <= left + width);
+    ctx.beginPath();
+    for (const [, x] of places) {
       ctx.moveTo(x, top);
       ctx.lineTo(x, top + height);
-      ctx.stroke();
+    }
+    ctx.stroke();
+    ctx.strokeStyle = colour("panel");  // a rim around the labels
+    ctx.lineWidth = 4 * ratio;
+    for (const [size, x] of places.reverse()) {
       const text = axisBytes(size);
       if (chosen && x + 2 * ratio < free && x - ctx.measureText(text).width > left) {
+        ctx.strokeText(text, x - 3 * ratio, top + 11 * ratio);
         ctx.fillText(text, x - 3 * ratio, top + 11 * ratio);
         free = x - ctx.measureText(text).width - 6 * ratio;
       }
     }
     ctx.restore();
   };
-  const middle = s.first.map((n, i) => Math.sqrt(from[i] * to[i]));
+  const middle = s.first.map((n, i) => Math.sqrt(from[i] * to[i]));  // the scale's bounds are powers of two: its marks begin there
   const wrap = make("div");
   const show = (key) => plot.setData([middle, values(key)]);
   section.append(choice("Height", "size-measure", measures, (key) => show(key)), wrap);
   const plot = chart(wrap, [middle, values("births")], {
     label: "Sizes that were asked for", height: 300, start: s.births.indexOf(Math.max(...s.births)),
     scales: {
-      x: { time: false, distr: 3, log: 2, range: (u, min, max) => [Math.max(0.5, (min ?? 1) / 1.5), Math.max((max ?? 2) * 1.5, ...lines.map((n) => n * 1.1))] },
+      x: { time: false, distr: 3, log: 2, range: (u, min, max) => [2 ** Math.floor(Math.log2((min ?? 1) / 1.05)), 2 ** Math.ceil(Math.log2((max ?? 2) * 1.05))] },
       y: { distr: 3, range: (u, min, max) => [0.7, Math.max(max ?? 1, 1) * 3] },
     },
-    axes: [axis({ values: (u, splits) => splits.map((n) => (n < 1 ? "0" : Number.isInteger(Math.log2(n)) ? axisBytes(n) : null)), space: 46 }), logCountAxis()],
+    axes: [axis({ size: 34, filter: everySplit, values: (u, splits) => {
+      const step = Math.max(1, Math.ceil(splits.length / (u.width / 75)));
+      return splits.map((n) => (n >= 1 && Number.isInteger(Math.log2(n) / step) ? axisBytes(n) : null));
+    } }), logCountAxis()],
     series: [{}, { fill: () => colour("bar"), paths: boxes(from, to), points: { show: false } }],
     hooks: { draw: [draw] },
     readout: (i) => `${s.first[i] === s.last[i] ? count(s.first[i]) : `${count(s.first[i])} to ${count(s.last[i])}`} bytes: ${count(s.births[i])} allocations, `
@@ -101,7 +108,7 @@ function lifetimesSection(section, data) {
       x: { time: false, distr: 3, range: () => [from[0] / 1.3, l.below_seconds.at(-1) * 1.3] },
       y: { distr: 3, range: (u, min, max) => [0.7, Math.max(max ?? 1, 1) * 3] },
     },
-    axes: [axis({ values: (u, splits) => splits.map((s) => (Number.isInteger(Math.round(Math.log10(s) * 1e6) / 1e6) ? seconds(s) : null)), space: 46 }), logCountAxis()],
+    axes: [axis({ size: 34, filter: everySplit, values: (u, splits) => splits.map((s) => (Number.isInteger(Math.round(Math.log10(s) * 1e6) / 1e6) ? seconds(s) : null)), space: 46 }), logCountAxis()],
     series: [{}, { fill: () => colour("bar"), paths: boxes(from, l.below_seconds), points: { show: false } }],
     readout: (i) => `${seconds(l.from_seconds[i])} to ${seconds(l.below_seconds[i])}: ${count(l.blocks[i])} blocks (${percent(l.blocks[i], trace.deaths)}), ${bytes(l.bytes[i])}`,
   });
@@ -139,8 +146,8 @@ function classesSection(section, data) {
     const bounded = set.classes.some((c) => c.capacity !== undefined);
     const columns = [{ label: "class", text: true }, { label: "allocations" }, { label: "most blocks at once" }, ...(bounded ? [{ label: "capacity" }] : []),
       { label: "blocks at the peak" }, { label: "bytes at the peak" }, { label: "slack at the peak" }];
-    figures(section, `The ${set.name}'s classes`.replace("classes's", "classes:"), columns, set.classes.map((c) => [
-      c.name, count(c.births), count(c.peak_blocks), ...(bounded ? [c.capacity === undefined ? "–" : count(c.capacity)] : []),
+    figures(section, `Blocks by class: ${set.name}`, columns, set.classes.map((c) => [
+      c.block_size === undefined ? c.name : `${count(c.block_size)} B`, count(c.births), count(c.peak_blocks), ...(bounded ? [c.capacity === undefined ? "–" : count(c.capacity)] : []),
       count(c.blocks_at_peak), count(c.bytes_at_peak), count(c.slack_at_peak)]));
     const details = section.lastElementChild;
     details.querySelector("summary").textContent = `${set.name[0].toUpperCase()}${set.name.slice(1)}: ${count(set.classes.length)} rows`;
@@ -194,21 +201,63 @@ function rangeChart(host, title, items, format, axisFormat) {
   });
 }
 
+// items: [{name, runs, wall_seconds, cpu_seconds, peak_rss_bytes}]; where a run failed, without figures.
+const runMeasures = [["wall_seconds", "Wall time", seconds, seconds], ["cpu_seconds", "Processor time", seconds, seconds],
+                     ["peak_rss_bytes", "Peak RSS", bytes, axisBytes]];
+
+function rangeCharts(section, items) {
+  const measured = items.filter((item) => item.wall_seconds !== undefined);
+  if (measured.length === 0) return;
+  const multiples = make("div", { class: "multiples" });
+  section.append(multiples);
+  for (const [key, title, format, axisFormat] of runMeasures) {
+    const part = make("div", {}, make("h3", {}, title));
+    multiples.append(part);
+    rangeChart(part, `${title} on each allocator`, measured.map((item) => ({ name: item.name, ...item[key] })), format, axisFormat);
+  }
+}
+const spreadColumns = runMeasures.flatMap(([, title]) => ["median", "least", "most"].map((which) => ({ label: `${title}, ${which}, ${title.includes("RSS") ? "bytes" : "s"}` })));
+const spreadCells = (item) => runMeasures.flatMap(([key]) => (item[key] === undefined ? ["–", "–", "–"] : ["median", "min", "max"].map((which) => `${item[key][which]}`)));
+
 function compareSection(section, data) {
   const c = data.compare;
   say(section, make("code", {}, c.command.join(" ")), ` on several allocators (${c.file}): bars are medians, lines from the least to the most of all runs. `
     + `Below ${c.allocators[0].name} is better.`);
-  const measured = c.allocators.filter((a) => a.wall_seconds !== undefined);
-  const measures = [["wall_seconds", "Wall time", seconds, seconds], ["cpu_seconds", "Processor time", seconds, seconds], ["peak_rss_bytes", "Peak RSS", bytes, axisBytes]];
-  const multiples = make("div", { class: "multiples" });
-  section.append(multiples);
-  for (const [key, title, format, axisFormat] of measured.length > 0 ? measures : []) {
-    const part = make("div", {}, make("h3", {}, title));
-    multiples.append(part);
-    rangeChart(part, `${title} of each allocator`, measured.map((a) => ({ name: a.name, ...a[key] })), format, axisFormat);
+  rangeCharts(section, c.allocators);
+  figures(section, "The program's runs on each allocator", [{ label: "allocator", text: true }, { label: "runs" }, ...spreadColumns, { label: "failure", text: true }],
+    c.allocators.map((a) => [a.name, count(a.runs), ...spreadCells(a), a.failure || "–"]));
+}
+
+const percentiles = [["p50_ns", "50 %"], ["p90_ns", "90 %"], ["p99_ns", "99 %"], ["p99.9_ns", "99.9 %"], ["p99.99_ns", "99.99 %"], ["longest_ns", "longest"]];
+
+function replaySection(section, data) {
+  const { outcomes, file, trace: replayed } = data.replay;
+  say(section, `The events of ${replayed} again on each allocator (${file}). Latencies: the time that so many of all calls did not pass; the time of reading the clock is in it. `
+    + "Bars are medians, lines from the least to the most of all runs.");
+  const calls = ["malloc", "calloc", "aligned_alloc", "realloc", "free"].filter((call) => outcomes.some((o) => o.latencies[call]));
+  const wrap = make("div");
+  const names = outcomes.filter((o) => calls.some((call) => o.latencies[call])).map((o) => o.name);
+  const of = (name, call) => outcomes.find((o) => o.name === name).latencies[call];
+  const x = percentiles.map((_, i) => i);
+  const values = (call) => names.map((name) => percentiles.map(([key]) => (of(name, call) ? Math.max(of(name, call)[key], 1) * 1e-9 : null)));
+  if (names.length > 0) {
+    let call = calls[0];
+    const paints = names.map((_, i) => () => `oklch(${isDark() ? 0.76 : 0.55} 0.14 ${(250 + i * 360 / names.length) % 360})`);
+    section.append(choice("Call", "latency-call", calls.map((name) => [name, name]), (value) => { call = value; plot.setData([x, ...values(call)]); }), wrap);
+    const plot = chart(wrap, [x, ...values(call)], {
+      label: "Latencies of a call on each allocator", height: 300, start: 2,
+      scales: { x: { time: false, range: () => [-0.2, x.length - 0.8] }, y: { distr: 3, range: (u, min, max) => [(min ?? 1e-8) / 1.5, (max ?? 1e-3) * 1.5] } },
+      axes: [axis({ size: 34, splits: () => x, values: () => percentiles.map(([, label]) => label) }),
+             axis({ size: 64, filter: everySplit, values: (u, splits) => splits.map((s) => (Number.isInteger(Math.round(Math.log10(s) * 1e6) / 1e6) ? seconds(s) : null)) })],
+      series: [{}, ...paints.map((stroke, i) => ({ stroke, width: 2, dash: [[], [8, 4], [2, 3]][i % 3], points: { show: true, size: 6 } }))],
+      cursor: { drag: { x: false, y: false } },
+      readout: (i) => `${call}, ${percentiles[i][1]}: ` + names.filter((name) => of(name, call)).map((name) => `${name} ${seconds(of(name, call)[percentiles[i][0]] * 1e-9)}`).join(" · "),
+    });
+    legend(wrap, names.map((name, i) => [name, paints[i]]));
+    figures(section, "Latencies, in nanoseconds", [{ label: "call", text: true }, { label: "allocator", text: true }, { label: "calls" }, ...percentiles.map(([, label]) => ({ label }))],
+      calls.flatMap((which) => names.filter((name) => of(name, which)).map((name) => [which, name, count(of(name, which).calls), ...percentiles.map(([key]) => count(of(name, which)[key]))])));
   }
-  const cells = (a, key) => (a[key] === undefined ? ["–", "–", "–"] : ["median", "min", "max"].map((which) => `${a[key][which]}`));
-  figures(section, "Each allocator's runs",
-    [{ label: "allocator", text: true }, { label: "runs" }, ...measures.flatMap(([key]) => ["median", "least", "most"].map((which) => ({ label: `${key.replaceAll("_", " ")}, ${which}` }))), { label: "failure", text: true }],
-    c.allocators.map((a) => [a.name, count(a.runs), ...measures.flatMap(([key]) => cells(a, key)), a.failure || "–"]));
+  rangeCharts(section, outcomes);
+  figures(section, "The trace's replays on each allocator", [{ label: "allocator", text: true }, { label: "runs" }, ...spreadColumns, { label: "requests that failed" }],
+    outcomes.map((o) => [o.name, count(o.runs), ...spreadCells(o), count(o.failed_requests)]));
 }
