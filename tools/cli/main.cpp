@@ -177,179 +177,178 @@ void describe_report(parsed& line) {
       ->type_name("FILE");
   report.add_flag("--json", line.report_with.json,
                   "Print the page's data; the page itself only with -o");
-  void describe_stat_and_dump(parsed & line) {
-    CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
-    stat.group("Commands");
-    stat.footer(stat_footer);
-    stat.add_option("TRACE", line.stat_with.path, "What record wrote")->required();
-    stat.add_flag("--json", line.stat_with.json, "As JSON, with every size and moment");
-    stat.add_option("--rows", line.stat_with.rows, "So many sizes and call sites (default 10)")
-        ->type_name("N");
+}
 
-    CLI::App& dump =
-        *(line.dump = line.app.add_subcommand("dump", "A trace as text, or text as a trace"));
-    dump.group("Commands");
-    dump.footer(dump_footer);
-    dump.add_option("FILE", line.dump_with.input,
-                    "The trace; with --from-..., what is to become one (-: standard input)")
-        ->required();
-    dump.add_option("-o,--output", line.dump_with.output,
-                    "Write to FILE (default: standard output)")
-        ->type_name("FILE");
-    CLI::Option* const text = dump.add_flag("--from-text", line.dump_with.from_text,
-                                            "FILE is what dump wrote: make a trace");
-    dump.add_flag("--from-heaptrack", line.dump_with.from_heaptrack,
-                  "FILE is an unpacked raw recording of heaptrack's")
-        ->excludes(text);
+void describe_stat_and_dump(parsed& line) {
+  CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
+  stat.group("Commands");
+  stat.footer(stat_footer);
+  stat.add_option("TRACE", line.stat_with.path, "What record wrote")->required();
+  stat.add_flag("--json", line.stat_with.json, "As JSON, with every size and moment");
+  stat.add_option("--rows", line.stat_with.rows, "So many sizes and call sites (default 10)")
+      ->type_name("N");
+
+  CLI::App& dump =
+      *(line.dump = line.app.add_subcommand("dump", "A trace as text, or text as a trace"));
+  dump.group("Commands");
+  dump.footer(dump_footer);
+  dump.add_option("FILE", line.dump_with.input,
+                  "The trace; with --from-..., what is to become one (-: standard input)")
+      ->required();
+  dump.add_option("-o,--output", line.dump_with.output, "Write to FILE (default: standard output)")
+      ->type_name("FILE");
+  CLI::Option* const text = dump.add_flag("--from-text", line.dump_with.from_text,
+                                          "FILE is what dump wrote: make a trace");
+  dump.add_flag("--from-heaptrack", line.dump_with.from_heaptrack,
+                "FILE is an unpacked raw recording of heaptrack's")
+      ->excludes(text);
+}
+
+void describe_commands(parsed& line) {
+  CLI::App& app = line.app;
+  app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
+                       "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.footer(main_footer);
+  app.formatter(std::make_shared<help_text>());
+
+  line.run = app.add_subcommand("run", "Run a program on ashlar's heap, then report its pools");
+  line.run->prefix_command();
+  line.run->group("Commands");
+  line.run->footer(run_footer);
+  line.run->add_option("--json", line.run_with.json_path, "Write the report as JSON to FILE, too")
+      ->type_name("FILE");
+  line.run->add_flag("--stats", line.run_with.full_report,
+                     "List every class that was used, with every column");
+  line.run->add_flag("--exact", line.run_with.exact,
+                     "Count every call (slower; sets ASHLAR_STATS=exact)");
+
+  describe_record(line);
+  describe_report(line);
+  describe_stat_and_dump(line);
+
+  line.compare =
+      app.add_subcommand("compare", "Time and memory of a program on several allocators");
+  line.compare->prefix_command();
+  line.compare->group("Commands");
+  line.compare->footer(compare_footer);
+  line.compare
+      ->add_option("-n,--runs", line.compare_with.rounds,
+                   "Measured runs on each allocator (default 5)")
+      ->type_name("RUNS")
+      ->check(CLI::Range(1, 100000).description(""));
+  line.compare
+      ->add_option("--warmup", line.compare_with.warmup,
+                   "Runs before them that do not count (default 1)")
+      ->type_name("K")
+      ->check(CLI::Range(0, 100000).description(""));
+  line.compare
+      ->add_option("--with", line.compare_with.with, "Another allocator to preload (repeatable)")
+      ->type_name("NAME=LIBRARY")
+      ->allow_extra_args(false);
+  line.compare
+      ->add_option("--only", line.compare_with.only, "Just these, as in --only system,ashlar")
+      ->type_name("NAMES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  line.compare->add_option("--label", line.compare_with.label, "The program's name in a summary")
+      ->type_name("NAME");
+  line.seed_option =
+      line.compare->add_option("--seed", line.seed, "Of the order (default: a random one, printed)")
+          ->type_name("N");
+  line.compare
+      ->add_option("--json", line.compare_with.json_path, "Write all samples as JSON to FILE")
+      ->type_name("FILE");
+  line.compare->add_option("--csv", line.compare_with.csv_path, "Write all samples as CSV to FILE")
+      ->type_name("FILE");
+  line.compare->add_flag("--show-output", line.compare_with.show_output,
+                         "Do not drop the program's output");
+  line.compare->add_flag("--list", line.list_only, "List the allocators found and exit");
+
+  line.summary = app.add_subcommand("summary", "One table of several results of compare --json");
+  line.summary->group("Commands");
+  line.summary->footer(summary_footer);
+  line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
+}
+
+// Returns: the exit status, or the wait status to end with where a program ran.
+struct command_end {
+  int exit_status = 0;
+  std::optional<int> wait_status;
+};
+
+command_end execute(parsed& line, const split_words& words) {
+  if (line.run->parsed()) {
+    line.run_with.command = program_words("run", line.run->remaining(), words);
+    return {0, run_command(line.run_with)};
   }
-
-  void describe_commands(parsed & line) {
-    CLI::App& app = line.app;
-    app.set_version_flag("--version", fmt::format("ashlar {}", ASHLAR_CLI_VERSION),
-                         "Print the version and exit");
-    app.set_help_flag("-h,--help", "Print this help and exit");
-    app.footer(main_footer);
-    app.formatter(std::make_shared<help_text>());
-
-    line.run = app.add_subcommand("run", "Run a program on ashlar's heap, then report its pools");
-    line.run->prefix_command();
-    line.run->group("Commands");
-    line.run->footer(run_footer);
-    line.run->add_option("--json", line.run_with.json_path, "Write the report as JSON to FILE, too")
-        ->type_name("FILE");
-    line.run->add_flag("--stats", line.run_with.full_report,
-                       "List every class that was used, with every column");
-    line.run->add_flag("--exact", line.run_with.exact,
-                       "Count every call (slower; sets ASHLAR_STATS=exact)");
-
-    describe_record(line);
-    describe_report(line);
-    describe_stat_and_dump(line);
-
-    line.compare =
-        app.add_subcommand("compare", "Time and memory of a program on several allocators");
-    line.compare->prefix_command();
-    line.compare->group("Commands");
-    line.compare->footer(compare_footer);
-    line.compare
-        ->add_option("-n,--runs", line.compare_with.rounds,
-                     "Measured runs on each allocator (default 5)")
-        ->type_name("RUNS")
-        ->check(CLI::Range(1, 100000).description(""));
-    line.compare
-        ->add_option("--warmup", line.compare_with.warmup,
-                     "Runs before them that do not count (default 1)")
-        ->type_name("K")
-        ->check(CLI::Range(0, 100000).description(""));
-    line.compare
-        ->add_option("--with", line.compare_with.with, "Another allocator to preload (repeatable)")
-        ->type_name("NAME=LIBRARY")
-        ->allow_extra_args(false);
-    line.compare
-        ->add_option("--only", line.compare_with.only, "Just these, as in --only system,ashlar")
-        ->type_name("NAMES")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    line.compare->add_option("--label", line.compare_with.label, "The program's name in a summary")
-        ->type_name("NAME");
-    line.seed_option =
-        line.compare
-            ->add_option("--seed", line.seed, "Of the order (default: a random one, printed)")
-            ->type_name("N");
-    line.compare
-        ->add_option("--json", line.compare_with.json_path, "Write all samples as JSON to FILE")
-        ->type_name("FILE");
-    line.compare
-        ->add_option("--csv", line.compare_with.csv_path, "Write all samples as CSV to FILE")
-        ->type_name("FILE");
-    line.compare->add_flag("--show-output", line.compare_with.show_output,
-                           "Do not drop the program's output");
-    line.compare->add_flag("--list", line.list_only, "List the allocators found and exit");
-
-    line.summary = app.add_subcommand("summary", "One table of several results of compare --json");
-    line.summary->group("Commands");
-    line.summary->footer(summary_footer);
-    line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
+  if (line.record->parsed()) {
+    line.record_with.command = program_words("record", line.record->remaining(), words);
+    return {0, record_command(line.record_with)};
   }
-
-  // Returns: the exit status, or the wait status to end with where a program ran.
-  struct command_end {
-    int exit_status = 0;
-    std::optional<int> wait_status;
-  };
-
-  command_end execute(parsed & line, const split_words& words) {
-    if (line.run->parsed()) {
-      line.run_with.command = program_words("run", line.run->remaining(), words);
-      return {0, run_command(line.run_with)};
-    }
-    if (line.record->parsed()) {
-      line.record_with.command = program_words("record", line.record->remaining(), words);
-      return {0, record_command(line.record_with)};
-    }
-    if (line.report->parsed()) return {report_command(line.report_with), {}};
-    if (line.stat->parsed()) return {stat_command(line.stat_with), {}};
-    if (line.dump->parsed()) return {dump_command(line.dump_with), {}};
-    if (line.compare->parsed()) {
-      if (line.list_only) return {list_allocators(line.compare_with.with), {}};
-      line.compare_with.command = program_words("compare", line.compare->remaining(), words);
-      if (line.seed_option->count() > 0) line.compare_with.seed = line.seed;
-      return {compare_command(line.compare_with), {}};
-    }
-    if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
-    fmt::print("{}", line.app.help());
-    return {status_usage, {}};
+  if (line.report->parsed()) return {report_command(line.report_with), {}};
+  if (line.stat->parsed()) return {stat_command(line.stat_with), {}};
+  if (line.dump->parsed()) return {dump_command(line.dump_with), {}};
+  if (line.compare->parsed()) {
+    if (line.list_only) return {list_allocators(line.compare_with.with), {}};
+    line.compare_with.command = program_words("compare", line.compare->remaining(), words);
+    if (line.seed_option->count() > 0) line.compare_with.seed = line.seed;
+    return {compare_command(line.compare_with), {}};
   }
+  if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
+  fmt::print("{}", line.app.help());
+  return {status_usage, {}};
+}
 
-  int usage_failure(const parsed& line, const std::string& message) {
-    std::string help = "ashlar --help";
-    for (const CLI::App* command : line.app.get_subcommands()) {
-      if (command->parsed()) help = fmt::format("ashlar {} --help", command->get_name());
-    }
-    fmt::print(stderr, "ashlar: {}\n('{}' tells what there is.)\n", message, help);
-    return status_usage;
+int usage_failure(const parsed& line, const std::string& message) {
+  std::string help = "ashlar --help";
+  for (const CLI::App* command : line.app.get_subcommands()) {
+    if (command->parsed()) help = fmt::format("ashlar {} --help", command->get_name());
   }
+  fmt::print(stderr, "ashlar: {}\n('{}' tells what there is.)\n", message, help);
+  return status_usage;
+}
 
-  // What the parser did not know: where no command was given, the first word that is not an option.
-  std::string describe_extra(const parsed& line, const split_words& words) {
-    const std::vector<std::string> extra = line.app.remaining(true);
-    const bool any_command = !line.app.get_subcommands().empty();
-    const std::string word = !extra.empty() ? extra.front() : words.own.front();
-    if (any_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
-    std::string names;
-    for (const CLI::App* command : line.app.get_subcommands({}))
-      names += (names.empty() ? "" : ", ") + command->get_name();
-    return fmt::format("unknown command '{}' (there are {})", word, names);
-  }
+// What the parser did not know: where no command was given, the first word that is not an option.
+std::string describe_extra(const parsed& line, const split_words& words) {
+  const std::vector<std::string> extra = line.app.remaining(true);
+  const bool any_command = !line.app.get_subcommands().empty();
+  const std::string word = !extra.empty() ? extra.front() : words.own.front();
+  if (any_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
+  std::string names;
+  for (const CLI::App* command : line.app.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("unknown command '{}' (there are {})", word, names);
+}
 
-  command_end parse_and_execute(int argc, char** argv) {
-    parsed line;
-    describe_commands(line);
-    const split_words words =
-        split_at_separator(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
-    // CLI11 takes the words in reverse.
-    std::vector<std::string> own(words.own.rbegin(), words.own.rend());
-    try {
-      line.app.parse(std::move(own));
-      return execute(line, words);
-    } catch (const CLI::Success& wanted) {  // --help, --version
-      return {line.app.exit(wanted), {}};
-    } catch (const CLI::ExtrasError&) {
-      return {usage_failure(line, describe_extra(line, words)), {}};
-    } catch (const CLI::ParseError& error) {
-      return {usage_failure(line, error.what()), {}};
-    } catch (const input_error& error) {
-      fmt::print(stderr, "ashlar: {}\n", error.what());
-      return {error.exit_status, {}};
-    } catch (const command_error& error) {
-      if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
-      fmt::print(stderr, "ashlar: {}\n", error.what());
-      return {error.exit_status, {}};
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "ashlar: {}\n", error.what());
-      return {status_failed, {}};
-    }
+command_end parse_and_execute(int argc, char** argv) {
+  parsed line;
+  describe_commands(line);
+  const split_words words =
+      split_at_separator(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  // CLI11 takes the words in reverse.
+  std::vector<std::string> own(words.own.rbegin(), words.own.rend());
+  try {
+    line.app.parse(std::move(own));
+    return execute(line, words);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return {line.app.exit(wanted), {}};
+  } catch (const CLI::ExtrasError&) {
+    return {usage_failure(line, describe_extra(line, words)), {}};
+  } catch (const CLI::ParseError& error) {
+    return {usage_failure(line, error.what()), {}};
+  } catch (const input_error& error) {
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {error.exit_status, {}};
+  } catch (const command_error& error) {
+    if (error.exit_status == status_usage) return {usage_failure(line, error.what()), {}};
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {error.exit_status, {}};
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ashlar: {}\n", error.what());
+    return {status_failed, {}};
   }
+}
 
 }  // namespace
 }  // namespace ashlar::cli
