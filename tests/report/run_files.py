@@ -10,7 +10,7 @@ EVENTS = 20_000
 def trace_text() -> str:
     """A program with two threads that grows, works and shrinks; stacks, alignments, a name that would end a script."""
     rng = random.Random(4)
-    lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser", "header arguments parser\\0</script>\\0",
+    lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser", "header arguments parser\\00</script>\\00",
              "header ticks_per_second 1000000000", "header started 1700000000",
              "module 0x1000 0x9000 0x0 /nowhere/parser"]
     for number in range(1, 9):

@@ -7,10 +7,16 @@ const axis = (options) => ({
   stroke: () => colour("quiet"), font: axisFont, grid: { stroke: () => colour("grid"), width: 1 },
   ticks: { stroke: () => colour("grid"), width: 1, size: 4 }, ...options,
 });
-const everySplit = (u, splits) => splits;  // uPlot leaves some of a logarithmic axis out before they are named
 const powersOfTwo = Array.from({ length: 63 }, (_, i) => 2 ** i);
 const bytesAxis = () => axis({ size: 74, incrs: powersOfTwo, values: (u, splits) => splits.map(axisBytes) });
-const logCountAxis = () => axis({ size: 50, filter: everySplit, values: (u, splits) => splits.map((n) => (n >= 1 && Number.isInteger(Math.log10(n)) ? axisCount(n) : null)) });
+// Logarithms are taken here and the scale is linear in them: uPlot's own logarithmic scale names no number below 1 reliably.
+const logAxis = (base, format, options) => axis({
+  incrs: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20], values: (u, splits) => splits.map((power) => (Number.isInteger(power) ? format(base ** power) : null)), ...options,
+});
+const logCount = (n) => (n > 0 ? Math.log10(n) : null);
+const logCountAxis = () => logAxis(10, axisCount, { size: 50, space: 24 });
+const logCountScale = { range: (u, min, max) => [-0.15, Math.max(max ?? 0, 0) + 0.5] };
+const padded = (u, min, max) => [min - 0.2, max + 0.2];
 const timeAxis = () => axis({ size: 34, values: (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s))), space: 70 });
 
 // Boxes from `from[i]` to `to[i]` on the x axis, as high as the value: for histograms, whose bins are known.

@@ -34,10 +34,10 @@ function sizesSection(section, data) {
   say(section, "The sizes that were asked for, in 16 bins to a doubling (below 32 bytes: each size). "
     + (chosen ? "The lines are the chosen classes: a block goes into the first line at or right of its size, and what is between is slack."
               : "The lines are the process heap's classes that were used; with --pools the chosen ones are drawn."));
-  const from = s.first.map((n) => Math.max(n, 0.5));
-  const to = s.last.map((n) => n + 1);
+  const from = s.first.map((n) => Math.log2(Math.max(n, 0.5)));  // 0 bytes have the place left of 1
+  const to = s.last.map((n) => Math.log2(n + 1));
   const measures = [["births", "allocations"], ["blocks_at_peak", "blocks at the peak"], ["bytes_at_peak", "bytes at the peak"]];
-  const values = (key) => s[key].map((n) => (n > 0 ? n : null));
+  const values = (key) => s[key].map(logCount);
   const lines = set.classes.filter((c) => c.block_size !== undefined).map((c) => c.block_size);
   const draw = (u) => {
     const { ctx } = u;
@@ -52,7 +52,7 @@ function sizesSection(section, data) {
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
     ctx.textAlign = "right";
     let free = left + width + 1;
-    const places = lines.map((size) => [size, u.valToPos(size, "x", true)]).filter(([, x]) => x >= left && x <= left + width);
+    const places = lines.map((size) => [size, u.valToPos(Math.log2(size), "x", true)]).filter(([, x]) => x >= left && x <= left + width);
     ctx.beginPath();
     for (const [, x] of places) {
       ctx.moveTo(x, top);
@@ -71,20 +71,14 @@ function sizesSection(section, data) {
     }
     ctx.restore();
   };
-  const middle = s.first.map((n, i) => Math.sqrt(from[i] * to[i]));  // the scale's bounds are powers of two: its marks begin there
+  const middle = from.map((power, i) => (power + to[i]) / 2);
   const wrap = make("div");
   const show = (key) => plot.setData([middle, values(key)]);
   section.append(choice("Height", "size-measure", measures, (key) => show(key)), wrap);
   const plot = chart(wrap, [middle, values("births")], {
     label: "Sizes that were asked for", height: 300, start: s.births.indexOf(Math.max(...s.births)),
-    scales: {
-      x: { time: false, distr: 3, log: 2, range: (u, min, max) => [2 ** Math.floor(Math.log2((min ?? 1) / 1.05)), 2 ** Math.ceil(Math.log2((max ?? 2) * 1.05))] },
-      y: { distr: 3, range: (u, min, max) => [0.7, Math.max(max ?? 1, 1) * 3] },
-    },
-    axes: [axis({ size: 34, filter: everySplit, values: (u, splits) => {
-      const step = Math.max(1, Math.ceil(splits.length / (u.width / 75)));
-      return splits.map((n) => (n >= 1 && Number.isInteger(Math.log2(n) / step) ? axisBytes(n) : null));
-    } }), logCountAxis()],
+    scales: { x: { time: false, range: padded }, y: logCountScale },
+    axes: [logAxis(2, axisBytes, { size: 34, space: 64 }), logCountAxis()],
     series: [{}, { fill: () => colour("bar"), paths: boxes(from, to), points: { show: false } }],
     hooks: { draw: [draw] },
     readout: (i) => `${s.first[i] === s.last[i] ? count(s.first[i]) : `${count(s.first[i])} to ${count(s.last[i])}`} bytes: ${count(s.births[i])} allocations, `
@@ -101,15 +95,13 @@ function lifetimesSection(section, data) {
   say(section, `How long the blocks lived that died: ${count(trace.deaths)} of ${count(trace.births)}. `
     + `Each bin is twice as long as the one before; both axes are logarithmic. ${count(trace.live_blocks_at_end)} blocks (${bytes(trace.live_bytes_at_end)}) still lived at the end and are not counted.`);
   if (l.blocks.length === 0) return;
-  const from = l.from_seconds.map((s) => Math.max(s, least));
-  chart(section, [from.map((s, i) => Math.sqrt(s * l.below_seconds[i])), l.blocks], {
+  const from = l.from_seconds.map((s) => Math.log10(Math.max(s, least)));
+  const below = l.below_seconds.map(Math.log10);
+  chart(section, [from.map((power, i) => (power + below[i]) / 2), l.blocks.map(logCount)], {
     label: "Lifetimes of blocks", height: 300, start: l.blocks.indexOf(Math.max(...l.blocks)),
-    scales: {
-      x: { time: false, distr: 3, range: () => [from[0] / 1.3, l.below_seconds.at(-1) * 1.3] },
-      y: { distr: 3, range: (u, min, max) => [0.7, Math.max(max ?? 1, 1) * 3] },
-    },
-    axes: [axis({ size: 34, filter: everySplit, values: (u, splits) => splits.map((s) => (Number.isInteger(Math.round(Math.log10(s) * 1e6) / 1e6) ? seconds(s) : null)), space: 46 }), logCountAxis()],
-    series: [{}, { fill: () => colour("bar"), paths: boxes(from, l.below_seconds), points: { show: false } }],
+    scales: { x: { time: false, range: padded }, y: logCountScale },
+    axes: [logAxis(10, seconds, { size: 34, space: 50 }), logCountAxis()],
+    series: [{}, { fill: () => colour("bar"), paths: boxes(from, below), points: { show: false } }],
     readout: (i) => `${seconds(l.from_seconds[i])} to ${seconds(l.below_seconds[i])}: ${count(l.blocks[i])} blocks (${percent(l.blocks[i], trace.deaths)}), ${bytes(l.bytes[i])}`,
   });
   figures(section, "Lifetimes of blocks that died",
@@ -239,16 +231,16 @@ function replaySection(section, data) {
   const names = outcomes.filter((o) => calls.some((call) => o.latencies[call])).map((o) => o.name);
   const of = (name, call) => outcomes.find((o) => o.name === name).latencies[call];
   const x = percentiles.map((_, i) => i);
-  const values = (call) => names.map((name) => percentiles.map(([key]) => (of(name, call) ? Math.max(of(name, call)[key], 1) * 1e-9 : null)));
+  const values = (call) => names.map((name) => percentiles.map(([key]) => logCount(of(name, call)?.[key])));
   if (names.length > 0) {
     let call = calls[0];
     const paints = names.map((_, i) => () => `oklch(${isDark() ? 0.76 : 0.55} 0.14 ${(250 + i * 360 / names.length) % 360})`);
     section.append(choice("Call", "latency-call", calls.map((name) => [name, name]), (value) => { call = value; plot.setData([x, ...values(call)]); }), wrap);
     const plot = chart(wrap, [x, ...values(call)], {
       label: "Latencies of a call on each allocator", height: 300, start: 2,
-      scales: { x: { time: false, range: () => [-0.2, x.length - 0.8] }, y: { distr: 3, range: (u, min, max) => [(min ?? 1e-8) / 1.5, (max ?? 1e-3) * 1.5] } },
+      scales: { x: { time: false, range: () => [-0.2, x.length - 0.8] }, y: { range: (u, min, max) => [Math.floor(min ?? 1), Math.ceil(max ?? 3)] } },
       axes: [axis({ size: 34, splits: () => x, values: () => percentiles.map(([, label]) => label) }),
-             axis({ size: 64, filter: everySplit, values: (u, splits) => splits.map((s) => (Number.isInteger(Math.round(Math.log10(s) * 1e6) / 1e6) ? seconds(s) : null)) })],
+             logAxis(10, (ns) => seconds(ns * 1e-9), { size: 64 })],
       series: [{}, ...paints.map((stroke, i) => ({ stroke, width: 2, dash: [[], [8, 4], [2, 3]][i % 3], points: { show: true, size: 6 } }))],
       cursor: { drag: { x: false, y: false } },
       readout: (i) => `${call}, ${percentiles[i][1]}: ` + names.filter((name) => of(name, call)).map((name) => `${name} ${seconds(of(name, call)[percentiles[i][0]] * 1e-9)}`).join(" · "),
