@@ -27,7 +27,9 @@ DRAWN = """[...document.querySelectorAll('.chart')].map(chart => {
   const scale = canvas.width / c.width;
   const box = [(o.left - c.left) * scale, (o.top - c.top) * scale, o.width * scale, o.height * scale].map(Math.round);
   const grid = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim().slice(1).match(/../g).map(h => parseInt(h, 16));
-  const pixels = canvas.getContext('2d').getImageData(...box).data;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(...box).data;
   let drawn = 0;
   for (let i = 0; i < pixels.length; i += 4)
     if (pixels[i + 3] > 100 && grid.some((g, k) => Math.abs(pixels[i + k] - g) > 3)) ++drawn;
@@ -153,10 +155,10 @@ def print_faults(b: browser.Browser, folder: Path) -> list[str]:
     return faults
 
 
-def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path) -> list[str]:
+def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: list[int]) -> list[str]:
     faults = []
     b.problems.clear()
-    for width in WIDTHS:
+    for width in widths:
         for theme in ("light", "dark"):
             where = f"{width} px, {theme}"
             b.prefer(theme)
@@ -179,18 +181,41 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path) -> list[
     return faults + b.problems
 
 
-PLANTS = {  # name: (what is replaced, by what, a word of the fault that must be told)
-    "an error on the console": ("startPrinting();\n", "startPrinting(); console.error('planted');\n", "console.error"),
-    "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
-    "a file from the network": ("startPrinting();\n", "startPrinting(); new Image().src = 'http://127.0.0.1:9/x.png';\n", "http://127.0.0.1:9"),
+# Batches of faults that do not hide each other. Of each: what is replaced, by what, a word of what must be told.
+PLANTS = [{
+    "an error on the console": ("startPrinting();\n", "console.error('planted'); startPrinting();\n", "console.error"),
+    "a file from the network": ("startPrinting();\n", "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
     "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),
-    "a count that is one off": ('const count = (n) => n.toLocale', 'const count = (n) => (n === 10000 ? n + 1 : n).toLocale', "Latencies"),
-    "a table without its last row": ("for (const row of rows) body", "for (const row of rows.slice(0, -1)) body", "rows, not"),
+    "a count that is one off": ("const count = (n) => n.toLocale", "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
     "arrow keys that are not heard": ('frame.addEventListener("keydown"', 'frame.addEventListener("keyup-planted"', "keyboard: the readout"),
-    "charts that keep their width": ("paperWidth : Math.max(frame.clientWidth, 200)", "paperWidth : 1200", "px wide"),
     "colours that stay": ('darkSystem.matches ? "dark" : "light"', '"light"', "follow the system"),
+}, {
+    "a table without its last row": ("for (const row of rows) body", "for (const row of rows.slice(0, -1)) body", "rows, not"),
+    "charts that keep their width": ("paperWidth : Math.max(frame.clientWidth, 200)", "paperWidth : 1200", "px wide"),
     "dark paper": ('printing ? "light" : ', "", "print: not light"),
-}
+    "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
+}]
+
+
+def missed_plants(b: browser.Browser, page: Path, data: dict, folder: Path) -> int:
+    text, missed = page.read_text(), 0
+    for batch in PLANTS:
+        planted = text
+        for name, (old, new, _) in batch.items():
+            if old not in planted:
+                print(f"cannot plant {name}: '{old}' is not in the page")
+                return 1
+            planted = planted.replace(old, new)
+        page.write_text(planted)
+        try:
+            faults = faults_of(b, page, data, folder, [400])
+        except browser.BrowserError as error:
+            faults = [f"the browser: {error}"] + b.problems
+        for name, (_, _, word) in batch.items():
+            found = next((f for f in faults if word in f), None)
+            print(f"{'found' if found else 'NOT FOUND'}: {name}: {(found or str(faults))[:150]}")
+            missed += found is None
+    return missed
 
 
 def main() -> int:
@@ -208,23 +233,10 @@ def main() -> int:
             return 77
         with browser.Browser(program) as b:
             if not planted:
-                faults = faults_of(b, page, data, folder)
+                faults = faults_of(b, page, data, folder, WIDTHS)
                 print("\n".join(faults) or "the page is right")
                 return 1 if faults else 0
-            missed = 0
-            for plant, (old, new, word) in PLANTS.items():
-                if text.count(old) == 0:
-                    print(f"cannot plant {plant}: '{old}' is not in the page")
-                    return 1
-                page.write_text(text.replace(old, new))
-                try:
-                    faults = faults_of(b, page, data, folder)
-                except browser.BrowserError as error:
-                    faults = [f"the browser: {error}"] + b.problems
-                found = next((f for f in faults if word in f), None)
-                print(f"{'found' if found else 'NOT FOUND'}: {plant}: {(found or str(faults))[:150]}")
-                missed += found is None
-            return 1 if missed else 0
+            return 1 if missed_plants(b, page, data, folder) else 0
 
 
 if __name__ == "__main__":
