@@ -46,7 +46,8 @@ class Browser:
         self._process = subprocess.Popen(
             [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run",
              "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking", "--disable-sync",
-             "--disable-component-update", "--force-device-scale-factor=1", f"--user-data-dir={self._profile}", "about:blank"],
+             "--disable-component-update", "--force-device-scale-factor=1",
+             f"--user-data-dir={self._profile}", "about:blank"],
             preexec_fn=descriptors, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(to_browser)
@@ -139,7 +140,8 @@ class Browser:
         return result["result"].get("value")
 
     def press(self, key: str, text: str = "") -> None:
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Home": 36, "End": 35, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Home": 36, "End": 35,
+                 "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         about = {"key": key, "code": key, "windowsVirtualKeyCode": codes.get(key, 0)}
         if key == "Enter":
             text = "\r"
@@ -151,5 +153,6 @@ class Browser:
         file.write_bytes(base64.b64decode(data))
 
     def pdf(self, file: Path) -> None:
-        data = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)["data"]
-        file.write_bytes(base64.b64decode(data))
+        a4 = {"paperWidth": 8.27, "paperHeight": 11.69}
+        printed = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, **a4)
+        file.write_bytes(base64.b64decode(printed["data"]))

@@ -26,7 +26,8 @@ DRAWN = """[...document.querySelectorAll('.chart')].map(chart => {
   const [c, o] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()];
   const scale = canvas.width / c.width;
   const box = [(o.left - c.left) * scale, (o.top - c.top) * scale, o.width * scale, o.height * scale].map(Math.round);
-  const grid = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim().slice(1).match(/../g).map(h => parseInt(h, 16));
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim();  // #rrggbb
+  const grid = colour.slice(1).match(/../g).map(h => parseInt(h, 16));
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
   copy.drawImage(canvas, 0, 0);
   const pixels = copy.getImageData(...box).data;
@@ -45,11 +46,11 @@ def whole(n: int) -> str:
 
 
 def same(cell: str, expected) -> bool:
-    """Whole numbers have separators; others are written as JavaScript writes them; texts as they are."""
+    """Whole numbers have separators; others seven digits; texts are as they are."""
     if isinstance(expected, int):
         return cell == whole(expected)
     if isinstance(expected, float):
-        return cell not in ("", "–") and float(cell.replace(",", "")) == expected
+        return cell not in ("", "–") and abs(float(cell) - expected) <= 1e-6 * abs(expected)
     return cell == expected
 
 
@@ -57,29 +58,34 @@ def expected_tables(data: dict) -> dict[str, list[list]]:
     t, sizes, life = data["timeline"], data["sizes"], data["lifetimes"]
     tables = {
         "Live bytes, blocks and the bytes of each class":
-            list(zip(map(float, t["seconds"]), t["live_bytes"], t["live_blocks"], *(layer["bytes"] for layer in t["layers"]))),
-        "Sizes that were asked for": list(zip(*(sizes[k] for k in ("first", "last", "births", "blocks_at_peak", "bytes_at_peak")))),
+            list(zip(map(float, t["seconds"]), t["live_bytes"], t["live_blocks"],
+                     *(layer["bytes"] for layer in t["layers"]))),
+        "Sizes that were asked for":
+            list(zip(*(sizes[k] for k in ("first", "last", "births", "blocks_at_peak", "bytes_at_peak")))),
         "Lifetimes of blocks that died":
-            list(zip(map(float, life["from_seconds"]), map(float, life["below_seconds"]), life["blocks"], life["bytes"])),
+            list(zip(map(float, life["from_seconds"]), map(float, life["below_seconds"]),
+                     life["blocks"], life["bytes"])),
         "Slack over time": list(zip(map(float, t["seconds"]), *t["slack_bytes"])),
     }
     for s in data["class_sets"]:
         bounded = any("capacity" in c for c in s["classes"])
         tables[f"Blocks by class: {s['name']}"] = [
             [f"{c['block_size']:,} B" if "block_size" in c else c["name"], c["births"], c["peak_blocks"]]
-            + ([c.get("capacity", "–")] if bounded else []) + [c["blocks_at_peak"], c["bytes_at_peak"], c["slack_at_peak"]]
+            + ([c.get("capacity", "–")] if bounded else [])
+            + [c["blocks_at_peak"], c["bytes_at_peak"], c["slack_at_peak"]]
             for c in s["classes"]]
 
     def spreads(item: dict) -> list:
-        return [float(item[key][which]) if key in item else "–" for key in ("wall_seconds", "cpu_seconds", "peak_rss_bytes")
-                for which in ("median", "min", "max")]
+        return [float(item[key][which]) if key in item else "–"
+                for key in ("wall_seconds", "cpu_seconds", "peak_rss_bytes") for which in ("median", "min", "max")]
     tables["The program's runs on each allocator"] = [
         [a["name"], a["runs"], *spreads(a), a["failure"] or "–"] for a in data["compare"]["allocators"]]
     tables["The trace's replays on each allocator"] = [
         [o["name"], o["runs"], *spreads(o), o["failed_requests"]] for o in data["replay"]["outcomes"]]
     keys = ("calls", "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns")
     tables["Latencies, in nanoseconds"] = [
-        [call, o["name"], *(o["latencies"][call][k] for k in keys)] for call in ("malloc", "free") for o in data["replay"]["outcomes"]]
+        [call, o["name"], *(o["latencies"][call][k] for k in keys)]
+        for call in ("malloc", "free") for o in data["replay"]["outcomes"]]
     return tables
 
 
@@ -95,7 +101,8 @@ def table_faults(shown: dict, data: dict) -> list[str]:
                 faults.append(f"table '{caption}': {cells} should be {list(row)}")
                 break
     calls = [[re.sub("^(· )*", "", row[0])] + row[1:] for row in shown.get("Call sites, callers first", [])]
-    nodes = [[n["name"]] + [whole(n[k]) for k in ("bytes_at_peak", "blocks_at_peak", "births", "bytes")] for n in data["call_sites"]]
+    counts = ("bytes_at_peak", "blocks_at_peak", "births", "bytes")
+    nodes = [[n["name"]] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
     if calls != nodes:
         faults.append("table of call sites: not the data's")
     return faults
@@ -184,14 +191,18 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
 # Batches of faults that do not hide each other. Of each: what is replaced, by what, a word of what must be told.
 PLANTS = [{
     "an error on the console": ("startPrinting();\n", "console.error('planted'); startPrinting();\n", "console.error"),
-    "a file from the network": ("startPrinting();\n", "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
+    "a file from the network": ("startPrinting();\n",
+        "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
     "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),
-    "a count that is one off": ("const count = (n) => n.toLocale", "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
-    "arrow keys that are not heard": ('frame.addEventListener("keydown"', 'frame.addEventListener("keyup-planted"', "keyboard: the readout"),
+    "a count that is one off": ("const count = (n) => n.toLocale",
+        "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
+    "arrow keys that are not heard": ('frame.addEventListener("keydown"',
+        'frame.addEventListener("keyup-planted"', "keyboard: the readout"),
     "colours that stay": ('darkSystem.matches ? "dark" : "light"', '"light"', "follow the system"),
 }, {
-    "a table without its last row": ("for (const row of rows) body", "for (const row of rows.slice(0, -1)) body", "rows, not"),
-    "charts that keep their width": ("paperWidth : Math.max(frame.clientWidth, 200)", "paperWidth : 1200", "px wide"),
+    "a table without its last row": ("for (const row of rows) body",
+        "for (const row of rows.slice(0, -1)) body", "rows, not"),
+    "charts that keep their width": ("onPaper : Math.max(frame.clientWidth, 200)", "onPaper : 1200", "px wide"),
     "dark paper": ('printing ? "light" : ', "", "print: not light"),
     "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
 }]
@@ -229,7 +240,7 @@ def main() -> int:
             return 1
         program = browser.find()
         if program is None:
-            print("no Chromium: charts, tables, keyboard, print and widths were not looked at (scripts/setup.sh browser)")
+            print("no Chromium, so only the page's text was looked at (scripts/setup.sh browser)")
             return 77
         with browser.Browser(program) as b:
             if not planted:

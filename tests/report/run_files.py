@@ -10,7 +10,8 @@ EVENTS = 20_000
 def trace_text() -> str:
     """A program with two threads that grows, works and shrinks; stacks, alignments, a name that would end a script."""
     rng = random.Random(4)
-    lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser", "header arguments parser\\00</script>\\00",
+    lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser",
+             "header arguments parser\\00</script>\\00",
              "header ticks_per_second 1000000000", "header started 1700000000",
              "module 0x1000 0x9000 0x0 /nowhere/parser"]
     for number in range(1, 9):
@@ -51,7 +52,8 @@ def comparison() -> dict:
     allocators = [{"name": n, "runs": 5, "failure": "", "wall_seconds": spread(1.3 * f), "cpu_seconds": spread(1.2 * f),
                    "peak_rss_bytes": spread(int(50e6 * f))} for n, f in ALLOCATORS.items()]
     allocators.append({"name": "broken", "runs": 0, "failure": "exit status 1"})
-    return {"report": "compare", "schema": 1, "label": "parser", "command": ["parser", "<big>.json"], "allocators": allocators}
+    return {"report": "compare", "schema": 1, "label": "parser", "command": ["parser", "<big>.json"],
+            "allocators": allocators}
 
 
 def replay() -> dict:
@@ -70,7 +72,7 @@ def make(ashlar: str, folder: Path) -> tuple[Path, dict]:
     subprocess.run([ashlar, "dump", "--from-text", "run.txt", "-o", "run.atrace"], cwd=folder, check=True)
     for name, content in {"pools": pools(), "compare": comparison(), "replay": replay()}.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
-    command = [ashlar, "report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json", "--compare", "compare.json",
-               "--replay", "replay.json"]
+    command = [ashlar, "report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json",
+               "--compare", "compare.json", "--replay", "replay.json"]
     printed = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     return folder / "page.html", json.loads(printed)

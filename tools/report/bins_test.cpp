@@ -11,6 +11,10 @@ TEST(SizeBins, EachSizeIsInItsBinAndTheBinsJoin) {
     ASSERT_EQ(size_bins::of(size_bins::begin(bin)), bin);
     ASSERT_EQ(size_bins::of(size_bins::last(bin)), bin);
   }
+  for (std::uint64_t size = 0; size < 100000; ++size) {
+    ASSERT_LE(size_bins::begin(size_bins::of(size)), size);
+    ASSERT_GE(size_bins::last(size_bins::of(size)), size);
+  }
   EXPECT_EQ(size_bins::of(0), 0u);
   EXPECT_EQ(size_bins::of(UINT64_MAX), size_bins::count - 1);
 }

@@ -11,7 +11,7 @@ namespace {
 TEST(ClassSet, TheProcessHeapsClassesAreItsOwn) {
   const class_set heap = class_set::process_heap();
   ASSERT_EQ(heap.size(), class_count - 1);
-  for (const std::size_t alignment : {0, 16, 64, 4096}) {
+  for (const std::size_t alignment : {0u, 16u, 64u, 4096u}) {
     for (std::size_t size = 0; size <= small_size_max; size += 7) {
       const class_set::place place = heap.of(size, alignment);
       const class_index c = class_of_aligned_size(size, alignment == 0 ? 1 : alignment);

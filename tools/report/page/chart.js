@@ -1,23 +1,30 @@
 // Charts: uPlot, and beside it a readout that mouse, finger and arrow keys move alike.
 const charts = [];
-const paperWidth = 660;
+const paperWidth = 660; // of DIN A4 and Letter, less their margins
 const axisFont = "12px system-ui, sans-serif";
 
 const axis = (options) => ({
-  stroke: () => colour("quiet"), font: axisFont, grid: { stroke: () => colour("grid"), width: 1 },
-  ticks: { stroke: () => colour("grid"), width: 1, size: 4 }, ...options,
+  stroke: () => colour("quiet"),
+  font: axisFont,
+  grid: { stroke: () => colour("grid"), width: 1 },
+  ticks: { stroke: () => colour("grid"), width: 1, size: 4 },
+  ...options,
 });
 const powersOfTwo = Array.from({ length: 63 }, (_, i) => 2 ** i);
 const bytesAxis = () => axis({ size: 74, incrs: powersOfTwo, values: (u, splits) => splits.map(axisBytes) });
 // Logarithms are taken here and the scale is linear in them: uPlot's own logarithmic scale names no number below 1 reliably.
-const logAxis = (base, format, options) => axis({
-  incrs: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20], values: (u, splits) => splits.map((power) => (Number.isInteger(power) ? format(base ** power) : null)), ...options,
-});
+const logAxis = (base, format, options) =>
+  axis({
+    incrs: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20],
+    values: (u, splits) => splits.map((power) => (Number.isInteger(power) ? format(base ** power) : null)),
+    ...options,
+  });
 const logCount = (n) => (n > 0 ? Math.log10(n) : null);
 const logCountAxis = () => logAxis(10, axisCount, { size: 50, space: 24 });
 const logCountScale = { range: (u, min, max) => [-0.15, Math.max(max ?? 0, 0) + 0.5] };
 const padded = (u, min, max) => [min - 0.2, max + 0.2];
-const timeAxis = () => axis({ size: 34, values: (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s))), space: 70 });
+const timeAxis = () =>
+  axis({ size: 34, values: (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s))), space: 70 });
 
 // Boxes from `from[i]` to `to[i]` on the x axis, as high as the value: for histograms, whose bins are known.
 const boxes = (from, to) => (u, series, first, last) => {
@@ -36,7 +43,12 @@ const boxes = (from, to) => (u, series, first, last) => {
 
 // host gets the chart. options: uPlot's; label: for who cannot see it; start: where the readout begins; readout(i): text.
 function chart(host, data, { label, height, start, readout, ...options }) {
-  const frame = make("div", { class: "chart", tabindex: "0", role: "slider", "aria-label": `${label}. Arrow keys move along it.` });
+  const frame = make("div", {
+    class: "chart",
+    tabindex: "0",
+    role: "slider",
+    "aria-label": `${label}. Arrow keys move along it.`,
+  });
   const output = make("output", { class: "readout", "aria-hidden": "true" });
   host.append(frame, output);
   const last = data[0].length - 1;
@@ -50,20 +62,29 @@ function chart(host, data, { label, height, start, readout, ...options }) {
   frame.setAttribute("aria-valuemin", 0);
   frame.setAttribute("aria-valuemax", last);
 
-  const width = () => (printing ? paperWidth : Math.max(frame.clientWidth, 200));
-  const plot = new uPlot({
-    width: width(), height, legend: { show: false },
-    ...options,
-    cursor: { drag: { x: true, y: false, setScale: true }, y: false, points: { show: false }, ...options.cursor },
-    hooks: {
-      ...options.hooks,
-      setCursor: [(u) => {
-        if (u.cursor.idx === null || u.cursor.idx === undefined || u.cursor.left < 0) return;
-        at = u.cursor.idx;
-        tell();
-      }],
+  const onPaper = frame.closest(".multiples") ? paperWidth / 3 - 12 : paperWidth;
+  const width = () => (printing ? onPaper : Math.max(frame.clientWidth, 200));
+  const plot = new uPlot(
+    {
+      width: width(),
+      height,
+      legend: { show: false },
+      ...options,
+      cursor: { drag: { x: true, y: false, setScale: true }, y: false, points: { show: false }, ...options.cursor },
+      hooks: {
+        ...options.hooks,
+        setCursor: [
+          (u) => {
+            if (u.cursor.idx === null || u.cursor.idx === undefined || u.cursor.left < 0) return;
+            at = u.cursor.idx;
+            tell();
+          },
+        ],
+      },
     },
-  }, data, frame);
+    data,
+    frame,
+  );
   tell();
 
   const show = (i) => {
@@ -82,9 +103,17 @@ function chart(host, data, { label, height, start, readout, ...options }) {
   const visible = () => data[0].filter((x) => x >= plot.scales.x.min && x <= plot.scales.x.max).length;
   const page = Math.max(1, Math.round(last / 10));
   const keys = {
-    ArrowLeft: () => show(at - 1), ArrowRight: () => show(at + 1), ArrowDown: () => show(at - 1), ArrowUp: () => show(at + 1),
-    PageDown: () => show(at - page), PageUp: () => show(at + page), Home: () => show(0), End: () => show(last),
-    "+": () => zoom(0.5), "-": () => zoom(2), 0: () => plot.setScale("x", { min: data[0][0], max: data[0][last] }),
+    ArrowLeft: () => show(at - 1),
+    ArrowRight: () => show(at + 1),
+    ArrowDown: () => show(at - 1),
+    ArrowUp: () => show(at + 1),
+    PageDown: () => show(at - page),
+    PageUp: () => show(at + page),
+    Home: () => show(0),
+    End: () => show(last),
+    "+": () => zoom(0.5),
+    "-": () => zoom(2),
+    0: () => plot.setScale("x", { min: data[0][0], max: data[0][last] }),
   };
   frame.addEventListener("keydown", (event) => {
     const action = keys[event.key];
@@ -93,7 +122,9 @@ function chart(host, data, { label, height, start, readout, ...options }) {
     action();
   });
 
-  const fit = () => { if (plot.width !== width()) plot.setSize({ width: width(), height }); };
+  const fit = () => {
+    if (plot.width !== width()) plot.setSize({ width: width(), height });
+  };
   new ResizeObserver(fit).observe(frame);
   onThemeChange(() => plot.redraw(false, true));
   charts.push(fit);

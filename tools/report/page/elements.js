@@ -11,11 +11,15 @@ function make(name, attributes = {}, ...children) {
 // columns: [{label, text: true where it is no number}]; rows: the cells' texts.
 function table(caption, columns, rows) {
   const cell = (kind, of, i) => make(kind, columns[i].text ? { class: "text" } : {}, of);
-  const head = make("tr", {}, ...columns.map((column, i) => {
-    const th = cell("th", column.label, i);
-    th.scope = "col";
-    return th;
-  }));
+  const head = make(
+    "tr",
+    {},
+    ...columns.map((column, i) => {
+      const th = cell("th", column.label, i);
+      th.scope = "col";
+      return th;
+    }),
+  );
   const body = make("tbody");
   for (const row of rows) body.append(make("tr", {}, ...row.map((text, i) => cell("td", text, i))));
   return make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
@@ -23,9 +27,19 @@ function table(caption, columns, rows) {
 
 // The table behind a chart. A long one scrolls, and is not printed.
 function figures(host, caption, columns, rows) {
-  const scroll = make("div", { class: rows.length > 60 ? "scroll long" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
-                      table(caption, columns, rows));
-  host.append(make("details", {}, make("summary", {}, `The figures (${count(rows.length)} ${rows.length === 1 ? "row" : "rows"})`), scroll));
+  const scroll = make(
+    "div",
+    { class: rows.length > 60 ? "scroll long" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    table(caption, columns, rows),
+  );
+  host.append(
+    make(
+      "details",
+      {},
+      make("summary", {}, `The figures (${count(rows.length)} ${rows.length === 1 ? "row" : "rows"})`),
+      scroll,
+    ),
+  );
 }
 
 function radios(fieldset, name, choices, chosen, changed) {
@@ -46,7 +60,10 @@ function choice(legend, name, choices, changed) {
 // items: [label, colour as a function, since the theme may change]
 function legend(host, items) {
   const swatches = items.map(([, colour]) => [make("span", { class: "swatch" }), colour]);
-  const paint = () => swatches.forEach(([swatch, colour]) => { swatch.style.background = colour(); });
+  const paint = () =>
+    swatches.forEach(([swatch, colour]) => {
+      swatch.style.background = colour();
+    });
   paint();
   onThemeChange(paint);
   host.append(make("ul", { class: "legend" }, ...items.map(([label], i) => make("li", {}, swatches[i][0], label))));

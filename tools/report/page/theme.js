@@ -14,7 +14,11 @@ function layerColour(i, n) {
 
 let printing = false;
 let chosenTheme = "system";
-try { chosenTheme = localStorage.getItem("ashlar-report-theme") || "system"; } catch { /* a page from a file may have no storage */ }
+try {
+  chosenTheme = localStorage.getItem("ashlar-report-theme") || "system";
+} catch {
+  /* a page from a file may have no storage */
+}
 
 function applyTheme() {
   const theme = printing ? "light" : chosenTheme === "system" ? (darkSystem.matches ? "dark" : "light") : chosenTheme;
@@ -23,11 +27,25 @@ function applyTheme() {
 }
 
 function startTheme() {
-  radios(byId("theme"), "theme", [["system", "as the system"], ["light", "light"], ["dark", "dark"]], chosenTheme, (value) => {
-    chosenTheme = value;
-    try { localStorage.setItem("ashlar-report-theme", value); } catch { /* as above */ }
-    applyTheme();
-  });
+  radios(
+    byId("theme"),
+    "theme",
+    [
+      ["system", "as the system"],
+      ["light", "light"],
+      ["dark", "dark"],
+    ],
+    chosenTheme,
+    (value) => {
+      chosenTheme = value;
+      try {
+        localStorage.setItem("ashlar-report-theme", value);
+      } catch {
+        /* as above */
+      }
+      applyTheme();
+    },
+  );
   darkSystem.addEventListener("change", applyTheme);
   applyTheme();
 }
