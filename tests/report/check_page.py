@@ -6,6 +6,7 @@ Without Chromium (scripts/setup.sh browser) only the page's text is checked, and
 """
 import json
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -162,6 +163,53 @@ def print_faults(b: browser.Browser, folder: Path) -> list[str]:
     return faults
 
 
+def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
+    """Whatever cannot be read: status 2, a message that names it, and the page that was there stays."""
+    whole_trace = (folder / "run.atrace").read_bytes()
+    (folder / "damaged.atrace").write_bytes(whole_trace[:200] + b"damage" + whole_trace[206:])
+    (folder / "foreign.atrace").write_text("no trace at all")
+    (folder / "empty").write_bytes(b"")
+    (folder / "old.html").write_text("the page of yesterday")
+    cases = [["damaged.atrace"], ["foreign.atrace"], ["empty"], ["nonesuch.atrace"],
+             ["run.atrace", "--pools", "compare.json"], ["run.atrace", "--compare", "empty"],
+             ["run.atrace", "--replay", "nonesuch.json"]]
+
+    def report(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([ashlar, "report", "-o", *arguments], cwd=folder, capture_output=True, text=True)
+    faults = []
+    for arguments in cases:
+        ended = report("old.html", *arguments)
+        if ended.returncode != 2 or arguments[-1] not in ended.stderr:
+            faults.append(f"bad input {arguments}: status {ended.returncode}, {ended.stderr!r}")
+    ended = report("nonesuch/a.html", "run.atrace")
+    if ended.returncode != 2 or "nonesuch/a.html" not in ended.stderr:
+        faults.append(f"an output that cannot be written: status {ended.returncode}, {ended.stderr!r}")
+    if (folder / "old.html").read_text() != "the page of yesterday" or list(folder.glob("old.html.*")):
+        faults.append("bad input: the page that was there did not stay")
+    return faults
+
+
+def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]:
+    """Without other files, of a trace without stacks, or without an event, or with its end cut off: what there is."""
+    plain = [line.split(" stack=")[0] for line in run_files.trace_text().splitlines() if not line.startswith("stack ")]
+    cut = (folder / "run.atrace").read_bytes()
+    (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
+    faults = []
+    for name, lines, charts in (("plain", plain, 4), ("none", plain[:1], 0), ("cut", None, 4)):
+        if lines is not None:
+            (folder / "bare.txt").write_text("\n".join(lines) + "\n")
+            subprocess.run([ashlar, "dump", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
+        command = [ashlar, "report", f"{name}.atrace", "-o", f"{name}.html"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        b.open(folder / f"{name}.html", 1280)
+        have = b.evaluate("document.querySelectorAll('.chart').length")
+        if have != charts:
+            faults.append(f"trace '{name}': {have} charts, not {charts}")
+        if (name == "cut") == b.evaluate("document.getElementById('warning').hidden"):
+            faults.append(f"trace '{name}': the warning is {'missing' if name == 'cut' else 'there'}")
+    return faults
+
+
 def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: list[int]) -> list[str]:
     faults = []
     b.problems.clear()
@@ -230,10 +278,10 @@ def missed_plants(b: browser.Browser, page: Path, data: dict, folder: Path) -> i
 
 
 def main() -> int:
-    ashlar, planted = sys.argv[1], "--planted" in sys.argv[2:]
+    ashlar, planted = str(Path(sys.argv[1]).resolve()), "--planted" in sys.argv[2:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        page, data = run_files.make(str(Path(ashlar).resolve()), folder)
+        page, data = run_files.make(ashlar, folder)
         text = page.read_text()
         if page_data(text) != data:
             print("the page's data are not what --json prints")
@@ -244,7 +292,9 @@ def main() -> int:
             return 77
         with browser.Browser(program) as b:
             if not planted:
-                faults = faults_of(b, page, data, folder, WIDTHS)
+                faults = bad_input_faults(ashlar, folder) + faults_of(b, page, data, folder, WIDTHS)
+                b.problems.clear()
+                faults += bare_page_faults(b, ashlar, folder) + b.problems
                 print("\n".join(faults) or "the page is right")
                 return 1 if faults else 0
             return 1 if missed_plants(b, page, data, folder) else 0
