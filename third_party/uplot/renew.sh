@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches uPlot's package, of this version and with this hash only, and replaces the three files of it that are kept here.
+# Fetches the package of uPlot, of this version and hash only, and replaces the three files of it that are kept here.
 # Usage: third_party/uplot/renew.sh [--check]      --check: replaces nothing; ends with 1 where a file differs.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -315,6 +315,7 @@ class trace_account {
     // One more would be the only one that is left out.
     if (by_most.size() > most_layers + 1) by_most.resize(most_layers);
     std::vector<std::size_t> entries;
+    entries.reserve(by_most.size());
     for (const auto& [most, entry] : by_most) entries.push_back(entry);
     std::sort(entries.begin(), entries.end());
     return entries;
