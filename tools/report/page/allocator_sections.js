@@ -2,6 +2,7 @@
 // Each allocator's median as a bar from 0, and the range of its runs.
 function rangeChart(host, title, items, format, axisFormat) {
   const x = items.map((_, i) => i);
+  const slanted = items.length * Math.max(...items.map((item) => item.name.length)) > 40; // characters in a row
   const draw = (u) => {
     const { ctx } = u;
     const ratio = devicePixelRatio || 1;
@@ -35,8 +36,8 @@ function rangeChart(host, title, items, format, axisFormat) {
         splits: () => x,
         values: () => items.map((item) => item.name),
         grid: { show: false },
-        rotate: items.length > 4 ? -35 : 0,
-        size: items.length > 4 ? 70 : 34,
+        rotate: slanted ? 35 : 0,
+        size: slanted ? 78 : 34,
       }),
       axis({
         size: 74,
