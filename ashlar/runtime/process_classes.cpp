@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
-#include <ashlar/os/small_file.hpp>
 #include <ashlar/heap/class_file.hpp>
+#include <ashlar/os/small_file.hpp>
 #include <ashlar/runtime/process_classes.hpp>
 #include <ashlar/runtime/settings.hpp>
 

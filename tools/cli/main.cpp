@@ -18,11 +18,12 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/record_command.hpp"
 #include "tools/cli/replay_command.hpp"
+#include "tools/cli/report_command.hpp"
 #include "tools/cli/run_command.hpp"
+#include "tools/cli/stat_command.hpp"
 #include "tools/cli/tune_command.hpp"
 #include "tools/cli/verify_command.hpp"
 #include "tools/trace/error.hpp"
-#include "tools/cli/stat_command.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -62,6 +63,13 @@ constexpr const char* record_footer =
     "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
     "  ashlar record --on ashlar -- ./server --once";
 
+constexpr const char* report_footer =
+    "The page needs nothing beside it: it loads no file, and asks no network.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar report run.atrace -o run.html\n"
+    "  ashlar report run.atrace --pools pools.json --compare compare.json\n"
+    "  ashlar report run.atrace --json | jq .peak";
 constexpr const char* stat_footer =
     "Examples:\n"
     "  ashlar stat run.atrace\n"
@@ -153,6 +161,7 @@ class help_text : public CLI::Formatter {
     const std::string& name = app->get_name();
     if (name == "run") return "Usage: ashlar run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "record") return "Usage: ashlar record [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
+    if (name == "report") return "Usage: ashlar report [OPTIONS] TRACE\n";
     if (name == "stat") return "Usage: ashlar stat [OPTIONS] TRACE\n";
     if (name == "dump") return "Usage: ashlar dump [OPTIONS] FILE\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
@@ -170,6 +179,7 @@ struct parsed {
                "ashlar"};
   CLI::App* run = nullptr;
   CLI::App* record = nullptr;
+  CLI::App* report = nullptr;
   CLI::App* stat = nullptr;
   CLI::App* dump = nullptr;
   CLI::App* compare = nullptr;
@@ -180,6 +190,7 @@ struct parsed {
   CLI::App* check = nullptr;
   run_options run_with;
   record_options record_with;
+  report_options report_with;
   stat_options stat_with;
   dump_options dump_with;
   compare_options compare_with;
@@ -300,6 +311,28 @@ void describe_record(parsed& line) {
       ->type_name("LIBRARY");
 }
 
+void describe_report(parsed& line) {
+  CLI::App& report = *(line.report = line.app.add_subcommand(
+                           "report", "One page about a trace: charts, tables, call sites"));
+  report.group("Commands");
+  report.footer(report_footer);
+  report.add_option("TRACE", line.report_with.trace, "What ashlar record wrote")->required();
+  report.add_option("-o,--output", line.report_with.output, "The page (default: report.html)")
+      ->type_name("FILE");
+  report.add_option("--pools", line.report_with.pools, "The classes that ashlar tune chose (JSON)")
+      ->type_name("FILE");
+  report
+      .add_option("--compare", line.report_with.compare,
+                  "Several allocators, by ashlar compare --json")
+      ->type_name("FILE");
+  report
+      .add_option("--replay", line.report_with.replay,
+                  "The trace on several allocators, by ashlar replay --json")
+      ->type_name("FILE");
+  report.add_flag("--json", line.report_with.json,
+                  "Print the page's data; the page itself only with -o");
+}
+
 void describe_stat_and_dump(parsed& line) {
   CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
   stat.group("Commands");
@@ -345,6 +378,7 @@ void describe_commands(parsed& line) {
                      "Count every call (slower; sets ASHLAR_STATS=exact)");
 
   describe_record(line);
+  describe_report(line);
   describe_stat_and_dump(line);
 
   line.compare =
@@ -410,6 +444,7 @@ command_end execute(parsed& line, const split_words& words) {
     line.record_with.command = program_words("record", line.record->remaining(), words);
     return {0, record_command(line.record_with)};
   }
+  if (line.report->parsed()) return {report_command(line.report_with), {}};
   if (line.stat->parsed()) return {stat_command(line.stat_with), {}};
   if (line.dump->parsed()) return {dump_command(line.dump_with), {}};
   if (line.compare->parsed()) {

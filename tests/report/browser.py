@@ -1,0 +1,158 @@
+"""A headless Chromium, driven through a pair of pipes: nothing beyond the standard library.
+
+Its protocol is one JSON object a message, each ended by a zero byte: descriptor 3 of the browser reads, 4 writes.
+"""
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_SECONDS = 120  # a busy machine; an idle one needs one or two
+
+
+class BrowserError(Exception):
+    pass
+
+
+def find() -> str | None:
+    """The browser's path; None where it is not installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Browser:
+    """One page of one browser. `problems` holds what the console, a script or the network complained of."""
+
+    def __init__(self, program: str):
+        self.problems: list[str] = []
+        self._number = 0
+        self._buffer = b""
+        self._events: list[dict] = []
+        self._profile = tempfile.mkdtemp(prefix="ashlar-browser-")
+        to_browser, self._write = os.pipe()
+        self._read, from_browser = os.pipe()
+
+        def descriptors() -> None:  # 3 and 4 may be what the pipes themselves got
+            a, b = os.dup(to_browser), os.dup(from_browser)
+            while min(a, b) < 5:
+                a, b = os.dup(a), os.dup(b)
+            os.dup2(a, 3)
+            os.dup2(b, 4)
+
+        self._process = subprocess.Popen(
+            [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking", "--disable-sync",
+             "--disable-component-update", "--force-device-scale-factor=1",
+             f"--user-data-dir={self._profile}", "about:blank"],
+            preexec_fn=descriptors, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True)
+        os.close(to_browser)
+        os.close(from_browser)
+        target = next(t for t in self._call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self._session = self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        for domain in ("Runtime", "Log", "Page", "Network"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self._call("Browser.close")
+        except (BrowserError, OSError):
+            self._process.kill()
+        self._process.wait()
+        os.close(self._write)
+        os.close(self._read)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def call(self, method: str, **parameters):
+        return self._call(method, self._session, **parameters)
+
+    def _call(self, method: str, session: str | None = None, **parameters):
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._write, data):]
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self._notice(answer)
+
+    def _receive(self) -> dict:
+        deadline = time.monotonic() + START_SECONDS
+        while b"\0" not in self._buffer:
+            if not select.select([self._read], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise BrowserError(f"no answer in {START_SECONDS} s")
+            data = os.read(self._read, 1 << 20)
+            if not data:
+                raise BrowserError("the browser ended")
+            self._buffer += data
+        message, self._buffer = self._buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def _notice(self, event: dict) -> None:
+        self._events.append(event)
+        method, parameters = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            details = parameters["exceptionDetails"]
+            self.problems.append("script: " + details.get("exception", {}).get("description", details["text"]))
+        elif method == "Runtime.consoleAPICalled":
+            self.problems.append(f"console.{parameters['type']}: {[a.get('value') for a in parameters['args']]}")
+        elif method == "Log.entryAdded":
+            self.problems.append(f"log: {parameters['entry']['text']}")
+        elif method == "Network.requestWillBeSent" and not parameters["request"]["url"].startswith("file:"):
+            self.problems.append(f"network: {parameters['request']['url']}")
+
+    def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
+        """Returns when the page has been loaded and drawn."""
+        self.resize(width, height)
+        self._events.clear()
+        self.call("Page.navigate", url=page.resolve().as_uri())
+        while not any(e.get("method") == "Page.loadEventFired" for e in self._events):
+            self._notice(self._receive())
+        self.settle()
+
+    def settle(self) -> None:
+        """Two frames: what was asked to be drawn has been drawn."""
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def resize(self, width: int, height: int) -> None:
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def prefer(self, theme: str) -> None:
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def evaluate(self, script: str):
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise BrowserError(result["exceptionDetails"].get("exception", {}).get("description", "script failed"))
+        return result["result"].get("value")
+
+    def press(self, key: str, text: str = "") -> None:
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Home": 36, "End": 35,
+                 "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": codes.get(key, 0)}
+        if key == "Enter":
+            text = "\r"
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def picture(self, file: Path, whole: bool = True) -> None:
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        file.write_bytes(base64.b64decode(data))
+
+    def pdf(self, file: Path) -> None:
+        a4 = {"paperWidth": 8.27, "paperHeight": 11.69}
+        printed = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, **a4)
+        file.write_bytes(base64.b64decode(printed["data"]))

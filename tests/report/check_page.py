@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Looks at the page of `ashlar report` as its readers do: in a browser, by keyboard, on paper.
+
+Run: check_page.py ASHLAR [--planted]      --planted: with faults put into the page, each of which must be found.
+Without Chromium (scripts/setup.sh browser) only the page's text is checked, and the exit status is 77.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import browser
+import run_files
+
+WIDTHS = [400, 1600]
+
+
+def page_data(text: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)\n</script>', text, re.S).group(1))
+
+
+# Of each canvas: the share of its plot's pixels that were drawn on, the grid's lines left out.
+DRAWN = """[...document.querySelectorAll('.chart')].map(chart => {
+  const canvas = chart.querySelector('canvas'), over = chart.querySelector('.u-over');
+  const [c, o] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()];
+  const scale = canvas.width / c.width;
+  const box = [(o.left - c.left) * scale, (o.top - c.top) * scale, o.width * scale, o.height * scale].map(Math.round);
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--grid').trim();  // #rrggbb
+  const grid = colour.slice(1).match(/../g).map(h => parseInt(h, 16));
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(...box).data;
+  let drawn = 0;
+  for (let i = 0; i < pixels.length; i += 4)
+    if (pixels[i + 3] > 100 && grid.some((g, k) => Math.abs(pixels[i + k] - g) > 3)) ++drawn;
+  return [chart.getAttribute('aria-label'), drawn / (pixels.length / 4)];
+})"""
+
+TABLES = """Object.fromEntries([...document.querySelectorAll('table')].map(table => [table.caption.textContent,
+  [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))]))"""
+
+
+def whole(n: int) -> str:
+    return f"{n:,}"
+
+
+def same(cell: str, expected) -> bool:
+    """Whole numbers have separators; others seven digits; texts are as they are."""
+    if isinstance(expected, int):
+        return cell == whole(expected)
+    if isinstance(expected, float):
+        return cell not in ("", "–") and abs(float(cell) - expected) <= 1e-6 * abs(expected)
+    return cell == expected
+
+
+def expected_tables(data: dict) -> dict[str, list[list]]:
+    t, sizes, life = data["timeline"], data["sizes"], data["lifetimes"]
+    tables = {
+        "Live bytes, blocks and the bytes of each class":
+            list(zip(map(float, t["seconds"]), t["live_bytes"], t["live_blocks"],
+                     *(layer["bytes"] for layer in t["layers"]))),
+        "Sizes that were asked for":
+            list(zip(*(sizes[k] for k in ("first", "last", "births", "blocks_at_peak", "bytes_at_peak")))),
+        "Lifetimes of blocks that died":
+            list(zip(map(float, life["from_seconds"]), map(float, life["below_seconds"]),
+                     life["blocks"], life["bytes"])),
+        "Slack over time": list(zip(map(float, t["seconds"]), *t["slack_bytes"])),
+    }
+    for s in data["class_sets"]:
+        bounded = any("capacity" in c for c in s["classes"])
+        tables[f"Blocks by class: {s['name']}"] = [
+            [f"{c['block_size']:,} B" if "block_size" in c else c["name"], c["births"], c["peak_blocks"]]
+            + ([c.get("capacity", "–")] if bounded else [])
+            + [c["blocks_at_peak"], c["bytes_at_peak"], c["slack_at_peak"]]
+            for c in s["classes"]]
+
+    def spreads(item: dict) -> list:
+        return [float(item[key][which]) if key in item else "–"
+                for key in ("wall_seconds", "cpu_seconds", "peak_rss_bytes") for which in ("median", "min", "max")]
+    tables["The program's runs on each allocator"] = [
+        [a["name"], a["runs"], *spreads(a), a["failure"] or "–"] for a in data["compare"]["allocators"]]
+    tables["The trace's replays on each allocator"] = [
+        [o["name"], o["runs"], *spreads(o), o["failed_requests"]] for o in data["replay"]["outcomes"]]
+    keys = ("calls", "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns")
+    tables["Latencies, in nanoseconds"] = [
+        [call, o["name"], *(o["latencies"][call][k] for k in keys)]
+        for call in ("malloc", "free") for o in data["replay"]["outcomes"]]
+    return tables
+
+
+def table_faults(shown: dict, data: dict) -> list[str]:
+    faults = []
+    for caption, rows in expected_tables(data).items():
+        have = shown.get(caption)
+        if have is None or len(have) != len(rows):
+            faults.append(f"table '{caption}': {'missing' if have is None else f'{len(have)} rows, not {len(rows)}'}")
+            continue
+        for row, cells in zip(rows, have):
+            if len(row) != len(cells) or not all(same(cell, value) for cell, value in zip(cells, row)):
+                faults.append(f"table '{caption}': {cells} should be {list(row)}")
+                break
+    calls = [[re.sub("^(· )*", "", row[0])] + row[1:] for row in shown.get("Call sites, callers first", [])]
+    counts = ("bytes_at_peak", "blocks_at_peak", "births", "bytes")
+    nodes = [[n["name"]] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
+    if calls != nodes:
+        faults.append("table of call sites: not the data's")
+    return faults
+
+
+def chart_faults(b: browser.Browser, where: str) -> list[str]:
+    charts = b.evaluate(DRAWN)
+    faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
+    if len(charts) != 11:
+        faults.append(f"{where}: {len(charts)} charts, not 11")
+    return faults
+
+
+def keyboard_faults(b: browser.Browser) -> list[str]:
+    """From the top: the skip link, the theme, the contents, then each chart; arrow keys move its readout."""
+    faults = []
+    b.evaluate("scrollTo(0, 0), document.activeElement.blur()")
+    stops = []
+    for _ in range(40):
+        b.press("Tab")
+        stops.append(b.evaluate("(e => e.className || e.name || e.tagName)(document.activeElement)"))
+    order = [stops.index(s) for s in ("skip", "theme", "A", "chart", "SUMMARY") if s in stops]
+    if order != sorted(order) or len(order) != 5:
+        faults.append(f"keyboard: the order of focus is {stops}")
+    for i in range(b.evaluate("document.querySelectorAll('.chart').length")):
+        chart = f"document.querySelectorAll('.chart')[{i}]"
+        b.evaluate(f"{chart}.focus()")
+        told = []
+        for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
+            b.press(key)
+            told.append(b.evaluate(f"[{chart}.getAttribute('aria-valuenow'), {chart}.nextSibling.textContent]"))
+        last = int(b.evaluate(f"{chart}.getAttribute('aria-valuemax')"))
+        if [int(n) for n, _ in told] != [0, 1, last, last - 1] or told[0][1] == told[2][1]:
+            faults.append(f"keyboard: the readout of chart {i} goes {told}")
+    b.evaluate("document.querySelector('.flame button[tabindex=\"0\"]').focus()")
+    at = []
+    for key in ("ArrowDown", "Enter", "Escape", "ArrowUp"):
+        b.press(key)
+        at.append(b.evaluate("document.activeElement.textContent"))
+    if len(set(at[:2])) != 1 or at[0] == "program" or at[-1] != "program":
+        faults.append(f"keyboard: in the flame graph, arrow keys and Enter lead to {at}")
+    return faults
+
+
+def print_faults(b: browser.Browser, folder: Path) -> list[str]:
+    """On paper: light whatever the screen is, and no table of a thousand rows."""
+    b.pdf(folder / "page.pdf")
+    text = (folder / "page.pdf").read_bytes()
+    pages = len(re.findall(rb"/Type\s*/Page\b", text))
+    faults = [] if 2 <= pages <= 12 else [f"print: {pages} pages"]
+    b.evaluate("dispatchEvent(new Event('beforeprint'))")
+    if b.evaluate("document.documentElement.dataset.theme") != "light":
+        faults.append("print: not light")
+    if b.evaluate("[...document.querySelectorAll('main details')].some(d => !d.open)"):
+        faults.append("print: a short table is closed")
+    b.evaluate("dispatchEvent(new Event('afterprint'))")
+    return faults
+
+
+def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
+    """Whatever cannot be read: status 2, a message that names it, and the page that was there stays."""
+    whole_trace = (folder / "run.atrace").read_bytes()
+    (folder / "damaged.atrace").write_bytes(whole_trace[:200] + b"damage" + whole_trace[206:])
+    (folder / "foreign.atrace").write_text("no trace at all")
+    (folder / "empty").write_bytes(b"")
+    (folder / "old.html").write_text("the page of yesterday")
+    cases = [["damaged.atrace"], ["foreign.atrace"], ["empty"], ["nonesuch.atrace"],
+             ["run.atrace", "--pools", "compare.json"], ["run.atrace", "--compare", "empty"],
+             ["run.atrace", "--replay", "nonesuch.json"]]
+
+    def report(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([ashlar, "report", "-o", *arguments], cwd=folder, capture_output=True, text=True)
+    faults = []
+    for arguments in cases:
+        ended = report("old.html", *arguments)
+        if ended.returncode != 2 or arguments[-1] not in ended.stderr:
+            faults.append(f"bad input {arguments}: status {ended.returncode}, {ended.stderr!r}")
+    ended = report("nonesuch/a.html", "run.atrace")
+    if ended.returncode != 2 or "nonesuch/a.html" not in ended.stderr:
+        faults.append(f"an output that cannot be written: status {ended.returncode}, {ended.stderr!r}")
+    if (folder / "old.html").read_text() != "the page of yesterday" or list(folder.glob("old.html.*")):
+        faults.append("bad input: the page that was there did not stay")
+    return faults
+
+
+def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]:
+    """Without other files, of a trace without stacks, or without an event, or with its end cut off: what there is."""
+    plain = [line.split(" stack=")[0] for line in run_files.trace_text().splitlines() if not line.startswith("stack ")]
+    cut = (folder / "run.atrace").read_bytes()
+    (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
+    faults = []
+    for name, lines, charts in (("plain", plain, 4), ("none", plain[:1], 0), ("cut", None, 4)):
+        if lines is not None:
+            (folder / "bare.txt").write_text("\n".join(lines) + "\n")
+            subprocess.run([ashlar, "dump", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
+        command = [ashlar, "report", f"{name}.atrace", "-o", f"{name}.html"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        b.open(folder / f"{name}.html", 1280)
+        have = b.evaluate("document.querySelectorAll('.chart').length")
+        if have != charts:
+            faults.append(f"trace '{name}': {have} charts, not {charts}")
+        if (name == "cut") == b.evaluate("document.getElementById('warning').hidden"):
+            faults.append(f"trace '{name}': the warning is {'missing' if name == 'cut' else 'there'}")
+    return faults
+
+
+def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: list[int]) -> list[str]:
+    faults = []
+    b.problems.clear()
+    for width in widths:
+        for theme in ("light", "dark"):
+            where = f"{width} px, {theme}"
+            b.prefer(theme)
+            b.open(page, width)
+            faults += chart_faults(b, where)
+            if b.evaluate("document.documentElement.dataset.theme") != theme:
+                faults.append(f"{where}: the page does not follow the system's colours")
+            wide = b.evaluate("document.documentElement.scrollWidth")
+            if wide > width:
+                faults.append(f"{where}: the page is {wide} px wide")
+    b.evaluate("document.querySelector('input[name=theme][value=light]').click()")
+    b.settle()
+    if b.evaluate("document.documentElement.dataset.theme") != "light":
+        faults.append("the switch does not make it light")
+    faults += chart_faults(b, "switched to light")
+    b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
+    faults += table_faults(b.evaluate(TABLES), data)
+    faults += keyboard_faults(b)
+    faults += print_faults(b, folder)
+    return faults + b.problems
+
+
+# Batches of faults that do not hide each other. Of each: what is replaced, by what, a word of what must be told.
+PLANTS = [{
+    "an error on the console": ("startPrinting();\n", "console.error('planted'); startPrinting();\n", "console.error"),
+    "a file from the network": ("startPrinting();\n",
+        "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
+    "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),
+    "a count that is one off": ("const count = (n) => n.toLocale",
+        "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
+    "arrow keys that are not heard": ('frame.addEventListener("keydown"',
+        'frame.addEventListener("keyup-planted"', "keyboard: the readout"),
+    "colours that stay": ('darkSystem.matches ? "dark" : "light"', '"light"', "follow the system"),
+}, {
+    "a table without its last row": ("for (const row of rows) body",
+        "for (const row of rows.slice(0, -1)) body", "rows, not"),
+    "charts that keep their width": ("onPaper : Math.max(frame.clientWidth, 200)", "onPaper : 1200", "px wide"),
+    "dark paper": ('printing ? "light" : ', "", "print: not light"),
+    "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
+}]
+
+
+def missed_plants(b: browser.Browser, page: Path, data: dict, folder: Path) -> int:
+    text, missed = page.read_text(), 0
+    for batch in PLANTS:
+        planted = text
+        for name, (old, new, _) in batch.items():
+            if old not in planted:
+                print(f"cannot plant {name}: '{old}' is not in the page")
+                return 1
+            planted = planted.replace(old, new)
+        page.write_text(planted)
+        try:
+            faults = faults_of(b, page, data, folder, [400])
+        except browser.BrowserError as error:
+            faults = [f"the browser: {error}"] + b.problems
+        for name, (_, _, word) in batch.items():
+            found = next((f for f in faults if word in f), None)
+            print(f"{'found' if found else 'NOT FOUND'}: {name}: {(found or str(faults))[:150]}")
+            missed += found is None
+    return missed
+
+
+def main() -> int:
+    ashlar, planted = str(Path(sys.argv[1]).resolve()), "--planted" in sys.argv[2:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        page, data = run_files.make(ashlar, folder)
+        text = page.read_text()
+        if page_data(text) != data:
+            print("the page's data are not what --json prints")
+            return 1
+        program = browser.find()
+        if program is None:
+            print("no Chromium, so only the page's text was looked at (scripts/setup.sh browser)")
+            return 77
+        with browser.Browser(program) as b:
+            if not planted:
+                faults = bad_input_faults(ashlar, folder) + faults_of(b, page, data, folder, WIDTHS)
+                b.problems.clear()
+                faults += bare_page_faults(b, ashlar, folder) + b.problems
+                print("\n".join(faults) or "the page is right")
+                return 1 if faults else 0
+            return 1 if missed_plants(b, page, data, folder) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

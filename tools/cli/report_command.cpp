@@ -1,0 +1,78 @@
+// tools/cli/report_command.cpp. Layer: cli.
+#include "tools/cli/report_command.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/files.hpp"
+#include "tools/cli/replaced_files.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/trace_input.hpp"
+#include "tools/report/attachments.hpp"
+#include "tools/report/html_page.hpp"
+#include "tools/report/trace_data.hpp"
+#include "tools/trace/symbols.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+constexpr unsigned report_schema = 1;
+
+nlohmann::json report_data(const report_options& options) {
+  report::trace_request request{.file = options.trace, .chosen = {}, .name_of = {}};
+  nlohmann::json pools;
+  nlohmann::json compare;
+  nlohmann::json replay;
+  if (!options.pools.empty()) {
+    report::chosen_pools read = report::read_pools(read_input(options.pools), options.pools);
+    request.chosen = std::move(read.classes);
+    pools = std::move(read.about);
+  }
+  if (!options.compare.empty())
+    compare = report::read_comparison(read_input(options.compare), options.compare);
+  if (!options.replay.empty())
+    replay = report::read_replay(read_input(options.replay), options.replay);
+  const auto reader = open_trace(options.trace);
+  trace::symbol_finder symbols(reader->modules());
+  request.name_of = [&](std::uint64_t address) { return symbols.name(address, true); };
+  nlohmann::json data = report::trace_data(*reader, request);
+  data["ashlar"] = ASHLAR_CLI_VERSION;
+  data["report"] = "trace";
+  data["schema"] = report_schema;
+  data["pools"] = std::move(pools);
+  data["compare"] = std::move(compare);
+  data["replay"] = std::move(replay);
+  return data;
+}
+
+}  // namespace
+
+int report_command(const report_options& options) {
+  const std::string output =
+      options.output.empty() && !options.json ? "report.html" : options.output;
+  return with_trace_errors([&] {
+    replaced_files files;
+    if (!output.empty()) files.prepare("-o", output);
+    nlohmann::json data;
+    try {
+      data = report_data(options);
+    } catch (const report::attachment_error& error) {
+      throw input_error(error.what());
+    }
+    if (options.json) {
+      fmt::print("{}\n", data.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+    if (output.empty()) return 0;
+    const std::string page = report::html_page(data);
+    files.commit({page});
+    fmt::print(stderr, "ashlar report: {} ({})\n", output, format_bytes(page.size()));
+    return 0;
+  });
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,116 @@
+// tools/report/attachments.cpp. Layer: report.
+#include "tools/report/attachments.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace ashlar::report {
+namespace {
+
+using nlohmann::json;
+
+// Runs `read` on the parsed text; whatever it misses there is told with the file and the command that writes such files.
+template <class Read>
+auto read_document(const std::string& text, const std::string& file, const std::string& command,
+                   Read read) {
+  try {
+    return read(json::parse(text));
+  } catch (const json::exception& fault) {
+    throw attachment_error("'" + file + "' is not what `" + command + "` writes: " + fault.what());
+  } catch (const std::invalid_argument& fault) {
+    throw attachment_error("'" + file + "' is not what `" + command + "` writes: " + fault.what());
+  }
+}
+
+// Its own get() takes any number: of -1 it makes 18446744073709551615.
+std::uint64_t count_at(const json& object, const char* name) {
+  return object.at(name).get_ref<const json::number_unsigned_t&>();
+}
+
+void require(bool condition, const char* otherwise) {
+  if (!condition) throw std::invalid_argument(otherwise);
+}
+
+json spread(const json& from) {
+  return {{"median", from.at("median").get<double>()},
+          {"min", from.at("min").get<double>()},
+          {"max", from.at("max").get<double>()}};
+}
+
+}  // namespace
+
+chosen_pools read_pools(const std::string& text, const std::string& file) {
+  return read_document(text, file, "ashlar tune", [&](const json& from) {
+    require(count_at(from, "certificate") == 1,
+            "its version is not 1, the only one that this version of ashlar knows");
+    std::vector<block_class> classes;
+    for (const json& each : from.at("classes")) {
+      classes.push_back(
+          {count_at(each, "block_size"), count_at(each, "alignment"), count_at(each, "capacity")});
+      require(classes.back().block_size > 0, "a class has blocks of 0 bytes");
+    }
+    require(!classes.empty(), "it has no classes");
+    json about{{"file", file},
+               {"total_bytes", count_at(from, "total_bytes")},
+               {"margin_percent", count_at(from, "margin_percent")},
+               {"traces", json::array()}};
+    for (const json& each : from.at("traces"))
+      about["traces"].push_back(each.at("file").get<std::string>());
+    return chosen_pools{class_set("chosen classes", std::move(classes)), std::move(about)};
+  });
+}
+
+json read_comparison(const std::string& text, const std::string& file) {
+  return read_document(text, file, "ashlar compare --json", [&](const json& from) {
+    require(from.at("report").get<std::string>() == "compare", "it is another report");
+    require(count_at(from, "schema") == 1,
+            "its schema is not 1, the only one that this version of ashlar knows");
+    json allocators = json::array();
+    for (const json& each : from.at("allocators")) {
+      json one{{"name", each.at("name").get<std::string>()},
+               {"runs", count_at(each, "runs")},
+               {"failure", each.at("failure").get<std::string>()}};
+      if (each.contains("wall_seconds")) {  // not where a run failed
+        for (const char* figure : {"wall_seconds", "cpu_seconds", "peak_rss_bytes"})
+          one[figure] = spread(each.at(figure));
+      }
+      allocators.push_back(std::move(one));
+    }
+    return json{{"file", file},
+                {"label", from.at("label").get<std::string>()},
+                {"command", from.at("command").get<std::vector<std::string>>()},
+                {"allocators", std::move(allocators)}};
+  });
+}
+
+json read_replay(const std::string& text, const std::string& file) {
+  return read_document(text, file, "ashlar replay --json", [&](const json& from) {
+    require(from.at("report").get<std::string>() == "replay", "it is another report");
+    require(count_at(from, "schema") == 1,
+            "its schema is not 1, the only one that this version of ashlar knows");
+    json outcomes = json::array();
+    for (const json& each : from.at("outcomes")) {
+      json one{{"name", each.at("on").get<std::string>()},
+               {"runs", count_at(each, "runs")},
+               {"failed_requests", count_at(each, "failures")},
+               {"latencies", json::object()}};
+      if (each.contains("wall_seconds")) {  // not where the first run failed
+        one["wall_seconds"] = spread(each.at("wall_seconds"));
+        one["cpu_seconds"] = spread(each.at("processor_seconds"));
+        one["peak_rss_bytes"] = spread(each.at("peak_rss_bytes"));
+        for (const auto& [call, times] : each.at("latencies").items()) {
+          json& of = one["latencies"][call];
+          for (const char* figure :
+               {"calls", "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "p99.99_ns", "longest_ns"})
+            of[figure] = count_at(times, figure);
+        }
+      }
+      outcomes.push_back(std::move(one));
+    }
+    return json{{"file", file},
+                {"trace", from.at("trace").get<std::string>()},
+                {"outcomes", std::move(outcomes)}};
+  });
+}
+
+}  // namespace ashlar::report

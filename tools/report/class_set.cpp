@@ -1,0 +1,56 @@
+// tools/report/class_set.cpp. Layer: report.
+#include "tools/report/class_set.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+
+namespace ashlar::report {
+
+class_set class_set::process_heap() {
+  class_set set;
+  set.name_ = "process heap";
+  set.is_process_heap_ = true;
+  for (std::size_t c = 1; c < class_count; ++c)
+    set.classes_.push_back({block_size_of(static_cast<class_index>(c)), block_granule, 0});
+  return set;
+}
+
+class_set::class_set(std::string name, std::vector<block_class> classes)
+    : name_(std::move(name)), classes_(std::move(classes)) {
+  std::sort(classes_.begin(), classes_.end(), [](const block_class& a, const block_class& b) {
+    return std::tie(a.block_size, a.alignment) < std::tie(b.block_size, b.alignment);
+  });
+}
+
+class_set::place class_set::of_process_heap(std::uint64_t size, std::uint64_t alignment) const {
+  if (size <= small_size_max) {
+    const class_index c = class_of_aligned_size(size, std::max<std::uint64_t>(alignment, 1));
+    if (c != 0) return {c - std::size_t{1}, block_size_of(c)};
+  }
+  // A damaged trace may say anything; no such block ever lived.
+  std::size_t pages = 0;
+  if (!align_up_checked(std::max<std::uint64_t>(size, 1), std::size_t{1} << heap_page_shift, pages))
+    pages = std::numeric_limits<std::size_t>::max();
+  return {classes_.size(), pages};
+}
+
+class_set::place class_set::of_chosen(std::uint64_t size, std::uint64_t alignment) const {
+  auto at = std::lower_bound(
+      classes_.begin(), classes_.end(), size,
+      [](const block_class& c, std::uint64_t wanted) { return c.block_size < wanted; });
+  while (at != classes_.end() && at->alignment < alignment) ++at;
+  if (at == classes_.end()) {
+    // Such a request still goes to the process heap.
+    static const class_set others = process_heap();
+    return {classes_.size(), others.of_process_heap(size, alignment).block_size};
+  }
+  return {static_cast<std::size_t>(at - classes_.begin()), at->block_size};
+}
+
+}  // namespace ashlar::report

@@ -1,0 +1,15 @@
+// tools/report/html_page.hpp: the data inside the page that shows them. Layer: report.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ashlar::report {
+
+/// Returns: the data as JSON that may stand in a script element: no '<' is in it. What is no UTF-8 is replaced.
+[[nodiscard]] std::string json_for_script(const nlohmann::json& data);
+
+/// Returns: the page, whole.
+[[nodiscard]] std::string html_page(const nlohmann::json& data);
+
+}  // namespace ashlar::report

@@ -1,0 +1,66 @@
+// Puts the page together: what there are no data for is taken out.
+const data = JSON.parse(byId("data").textContent);
+const { trace, peak } = data;
+
+const program = (trace.program || trace.arguments[0] || trace.file).split("/").at(-1);
+byId("program").textContent = program;
+document.title = `ashlar report: ${program}`;
+if (trace.arguments.length > 0) byId("about").append(make("code", {}, trace.arguments.join(" ")), make("br"));
+byId("about").append(
+  make("code", {}, trace.file),
+  trace.started > 0
+    ? `, recorded ${new Date(trace.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`
+    : "",
+);
+byId("version").textContent = data.ashlar;
+
+const warnings = [
+  trace.warning && `The trace is not whole: ${trace.warning}.`,
+  trace.lost_events > 0 && `${count(trace.lost_events)} events were lost while recording.`,
+  trace.missing_deaths > 0 &&
+    `${count(trace.missing_deaths)} deaths are missing: their blocks end where their address was given out again.`,
+  trace.unknown_deaths > 0 &&
+    `${count(trace.unknown_deaths)} deaths are of blocks from before the recording; they are in no figure.`,
+].filter(Boolean);
+byId("warning").hidden = warnings.length === 0;
+byId("warning").textContent = warnings.join(" ");
+
+const slack = data.class_sets.map((set) => `${bytes(set.slack_at_peak)} in the ${set.name}`);
+const tiles = [
+  [
+    "Peak",
+    bytes(peak.live_bytes),
+    `${count(peak.live_bytes)} bytes in ${count(peak.live_blocks)} blocks, at ${seconds(peak.seconds)}`,
+  ],
+  ["Run time", seconds(trace.seconds), `${count(trace.threads)} ${trace.threads === 1 ? "thread" : "threads"}`],
+  ["Allocations", count(trace.births), `${bytes(trace.birth_bytes)} in all`],
+  ["Frees", count(trace.deaths), `${count(trace.deaths_in_another_thread)} by another thread than allocated`],
+  ["Left at the end", bytes(trace.live_bytes_at_end), `${count(trace.live_blocks_at_end)} blocks`],
+  ["Slack at the peak", bytes(data.class_sets.at(-1).slack_at_peak), slack.join(", ")],
+];
+for (const [name, figure, more] of tiles)
+  byId("tiles").append(make("div", {}, make("dt", {}, name), make("dd", {}, figure, make("small", {}, more))));
+
+startTheme();
+const sections = {
+  live: liveSection,
+  sizes: sizesSection,
+  lifetimes: lifetimesSection,
+  slack: slackSection,
+  classes: classesSection,
+  calls: data.call_sites && callsSection,
+  replay: data.replay && replaySection,
+  compare: data.compare && compareSection,
+};
+for (const section of document.querySelectorAll("main section")) {
+  const build = sections[section.id];
+  if (!build || (trace.births === 0 && !["compare", "replay"].includes(section.id))) {
+    section.remove();
+    continue;
+  }
+  const heading = section.querySelector("h2").textContent;
+  byId("contents").append(make("li", {}, make("a", { href: `#${section.id}` }, heading)));
+  section.setAttribute("aria-label", heading);
+  build(section, data);
+}
+startPrinting();

@@ -1,0 +1,96 @@
+#include "tools/report/timeline.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ashlar::report {
+namespace {
+
+TEST(MarkedCounts, RememberWhatTheyWereAtTheMark) {
+  std::mt19937 random(1);
+  marked_counts counts(5);
+  std::vector<std::int64_t> now(5);
+  std::vector<std::int64_t> marked(5);
+  for (int i = 0; i < 20000; ++i) {
+    if (random() % 4 == 0) {
+      counts.mark();
+      marked = now;
+    }
+    const std::size_t at = random() % 5;
+    const auto change = static_cast<std::int64_t>(random() % 100) - 50;
+    counts.add(at, change);
+    now[at] += change;
+    for (std::size_t k = 0; k < 5; ++k) {
+      ASSERT_EQ(counts.now(k), now[k]);
+      ASSERT_EQ(counts.at_mark(k), marked[k]);
+    }
+  }
+}
+
+struct moment {
+  std::uint64_t time;
+  std::uint64_t bytes;
+  std::vector<std::int64_t> layers;
+};
+
+// All moments are kept here, and each point is looked up in them.
+void compare_with_all_moments(std::uint64_t seed, std::uint64_t longest_step, int changes) {
+  constexpr std::size_t classes = 3;
+  std::mt19937_64 random(seed);
+  timeline over_time(classes);
+  heap_state state;
+  std::vector<moment> all{{0, 0, std::vector<std::int64_t>(classes)}};
+  std::uint64_t time = 0;
+  for (int i = 0; i < changes; ++i) {
+    time += random() % (longest_step + 1);
+    const std::size_t at = random() % classes;
+    moment next = all.back();
+    next.time = time;
+    auto bytes = static_cast<std::int64_t>(random() % 100);
+    if (random() % 2 == 0) bytes = -std::min(next.layers[at], bytes);
+    next.layers[at] += bytes;
+    next.bytes += static_cast<std::uint64_t>(bytes);
+    state.bytes = next.bytes;
+    over_time.go_to(time);
+    over_time.change(state, at, bytes);
+    all.push_back(next);
+  }
+  over_time.close();
+
+  const std::uint64_t width = over_time.interval_ticks();
+  const auto& points = over_time.points();
+  ASSERT_EQ(points.size(), time / width + 1);
+  ASSERT_LE(points.size(), timeline::most_points);
+  std::size_t m = 0;
+  moment before = all.front();
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    // What lived when the interval began, and all that happened in it.
+    moment most = before;
+    most.time = p * width;
+    for (; m < all.size() && all[m].time / width == p; ++m) {
+      if (all[m].bytes > most.bytes) most = all[m];
+      before = all[m];
+    }
+    ASSERT_EQ(points[p].state.bytes, most.bytes) << "point " << p;
+    ASSERT_EQ(points[p].time, most.time) << "point " << p;
+    for (std::size_t c = 0; c < classes; ++c)
+      ASSERT_EQ(over_time.layer(p, c), most.layers[c]) << "point " << p;
+  }
+  ASSERT_EQ(m, all.size());
+}
+
+TEST(Timeline, EachPointIsTheHighestMomentOfItsInterval) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) compare_with_all_moments(seed, 3, 3000);
+}
+TEST(Timeline, GapsAreFilledWithWhatLived) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) compare_with_all_moments(seed, 1000000, 200);
+}
+TEST(Timeline, FewTicksNeedNoHalving) {
+  compare_with_all_moments(1, 1, 500);
+}
+
+}  // namespace
+}  // namespace ashlar::report

@@ -1,0 +1,459 @@
+// tools/report/trace_data.cpp. Layer: report.
+#include "tools/report/trace_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tools/report/bins.hpp"
+#include "tools/report/marked_counts.hpp"
+#include "tools/report/timeline.hpp"
+#include "tools/trace/lifetimes.hpp"
+
+namespace ashlar::report {
+namespace {
+
+using nlohmann::json;
+
+// A chart with more layers than that cannot be read; the classes that are left out are one layer.
+constexpr std::size_t most_layers = 9;
+
+// What a set of classes would have done with the trace's blocks. The last entry is of what no class takes.
+class set_account {
+ public:
+  explicit set_account(class_set set)
+      : set_(std::move(set)),
+        blocks_(set_.size() + 1),
+        bytes_(set_.size() + 1),
+        block_bytes_(set_.size() + 1),
+        births_(set_.size() + 1),
+        peak_blocks_(set_.size() + 1) {}
+
+  [[nodiscard]] const class_set& set() const { return set_; }
+  [[nodiscard]] std::size_t entries() const { return set_.size() + 1; }
+  [[nodiscard]] std::uint64_t slack() const { return slack_; }
+  [[nodiscard]] std::string name(std::size_t entry) const {
+    return entry == set_.size() ? "no class" : std::to_string(set_[entry].block_size) + " B";
+  }
+
+  // Returns: the entry that took it.
+  std::size_t birth(std::uint64_t size, std::uint64_t alignment) {
+    const class_set::place place = change(size, alignment, 1);
+    ++births_[place.index];
+    peak_blocks_[place.index] = std::max(peak_blocks_[place.index], blocks_.now(place.index));
+    slack_ += place.block_size - size;
+    return place.index;
+  }
+  std::size_t death(std::uint64_t size, std::uint64_t alignment) {
+    const class_set::place place = change(size, alignment, -1);
+    slack_ -= place.block_size - size;
+    return place.index;
+  }
+  void time_passes(double seconds) { slack_seconds_ += static_cast<double>(slack_) * seconds; }
+  void mark() {
+    blocks_.mark();
+    bytes_.mark();
+    block_bytes_.mark();
+    slack_at_peak_ = slack_;
+  }
+
+  [[nodiscard]] json figures(double seconds) const {
+    json classes = json::array();
+    for (std::size_t i = 0; i < entries(); ++i) {
+      if (births_[i] == 0 && (i == set_.size() || set_[i].capacity == 0)) continue;
+      json each{{"name", name(i)},
+                {"births", births_[i]},
+                {"peak_blocks", peak_blocks_[i]},
+                {"blocks_at_peak", blocks_.at_mark(i)},
+                {"bytes_at_peak", bytes_.at_mark(i)},
+                {"slack_at_peak", block_bytes_.at_mark(i) - bytes_.at_mark(i)}};
+      if (i < set_.size()) {
+        each["block_size"] = set_[i].block_size;
+        if (set_[i].capacity != 0) each["capacity"] = set_[i].capacity;
+      }
+      classes.push_back(std::move(each));
+    }
+    return {{"name", set_.name()},
+            {"classes", std::move(classes)},
+            {"slack_at_peak", slack_at_peak_},
+            {"slack_mean", seconds > 0 ? slack_seconds_ / seconds : 0.0}};
+  }
+
+ private:
+  class_set::place change(std::uint64_t size, std::uint64_t alignment, std::int64_t sign) {
+    const class_set::place place = set_.of(size, alignment);
+    blocks_.add(place.index, sign);
+    bytes_.add(place.index, sign * static_cast<std::int64_t>(size));
+    block_bytes_.add(place.index, sign * static_cast<std::int64_t>(place.block_size));
+    return place;
+  }
+
+  class_set set_;
+  marked_counts blocks_;
+  marked_counts bytes_;        // asked for
+  marked_counts block_bytes_;  // of the blocks that hold them
+  std::vector<std::uint64_t> births_;
+  std::vector<std::int64_t> peak_blocks_;
+  std::uint64_t slack_ = 0;
+  std::uint64_t slack_at_peak_ = 0;
+  double slack_seconds_ = 0;
+};
+
+class call_account {
+ public:
+  explicit call_account(const std::vector<trace::stack_definition>& stacks)
+      : births_(stacks.size() + 1),
+        bytes_(stacks.size() + 1),
+        live_blocks_(stacks.size() + 1),
+        live_bytes_(stacks.size() + 1) {
+    for (std::size_t i = 0; i < stacks.size(); ++i) index_.emplace(stacks[i].number, i);
+  }
+  void birth(std::uint32_t stack, std::uint64_t size) {
+    const std::size_t i = index_of(stack);
+    ++births_[i];
+    bytes_[i] += size;
+    change(i, size, 1);
+  }
+  void death(std::uint32_t stack, std::uint64_t size) { change(index_of(stack), size, -1); }
+  void mark() {
+    live_blocks_.mark();
+    live_bytes_.mark();
+  }
+  // At [stacks]: of what had none.
+  [[nodiscard]] std::vector<call_counts> counts() const {
+    std::vector<call_counts> all(births_.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = {births_[i], bytes_[i], static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
+                static_cast<std::uint64_t>(live_bytes_.at_mark(i))};
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] std::size_t index_of(std::uint32_t stack) const {
+    const auto found = index_.find(stack);
+    return found == index_.end() ? births_.size() - 1 : found->second;
+  }
+  void change(std::size_t i, std::uint64_t size, std::int64_t sign) {
+    live_blocks_.add(i, sign);
+    live_bytes_.add(i, sign * static_cast<std::int64_t>(size));
+  }
+  std::unordered_map<std::uint32_t, std::size_t> index_;
+  std::vector<std::uint64_t> births_;
+  std::vector<std::uint64_t> bytes_;
+  marked_counts live_blocks_;
+  marked_counts live_bytes_;
+};
+
+class trace_account {
+ public:
+  trace_account(trace::trace_reader& reader, const trace_request& request)
+      : reader_(reader),
+        request_(request),
+        seconds_per_tick_(1.0 / static_cast<double>(std::max<std::uint64_t>(
+                                    1, reader.header().number(trace::header_name::ticks_per_second,
+                                                              1'000'000'000)))),
+        heap_(class_set::process_heap()),
+        calls_(reader.stacks()),
+        over_time_((request.chosen ? request.chosen->size() : heap_.set().size()) + 1),
+        size_births_(size_bins::count),
+        size_blocks_(size_bins::count),
+        size_bytes_(size_bins::count) {
+    if (request.chosen) chosen_.emplace(*request.chosen);
+  }
+
+  void read() {
+    trace::lifetimes life(reader_);
+    trace::step s;
+    while (life.next(s)) {
+      pass_time(s.time);
+      threads_ = std::max(threads_, s.thread);
+      switch (s.happened) {
+        case trace::step::what::birth:
+          birth(s);
+          break;
+        case trace::step::what::death:
+          death(s);
+          break;
+        case trace::step::what::unknown_death:
+          break;
+        case trace::step::what::other:
+          if (s.kind == trace::event_kind::lost) lost_events_ += s.size;
+          break;
+      }
+    }
+    over_time_.close();
+    missing_deaths_ = life.missing_deaths();
+    unknown_deaths_ = life.unknown_deaths();
+  }
+
+  [[nodiscard]] json data() const {
+    json all{{"trace", about()},
+             {"peak", peak()},
+             {"timeline", time_figures()},
+             {"sizes", size_figures()},
+             {"lifetimes", lifetime_figures()}};
+    all["class_sets"] = json::array({heap_.figures(seconds())});
+    if (chosen_) all["class_sets"].push_back(chosen_->figures(seconds()));
+    all["call_sites"] = call_figures();
+    return all;
+  }
+
+ private:
+  [[nodiscard]] double seconds() const { return static_cast<double>(now_) * seconds_per_tick_; }
+  [[nodiscard]] const set_account& shown() const { return chosen_ ? *chosen_ : heap_; }
+
+  void pass_time(std::uint64_t time) {
+    if (time <= now_) return;
+    const double passed = static_cast<double>(time - now_) * seconds_per_tick_;
+    byte_seconds_ += static_cast<double>(state_.bytes) * passed;
+    heap_.time_passes(passed);
+    if (chosen_) chosen_->time_passes(passed);
+    now_ = time;
+    over_time_.go_to(time);
+  }
+
+  void birth(const trace::step& s) {
+    ++births_;
+    birth_bytes_ += s.size;
+    state_.bytes += s.size;
+    ++state_.blocks;
+    const std::size_t bin = size_bins::of(s.size);
+    ++size_births_[bin];
+    change_size(bin, s.size, 1);
+    calls_.birth(s.stack, s.size);
+    std::size_t layer = heap_.birth(s.size, s.alignment);
+    if (chosen_) layer = chosen_->birth(s.size, s.alignment);
+    changed(layer, static_cast<std::int64_t>(s.size));
+    peak_blocks_ = std::max(peak_blocks_, state_.blocks);
+    if (state_.bytes > peak_.bytes) {
+      peak_ = state_;
+      peak_time_ = now_;
+      size_blocks_.mark();
+      size_bytes_.mark();
+      calls_.mark();
+      heap_.mark();
+      if (chosen_) chosen_->mark();
+    }
+  }
+
+  void death(const trace::step& s) {
+    ++deaths_;
+    if (s.born_by != s.thread) ++deaths_elsewhere_;
+    state_.bytes -= s.size;
+    --state_.blocks;
+    change_size(size_bins::of(s.size), s.size, -1);
+    calls_.death(s.stack, s.size);
+    // Threads' clocks may differ by a little.
+    const std::size_t bin = time_bins::of(s.time > s.born_at ? s.time - s.born_at : 0);
+    ++lifetime_blocks_[bin];
+    lifetime_bytes_[bin] += s.size;
+    std::size_t layer = heap_.death(s.size, s.alignment);
+    if (chosen_) layer = chosen_->death(s.size, s.alignment);
+    changed(layer, -static_cast<std::int64_t>(s.size));
+  }
+
+  void change_size(std::size_t bin, std::uint64_t size, std::int64_t sign) {
+    size_blocks_.add(bin, sign);
+    size_bytes_.add(bin, sign * static_cast<std::int64_t>(size));
+  }
+
+  void changed(std::size_t layer, std::int64_t bytes) {
+    state_.slack = {heap_.slack(), chosen_ ? chosen_->slack() : 0};
+    over_time_.change(state_, layer, bytes);
+  }
+
+  [[nodiscard]] json about() const {
+    const trace::trace_header& header = reader_.header();
+    json arguments = json::array();
+    std::string_view rest = header.get(trace::header_name::arguments);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\0'), rest.size());
+      arguments.push_back(std::string(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return {{"file", request_.file},
+            {"warning", reader_.warning()},
+            {"program", std::string(header.get(trace::header_name::program))},
+            {"arguments", std::move(arguments)},
+            {"started", header.number(trace::header_name::started, 0)},
+            {"seconds", seconds()},
+            {"events", reader_.events()},
+            {"births", births_},
+            {"birth_bytes", birth_bytes_},
+            {"deaths", deaths_},
+            {"deaths_in_another_thread", deaths_elsewhere_},
+            {"unknown_deaths", unknown_deaths_},
+            {"missing_deaths", missing_deaths_},
+            {"lost_events", lost_events_},
+            {"threads", threads_},
+            {"live_bytes_at_end", state_.bytes},
+            {"live_blocks_at_end", state_.blocks},
+            {"live_bytes_mean", seconds() > 0 ? byte_seconds_ / seconds() : 0.0}};
+  }
+
+  [[nodiscard]] json peak() const {
+    return {{"seconds", static_cast<double>(peak_time_) * seconds_per_tick_},
+            {"live_bytes", peak_.bytes},
+            {"live_blocks", peak_.blocks},
+            {"most_blocks", peak_blocks_}};
+  }
+
+  // The entries that get a layer of their own: those with the most bytes in any point, by size.
+  [[nodiscard]] std::vector<std::size_t> layered_entries() const {
+    std::vector<std::pair<std::int64_t, std::size_t>> by_most;
+    for (std::size_t i = 0; i < shown().entries(); ++i) {
+      std::int64_t most = 0;
+      for (std::size_t p = 0; p < over_time_.points().size(); ++p)
+        most = std::max(most, over_time_.layer(p, i));
+      if (most > 0) by_most.emplace_back(-most, i);
+    }
+    std::sort(by_most.begin(), by_most.end());
+    // One more would be the only one that is left out.
+    if (by_most.size() > most_layers + 1) by_most.resize(most_layers);
+    std::vector<std::size_t> entries;
+    entries.reserve(by_most.size());
+    for (const auto& [most, entry] : by_most) entries.push_back(entry);
+    std::sort(entries.begin(), entries.end());
+    return entries;
+  }
+
+  [[nodiscard]] json time_figures() const {
+    const auto& points = over_time_.points();
+    json seconds_of = json::array();
+    json bytes = json::array();
+    json blocks = json::array();
+    std::array<json, 2> slack{json::array(), json::array()};
+    for (const timeline::point& p : points) {
+      seconds_of.push_back(static_cast<double>(p.time) * seconds_per_tick_);
+      bytes.push_back(p.state.bytes);
+      blocks.push_back(p.state.blocks);
+      for (std::size_t set = 0; set < slack.size(); ++set) slack[set].push_back(p.state.slack[set]);
+    }
+    json layers = json::array();
+    std::vector<std::int64_t> others(points.size());
+    for (std::size_t p = 0; p < points.size(); ++p)
+      others[p] = static_cast<std::int64_t>(points[p].state.bytes);
+    for (const std::size_t entry : layered_entries()) {
+      json of = json::array();
+      for (std::size_t p = 0; p < points.size(); ++p) {
+        const std::int64_t live = over_time_.layer(p, entry);
+        of.push_back(live);
+        others[p] -= live;
+      }
+      layers.push_back({{"name", shown().name(entry)}, {"bytes", std::move(of)}});
+    }
+    if (std::any_of(others.begin(), others.end(), [](std::int64_t left) { return left != 0; }))
+      layers.push_back({{"name", "other classes"}, {"bytes", others}});
+    json slack_sets = json::array({std::move(slack[0])});
+    if (chosen_) slack_sets.push_back(std::move(slack[1]));
+    return {
+        {"interval_seconds", static_cast<double>(over_time_.interval_ticks()) * seconds_per_tick_},
+        {"classes_of", shown().set().name()},
+        {"seconds", std::move(seconds_of)},
+        {"live_bytes", std::move(bytes)},
+        {"live_blocks", std::move(blocks)},
+        {"slack_bytes", std::move(slack_sets)},
+        {"layers", std::move(layers)}};
+  }
+
+  [[nodiscard]] json size_figures() const {
+    json first = json::array();
+    json last = json::array();
+    json births = json::array();
+    json blocks = json::array();
+    json bytes = json::array();
+    for (std::size_t bin = 0; bin < size_bins::count; ++bin) {
+      if (size_births_[bin] == 0) continue;
+      first.push_back(size_bins::begin(bin));
+      last.push_back(size_bins::last(bin));
+      births.push_back(size_births_[bin]);
+      blocks.push_back(size_blocks_.at_mark(bin));
+      bytes.push_back(size_bytes_.at_mark(bin));
+    }
+    return {{"first", std::move(first)},
+            {"last", std::move(last)},
+            {"births", std::move(births)},
+            {"blocks_at_peak", std::move(blocks)},
+            {"bytes_at_peak", std::move(bytes)}};
+  }
+
+  [[nodiscard]] json lifetime_figures() const {
+    json begin = json::array();
+    json end = json::array();
+    json blocks = json::array();
+    json bytes = json::array();
+    for (std::size_t bin = 0; bin < time_bins::count; ++bin) {
+      if (lifetime_blocks_[bin] == 0) continue;
+      const double from = static_cast<double>(time_bins::begin(bin));
+      begin.push_back(from * seconds_per_tick_);
+      end.push_back((bin == 0 ? 1 : 2 * from) * seconds_per_tick_);
+      blocks.push_back(lifetime_blocks_[bin]);
+      bytes.push_back(lifetime_bytes_[bin]);
+    }
+    return {{"from_seconds", std::move(begin)},
+            {"below_seconds", std::move(end)},
+            {"blocks", std::move(blocks)},
+            {"bytes", std::move(bytes)},
+            {"tick_seconds", seconds_per_tick_}};
+  }
+
+  [[nodiscard]] json call_figures() const {
+    if (reader_.stacks().empty()) return nullptr;
+    std::vector<call_counts> counts = calls_.counts();
+    const call_counts without = counts.back();
+    const std::vector<call_node> nodes =
+        call_tree(reader_.stacks(), counts, without,
+                  request_.name_of ? request_.name_of : names_by_module(reader_.modules()));
+    json list = json::array();
+    for (const call_node& node : nodes) {
+      list.push_back({{"name", node.name},
+                      {"parent", node.parent},
+                      {"births", node.counts.births},
+                      {"bytes", node.counts.bytes},
+                      {"blocks_at_peak", node.counts.blocks_at_peak},
+                      {"bytes_at_peak", node.counts.bytes_at_peak}});
+    }
+    return list;
+  }
+
+  trace::trace_reader& reader_;
+  const trace_request& request_;
+  double seconds_per_tick_;
+  set_account heap_;
+  std::optional<set_account> chosen_;
+  call_account calls_;
+  timeline over_time_;
+  heap_state state_;
+  heap_state peak_;
+  std::uint64_t now_ = 0;
+  std::uint64_t peak_time_ = 0;
+  std::uint64_t peak_blocks_ = 0;
+  double byte_seconds_ = 0;
+  std::vector<std::uint64_t> size_births_;
+  marked_counts size_blocks_;
+  marked_counts size_bytes_;
+  std::array<std::uint64_t, time_bins::count> lifetime_blocks_{};
+  std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
+  std::uint64_t births_ = 0;
+  std::uint64_t birth_bytes_ = 0;
+  std::uint64_t deaths_ = 0;
+  std::uint64_t deaths_elsewhere_ = 0;
+  std::uint64_t unknown_deaths_ = 0;
+  std::uint64_t missing_deaths_ = 0;
+  std::uint64_t lost_events_ = 0;
+  std::uint32_t threads_ = 0;
+};
+
+}  // namespace
+
+nlohmann::json trace_data(trace::trace_reader& reader, const trace_request& request) {
+  trace_account account(reader, request);
+  account.read();
+  return account.data();
+}
+
+}  // namespace ashlar::report

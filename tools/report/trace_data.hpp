@@ -1,0 +1,27 @@
+// tools/report/trace_data.hpp: what the report says of a trace, from one pass over it. Layer: report.
+// Includes: core, trace.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "tools/report/call_tree.hpp"
+#include "tools/report/class_set.hpp"
+#include "tools/trace/reader.hpp"
+
+namespace ashlar::report {
+
+struct trace_request {
+  std::string file;                 ///< as it is named on the page
+  std::optional<class_set> chosen;  ///< beside the process heap's
+  name_of_address name_of;          ///< empty: names_by_module
+};
+
+/// Returns: the members of the report's data that are about the trace (docs/report.md lists them).
+/// Throws: trace_error. Complexity: one pass; memory does not grow with the number of events.
+[[nodiscard]] nlohmann::json trace_data(trace::trace_reader& reader, const trace_request& request);
+
+}  // namespace ashlar::report

@@ -1,0 +1,170 @@
+#include "tools/report/trace_data.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tools/report/bins.hpp"
+#include "tools/trace/trace_test_files.hpp"
+
+namespace ashlar::report {
+namespace {
+
+using trace::event;
+using trace::test::birth;
+using trace::test::death;
+
+nlohmann::json data_of(const std::vector<event>& events, std::optional<class_set> chosen = {}) {
+  trace::trace_reader reader = trace::test::read(trace::test::written(events));
+  return trace_data(reader, {"a.atrace", std::move(chosen), {}});
+}
+
+template <class Number = std::uint64_t>
+Number sum(const nlohmann::json& numbers) {
+  Number total = 0;
+  for (const auto& each : numbers) total += each.get<Number>();
+  return total;
+}
+
+TEST(TraceData, ASmallTraceByHand) {
+  // A tick is a microsecond. Peak: 100 + 40 bytes, at 20.
+  const nlohmann::json data =
+      data_of({birth(1, 10, 0x1000, 100), birth(2, 20, 0x2000, 40), death(2, 30, 0x1000),
+               birth(1, 40, 0x3000, 20), death(1, 50, 0x9999)},
+              class_set("chosen classes", {{40, 16, 1}, {100, 16, 1}}));
+  EXPECT_EQ(data["trace"]["births"], 3);
+  EXPECT_EQ(data["trace"]["birth_bytes"], 160);
+  EXPECT_EQ(data["trace"]["deaths"], 1);
+  EXPECT_EQ(data["trace"]["deaths_in_another_thread"], 1);
+  EXPECT_EQ(data["trace"]["unknown_deaths"], 1);
+  EXPECT_EQ(data["trace"]["threads"], 2);
+  EXPECT_EQ(data["trace"]["live_bytes_at_end"], 60);
+  EXPECT_EQ(data["trace"]["arguments"], (std::vector<std::string>{"program", "-x"}));
+  EXPECT_DOUBLE_EQ(data["trace"]["seconds"].get<double>(), 50e-6);
+  EXPECT_DOUBLE_EQ(data["trace"]["live_bytes_mean"].get<double>(),
+                   (100 * 10 + 140 * 10 + 40 * 10 + 60 * 10) / 50.0);
+  EXPECT_EQ(data["peak"]["live_bytes"], 140);
+  EXPECT_EQ(data["peak"]["live_blocks"], 2);
+  EXPECT_DOUBLE_EQ(data["peak"]["seconds"].get<double>(), 20e-6);
+  EXPECT_EQ(data["class_sets"][0]["slack_at_peak"], (112 - 100) + (48 - 40));
+  EXPECT_EQ(data["class_sets"][1]["slack_at_peak"], 0);
+  EXPECT_DOUBLE_EQ(data["class_sets"][1]["slack_mean"].get<double>(), 20 * 10 / 50.0);
+  EXPECT_EQ(data["class_sets"][1]["classes"][0]["peak_blocks"], 2);
+  EXPECT_EQ(data["class_sets"][1]["classes"][0]["blocks_at_peak"], 1);
+  EXPECT_EQ(data["lifetimes"]["blocks"], (std::vector<int>{1}));
+  EXPECT_DOUBLE_EQ(data["lifetimes"]["from_seconds"][0].get<double>(), 16e-6);
+  EXPECT_TRUE(data["call_sites"].is_null());
+}
+
+TEST(TraceData, NoEventAtAll) {
+  const nlohmann::json data = data_of({});
+  EXPECT_EQ(data["trace"]["births"], 0);
+  EXPECT_EQ(data["peak"]["live_bytes"], 0);
+  EXPECT_EQ(data["timeline"]["layers"].size(), 0u);
+}
+
+struct living {
+  std::uint64_t size;
+  std::uint64_t born;
+};
+
+// The figures again, the slow way: all that lives is looked at after each event.
+TEST(TraceData, RandomTracesAgree) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    std::mt19937 random(seed);
+    std::map<std::uint64_t, living> alive;
+    std::vector<event> events;
+    std::uint64_t time = 0;
+    std::uint64_t peak = 0;
+    std::map<std::uint64_t, living> at_peak;
+    std::map<std::size_t, std::uint64_t> births_by_bin;
+    std::map<std::size_t, std::uint64_t> lifetimes;
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < 4000; ++i) {
+      time += 1 + random() % 50;
+      if (alive.empty() || random() % 5 < 3) {
+        const std::uint64_t size = random() % (random() % 3 == 0 ? 200000 : 300);
+        const std::uint64_t address = 0x10000 + std::uint64_t{random() % 1000000} * 16;
+        if (alive.contains(address)) continue;
+        events.push_back(birth(1, time, address, size));
+        alive[address] = {size, time};
+        bytes += size;
+        ++births_by_bin[size_bins::of(size)];
+        if (bytes > peak) {
+          peak = bytes;
+          at_peak = alive;
+        }
+      } else {
+        const auto dies =
+            std::next(alive.begin(), static_cast<std::ptrdiff_t>(random() % alive.size()));
+        events.push_back(death(1, time, dies->first));
+        ++lifetimes[time_bins::of(time - dies->second.born)];
+        bytes -= dies->second.size;
+        alive.erase(dies);
+      }
+    }
+    const class_set chosen("chosen classes", {{64, 16, 9}, {300, 16, 9}, {100000, 16, 9}});
+    const nlohmann::json data = data_of(events, chosen);
+    EXPECT_EQ(data["peak"]["live_bytes"], peak);
+    EXPECT_EQ(data["peak"]["live_blocks"], at_peak.size());
+
+    const std::array sets{class_set::process_heap(), chosen};
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      std::uint64_t slack = 0;
+      for (const auto& [address, block] : at_peak)
+        slack += sets[s].of(block.size, 0).block_size - block.size;
+      const nlohmann::json& figures = data["class_sets"][s];
+      EXPECT_EQ(figures["slack_at_peak"], slack);
+      std::uint64_t blocks = 0;
+      std::uint64_t class_bytes = 0;
+      std::uint64_t class_slack = 0;
+      for (const auto& c : figures["classes"]) {
+        blocks += c["blocks_at_peak"].get<std::uint64_t>();
+        class_bytes += c["bytes_at_peak"].get<std::uint64_t>();
+        class_slack += c["slack_at_peak"].get<std::uint64_t>();
+      }
+      EXPECT_EQ(blocks, at_peak.size());
+      EXPECT_EQ(class_bytes, peak);
+      EXPECT_EQ(class_slack, slack);
+    }
+
+    std::size_t bin = 0;
+    ASSERT_EQ(data["sizes"]["first"].size(), births_by_bin.size());
+    for (const auto& [index, births] : births_by_bin) {
+      EXPECT_EQ(data["sizes"]["first"][bin], size_bins::begin(index));
+      EXPECT_EQ(data["sizes"]["births"][bin++], births);
+    }
+    EXPECT_EQ(sum(data["sizes"]["bytes_at_peak"]), peak);
+    EXPECT_EQ(sum(data["sizes"]["blocks_at_peak"]), at_peak.size());
+    bin = 0;
+    ASSERT_EQ(data["lifetimes"]["blocks"].size(), lifetimes.size());
+    for (const auto& [index, blocks] : lifetimes)
+      EXPECT_EQ(data["lifetimes"]["blocks"][bin++], blocks);
+
+    const nlohmann::json& timeline = data["timeline"];
+    EXPECT_EQ(*std::max_element(timeline["live_bytes"].begin(), timeline["live_bytes"].end()),
+              peak);
+    for (std::size_t p = 0; p < timeline["seconds"].size(); ++p) {
+      std::uint64_t layers = 0;
+      for (const auto& layer : timeline["layers"]) layers += layer["bytes"][p].get<std::uint64_t>();
+      ASSERT_EQ(layers, timeline["live_bytes"][p].get<std::uint64_t>());
+    }
+  }
+}
+
+TEST(TraceData, ManyClassesAreTenLayersAtMost) {
+  std::vector<event> events;
+  for (std::uint64_t i = 1; i <= 40; ++i) events.push_back(birth(1, i, 0x10000 * i, 16 * i));
+  const nlohmann::json layers = data_of(events)["timeline"]["layers"];
+  ASSERT_EQ(layers.size(), 10u);
+  EXPECT_EQ(layers.back()["name"], "other classes");
+  events.resize(10);
+  EXPECT_EQ(data_of(events)["timeline"]["layers"].size(), 10u);  // none is left alone in "other"
+  EXPECT_NE(data_of(events)["timeline"]["layers"].back()["name"], "other classes");
+}
+
+}  // namespace
+}  // namespace ashlar::report
