@@ -407,14 +407,17 @@ class pool_engine {
     scoped_lock guard(lock_);
     std::byte* p = nullptr;
     bool was_used = true;
-    if (const std::size_t n = run_.mark().pop(run_.links()); n != 0) {
-      p = run_.at(n);
-    } else if ((p = take_freed_aside()) != nullptr) {
-    } else if ((p = carve(false)) != nullptr) {
-      was_used = false;
-    } else if ((p = checks_.pop()) != nullptr) {
-      set_mark(p, list::live);
-    } else {
+    if (const std::size_t n = run_.mark().pop(run_.links()); n != 0) p = run_.at(n);
+    if (p == nullptr) p = take_freed_aside();
+    if (p == nullptr) {
+      p = carve(false);
+      was_used = p == nullptr;
+    }
+    if (p == nullptr) {
+      p = checks_.pop();
+      if (p != nullptr) set_mark(p, list::live);
+    }
+    if (p == nullptr) {
       p = carve(true);
       if (p == nullptr) return nullptr;
       was_used = false;

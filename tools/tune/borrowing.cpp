@@ -10,6 +10,7 @@ namespace {
 // At [c]: the blocks of class c and larger that are alive at one time, at most; and 0 behind.
 std::vector<std::uint64_t> peaks_from(const interval_peaks& peaks, const partition& from) {
   std::vector<std::uint64_t> most;
+  most.reserve(from.parts.size() + 1);
   for (const interval& part : from.parts)
     most.push_back(peaks.of({part.first, peaks.need_count() - 1}).blocks);
   most.push_back(0);
