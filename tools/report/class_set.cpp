@@ -8,16 +8,19 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/class_table.hpp>
 
 namespace ashlar::report {
+
+using ashlar::detail::standard_classes;
 
 class_set class_set::process_heap() {
   class_set set;
   set.name_ = "process heap";
   set.is_process_heap_ = true;
   for (std::size_t c = 1; c < class_count; ++c)
-    set.classes_.push_back({block_size_of(static_cast<class_index>(c)), block_granule, 0});
+    set.classes_.push_back(
+        {standard_classes.block_size(static_cast<class_index>(c)), block_granule, 0});
   return set;
 }
 
@@ -29,9 +32,11 @@ class_set::class_set(std::string name, std::vector<block_class> classes)
 }
 
 class_set::place class_set::of_process_heap(std::uint64_t size, std::uint64_t alignment) const {
-  if (size <= small_size_max) {
-    const class_index c = class_of_aligned_size(size, std::max<std::uint64_t>(alignment, 1));
-    if (c != 0) return {c - std::size_t{1}, block_size_of(c)};
+  // A slab begins at a page, so a class can promise no larger alignment.
+  if (size <= small_size_max && alignment <= std::size_t{1} << heap_page_shift) {
+    const class_index c =
+        standard_classes.of_aligned_size(size, std::max<std::uint64_t>(alignment, 1));
+    if (c != 0) return {c - std::size_t{1}, standard_classes.block_size(c)};
   }
   // A damaged trace may say anything; no such block ever lived.
   std::size_t pages = 0;

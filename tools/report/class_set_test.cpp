@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/class_table.hpp>
 
 namespace ashlar::report {
 namespace {
+
+using ashlar::detail::standard_classes;
 
 TEST(ClassSet, TheProcessHeapsClassesAreItsOwn) {
   const class_set heap = class_set::process_heap();
@@ -14,9 +16,9 @@ TEST(ClassSet, TheProcessHeapsClassesAreItsOwn) {
   for (const std::size_t alignment : {0u, 16u, 64u, 4096u}) {
     for (std::size_t size = 0; size <= small_size_max; size += 7) {
       const class_set::place place = heap.of(size, alignment);
-      const class_index c = class_of_aligned_size(size, alignment == 0 ? 1 : alignment);
+      const class_index c = standard_classes.of_aligned_size(size, alignment == 0 ? 1 : alignment);
       ASSERT_EQ(place.index, c - 1u) << size;
-      ASSERT_EQ(place.block_size, block_size_of(c)) << size;
+      ASSERT_EQ(place.block_size, standard_classes.block_size(c)) << size;
     }
   }
 }
@@ -28,6 +30,7 @@ TEST(ClassSet, AboveTheClassesThereArePages) {
   EXPECT_EQ(heap.of(small_size_max + 1, 0).block_size, small_size_max + page);
   EXPECT_EQ(heap.of(10 * page * 100, 0).block_size, 10 * page * 100);
   EXPECT_GE(heap.of(UINT64_MAX, 0).block_size, UINT64_MAX);
+  EXPECT_EQ(heap.of(100, 2 * page).index, heap.size()) << "a slab begins at a page";
 }
 
 TEST(ClassSet, TheSmallestChosenClassThatHoldsARequestTakesIt) {
@@ -38,7 +41,8 @@ TEST(ClassSet, TheSmallestChosenClassThatHoldsARequestTakesIt) {
   EXPECT_EQ(chosen.of(65, 0).block_size, 100u);
   EXPECT_EQ(chosen.of(65, 64).block_size, 256u);
   EXPECT_EQ(chosen.of(257, 0).index, chosen.size());
-  EXPECT_EQ(chosen.of(257, 0).block_size, block_size_of(class_of_size(257)));
+  EXPECT_EQ(chosen.of(257, 0).block_size,
+            standard_classes.block_size(standard_classes.of_size(257)));
   EXPECT_EQ(chosen.of(20, 128).index, chosen.size());
 }
 
