@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Real, unmodified programs on ashlar beside the system's allocator: one table, one pool report.
+# Real, unmodified programs on ashlar beside the system's allocator: one table, one pool report; and one program recorded,
+# with pools chosen for it, checked and replayed, and a page about it.
 # Usage: scripts/demo.sh [RUNS]        default: 5 measured runs of each program on each allocator
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ say() { printf '\n== %s\n' "$*"; }
 scripts/setup.sh build demo
 
 say "building the library and the command (Release, in build/release)"
-if ! { cmake --preset release && cmake --build --preset release --target ashlar_malloc ashlar_cli -j "$(nproc)"; } >"$log" 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target ashlar_malloc ashlar_record ashlar_cli -j "$(nproc)"; } >"$log" 2>&1; then
   tail -n 30 "$log" >&2
   echo "demo: the build failed (whole log: $log)" >&2
   exit 1
@@ -53,7 +54,18 @@ compare cc1plus "$compiler" -quiet -fpreprocessed -std=c++20 -O1 "$folder/includ
 say "the pools of python3's JSON round trip (one more run)"
 "$ashlar" run --json "$folder/pools.json" -- "${json_round_trip[@]}" >/dev/null
 
+say "measure, choose, prove: python3 recorded, pools chosen from the trace, checked and replayed"
+chain=$folder/python3
+"$ashlar" record -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
+"$ashlar" tune --largest 32768 -o "${chain}_pools.hpp" "$chain.atrace"
+"$ashlar" verify "${chain}_pools.json"
+"$ashlar" tune --mode heap -o "$chain.classes" "$chain.atrace"
+"$ashlar" replay -n 1 --on system,ashlar --json "${chain}_replay.json" "$chain.atrace"
+"$ashlar" report --pools "${chain}_pools.json" --compare "$chain.json" --replay "${chain}_replay.json" \
+  -o "$chain.html" "$chain.atrace"
+
 say "time and memory of $(uname -sm), $(nproc) processors; ratio to the system's allocator, below 1 is better"
 "$ashlar" summary "$folder"/{python3,sqlite3,cc1plus}.json
 echo
-echo "All samples: $folder/*.json. Try your own: $ashlar compare -- PROGRAM ARGUMENTS"
+echo "All samples: $folder/*.json; python3's report, a page for any browser: $chain.html"
+echo "Try your own: $ashlar compare -- PROGRAM ARGUMENTS, or $ashlar record -- PROGRAM ARGUMENTS"

@@ -21,15 +21,19 @@ using test::other;
 using test::read;
 using test::written;
 
+/// An event with a text of its own: the reader's is gone with the next event.
 struct read_event {
-  event e;
+  event e;  // its text is empty
   std::string text;
+
+  friend bool operator==(const read_event&, const read_event&) = default;
 };
 
 std::vector<read_event> all_of(trace_reader& reader) {
   std::vector<read_event> all;
   while (const event* e = reader.peek()) {
     all.push_back({*e, std::string(e->text)});
+    all.back().e.text = {};
     reader.pop();
   }
   return all;
@@ -124,7 +128,7 @@ TEST(Reader, AFileThatEndsAnywhereIsReadUpToThere) {
     // Frames are written as they fill: what is read is in the whole, in its order.
     std::size_t at = 0;
     for (const read_event& e : some) {
-      while (at < all.size() && all[at].e != e.e) ++at;
+      while (at < all.size() && all[at] != e) ++at;
       ASSERT_LT(at++, all.size());
     }
     EXPECT_GE(some.size(), most);
