@@ -22,6 +22,7 @@ constexpr std::array<const char*, replay::call_count> call_names{
 template <class Figure>
 spread spread_over(const replay_outcome& outcome, Figure&& figure) {
   std::vector<double> figures;
+  figures.reserve(outcome.samples.size());
   for (const replay_sample& s : outcome.samples) figures.push_back(static_cast<double>(figure(s)));
   return spread_of(std::move(figures));
 }

@@ -2,6 +2,7 @@
 #include "tools/cli/tune_heap_command.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -70,7 +71,7 @@ std::string render(const tune::heap_tuning& tuned) {
                {""}});
   const auto add = [&](const std::string& name, std::size_t used, const tune::heap_slack& of) {
     const auto cell = [](double bytes) {
-      return format_bytes(static_cast<std::uint64_t>(bytes + 0.5));
+      return format_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
     };
     const auto share = [](double part, double whole) {
       return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : std::string("-");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t number_bytes_max = 10;
 
-std::string whole_frame(frame_header header, std::string payload) {
+std::string whole_frame(frame_header header, const std::string& payload) {
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   header.payload_checksum = checksum(view_of(payload));
   return encode(header) + payload;
@@ -28,7 +28,7 @@ std::string definitions_frame(frame_kind kind, std::size_t count, const std::str
   header.count = static_cast<std::uint32_t>(count);
   std::string payload;
   with.put_column(payload, view_of(bytes));
-  return whole_frame(header, std::move(payload));
+  return whole_frame(header, payload);
 }
 
 std::size_t place(std::uint64_t address, std::size_t room) {
@@ -155,7 +155,7 @@ void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& 
     with.put_column(payload, view_of(column));
     column.clear();
   }
-  out += whole_frame(header_, std::move(payload));
+  out += whole_frame(header_, payload);
   header_ = {};
   guess_.clear();
   last_death_ = 0;
@@ -333,7 +333,7 @@ std::string encode_end(std::uint64_t events) {
   header.kind = frame_kind::end;
   std::string payload;
   put_varint(payload, events);
-  return whole_frame(header, std::move(payload));
+  return whole_frame(header, payload);
 }
 
 bool decode_end(byte_view payload, std::uint64_t& events) {

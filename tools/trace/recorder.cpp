@@ -5,6 +5,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -75,7 +76,7 @@ std::uint64_t measure_ticks_per_second(spool_clock clock) {
   const moment second = moment_of(clock);
   const double rate =
       static_cast<double>(second.raw - first.raw) / static_cast<double>(second.ns - first.ns);
-  return static_cast<std::uint64_t>(rate * 1e9 / (1u << tick_shift) + 0.5);
+  return static_cast<std::uint64_t>(std::llround(rate * 1e9 / (1u << tick_shift)));
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -403,6 +404,7 @@ void recorder::finish() {
 
 std::vector<recorder::process_result> recorder::results() const {
   std::vector<process_result> all;
+  all.reserve(traces_.size());
   for (const auto& [pid, t] : traces_) all.push_back({pid, t->writer->events()});
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
   return all;

@@ -52,6 +52,7 @@ void trace_writer::add(const std::vector<module_definition>& modules) {
 
 void trace_writer::close() {
   std::vector<std::uint32_t> threads;
+  threads.reserve(open_.size());
   for (const auto& [thread, encoder] : open_) threads.push_back(thread);
   std::sort(threads.begin(), threads.end());
   for (const std::uint32_t thread : threads) flush(thread);

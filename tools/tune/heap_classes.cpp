@@ -91,6 +91,7 @@ std::vector<candidate> candidates_of(std::span<const live_size> sizes,
       at(static_cast<std::uint32_t>(std::bit_ceil(std::max(of.size, of.alignment)))).is_used = true;
   }
   std::vector<candidate> all;
+  all.reserve(by_size.size());
   for (const auto& [size, one] : by_size) all.push_back(one);
   return all;
 }

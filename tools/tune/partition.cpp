@@ -30,6 +30,7 @@ class search {
     std::size_t moments = std::clamp<std::size_t>(affordable / (needs * needs), 1, 128);
     for (std::size_t parts = 1; parts <= needs && parts <= moments; parts *= 2) {
       std::vector<interval> level;
+      level.reserve(parts);
       for (std::size_t p = 0; p < parts; ++p)
         level.push_back({p * needs / parts, (p + 1) * needs / parts - 1});
       learn(level);
@@ -49,6 +50,7 @@ class search {
       ++found_.rounds;
       // All partitions first: learning changes the bounds, which they are read from.
       std::vector<std::vector<interval>> cheapest;
+      cheapest.reserve(open.size());
       for (const std::size_t k : open) cheapest.push_back(program_.partition_of(k, bounds_));
       std::vector<std::size_t> still_open;
       const std::size_t moments_before = found_.witness.size();

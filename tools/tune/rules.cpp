@@ -16,6 +16,7 @@ std::vector<size_class> classes_of(const interval_peaks& peaks, std::span<const 
                                    std::uint64_t margin_percent) {
   const std::vector<peak> found = peaks.of(parts);
   std::vector<size_class> classes;
+  classes.reserve(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p)
     classes.push_back(class_for(peaks.load().needs, parts[p], found[p].blocks, margin_percent));
   return classes;

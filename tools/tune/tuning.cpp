@@ -28,6 +28,7 @@ void require_possible(const workload& load, const tuning_request& request) {
 
 std::vector<std::uint64_t> bytes_of_each(const partition_search& found) {
   std::vector<std::uint64_t> curve;
+  curve.reserve(found.best.size());
   for (const partition& best : found.best) curve.push_back(best.bytes);
   return curve;
 }

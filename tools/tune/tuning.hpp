@@ -24,9 +24,10 @@ inline constexpr std::size_t curve_classes = 24;
 inline constexpr std::uint64_t knee_percent = 5;
 
 struct tuning_request {
-  std::optional<std::size_t> classes{};  ///< at most so many; none: the knee of the curve
+  std::optional<std::size_t> classes =
+      std::nullopt;  ///< at most so many; none: the knee of the curve
   std::uint64_t margin_percent = 0;
-  std::optional<std::uint64_t> budget_bytes{};
+  std::optional<std::uint64_t> budget_bytes = std::nullopt;
   bool borrow = false;
 };
 
