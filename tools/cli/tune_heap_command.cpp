@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t most_classes = ashlar::class_count - 1;
 
-tune::heap_class_request request_of(const tune_options& options) {
+tune::heap_class_request heap_request_of(const tune_options& options) {
   tune::heap_class_request request;
   if (options.classes != "auto") {
     const char* const end = options.classes.data() + options.classes.size();
@@ -61,7 +61,7 @@ void require_heap_options(const tune_options& options) {
                         fmt::format("{}: of --mode static alone: a heap has no capacities", wrong));
 }
 
-std::string render(const tune::heap_tuning& tuned) {
+std::string render_heap(const tune::heap_tuning& tuned) {
   const tune::heap_classes& made = tuned.made;
   table slack({{"", align::left},
                {"classes used"},
@@ -99,7 +99,7 @@ bool is_header(const std::string& path) {
 
 int tune_heap_command(const tune_options& options) {
   require_heap_options(options);
-  const tune::heap_class_request request = request_of(options);
+  const tune::heap_class_request request = heap_request_of(options);
   replaced_files files;
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);
@@ -110,7 +110,7 @@ int tune_heap_command(const tune_options& options) {
   line.reset();
   tuned.ashlar_version = ASHLAR_CLI_VERSION;
   warn_of(tuned.traces);
-  std::fputs(render(tuned).c_str(), stdout);
+  std::fputs(render_heap(tuned).c_str(), stdout);
   std::vector<std::string> contents;
   if (!options.header_path.empty())
     contents.push_back(is_header(options.header_path) ? tune::classes_header(tuned)
