@@ -1,4 +1,5 @@
 // ashlar tune, verify and check as a user meets them: arguments in; streams, files and exit status out.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -88,6 +89,48 @@ TEST_F(TuneCommand, TheSameTraceGivesTheSameFiles) {
   ASSERT_EQ(ashlar("tune --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
   EXPECT_EQ(read_file(path("a.hpp")), read_file(path("b.hpp")));
   EXPECT_EQ(read_file(path("a.json")), read_file(path("b.json")));
+}
+
+TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
+  const ended tuned = ashlar("tune --mode heap -o " + path("c.classes") + " --certificate " +
+                             path("c.json") + " " + sample);
+  ASSERT_EQ(tuned.status, 0) << tuned.said;
+  const auto json = nlohmann::json::parse(read_file(path("c.json")));
+  EXPECT_LE(json.at("slack_bytes").at("at_peak").get<double>() +
+                json.at("slack_bytes").at("over_time").get<double>(),
+            json.at("standard_slack_bytes").at("at_peak").get<double>() +
+                json.at("standard_slack_bytes").at("over_time").get<double>() + 88 * 12 * 1024.0);
+  EXPECT_EQ(json.at("block_sizes").back(), 131072);
+#if defined(ASHLAR_DROP_IN)
+  ASSERT_EQ(::setenv("ASHLAR_CONFIG", path("c.classes").c_str(), 1), 0);
+  const ended ran = ashlar("run --json " + path("run.json") + " -- /bin/echo served");
+  const ended wrong =
+      (::setenv("ASHLAR_CONFIG", path("c.json").c_str(), 1), ashlar("run -- /bin/echo served"));
+  ::unsetenv("ASHLAR_CONFIG");
+  EXPECT_NE(ran.said.find("served"), std::string::npos) << ran.said;
+  EXPECT_EQ(ran.said.find("is ignored"), std::string::npos) << ran.said;
+  EXPECT_NE(wrong.said.find("is ignored"), std::string::npos) << wrong.said;
+  const auto statistics = nlohmann::json::parse(read_file(path("run.json"))).at("statistics");
+  for (const auto& used : statistics.at("classes"))
+    EXPECT_NE(std::find(json.at("block_sizes").begin(), json.at("block_sizes").end(),
+                        used.at("block_size")),
+              json.at("block_sizes").end())
+        << used;
+#endif
+  ASSERT_EQ(ashlar("tune --mode heap -o " + path("c.hpp") + " " + sample).status, 0);
+  EXPECT_NE(read_file(path("c.hpp"))
+                .find("block_sizes[" + std::to_string(json.at("block_sizes").size()) + "]"),
+            std::string::npos);
+}
+
+TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
+  expect_refused("tune --mode other " + sample, "neither static nor heap");
+  expect_refused("tune --mode heap --margin 5 " + sample, "--margin");
+  expect_refused("tune --mode heap --borrow " + sample, "--borrow");
+  expect_refused("tune --mode heap --classes 13 " + sample, "14");
+  expect_refused("tune --mode heap --classes 89 " + sample, "88");
+  expect_refused("tune --mode heap --weigh now " + sample, "--weigh now");
+  expect_refused("tune --weigh peak " + sample, "--weigh");
 }
 
 TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/tune/file_digest.hpp"
+#include "tools/tune/trace_identity_json.hpp"
 
 namespace ashlar::tune {
 
@@ -21,19 +22,6 @@ json classes_json(const std::vector<size_class>& classes) {
                     {"peak", c.peak},
                     {"capacity", c.capacity},
                     {"bytes", c.bytes}});
-  }
-  return list;
-}
-
-json traces_json(const std::vector<trace_identity>& traces) {
-  json list = json::array();
-  for (const trace_identity& t : traces) {
-    list.push_back({{"file", t.file},
-                    {"sha256", t.sha256},
-                    {"births", t.births},
-                    {"deaths", t.deaths},
-                    {"left_out", t.left_out},
-                    {"unknown_deaths", t.unknown_deaths}});
   }
   return list;
 }

@@ -27,7 +27,7 @@ struct heap_class_request {
 };
 
 /// What a class in use costs: half of the 4 KiB that a thread's stack of it holds at first, half a page at the end of
-/// its blocks, and two pages of the heap's own (stash and slab records). docs/tuning.md has what was measured.
+/// its blocks, and two pages of the heap's own (stash and slab records). An estimate, not measured.
 inline constexpr std::uint64_t heap_class_bytes = 12 * 1024;
 
 /// Slack of a program, in bytes.

@@ -13,6 +13,7 @@
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/source.hpp"
 #include "tools/tune/file_digest.hpp"
+#include "tools/tune/trace_identity_json.hpp"
 
 namespace ashlar::tune {
 namespace {
@@ -141,13 +142,6 @@ std::string classes_header(const heap_tuning& tuned) {
 }
 
 std::string classes_json(const heap_tuning& tuned) {
-  json traces = json::array();
-  for (const trace_identity& t : tuned.traces)
-    traces.push_back({{"file", t.file},
-                      {"sha256", t.sha256},
-                      {"births", t.births},
-                      {"deaths", t.deaths},
-                      {"unknown_deaths", t.unknown_deaths}});
   const json all{{"ashlar", tuned.ashlar_version},
                  {"mode", "heap"},
                  {"weigh", word_of(tuned.by)},
@@ -158,7 +152,7 @@ std::string classes_json(const heap_tuning& tuned) {
                  {"requested_bytes", slack_json(tuned.made.requested)},
                  {"slack_bytes", slack_json(tuned.made.slack)},
                  {"standard_slack_bytes", slack_json(tuned.made.standard_slack)},
-                 {"traces", traces}};
+                 {"traces", traces_json(tuned.traces)}};
   return all.dump(1) + "\n";
 }
 
