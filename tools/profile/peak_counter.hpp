@@ -1,0 +1,52 @@
+// tools/profile/peak_counter.hpp: of each interval of sizes, the most blocks alive at one time, in one pass over births
+// and deaths of any number. Layer: profile.
+//
+// Events are gathered into windows of few distinct sizes. Within one, only the intervals of the sizes that occur in it
+// are followed, and how far each one rises above what it was at the window's start; then the window is folded into the
+// table of all intervals once. docs/decisions/0016 has the cost.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tools/profile/interval_table.hpp"
+#include "tools/profile/size_grid.hpp"
+
+namespace ashlar::profiling {
+
+class peak_counter {
+ public:
+  static constexpr std::size_t steps = pool_grid::count;
+  /// A window ends with so many distinct sizes, or so many events.
+  static constexpr std::size_t window_sizes = 48;
+  static constexpr std::size_t window_events = 1024;
+
+  peak_counter();
+
+  /// Requires: step < steps.
+  void birth(std::uint32_t step) { add(step, false); }
+  /// Requires: step < steps; a block of it lives.
+  void death(std::uint32_t step) { add(step, true); }
+
+  /// Returns: the steps that had a birth, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> used() const;
+  /// Returns: the peaks of all intervals of used(). O(steps^2).
+  [[nodiscard]] interval_table peaks();
+
+ private:
+  void add(std::uint32_t step, bool is_death);
+  void fold();
+
+  std::vector<std::uint16_t> window_;  // 2 * step, + 1: a death
+  std::bitset<steps> in_window_;
+  std::size_t sizes_in_window_ = 0;
+  std::bitset<steps> used_;
+  std::vector<std::int32_t> alive_;  // by step, at the window's start
+  std::vector<std::int32_t> most_;   // steps x steps; row i is of intervals from i; rows of used steps only
+  std::vector<std::int16_t> rises_;  // window_sizes x window_sizes
+};
+
+}  // namespace ashlar::profiling
