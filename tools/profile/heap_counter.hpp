@@ -8,6 +8,7 @@
 
 #include "tools/profile/profile.hpp"
 #include "tools/profile/size_grid.hpp"
+#include "tools/profile/wide.hpp"
 
 namespace ashlar::profiling {
 
@@ -26,15 +27,13 @@ class heap_counter {
   [[nodiscard]] std::uint64_t duration() const noexcept { return now_ - begun_at_; }
 
  private:
-  __extension__ using wide = unsigned __int128;  // blocks or bytes, times time
-
   struct line {
     alive now;
     alive at_peak;           // valid when `peak` is the newest
     std::uint64_t peak = 0;  // the peak that at_peak is of; older: `now` has not changed since
     std::uint64_t births = 0;
     std::uint64_t changed_at = 0;
-    wide block_time = 0;  // up to changed_at
+    wide block_time = 0;  // blocks * time, up to changed_at
     wide byte_time = 0;
   };
   static constexpr std::size_t alignments = 21;  // none, 32 ... 2^20, at their logarithms

@@ -31,14 +31,23 @@ class peak_counter {
   /// Requires: step < steps; a block of it lives.
   void death(std::uint32_t step) { add(step, true); }
 
-  /// Returns: the steps that had a birth, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> used() const;
-  /// Returns: the peaks of all intervals of used(). O(steps^2).
-  [[nodiscard]] interval_table peaks();
+  struct result {
+    std::vector<std::uint32_t> used;  ///< the steps that had a birth, ascending
+    interval_table peaks;             ///< of the intervals of places in `used`
+  };
+  /// Returns: the peaks until now. O(steps^2).
+  [[nodiscard]] result snapshot();
 
  private:
+  struct window_rises {
+    std::size_t count = 0;                          // of sizes
+    std::array<std::size_t, window_sizes> sizes{};  // steps, ascending
+    std::array<std::int16_t, window_sizes> above{};
+  };
   void add(std::uint32_t step, bool is_death);
   void fold();
+  [[nodiscard]] window_rises rises_in_window();
+  void begin_using(const window_rises& found);
 
   std::vector<std::uint16_t> window_;  // 2 * step, + 1: a death
   std::bitset<steps> in_window_;
@@ -46,7 +55,7 @@ class peak_counter {
   std::bitset<steps> used_;
   std::vector<std::int32_t> alive_;  // by step, at the window's start
   std::vector<std::int32_t> most_;   // steps x steps; row i is of intervals from i; rows of used steps only
-  std::vector<std::int16_t> rises_;  // window_sizes x window_sizes
+  std::vector<std::int16_t> rises_;  // window_sizes x window_sizes, of places in the window
 };
 
 }  // namespace ashlar::profiling

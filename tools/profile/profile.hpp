@@ -48,8 +48,8 @@ struct heap_row {
   std::uint64_t alignment = 0;  ///< above 16; 0: any up to 16
   std::uint64_t births = 0;     ///< at least 1
   alive at_peak;                ///< at the first moment of a run when most bytes were; of all runs together
-  /// The mean over the time from a run's first event to its last, in 1/1024; of all runs together. Of each run blocks
-  /// are rounded up and bytes down, so that what is between them is never below 0.
+  /// The mean over the time from a run's first birth to its last birth or death, in 1/1024; of all runs together. Of each
+  /// run blocks are rounded up and bytes down, so that what is between them is never below 0.
   alive mean_1024;
 
   friend bool operator==(const heap_row&, const heap_row&) = default;
@@ -58,7 +58,7 @@ struct heap_row {
 struct profile {
   std::uint64_t runs = 0;
   std::uint64_t unfinished_runs = 0;  ///< of these: whose traces have no end
-  std::uint64_t nanoseconds = 0;      ///< from a run's first event to its last, of all together
+  std::uint64_t nanoseconds = 0;  ///< from a run's first birth to its last birth or death, of all together
   std::uint64_t left_out = 0;         ///< requests that no pool serves (pool_grid::serves): they are nowhere else
   std::uint64_t unknown_deaths = 0;   ///< of blocks from before the recording; they change nothing
   std::uint64_t missing_deaths = 0;   ///< whose blocks died when their addresses were born again

@@ -3,7 +3,7 @@
 // Both grids are fixed, so that profiles of any programs can be merged entry by entry. Their number is in each file.
 //
 //   pool grid   8, 16, 24 ... 512 | 16 a doubling up to 64 KiB | 8 up to 64 MiB | 1 up to 64 GiB      266 sizes
-//   heap grid   16, 32 ... 32 KiB | 36 KiB, 40 KiB ... 128 KiB | the pool grid's                     2102 sizes
+//   heap grid   16, 32 ... 32 KiB | 36 KiB, 40 KiB ... 128 KiB | the pool grid's                     2154 sizes
 //
 // The pool grid is coarse, since a profile has a peak for each *interval* of it. The heap grid has for each block size
 // that a heap's class can have (core/size_class.hpp) a size of its own: so the heap's classes are chosen from a profile
@@ -26,6 +26,7 @@ namespace ashlar::profiling {
 inline constexpr std::uint32_t grid_number = 1;
 
 struct pool_grid {
+  static constexpr std::uint32_t count = 266;
   static constexpr std::uint64_t largest_size = std::uint64_t{1} << 36;  ///< bytes
   static constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
 
@@ -88,11 +89,7 @@ struct pool_grid {
     if (below <= eight_up_to_log2) return to_64_kib + 8 * (below - sixteen_up_to_log2);
     return to_64_mib + (below - eight_up_to_log2);
   }
-
- public:
-  static constexpr std::uint32_t count = steps_below(36);
 };
-static_assert(pool_grid::count == 266);
 static_assert(pool_grid::size_of(pool_grid::count - 1) == pool_grid::largest_size);
 
 struct heap_grid {
