@@ -13,19 +13,22 @@ static_assert(peak_counter::window_events <= INT16_MAX);
 
 }  // namespace
 
-peak_counter::peak_counter()
-    : alive_(steps), most_(steps * steps), rises_(window_sizes * window_sizes) {
+peak_counter::peak_counter(window_limits limits)
+    : limits_(limits),
+      alive_(steps),
+      most_(steps * steps),
+      rises_(window_sizes * window_sizes) {
   window_.reserve(window_events);
 }
 
 void peak_counter::add(std::uint32_t step, bool is_death) {
   if (!in_window_[step]) {
-    if (sizes_in_window_ == window_sizes) fold();
+    if (sizes_in_window_ == limits_.sizes) fold();
     in_window_.set(step);
     ++sizes_in_window_;
   }
   window_.push_back(static_cast<std::uint16_t>(2 * step + (is_death ? 1 : 0)));
-  if (window_.size() == window_events) fold();
+  if (window_.size() == limits_.events) fold();
 }
 
 // Within the window, the sizes that occur in it have places 0, 1, ... and above[p] is how many more blocks of places 0..p

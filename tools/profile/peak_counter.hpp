@@ -20,11 +20,17 @@ namespace ashlar::profiling {
 class peak_counter {
  public:
   static constexpr std::size_t steps = pool_grid::count;
-  /// A window ends with so many distinct sizes, or so many events.
+  /// A window ends before it has more distinct sizes than this, or more events.
+  struct window_limits {
+    std::size_t sizes = window_sizes;
+    std::size_t events = window_events;
+  };
   static constexpr std::size_t window_sizes = 48;
   static constexpr std::size_t window_events = 1024;
 
-  peak_counter();
+  peak_counter() : peak_counter(window_limits{}) {}
+  /// Requires: 1 to window_sizes, 1 to window_events. The peaks are the same with any.
+  explicit peak_counter(window_limits limits);
 
   /// Requires: step < steps.
   void birth(std::uint32_t step) { add(step, false); }
@@ -49,6 +55,7 @@ class peak_counter {
   [[nodiscard]] window_rises rises_in_window();
   void begin_using(const window_rises& found);
 
+  window_limits limits_;
   std::vector<std::uint16_t> window_;  // 2 * step, + 1: a death
   std::bitset<steps> in_window_;
   std::size_t sizes_in_window_ = 0;

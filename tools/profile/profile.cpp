@@ -93,6 +93,20 @@ std::uint64_t profile::deaths() const noexcept {
   return all;
 }
 
+std::uint32_t profile::peak_between(std::uint32_t first_step,
+                                    std::uint32_t last_step) const noexcept {
+  const auto at_or_behind = [this](std::uint32_t step) {
+    return static_cast<std::size_t>(
+        std::lower_bound(pools.begin(), pools.end(), step,
+                         [](const pool_row& row, std::uint32_t least) { return row.step < least; }) -
+        pools.begin());
+  };
+  if (first_step > last_step) return 0;
+  const std::size_t first = at_or_behind(first_step);
+  const std::size_t end = at_or_behind(last_step + 1);
+  return first == end ? 0 : peaks.at(first, end - 1);
+}
+
 void merge(profile& into, const profile& other) {
   add(into.runs, other.runs);
   add(into.unfinished_runs, other.unfinished_runs);

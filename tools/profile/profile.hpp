@@ -44,7 +44,7 @@ struct alive {
 
 /// Requests that one block size of a heap serves best.
 struct heap_row {
-  std::uint32_t step = 0;       ///< place in heap_grid
+  std::uint32_t step = 0;       ///< place in heap_grid of the size that was asked for, whatever the alignment
   std::uint64_t alignment = 0;  ///< above 16; 0: any up to 16
   std::uint64_t births = 0;     ///< at least 1
   alive at_peak;                ///< at the first moment of a run when most bytes were; of all runs together
@@ -76,6 +76,11 @@ struct profile {
   [[nodiscard]] std::uint64_t peak_blocks() const noexcept {
     return peaks.count() == 0 ? 0 : peaks.at(0, peaks.count() - 1);
   }
+
+  /// Returns: the most blocks alive at one time of one run, of needs whose steps are first to last; 0 where there are
+  /// none, and where first > last. O(log needs).
+  [[nodiscard]] std::uint32_t peak_between(std::uint32_t first_step,
+                                           std::uint32_t last_step) const noexcept;
 
   friend bool operator==(const profile&, const profile&) = default;
 };
