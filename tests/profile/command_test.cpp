@@ -7,6 +7,7 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "tools/profile/profile_file.hpp"
-#include "tools/trace/error.hpp"
 #include "tools/trace/writer.hpp"
 
 namespace {
@@ -167,7 +167,8 @@ TEST_F(ProfileCommand, BadInputIsNamedAndNothingIsWritten) {
   const std::string out = " -o " + path("out");
   const std::string was = read_file(a);
   std::string damaged = was;
-  damaged[damaged.size() / 2] ^= 1;
+  char& byte = damaged[damaged.size() / 2];
+  byte = static_cast<char>(byte ^ 1);
   write_file(path("damaged"), damaged);
   write_file(path("empty"), "");
   write_file(path("other"), "hello\n");
