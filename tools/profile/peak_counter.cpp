@@ -14,10 +14,7 @@ static_assert(peak_counter::window_events <= INT16_MAX);
 }  // namespace
 
 peak_counter::peak_counter(window_limits limits)
-    : limits_(limits),
-      alive_(steps),
-      most_(steps * steps),
-      rises_(window_sizes * window_sizes) {
+    : limits_(limits), alive_(steps), most_(steps * steps), rises_(window_sizes * window_sizes) {
   window_.reserve(window_events);
 }
 

@@ -61,7 +61,8 @@ class peak_counter {
   std::size_t sizes_in_window_ = 0;
   std::bitset<steps> used_;
   std::vector<std::int32_t> alive_;  // by step, at the window's start
-  std::vector<std::int32_t> most_;   // steps x steps; row i is of intervals from i; rows of used steps only
+  std::vector<std::int32_t>
+      most_;  // steps x steps; row i is of intervals from i; rows of used steps only
   std::vector<std::int16_t> rises_;  // window_sizes x window_sizes, of places in the window
 };
 
