@@ -51,7 +51,8 @@ constexpr std::array reported_kinds{trace::event_kind::by_malloc,
                                     trace::event_kind::fork,
                                     trace::event_kind::image,
                                     trace::event_kind::mark,
-                                    trace::event_kind::lost};
+                                    trace::event_kind::lost,
+                                    trace::event_kind::refused};
 
 std::uint64_t all_events(const trace::trace_summary& s) {
   std::uint64_t sum = 0;

@@ -22,12 +22,12 @@ bool decode(byte_view bytes, frame_header& header);
 class address_guess {
  public:
   [[nodiscard]] std::uint64_t& for_size(std::uint64_t size) {
-    return last_[(size + 15) / 16 % last_.size()];
+    return last_[guess_place(size)];
   }
   void clear() { last_.fill(0); }
 
  private:
-  std::array<std::uint64_t, 256> last_{};
+  std::array<std::uint64_t, guess_places> last_{};
 };
 
 /// Collects the events of one thread. Not thread-safe.
