@@ -61,8 +61,8 @@ namespace detail {
 
 /// A request for `size` bytes got `p`, or nothing.
 template <class Recording, class Pool>
-ASHLAR_HOT void record_taken([[maybe_unused]] const Pool& pool, [[maybe_unused]] const void* p,
-                             [[maybe_unused]] std::size_t size,
+ASHLAR_HOT void record_taken(Recording, [[maybe_unused]] const Pool& pool,
+                             [[maybe_unused]] const void* p, [[maybe_unused]] std::size_t size,
                              [[maybe_unused]] std::size_t alignment) noexcept {
   if constexpr (Recording::records) {
     if (p != nullptr) [[likely]] {
@@ -74,15 +74,15 @@ ASHLAR_HOT void record_taken([[maybe_unused]] const Pool& pool, [[maybe_unused]]
 }
 /// The same of a pool of one size.
 template <class Recording, class Pool>
-ASHLAR_HOT void record_taken([[maybe_unused]] const Pool& pool,
+ASHLAR_HOT void record_taken([[maybe_unused]] Recording on, [[maybe_unused]] const Pool& pool,
                              [[maybe_unused]] const void* p) noexcept {
   if constexpr (Recording::records) {
-    record_taken<Recording>(pool, p, pool.block_size(), pool.alignment());
+    record_taken(on, pool, p, pool.block_size(), pool.alignment());
   }
 }
 /// `p`, which may be null, is about to come back.
 template <class Recording, class Pool>
-ASHLAR_HOT void record_given([[maybe_unused]] const Pool& pool,
+ASHLAR_HOT void record_given(Recording, [[maybe_unused]] const Pool& pool,
                              [[maybe_unused]] const void* p) noexcept {
   if constexpr (Recording::records) {
     if (p != nullptr) Recording::recorder().freed({&pool, pool.name()}, p);

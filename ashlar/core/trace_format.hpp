@@ -71,6 +71,8 @@ inline constexpr std::string_view ticks_per_second = "ticks_per_second";
 inline constexpr std::string_view started = "started";  // seconds since 1970
 inline constexpr std::string_view options = "options";
 }  // namespace header_name
+/// The value of `options` in a trace that pools told (core/trace_recorder.hpp): what stands for stacks there are pools.
+inline constexpr std::string_view options_of_pools = "pools";
 
 enum class frame_kind : std::uint32_t {
   events = 1,   // of one thread, in its order

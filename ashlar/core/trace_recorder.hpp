@@ -108,7 +108,7 @@ struct recorded_header {
     put_string(at, trace::header_name::ticks_per_second);
     put_string(at, decimal_text(ticks_per_second).text());
     put_string(at, trace::header_name::options);
-    put_string(at, "pools");
+    put_string(at, trace::options_of_pools);
     put_string(at, trace::header_name::program);
     size = static_cast<std::size_t>(at - bytes);
   }

@@ -98,7 +98,7 @@ class pool_engine {
   /// slab is added. Thread-safety: as the lock policy says, for all functions of a pool.
   [[nodiscard]] ASHLAR_HOT void* try_allocate() noexcept {
     void* const p = take();
-    record_taken<recording_type>(*this, p);
+    record_taken(recording_type{}, *this, p);
     return p;
   }
 
@@ -127,7 +127,7 @@ class pool_engine {
       if (!owns(p)) [[unlikely]]
         return exhaustion_.give_back(p, request());
     }
-    record_given<recording_type>(*this, p);
+    record_given(recording_type{}, *this, p);
     if constexpr (is_lock_free) {
       give_shared(p);
     } else if constexpr (check_type::guards_bytes) {

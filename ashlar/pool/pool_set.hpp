@@ -82,12 +82,12 @@ class pool_set_face {
     if constexpr (Set::may_have_no_memory) {
       if (classes == nullptr) [[unlikely]] {
         classes_type::require_power_of_two("allocate", size, alignment);
-        record_taken<recording_type>(*this, nullptr, size, alignment);
+        record_taken(recording_type{}, *this, nullptr, size, alignment);
         return nullptr;
       }
     }
     void* const p = classes->take(size, alignment);
-    record_taken<recording_type>(*this, p, size, alignment);
+    record_taken(recording_type{}, *this, p, size, alignment);
     return p;
   }
 
@@ -119,7 +119,7 @@ class pool_set_face {
         return exhaustion_.give_back(p, request(size, alignment));
       }
     }
-    record_given<recording_type>(*this, p);
+    record_given(recording_type{}, *this, p);
     classes_of(p)->give(p, size, alignment);
   }
 
@@ -134,7 +134,7 @@ class pool_set_face {
       if (!owns(p)) [[unlikely]]
         return exhaustion_.give_back(p);
     }
-    record_given<recording_type>(*this, p);
+    record_given(recording_type{}, *this, p);
     classes_of(p)->give(p);
   }
 

@@ -62,7 +62,7 @@ class static_run_pool {
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
     n += n == 0;
     void* const p = take(n);
-    detail::record_taken<recording_type>(*this, p, bytes_of(n), alignof(T));
+    detail::record_taken(recording_type{}, *this, p, bytes_of(n), alignof(T));
     return p;
   }
 
@@ -78,7 +78,7 @@ class static_run_pool {
   /// use; else ashlar_fault. O(n / 64).
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
-    detail::record_given<recording_type>(*this, p);
+    detail::record_given(recording_type{}, *this, p);
     detail::scoped_lock guard(lock_);
     const std::size_t offset = detail::bytes_from(memory_.bytes, p);
     if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
