@@ -1,4 +1,4 @@
-// A program that records its own pools. What they had to hold is then known, and `ashlar tune` chooses the ones that do:
+// A program that records its own pools. What they had to hold is then known, and `ashlar tune` chooses pools that do:
 //   $ example_record_pools pools.atrace
 //   $ ashlar stat pools.atrace
 //   $ ashlar tune --classes 3 -o pools.hpp pools.atrace

@@ -1,12 +1,12 @@
 // core/trace_frame.hpp: one thread's events as a frame of a trace, in a fixed number of bytes.
 // Layer: core (freestanding). Not for users: core/trace_recorder.hpp is built of it.
 //
-//   while events come   | head | kinds ..  | times ..  | sizes ..  | addresses ..  | alignments .. | stacks .. | texts .. |
+//   while events come   | head | kinds .. | times .. | sizes .. | addresses .. | alignments .. | stacks .. | texts .. |
 //   when it is whole    | head | kinds | times | sizes | addresses | alignments | stacks | texts |
 //
 // Law: an event is put whole or not at all; what was refused fits once the frame was finished.
-// docs/trace-format.md tells the bytes. A frame as it is put here is never compressed, and a death never `near`: both would
-// need memory that grows with the frame.
+// docs/trace-format.md tells the bytes. A frame as it is put here is never compressed, and a death never `near`: both
+// would need memory that grows with the frame.
 #pragma once
 
 #include <bit>
@@ -48,7 +48,7 @@ constexpr void put_string(std::byte*& at, std::string_view text) noexcept {
 template <std::unsigned_integral N>
 inline constexpr std::size_t varint_bytes_max = (8 * sizeof(N) + 6) / 7;
 
-// ---- the format's checksum, CRC-32C, by half bytes: 64 bytes of table instead of the 8 KiB of tools/trace/checksum.hpp ----
+// ---- the checksum, CRC-32C, by half bytes: a table of 64 bytes instead of tools/trace/checksum.hpp's 8 KiB ----
 
 struct checksum_table {
   std::uint32_t rows[16];
@@ -251,8 +251,8 @@ class trace_frame {
     ++used_[trace::column_kinds];
   }
 
-  /// Effects: puts the address as its difference to `expected`, which it is from now on. The difference is 8 * eighths + low:
-  /// neither overflows the processor's own words.
+  /// Effects: puts the address as its difference to `expected`, which it is from now on. The difference is 8 * eighths +
+  /// low, of which neither overflows a word of the processor.
   void put_address(std::uintptr_t address, std::uintptr_t& expected) noexcept {
     const std::uintptr_t low = (address - expected) & 7;
     const std::uintptr_t borrow = (address & 7) < (expected & 7) ? 1 : 0;

@@ -1,6 +1,5 @@
-// core/trace_recorder.hpp: what pools do, as a trace that `ashlar stat`, `tune` and `replay` read; for firmware, and for any
-// program that has pools of its own.
-// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder and handed to the
+// core/trace_recorder.hpp: what pools do, as a trace that `ashlar stat`, `tune` and `replay` read.
+// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder, and handed to the
 // port whole.
 //
 //   struct uart {                                               what the recorder asks of the board: trace_port
@@ -12,10 +11,10 @@
 //   constinit ashlar::static_pool<message, 16, ashlar::recording::to<recorder>, ashlar::named<"messages">> messages;
 //   recorder.begin("firmware"); ...; recorder.end();
 //
-// Law: events + lost() == what happened. An event is in the trace, in its order, or counted: the next frame of its thread that
-// the port takes begins with how many are missing there. Nothing waits, and no frame is ever written in part.
-// Law: the trace has all threads' events in the order in which the recorder heard of them: where one follows another's within
-// a tick of the clock, its time is a tick more.
+// Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or counted: the next frame
+// of its thread that the port takes begins with how many are missing there. Nothing waits.
+// Law: the trace has all threads' events in the order in which the recorder heard of them: where one follows another
+// thread's within a tick of the clock, its time is a tick more.
 // A recorder that was never used is all zero bits if its port is: a static one is in .bss, usable before main.
 #pragma once
 
@@ -36,10 +35,10 @@ namespace ashlar {
 
 /// Where a trace goes, and whose clock it has. Called under the recorder's lock; must not use a pool that is recorded.
 ///   P::ticks_per_second       of now(); a constant
-///   port.now()                a counter that wraps where its type does: of 32 bits, say. It is looked at with each event, and
-///                             must not pass a whole turn between two.
+///   port.now()                a counter that wraps where its type does. It is looked at with each event, and must not
+///                             pass a whole turn between two.
 ///   port.write(bytes, count)  takes all the bytes (true) or none (false), and does not wait. One that took a part is to
-///                             refuse from then on: the trace then ends there, and all before is read.
+///                             refuse from then on: the trace ends there, and all before is read.
 template <class P>
 concept trace_port = requires(P& port, const std::byte* bytes, std::size_t count) {
   { P::ticks_per_second } -> std::convertible_to<std::uint64_t>;
@@ -116,13 +115,12 @@ struct recorded_header {
 
 }  // namespace detail
 
-/// Writes the trace of the components that have it as `recording::to<this object>`, and what is told it by the functions below.
-/// `Lock`: of everybody who calls it or a component that is recorded: interrupt_mask where interrupt handlers do (what
-/// port.write() takes is then a masked stretch), std::mutex for threads. Thread-safety: as Lock says, for all functions.
-/// Throws: nothing.
+/// Writes the trace of the components that have `recording::to<this object>`. `Lock` is for all who call one of them:
+/// interrupt_mask where interrupt handlers do (what port.write() takes is then a masked stretch), std::mutex for threads.
+/// Thread-safety: as Lock says, for all functions. Throws: nothing.
 template <trace_port Port, class Lock = no_lock, trace_limits Limits = trace_limits{}>
 class trace_recorder {
-  static_assert(basic_lockable<Lock>, "a recorder is called by one at a time: lock_free is no lock for it");
+  static_assert(basic_lockable<Lock>, "a recorder needs a lock: lock_free is none");
   static_assert(Limits.threads > 0 && Limits.threads < UINT32_MAX && Limits.pools < UINT32_MAX);
   static_assert(numbers_threads<Port> || Limits.threads == 1,
                 "who records several threads needs a port that numbers them: port.thread()");
@@ -133,9 +131,9 @@ class trace_recorder {
   trace_recorder(const trace_recorder&) = delete;
   trace_recorder& operator=(const trace_recorder&) = delete;
 
-  /// Effects: writes the head of the trace. Events count as lost before it, and are told so. Returns: whether the port took
-  /// it; if not, it may be tried again. Requires: `program` is what the trace is to say recorded it (up to 47 bytes); a
-  /// recorder writes one trace.
+  /// Effects: writes the head of the trace, which says that `program` (of up to 47 bytes) was recorded. Events before it
+  /// are lost, and told so. Returns: whether the port took it; if not, it may be tried again. A recorder writes one trace:
+  /// false where it was begun.
   [[nodiscard]] bool begin(const char* program) noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::before) return false;
@@ -156,15 +154,15 @@ class trace_recorder {
     return true;
   }
 
-  /// Effects: what was recorded is handed to the port: to be called at quiet moments, lest a frame is full at a busy one.
-  /// Returns: whether the port took it all.
+  /// Effects: what was recorded is handed to the port; at quiet moments, lest a frame is full at a busy one. Returns:
+  /// whether the port took it all.
   bool flush() noexcept {
     detail::scoped_lock guard(lock_);
     return state_ == state::recording && write_all();
   }
 
-  /// Effects: as flush, then the end of the trace; what happens afterwards is lost, and counted. Returns: whether the port
-  /// took it all; a trace without its end is read, with a warning.
+  /// Effects: as flush, then the end of the trace; what happens afterwards is lost, and counted. Returns: whether the
+  /// port took it all; a trace without its end is read, with a warning.
   bool end() noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::recording) return false;
@@ -192,7 +190,7 @@ class trace_recorder {
   }
   [[nodiscard]] Port& port() noexcept { return port_; }
 
-  // ---- what components tell: block_recorder. Complexity: O(pools) and what put a frame together takes where it is full. ----
+  // ---- what components tell. Complexity: O(pools), and where a frame is full O(its bytes) and port.write() ----
 
   [[gnu::noinline]] void allocated(const recorded_pool& pool, const void* p, std::size_t size,
                                    std::size_t alignment) noexcept {
@@ -221,8 +219,8 @@ class trace_recorder {
   using counter = std::remove_cvref_t<decltype(std::declval<Port&>().now())>;
   enum class state : std::uint8_t { before, recording, after };
 
-  /// Of one thread: the frame that is being put together. `missing` are lost and not yet told; `told` is what the frame
-  /// itself tells at its beginning, in an event of its own.
+  /// Of one thread: the frame that is being put together. `missing` events are lost and not yet told; `told` is what the
+  /// frame itself tells, in an event at its beginning.
   struct thread_events {
     detail::trace_frame<Limits.frame_bytes> frame;
     std::uint32_t missing = 0;
@@ -271,8 +269,8 @@ class trace_recorder {
     static_cast<void>(put(by, time));  // an empty frame has room for what is missing and any one event
   }
 
-  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0: events were lost since the last
-  /// frame, so this one is empty.
+  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost since
+  /// the last frame and this one is empty.
   ASHLAR_COLD void tell_missing(thread_events& by, std::uint64_t time) noexcept {
     if (by.frame.put_other(time, trace::event_kind::lost, by.missing))
       by.told = std::exchange(by.missing, 0);
@@ -318,8 +316,8 @@ class trace_recorder {
     return ++pool_count_;
   }
 
-  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses is tried after the next
-  /// frame.
+  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses is tried again after the
+  /// next frame.
   void define_pools() noexcept {
     while (defined_ < pool_count_ && write_definition(defined_)) ++defined_;
   }

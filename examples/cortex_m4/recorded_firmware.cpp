@@ -1,10 +1,11 @@
-// Firmware that records its pools: a radio's interrupt handler takes messages, main answers them from buffers of several sizes
-// and gives all back. How many blocks that needs nobody knows yet, so the capacities are generous; the trace tells.
+// Firmware that records its pools: a radio's interrupt handler takes messages, main answers them from buffers of several
+// sizes and gives all back. How many blocks that needs nobody knows yet, so the capacities are generous; the trace tells.
 //
 //   $ ashlar stat firmware.atrace
 //   $ ashlar tune --align 8 -o pools.hpp firmware.atrace
 //
-// The trace goes to a file of the host, by semihosting; on a board it may be a UART, a page of flash or a debugger's channel.
+// The trace goes to a file of the host, by semihosting; on a board it may be a UART, pages of flash or a debugger's
+// channel.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What a pool that is recorded takes of flash and RAM beside one that is not, and the recorder: linked alone (report.py).
+// What a recorder and a pool that it records take of flash and RAM, and the pool without it: linked alone (report.py).
 #include <cstddef>
 #include <cstdint>
 

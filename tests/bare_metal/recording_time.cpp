@@ -1,5 +1,6 @@
-// Instructions of a call of a pool that is recorded, by the size of the recorder's frame. Most calls put some bytes in a column; one
-// in some dozens finds the frame full, and puts it together. Prints a row for each and ends with 0 if no event was lost.
+// Instructions of a call of a pool that is recorded, by the size of the recorder's frame. Most calls put some bytes in
+// columns; one in some dozens finds the frame full, and puts it together. Prints a row for each and ends with 0 if no
+// event was lost.
 #include <cstddef>
 #include <cstdint>
 

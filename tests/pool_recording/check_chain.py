@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs a program that records its pools, and takes its trace through the commands: stat, dump, tune, verify, check, replay.
+"""Runs a program that records its pools, and takes its trace through stat, dump, tune, verify, check and replay.
 
-The classes that `ashlar tune` finds have to be those that the program is known to need; births, threads and the names of the
-pools those that it has; and the certificate has to be true.
+The classes that `ashlar tune` finds have to be those that the program is known to need; births, threads and the names of
+the pools those that it has; and the certificate has to be true.
 
 usage: check_chain.py ASHLAR WORK_FOLDER --trace NAME --births N --pools NAME,... --classes SIZExCOUNT,... [--threads N]
                       [--align N] -- PROGRAM ARGUMENT...
@@ -49,7 +49,8 @@ def main():
     require("births", stat["events"]["pool"], arguments.births)
     require("deaths", stat["events"]["pool-free"], arguments.births)
     require("blocks left", stat["live_at_end"]["blocks"], 0)
-    require("unknown or missing deaths, lost events", [stat["unknown_deaths"], stat["missing_deaths"], stat["lost"]], [0] * 3)
+    for name in ("unknown_deaths", "missing_deaths", "lost"):
+        require(name, stat[name], 0)
     require("refused requests", stat["events"]["refused"], 0)
     require("threads", stat["threads"], arguments.threads)
     require("what the trace lacks", stat["warning"], "")
@@ -67,14 +68,15 @@ def main():
             run([ashlar, "dump", "again.atrace"], folder).stdout == (folder / "trace.txt").read_text(), True)
 
     classes = arguments.classes.split(",")
-    tuned = run([ashlar, "tune", "--classes", len(classes), "--align", arguments.align, "-o", "pools.hpp", trace], folder)
+    tuned = run([ashlar, "tune", "--classes", len(classes), "--align", arguments.align, "-o", "pools.hpp", trace],
+                folder)
     require("warnings of `ashlar tune`", tuned.stderr, "")
     chosen = json.loads((folder / "pools.json").read_text())["classes"]
     require("classes", [f"{c['block_size']}x{c['capacity']}" for c in chosen], classes)
     run([ashlar, "verify", "pools.json"], folder)
     run([ashlar, "check", "--against", "pools.json", trace], folder)
     run([ashlar, "replay", "-n", "1", "--on", "pools.json", trace], folder)
-    print(f"{trace}: {arguments.births} births in {len(pools)} pools; tuned to {', '.join(classes)}, and that is verified")
+    print(f"{trace}: {arguments.births} births in {len(pools)} pools; tuned to {', '.join(classes)}; verified")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// What trace_recorder writes, as the reader of traces reads it: against a model, over ports that fail, clocks that wrap and
+// What trace_recorder writes, as the reader of traces reads it: every event, over ports that fail, clocks that wrap and
 // several threads.
 #include <algorithm>
 #include <cstdint>

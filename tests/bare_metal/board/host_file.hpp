@@ -11,7 +11,7 @@ namespace board {
 /// Written once, from the beginning to the end. Zero bits are one that is not open.
 class host_file {
  public:
-  /// Effects: creates the file, in the folder where the emulator runs. Returns: whether it could. `name` ends with a zero.
+  /// Effects: creates the file, in the folder where the emulator runs. Returns: whether it could.
   [[nodiscard]] bool open(const char* name) noexcept {
     std::uint32_t length = 0;
     while (name[length] != 0) ++length;
