@@ -89,10 +89,10 @@ inline constexpr std::size_t mark_bytes_max = 1u << 20;
 /// The columns of a frame of events, in their order. Each is a varint of its length, a varint of its length compressed
 /// (0: it is not compressed), and its bytes.
 enum column : std::size_t {
-  column_kinds,       // a byte an event: event_kind, with the flags below
-  column_times,       // varint: ticks since the event before
-  column_sizes,       // varint for each birth and other
-  column_addresses,   // for each birth and death: its difference to what is expected, as the document tells
+  column_kinds,  // a byte an event: event_kind, with the flags below
+  column_times,  // varint: ticks since the event before
+  column_sizes,  // varint for each birth and other
+  column_addresses,  // for each birth and death: its difference to what is expected, as the document tells
   column_alignments,  // a byte for each birth with flag_aligned: its logarithm
   column_stacks,      // varint for each birth with flag_stack
   column_texts,       // varint of the length and the bytes for each event that has_text

@@ -84,10 +84,9 @@ struct frame_head {
   std::uint64_t last_time = 0;
 };
 
-/// Effects: writes the head of a frame at `frame`, whose payload stands behind it already, up to `end`.
-inline void put_head(std::byte* frame, const std::byte* end, const frame_head& head) noexcept {
-  const std::byte* const payload = frame + trace::frame_header_bytes;
-  const auto payload_bytes = static_cast<std::size_t>(end - payload);
+/// Effects: writes the head of a frame at `frame`, whose payload stands behind it already. Returns: bytes of the frame.
+inline std::size_t put_head(std::byte* frame, std::size_t payload_bytes,
+                            const frame_head& head) noexcept {
   std::byte* at = frame;
   put_fixed(at, trace::frame_marker);
   put_fixed(at, static_cast<std::uint32_t>(head.kind));
@@ -96,8 +95,9 @@ inline void put_head(std::byte* frame, const std::byte* end, const frame_head& h
   put_fixed(at, head.first_time);
   put_fixed(at, head.last_time);
   put_fixed(at, static_cast<std::uint32_t>(payload_bytes));
-  put_fixed(at, checksum(payload, payload_bytes));
+  put_fixed(at, checksum(frame + trace::frame_header_bytes, payload_bytes));
   put_fixed(at, checksum(frame, static_cast<std::size_t>(at - frame)));
+  return trace::frame_header_bytes + payload_bytes;
 }
 
 /// A column's length has to fit three bytes of a varint, its second number is a zero.
@@ -145,8 +145,7 @@ class trace_frame {
   /// Returns: whether there was room. `stack`: a number, 0 for none. Requires: `alignment` is a power of two.
   [[nodiscard]] bool put_birth(std::uint64_t time, std::uintptr_t address, std::size_t size,
                                std::size_t alignment, std::uint32_t stack) noexcept {
-    if (!has_room_for_event() ||
-        !has_room(trace::column_sizes, varint_bytes_max<std::size_t>) ||
+    if (!has_room_for_event() || !has_room(trace::column_sizes, varint_bytes_max<std::size_t>) ||
         !has_room(trace::column_addresses, address_bytes_max) ||
         !has_room(trace::column_alignments, 1) ||
         !has_room(trace::column_stacks, varint_bytes_max<std::uint32_t>))
@@ -177,8 +176,7 @@ class trace_frame {
     constexpr std::size_t length_bytes = 3;
     constexpr std::size_t text_bytes_max = plan.room(trace::column_texts) - length_bytes;
     if (text.size() > text_bytes_max) text.remove_suffix(text.size() - text_bytes_max);
-    if (!has_room_for_event() ||
-        !has_room(trace::column_sizes, varint_bytes_max<std::size_t>) ||
+    if (!has_room_for_event() || !has_room(trace::column_sizes, varint_bytes_max<std::size_t>) ||
         !has_room(trace::column_texts, length_bytes + text.size()))
       return false;
     put_event(time, kind, 0);
@@ -202,11 +200,13 @@ class trace_frame {
       for (std::size_t i = 0; i < used_[c]; ++i) *at++ = column[i];
       used_[c] = 0;
     }
-    put_head(bytes_, at, {trace::frame_kind::events, thread, count_, first_time_, last_time_});
+    const std::size_t bytes =
+        put_head(bytes_, static_cast<std::size_t>(at - bytes_) - trace::frame_header_bytes,
+                 {trace::frame_kind::events, thread, count_, first_time_, last_time_});
     count_ = 0;
     last_death_ = 0;
     births_expected_ = 0;
-    return {bytes_, static_cast<std::size_t>(at - bytes_)};
+    return {bytes_, bytes};
   }
 
  private:

@@ -169,10 +169,12 @@ class trace_recorder {
     const bool is_whole = write_all();
     state_ = state::after;
     std::byte bytes[trace::frame_header_bytes + detail::varint_bytes_max<std::uint64_t>];
-    std::byte* at = bytes + trace::frame_header_bytes;
+    std::byte* const payload = bytes + trace::frame_header_bytes;
+    std::byte* at = payload;
     detail::put_varint(at, events_);
-    detail::put_head(bytes, at, {trace::frame_kind::end});
-    return port_.write(bytes, static_cast<std::size_t>(at - bytes)) && is_whole;
+    const auto payload_bytes = static_cast<std::size_t>(at - payload);
+    const std::size_t count = detail::put_head(bytes, payload_bytes, {trace::frame_kind::end});
+    return port_.write(bytes, count) && is_whole;
   }
 
   /// Effects: a text, with its time, that the trace keeps; of a long one the beginning.
@@ -218,6 +220,7 @@ class trace_recorder {
  private:
   using counter = std::remove_cvref_t<decltype(std::declval<Port&>().now())>;
   enum class state : std::uint8_t { before, recording, after };
+  static constexpr std::size_t column_head_bytes = 2;  ///< a length below 128, and a zero
 
   /// Of one thread: the frame that is being put together. `missing` events are lost and not yet told; `told` is what the
   /// frame itself tells, in an event at its beginning.
@@ -266,7 +269,8 @@ class trace_recorder {
       return;
     write_frame(thread);
     if (by.missing != 0) tell_missing(by, time);
-    static_cast<void>(put(by, time));  // an empty frame has room for what is missing and any one event
+    static_cast<void>(
+        put(by, time));  // an empty frame has room for what is missing and any one event
   }
 
   /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost since
@@ -330,34 +334,34 @@ class trace_recorder {
     constexpr std::size_t module_bytes_max =
         3 * address_bytes_max + 1 + detail::recorded_name_bytes_max;
     static_assert(stack_bytes_max < 128 && module_bytes_max < 128, "a column's length is one byte");
-    constexpr std::size_t column_head_bytes = 2;  // its length, and that it is not compressed
 
     // A module holds the byte before a frame's address too, since a frame is where a call returns to.
     const auto id = reinterpret_cast<std::uintptr_t>(pools_[index].id);
-    std::byte bytes[2 * (frame_header_bytes + column_head_bytes) + stack_bytes_max + module_bytes_max];
-    std::byte* const stack = bytes + frame_header_bytes + column_head_bytes;
-    std::byte* at = stack;
+    constexpr std::size_t column_at = frame_header_bytes + column_head_bytes;
+    std::byte bytes[2 * column_at + stack_bytes_max + module_bytes_max];
+    std::byte* at = bytes + column_at;
     detail::put_varint(at, index + 1);
     detail::put_varint(at, 1u);
     detail::put_varint(at, std::uint64_t{id} << 1);  // as a difference to 0
-    put_definition(bytes, stack, at, trace::frame_kind::stacks);
+    const auto stack_bytes = static_cast<std::size_t>(at - (bytes + column_at));
+    put_definition(bytes, stack_bytes, trace::frame_kind::stacks);
 
     std::byte* const module_frame = at;
-    std::byte* const range = at + frame_header_bytes + column_head_bytes;
-    at = range;
+    at += column_at;
     detail::put_varint(at, id - 1);
     detail::put_varint(at, id + 1);
     detail::put_varint(at, id);
     detail::put_string(at, detail::recorded_name(pools_[index].name, "pool"));
-    put_definition(module_frame, range, at, trace::frame_kind::modules);
+    const auto module_bytes = static_cast<std::size_t>(at - (module_frame + column_at));
+    put_definition(module_frame, module_bytes, trace::frame_kind::modules);
     return port_.write(bytes, static_cast<std::size_t>(at - bytes));
   }
-  /// Effects: [column, end) becomes the one column of a frame of one definition.
-  static void put_definition(std::byte* frame, std::byte* column, const std::byte* end,
-                             trace::frame_kind kind) noexcept {
-    column[-2] = std::byte{static_cast<std::uint8_t>(end - column)};
-    column[-1] = std::byte{0};
-    detail::put_head(frame, end, {kind, 0, 1});
+  /// Effects: the bytes of a definition, which stand where its column begins, become a frame.
+  static void put_definition(std::byte* frame, std::size_t bytes, trace::frame_kind kind) noexcept {
+    std::byte* const column_head = frame + trace::frame_header_bytes;
+    column_head[0] = std::byte{static_cast<std::uint8_t>(bytes)};
+    column_head[1] = std::byte{0};  // it is not compressed
+    detail::put_head(frame, column_head_bytes + bytes, {kind, 0, 1});
   }
 
   // What each event needs first: the frames may be larger than the reach of a short load.

@@ -254,11 +254,14 @@ TEST_F(PoolRecording, ABorrowedBlockIsItsLenders) {
 }
 
 TEST_F(PoolRecording, WhatAHandlerFreedIsToldBeforeTheRetry) {
-  using pool_type = static_pool<block, 1, to_heard,
-                                exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>>;
+  using pool_type =
+      static_pool<block, 1, to_heard,
+                  exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>>;
   static pool_type pool;
   static void* held = nullptr;
-  pool.exhaustion_policy_object().source.handler = [] { pool.deallocate(std::exchange(held, nullptr)); };
+  pool.exhaustion_policy_object().source.handler = [] {
+    pool.deallocate(std::exchange(held, nullptr));
+  };
   held = pool.allocate();
   void* const again = pool.allocate();
   ASSERT_EQ(heard.all.size(), 4u);

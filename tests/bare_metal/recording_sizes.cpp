@@ -25,7 +25,8 @@ struct device {
   }
   static bool write(const std::byte* bytes, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i)
-      *reinterpret_cast<volatile std::uint8_t*>(0x40004404) = std::to_integer<std::uint8_t>(bytes[i]);
+      *reinterpret_cast<volatile std::uint8_t*>(0x40004404) =
+          std::to_integer<std::uint8_t>(bytes[i]);
     return true;
   }
 };

@@ -62,7 +62,8 @@ void measure(const char* name) noexcept {
   const bool begun = Recorder.begin("recording_time");
   const std::uint32_t head_bytes = Port::bytes;
   call_pattern::figures f =
-      call_pattern::run({allocate<Pool>, deallocate<Pool>, nullptr, true}, capacity, one_size).all();
+      call_pattern::run({allocate<Pool>, deallocate<Pool>, nullptr, true}, capacity, one_size)
+          .all();
   expect(begun && Recorder.end(), name, "the trace has no end");
   expect(f.is_right, name, "a block was refused, handed out twice, or changed");
   expect(Recorder.lost() == 0, name, "events were lost");
@@ -87,7 +88,6 @@ int main() {
   measure<frames_of_256, counting_port<0>, pool_of_256>("frames of 256 bytes");
   measure<frames_of_1024, counting_port<1>, pool_of_1024>("frames of 1024 bytes");
   measure<frames_of_4096, counting_port<2>, pool_of_4096>("frames of 4096 bytes");
-  measure<masked_frames, counting_port<3>, masked_pool>(
-      "frames of 1024 bytes, interrupts masked");
+  measure<masked_frames, counting_port<3>, masked_pool>("frames of 1024 bytes, interrupts masked");
   return figures_report::all_good ? 0 : 1;
 }

@@ -116,20 +116,21 @@ TEST(TraceRecorder, WritesWhatHappenedWithTimesPoolsAndNames) {
   EXPECT_EQ(t.header.get("word_bytes"), std::to_string(sizeof(void*)));
   EXPECT_EQ(t.header.get("options"), "pools");
   EXPECT_EQ(t.header.get("ashlar"), "0.1.0");
-  EXPECT_EQ(t.events, (std::vector<event>{
-                          birth(5, 0x1000, 24, 8, 1), birth(400, 0x2003, 100, 1, 2),
-                          death(400, 0x1000), other(event_kind::refused, 400, 70000),
-                          other(event_kind::refused, 400, 8), other(event_kind::mark, 400, 0),
-                          birth(400, 0xfff8, 0, 64, 3)}));
+  EXPECT_EQ(t.events,
+            (std::vector<event>{birth(5, 0x1000, 24, 8, 1), birth(400, 0x2003, 100, 1, 2),
+                                death(400, 0x1000), other(event_kind::refused, 400, 70000),
+                                other(event_kind::refused, 400, 8), other(event_kind::mark, 400, 0),
+                                birth(400, 0xfff8, 0, 64, 3)}));
   EXPECT_EQ(t.texts, (std::vector<std::string>{"", "", "", "second", "", "a text", ""}));
   const auto stack = [](std::uint32_t number, const recorded_pool& pool) {
     return trace::stack_definition{number, {reinterpret_cast<std::uintptr_t>(pool.id)}};
   };
-  EXPECT_EQ(t.stacks, (std::vector{stack(1, first_pool), stack(2, second_pool), stack(3, third_pool)}));
-  EXPECT_EQ(t.modules, (std::vector<trace::module_definition>{
-                           {0x2000000f, 0x20000011, 0x20000010, "first"},
-                           {0x200003ff, 0x20000401, 0x20000400, "second"},
-                           {0x200007ff, 0x20000801, 0x20000800, "pool"}}));
+  EXPECT_EQ(t.stacks,
+            (std::vector{stack(1, first_pool), stack(2, second_pool), stack(3, third_pool)}));
+  EXPECT_EQ(t.modules,
+            (std::vector<trace::module_definition>{{0x2000000f, 0x20000011, 0x20000010, "first"},
+                                                   {0x200003ff, 0x20000401, 0x20000400, "second"},
+                                                   {0x200007ff, 0x20000801, 0x20000800, "pool"}}));
   EXPECT_EQ(recorder.lost(), 0u);
 }
 
@@ -222,8 +223,9 @@ TEST(TraceRecorder, WhatAPortRefusesIsCountedAndToldBehindIt) {
   recorder.port().refuses = false;
   recorder.allocated(first_pool, at(0x5000), 8, 8);
   const read_trace t = ended(recorder);
-  EXPECT_EQ(t.events, (std::vector<event>{other(event_kind::lost, 0, 1), birth(0, 0x2000, 8, 8, 1),
-                                          other(event_kind::lost, 0, 1001), birth(0, 0x5000, 8, 8, 1)}));
+  EXPECT_EQ(t.events,
+            (std::vector<event>{other(event_kind::lost, 0, 1), birth(0, 0x2000, 8, 8, 1),
+                                other(event_kind::lost, 0, 1001), birth(0, 0x5000, 8, 8, 1)}));
   EXPECT_EQ(recorder.lost(), 1002u);
 }
 
@@ -280,7 +282,8 @@ TEST(TraceRecorder, NoRefusalHarmsTheTrace) {
 TEST(TraceRecorder, ATraceThatWasCutIsReadUpToThere) {
   static small_recorder recorder;
   ASSERT_TRUE(recorder.begin("cut"));
-  for (std::uintptr_t i = 0; i < 200; ++i) recorder.allocated(first_pool, at(0x1000 + 16 * i), 8, 8);
+  for (std::uintptr_t i = 0; i < 200; ++i)
+    recorder.allocated(first_pool, at(0x1000 + 16 * i), 8, 8);
   EXPECT_TRUE(recorder.flush());
   const std::string whole = recorder.port().written;
   std::size_t before = 0;
@@ -328,7 +331,8 @@ TEST(TraceRecorder, ACoarseClockKeepsTheOrderOfThreads) {
   ASSERT_TRUE(recorder.begin("coarse"));
   for (unsigned i = 0; i < 1000; ++i) {
     if (i % 100 == 0) recorder.port().clock += 50;
-    recorder.port().running = 2;  // a handler allocates, the program frees: never more than one block
+    recorder.port().running =
+        2;  // a handler allocates, the program frees: never more than one block
     recorder.allocated(first_pool, at(0x1000 + 64 * (i % 7)), 32, 8);
     recorder.port().running = 1;
     recorder.freed(first_pool, at(0x1000 + 64 * (i % 7)));
@@ -390,8 +394,10 @@ struct shared_port {
 };
 trace_recorder<shared_port, std::mutex, trace_limits{.frame_bytes = 512, .threads = 4, .pools = 2}>
     shared_recorder;
-static_pool<std::uint64_t, 6, lock_free<>, recording::to<shared_recorder>, named<"shared">> shared_pool;
-static_pool_set<blocks<16, 8>, blocks<64, 4>, std::mutex, recording::to<shared_recorder>> shared_set;
+static_pool<std::uint64_t, 6, lock_free<>, recording::to<shared_recorder>, named<"shared">>
+    shared_pool;
+static_pool_set<blocks<16, 8>, blocks<64, 4>, std::mutex, recording::to<shared_recorder>>
+    shared_set;
 
 TEST(TraceRecorder, ThreadsShareOne) {
   ASSERT_TRUE(shared_recorder.begin("threads"));

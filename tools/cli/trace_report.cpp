@@ -187,8 +187,8 @@ std::string render_totals(const trace_report& report) {
                                               format_count(s.missing_deaths)));
   if (s.lost != 0) text += count_line("lost", fmt::format("{} events", format_count(s.lost)));
   if (const std::uint64_t refused = count_of(s, trace::event_kind::refused); refused != 0)
-    text += count_line("refused", fmt::format("{} requests for which a pool had no block",
-                                              format_count(refused)));
+    text += count_line(
+        "refused", fmt::format("{} requests for which a pool had no block", format_count(refused)));
   return text;
 }
 

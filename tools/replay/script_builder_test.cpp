@@ -122,10 +122,9 @@ TEST(Script, APoolsBlockIsAPlainOneUnlessItIsOverAligned) {
   back.kind = event_kind::from_pool;
   events.push_back(back);
   const script s = script_of(events);
-  EXPECT_EQ(kinds(s.operations[0]),
-            (std::vector{operation_kind::allocate, operation_kind::allocate,
-                         operation_kind::allocate, operation_kind::aligned,
-                         operation_kind::release}));
+  EXPECT_EQ(kinds(s.operations[0]), (std::vector{operation_kind::allocate, operation_kind::allocate,
+                                                 operation_kind::allocate, operation_kind::aligned,
+                                                 operation_kind::release}));
 }
 
 TEST(Script, AReallocKeepsItsSlotThoughAnotherThreadComesBetween) {
