@@ -54,7 +54,7 @@ concept numbers_threads = requires(P& port) {
 
 /// What a recorder has room for.
 struct trace_limits {
-  std::size_t frame_bytes = 1024;  ///< of each thread's frame, 256 at least: some 7 bytes an event
+  std::size_t frame_bytes = 1024;  ///< of each thread's frame, 256 at least; 6 to 10 bytes an event
   std::size_t threads = 1;
   std::size_t pools = 8;  ///< that are told apart; the events of others are recorded without a pool
 };
@@ -239,8 +239,8 @@ class trace_recorder {
     }
   }
 
-  /// Returns: the time of an event of the thread, which is that of no other thread's event before.
-  [[nodiscard]] std::uint64_t time_of([[maybe_unused]] std::size_t thread) noexcept {
+  /// Effects: time_ is that of an event of the thread now, and of no other thread's event before.
+  void set_time([[maybe_unused]] std::size_t thread) noexcept {
     const counter now = port_.now();
     clock_ += static_cast<counter>(now - counter_);
     counter_ = now;
@@ -249,7 +249,6 @@ class trace_recorder {
       last_thread_ = thread;
     }
     if (time_ < clock_) time_ = clock_;
-    return time_;
   }
 
   void lose(thread_events& by, std::uint32_t count) noexcept {
@@ -260,33 +259,46 @@ class trace_recorder {
   /// Effects: put(thread, time), and once more with an empty frame where the first one has no room.
   template <class Put>
   ASHLAR_HOT void record(Put put) noexcept {
+    thread_events* const by = begin_event();
+    if (by == nullptr) [[unlikely]]
+      return;
+    if (put(*by, time_)) [[likely]]
+      return;
+    write_full(*by);
+    static_cast<void>(
+        put(*by, time_));  // an empty frame has room for what is missing and any event
+  }
+  /// Returns: whose event it is; its time is time_. Null where nothing is recorded: it is lost.
+  [[gnu::noinline]] thread_events* begin_event() noexcept {
     const std::size_t thread = thread_index();
     thread_events& by = threads_[thread];
-    if (state_ != state::recording) return lose(by, 1);
-    const std::uint64_t time = time_of(thread);
-    if (by.missing != 0) tell_missing(by, time);
-    if (put(by, time)) [[likely]]
-      return;
-    write_frame(thread);
-    if (by.missing != 0) tell_missing(by, time);
-    static_cast<void>(
-        put(by, time));  // an empty frame has room for what is missing and any one event
+    if (state_ != state::recording) {
+      lose(by, 1);
+      return nullptr;
+    }
+    set_time(thread);
+    if (by.missing != 0) [[unlikely]]
+      tell_missing(by);
+    return &by;
+  }
+  ASHLAR_COLD void write_full(thread_events& by) noexcept {
+    write_frame(by);
+    if (by.missing != 0) tell_missing(by);
   }
 
   /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost since
   /// the last frame and this one is empty.
-  ASHLAR_COLD void tell_missing(thread_events& by, std::uint64_t time) noexcept {
-    if (by.frame.put_other(time, trace::event_kind::lost, by.missing))
+  ASHLAR_COLD void tell_missing(thread_events& by) noexcept {
+    if (by.frame.put_other(time_, trace::event_kind::lost, by.missing))
       by.told = std::exchange(by.missing, 0);
   }
 
   /// Effects: hands the thread's frame to the port; a frame that it refuses is lost. Returns: whether there was nothing to
   /// hand over, or it was taken.
-  [[gnu::noinline]] bool write_frame(std::size_t thread) noexcept {
-    thread_events& by = threads_[thread];
+  [[gnu::noinline]] bool write_frame(thread_events& by) noexcept {
     const std::uint32_t count = by.frame.count();
     if (count == 0) return true;
-    const auto bytes = by.frame.finish(static_cast<std::uint32_t>(thread + 1));
+    const auto bytes = by.frame.finish(static_cast<std::uint32_t>(&by - threads_ + 1));
     const std::uint32_t told = std::exchange(by.told, 0);
     if (port_.write(bytes.data(), bytes.size())) {
       events_ += count;
@@ -301,8 +313,11 @@ class trace_recorder {
   [[nodiscard]] bool write_all() noexcept {
     bool is_whole = true;
     for (std::size_t thread = 0; thread < Limits.threads; ++thread) {
-      if (threads_[thread].missing != 0) tell_missing(threads_[thread], time_of(thread));
-      is_whole = write_frame(thread) && is_whole;
+      if (threads_[thread].missing != 0) {
+        set_time(thread);
+        tell_missing(threads_[thread]);
+      }
+      is_whole = write_frame(threads_[thread]) && is_whole;
     }
     define_pools();
     return is_whole && defined_ == pool_count_;
