@@ -14,10 +14,12 @@
 // Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or counted: the next frame
 // of its thread that the port takes begins with how many are missing there. Nothing waits.
 // Law: the trace has all threads' events in the order in which the recorder heard of them: where one follows another
-// thread's within a tick of the clock, its time is a tick more.
+// thread's at one time, its time is a tick more. With several threads a clock's tick is cut into ticks of a microsecond at
+// most, so that a clock of milliseconds is not carried away by that.
 // A recorder that was never used is all zero bits if its port is: a static one is in .bss, usable before main.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -137,7 +139,8 @@ class trace_recorder {
   [[nodiscard]] bool begin(const char* program) noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::before) return false;
-    static constexpr detail::recorded_header pairs(Port::ticks_per_second);
+    static constexpr detail::recorded_header pairs(std::uint64_t{Port::ticks_per_second}
+                                                   << tick_shift);
     const std::string_view name = detail::recorded_name(program, "firmware");
     std::byte bytes[trace::preamble_bytes + sizeof pairs.bytes + 1 +
                     detail::recorded_name_bytes_max + sizeof(std::uint32_t)];
@@ -219,6 +222,11 @@ class trace_recorder {
 
  private:
   using counter = std::remove_cvref_t<decltype(std::declval<Port&>().now())>;
+  /// A tick of the trace is one of the clock's divided by 2 to that power.
+  static constexpr unsigned tick_shift =
+      Limits.threads == 1 ? 0
+                          : static_cast<unsigned>(
+                                std::bit_width(999'999 / std::uint64_t{Port::ticks_per_second}));
   enum class state : std::uint8_t { before, recording, after };
   static constexpr std::size_t column_head_bytes = 2;  ///< a length below 128, and a zero
 
@@ -248,7 +256,8 @@ class trace_recorder {
       if (thread != last_thread_) ++time_;
       last_thread_ = thread;
     }
-    if (time_ < clock_) time_ = clock_;
+    const std::uint64_t time = clock_ << tick_shift;
+    if (time_ < time) time_ = time;
   }
 
   void lose(thread_events& by, std::uint32_t count) noexcept {
@@ -382,8 +391,8 @@ class trace_recorder {
   // What each event needs first: the frames may be larger than the reach of a short load.
   state state_ = state::before;
   counter counter_ = 0;
-  std::uint64_t clock_ = 0;  ///< ticks since begin()
-  std::uint64_t time_ = 0;   ///< of the last event
+  std::uint64_t clock_ = 0;  ///< the port's ticks since begin()
+  std::uint64_t time_ = 0;   ///< of the last event, in the trace's ticks
   std::size_t last_thread_ = 0;
   std::uint64_t events_ = 0;  ///< in the trace
   std::uint32_t lost_ = 0;

@@ -351,6 +351,27 @@ TEST(TraceRecorder, ACoarseClockKeepsTheOrderOfThreads) {
   EXPECT_EQ(blocks.unknown_deaths() + blocks.missing_deaths(), 0u);
 }
 
+// What keeps that order does not carry the time away: a thousand changes of thread fit a millisecond.
+struct coarse_port : memory_port<std::uint64_t> {
+  static constexpr std::uint32_t ticks_per_second = 1000;
+};
+TEST(TraceRecorder, AMillisecondIsCutWhereThreadsTakeTurns) {
+  static trace_recorder<coarse_port, no_lock, three_threads> recorder;
+  ASSERT_TRUE(recorder.begin("turns"));
+  for (unsigned i = 0; i < 5000; ++i) {
+    if (i % 1000 == 0) ++recorder.port().clock;
+    recorder.port().running = 1 + i % 2;
+    recorder.freed(first_pool, at(0x1000 + 8 * i));
+  }
+  const read_trace t = ended(recorder);
+  EXPECT_EQ(t.header.get("ticks_per_second"), "1024000");
+  ASSERT_EQ(t.events.size(), 5000u);
+  for (std::size_t i = 0; i < t.events.size(); ++i) {
+    ASSERT_EQ(t.events[i].address, 0x1000 + 8 * i);
+    ASSERT_EQ(t.events[i].time / 1024, 1 + i / 1000);
+  }
+}
+
 TEST(TraceRecorder, AThreadBeyondTheLimitIsTheLastOne) {
   static thread_recorder recorder;
   ASSERT_TRUE(recorder.begin("many"));
