@@ -64,6 +64,9 @@ struct trace_limits {
 namespace detail {
 
 inline constexpr std::size_t recorded_name_bytes_max = 47;  // of a pool and of a program
+// Constants, since a literal that becomes a string_view when the program runs may ask it for strlen.
+inline constexpr std::string_view a_program = "firmware";
+inline constexpr std::string_view a_pool = "pool";
 
 [[nodiscard]] constexpr std::string_view recorded_name(const char* name,
                                                        std::string_view otherwise) noexcept {
@@ -141,7 +144,7 @@ class trace_recorder {
     if (state_ != state::before) return false;
     static constexpr detail::recorded_header pairs(std::uint64_t{Port::ticks_per_second}
                                                    << tick_shift);
-    const std::string_view name = detail::recorded_name(program, "firmware");
+    const std::string_view name = detail::recorded_name(program, detail::a_program);
     std::byte bytes[trace::preamble_bytes + sizeof pairs.bytes + 1 +
                     detail::recorded_name_bytes_max + sizeof(std::uint32_t)];
     std::byte* at = bytes;
@@ -224,9 +227,9 @@ class trace_recorder {
   using counter = std::remove_cvref_t<decltype(std::declval<Port&>().now())>;
   /// A tick of the trace is one of the clock's divided by 2 to that power.
   static constexpr unsigned tick_shift =
-      Limits.threads == 1 ? 0
-                          : static_cast<unsigned>(
-                                std::bit_width(999'999 / std::uint64_t{Port::ticks_per_second}));
+      Limits.threads == 1
+          ? 0
+          : static_cast<unsigned>(std::bit_width(999'999 / std::uint64_t{Port::ticks_per_second}));
   enum class state : std::uint8_t { before, recording, after };
   static constexpr std::size_t column_head_bytes = 2;  ///< a length below 128, and a zero
 
@@ -375,7 +378,7 @@ class trace_recorder {
     detail::put_varint(at, id - 1);
     detail::put_varint(at, id + 1);
     detail::put_varint(at, id);
-    detail::put_string(at, detail::recorded_name(pools_[index].name, "pool"));
+    detail::put_string(at, detail::recorded_name(pools_[index].name, detail::a_pool));
     const auto module_bytes = static_cast<std::size_t>(at - (module_frame + column_at));
     put_definition(module_frame, module_bytes, trace::frame_kind::modules);
     return port_.write(bytes, static_cast<std::size_t>(at - bytes));
