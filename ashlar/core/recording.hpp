@@ -25,8 +25,8 @@ struct recorded_pool {
   const char* name;  ///< as its policy `named` says; null: none
 };
 
-/// Who is told. Called by whoever calls the component, by several at the same time where its lock policy allows that; must
-/// not call the component.
+/// Who is told. Called by whoever calls the component, by several at the same time where its lock policy allows that;
+/// must not call the component.
 ///   r.allocated(pool, p, size, alignment)  `p` is for a request of so many bytes; of a pool of one size: that size
 ///   r.freed(pool, p)                       `p` is about to come back. A misuse is told, too, before it is seen.
 ///   r.refused(pool, size, alignment)       there was no block: told for each try, those of a handler's retry as well

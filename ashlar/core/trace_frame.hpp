@@ -260,8 +260,8 @@ class trace_frame {
     set_end(trace::column_times, at);
   }
 
-  /// Effects: puts the address as its difference to `expected`, which it is from now on. The difference is 8 * eighths +
-  /// low, of which neither overflows a word of the processor.
+  /// Effects: puts the address as its difference to `expected`, which it is from now on. The difference is
+  /// 8 * eighths + low, of which neither overflows a word of the processor.
   void put_address(std::uintptr_t address, std::uintptr_t& expected) noexcept {
     const std::uintptr_t low = (address - expected) & 7;
     const std::uintptr_t borrow = (address & 7) < (expected & 7) ? 1 : 0;

@@ -1,6 +1,6 @@
 // core/trace_recorder.hpp: what pools do, as a trace that `ashlar stat`, `tune` and `replay` read.
-// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder, and handed to the
-// port whole.
+// Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder, and handed to
+// the port whole.
 //
 //   struct uart {                                               what the recorder asks of the board: trace_port
 //     static constexpr std::uint32_t ticks_per_second = 1000;
@@ -11,11 +11,11 @@
 //   constinit ashlar::static_pool<message, 16, ashlar::recording::to<recorder>, ashlar::named<"messages">> messages;
 //   recorder.begin("firmware"); ...; recorder.end();
 //
-// Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or counted: the next frame
-// of its thread that the port takes begins with how many are missing there. Nothing waits.
+// Law: events in the trace + lost() == what happened. An event is in the trace, in its order, or counted: the next
+// frame of its thread that the port takes begins with how many are missing there. Nothing waits.
 // Law: the trace has all threads' events in the order in which the recorder heard of them: where one follows another
-// thread's at one time, its time is a tick more. With several threads a clock's tick is cut into ticks of a microsecond at
-// most, so that a clock of milliseconds is not carried away by that.
+// thread's at one time, its time is a tick more. With several threads a clock's tick is cut into ticks of a microsecond
+// at most, so that a clock of milliseconds is not carried away by that.
 // A recorder that was never used is all zero bits if its port is: a static one is in .bss, usable before main.
 #pragma once
 
@@ -121,8 +121,8 @@ struct recorded_header {
 }  // namespace detail
 
 /// Writes the trace of the components that have `recording::to<this object>`. `Lock` is for all who call one of them:
-/// interrupt_mask where interrupt handlers do (what port.write() takes is then a masked stretch), std::mutex for threads.
-/// Thread-safety: as Lock says, for all functions. Throws: nothing.
+/// interrupt_mask where interrupt handlers do (what port.write() takes is then a masked stretch), std::mutex for
+/// threads. Thread-safety: as Lock says, for all functions. Throws: nothing.
 template <trace_port Port, class Lock = no_lock, trace_limits Limits = trace_limits{}>
 class trace_recorder {
   static_assert(basic_lockable<Lock>, "a recorder needs a lock: lock_free is none");
@@ -136,9 +136,9 @@ class trace_recorder {
   trace_recorder(const trace_recorder&) = delete;
   trace_recorder& operator=(const trace_recorder&) = delete;
 
-  /// Effects: writes the head of the trace, which says that `program` (of up to 47 bytes) was recorded. Events before it
-  /// are lost, and told so. Returns: whether the port took it; if not, it may be tried again. A recorder writes one trace:
-  /// false where it was begun.
+  /// Effects: writes the head of the trace, which says that `program` (of up to 47 bytes) was recorded. Events before
+  /// it are lost, and told so. Returns: whether the port took it; if not, it may be tried again. A recorder writes one
+  /// trace: false where it was begun.
   [[nodiscard]] bool begin(const char* program) noexcept {
     detail::scoped_lock guard(lock_);
     if (state_ != state::before) return false;
@@ -233,8 +233,8 @@ class trace_recorder {
   enum class state : std::uint8_t { before, recording, after };
   static constexpr std::size_t column_head_bytes = 2;  ///< a length below 128, and a zero
 
-  /// Of one thread: the frame that is being put together. `missing` events are lost and not yet told; `told` is what the
-  /// frame itself tells, in an event at its beginning.
+  /// Of one thread: the frame that is being put together. `missing` events are lost and not yet told; `told` is what
+  /// the frame itself tells, in an event at its beginning.
   struct thread_events {
     detail::trace_frame<Limits.frame_bytes> frame;
     std::uint32_t missing = 0;
@@ -298,15 +298,15 @@ class trace_recorder {
     if (by.missing != 0) tell_missing(by);
   }
 
-  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost since
-  /// the last frame and this one is empty.
+  /// Effects: the frame begins with what is missing before it. Requires: `missing` is not 0, so that events were lost
+  /// since the last frame and this one is empty.
   ASHLAR_COLD void tell_missing(thread_events& by) noexcept {
     if (by.frame.put_other(time_, trace::event_kind::lost, by.missing))
       by.told = std::exchange(by.missing, 0);
   }
 
-  /// Effects: hands the thread's frame to the port; a frame that it refuses is lost. Returns: whether there was nothing to
-  /// hand over, or it was taken.
+  /// Effects: hands the thread's frame to the port; a frame that it refuses is lost. Returns: whether there was nothing
+  /// to hand over, or it was taken.
   [[gnu::noinline]] bool write_frame(thread_events& by) noexcept {
     const std::uint32_t count = by.frame.count();
     if (count == 0) return true;
@@ -347,8 +347,8 @@ class trace_recorder {
     return ++pool_count_;
   }
 
-  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses is tried again after the
-  /// next frame.
+  /// Effects: the pools that the trace does not know yet are defined there; what the port refuses is tried again after
+  /// the next frame.
   void define_pools() noexcept {
     while (defined_ < pool_count_ && write_definition(defined_)) ++defined_;
   }

@@ -1,5 +1,6 @@
-// Firmware that records its pools: a radio's interrupt handler takes messages, main answers them from buffers of several
-// sizes and gives all back. How many blocks that needs nobody knows yet, so the capacities are generous; the trace tells.
+// Firmware that records its pools: a radio's interrupt handler takes messages, main answers them from buffers of
+// several sizes and gives all back. How many blocks that needs nobody knows yet, so the capacities are generous; the
+// trace tells.
 //
 //   $ ashlar stat firmware.atrace
 //   $ ashlar tune --align 8 -o pools.hpp firmware.atrace
