@@ -32,6 +32,9 @@ from distributed import Client, Future, LocalCluster, get_worker, progress
 from distributed.scheduler import KilledWorker
 
 
+MAGIC = b"\x89APR\r\n\x1a\n"  # of a profile: docs/profile-format.md
+
+
 class FleetError(Exception):
     """Its message names the thing and the remedy."""
 
@@ -179,6 +182,14 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
             yield client
 
 
+def check_output(file: Path) -> None:
+    """Before the work, and so that a trace, say, is not written over by mistake."""
+    if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
+        raise FleetError(f"{file}: no file can be written there")
+    if file.exists() and file.read_bytes()[:len(MAGIC)] not in (MAGIC, b""):
+        raise FleetError(f"{file} is there and is no profile: name another file with -o, or remove it")
+
+
 def write_whole(file: Path, data: bytes) -> None:
     """What was there stays until all is written."""
     part = file.with_name(f"{file.name}.{os.getpid()}.part")
@@ -213,8 +224,7 @@ def arguments() -> argparse.Namespace:
 
 def reduce(options: argparse.Namespace) -> None:
     started = time.monotonic()
-    if options.output.is_dir() or not os.access(options.output.absolute().parent, os.W_OK):
-        raise FleetError(f"{options.output}: no file can be written there")
+    check_output(options.output)
     with cluster(options) as client:
         if options.record:
             leaves = recordings(client, options.ashlar, shlex.split(options.record), options.runs, options.traces)

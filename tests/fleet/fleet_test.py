@@ -155,13 +155,13 @@ class OwnWorkers(Case):
         self.assertGreater(json.loads(header.with_suffix(".json").read_text())["total_bytes"], 0)
 
     def test_control_c(self):
-        self.output.write_bytes(b"from before")
+        self.output.write_bytes(profiles[0].read_bytes())
         process = self.start("--workers", "2", "--arity", "2", *profiles, command=HELD_ASHLAR)
         self.worker_at_its_third_merge(process)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = self.ends(process, 128 + signal.SIGINT)
         self.assertEqual(errors, "fleet: interrupted; nothing was written\n")
-        self.assertEqual(self.output.read_bytes(), b"from before")
+        self.assertEqual(self.output.read_bytes(), profiles[0].read_bytes())
         self.assert_nothing_left(process)
 
 
@@ -238,6 +238,12 @@ class Cluster(Case):
         _, errors = self.reduce(self.folder, status=2)
         self.assertIn("it would be one of its own parts", errors)
         self.assertEqual(self.output.read_bytes(), profiles[0].read_bytes())
+
+    def test_a_file_that_is_no_profile_stays(self):
+        self.output.write_text("no profile")
+        _, errors = self.reduce(profiles[0], status=2)
+        self.assertIn("is there and is no profile", errors)
+        self.assertEqual(self.output.read_text(), "no profile")
 
     def test_no_such_command(self):
         errors = self.assert_refused(profiles[0], command="ashlar-of-nowhere")
