@@ -186,8 +186,10 @@ def check_output(file: Path) -> None:
     """Before the work, and so that a trace, say, is not written over by mistake."""
     if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
         raise FleetError(f"{file}: no file can be written there")
-    if file.exists() and file.read_bytes()[:len(MAGIC)] not in (MAGIC, b""):
-        raise FleetError(f"{file} is there and is no profile: name another file with -o, or remove it")
+    if file.exists():
+        with file.open("rb") as there:
+            if there.read(len(MAGIC)) not in (MAGIC, b""):
+                raise FleetError(f"{file} is there and is no profile: name another file with -o, or remove it")
 
 
 def write_whole(file: Path, data: bytes) -> None:
