@@ -46,6 +46,10 @@ class Profile:
     data: bytes | None
     left_out: tuple[str, ...] = ()
 
+    def __sizeof__(self) -> int:
+        """What Dask weighs: it moves small results to large ones."""
+        return object.__sizeof__(self) + len(self.data or b"")
+
 
 # Tasks, which run on the workers.
 
@@ -180,6 +184,8 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
                           dashboard_address=None, silence_logs=logging.ERROR) as workers, Client(workers) as client:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             yield client
+            with contextlib.suppress(TimeoutError):  # Dask complains of a replacement that ends while it starts
+                client.wait_for_workers(options.workers, timeout=10)
 
 
 def check_output(file: Path) -> None:
