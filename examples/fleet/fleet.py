@@ -26,9 +26,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
-from distributed import Client, Future, LocalCluster, get_worker, progress
+from distributed import Client, Future, LocalCluster, get_worker
 from distributed.scheduler import KilledWorker
 
 
@@ -178,7 +179,8 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
         return
     with tempfile.TemporaryDirectory(prefix="fleet-", ignore_cleanup_errors=True) as folder:
         # A terminal's Ctrl-C is for this process, which then ends its workers: they, and who replaces them, have it
-        # blocked, as the thread has that starts them.
+        # blocked, as the thread has that starts them. (Starting the tracker later would unblock it.)
+        resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder,
                           dashboard_address=None, silence_logs=logging.ERROR) as workers, Client(workers) as client:
@@ -243,8 +245,6 @@ def reduce(options: argparse.Namespace) -> None:
         count = len(leaves)
         root = tree(client, options.ashlar, leaves, options.arity, options.skip_damaged)
         del leaves  # or the workers would keep them all to the end
-        if sys.stderr.isatty():
-            progress(root)
         whole = root.result()
         moved = sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
     for reason in whole.left_out:
