@@ -31,17 +31,19 @@ def setUpModule():
     made = Path(folder.name) / "profiles"
     made.mkdir()
     profiles = sample_profiles(ashlar, made, PROFILES)
-    merged_here = merge(profiles)
+    merged_here = made_by("merge", profiles)
 
 
 def tearDownModule():
     folder.cleanup()
 
 
-def merge(files):
-    """What one machine makes of them."""
+def made_by(command, inputs):
+    """What the command makes of them on one machine."""
     result = Path(folder.name) / "here.aprof"
-    subprocess.run([ashlar, "merge", "-o", result, *files], stdout=subprocess.DEVNULL, check=True)
+    done = subprocess.run([ashlar, command, "-o", result, *inputs], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"ashlar {command}: {done.stderr}")
     return result.read_bytes()
 
 
@@ -132,6 +134,12 @@ class Case(unittest.TestCase):
     def merges(self):
         return len((self.gate / "merges").read_text().splitlines())
 
+    def assert_tune_takes_it(self):
+        header = self.folder / "pools.hpp"
+        done = subprocess.run([ashlar, "tune", "-o", header, self.output], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(json.loads(header.with_suffix(".json").read_text())["total_bytes"], 0)
+
     def assert_nothing_left(self, process):
         wait_for("the end of all processes", lambda: not session(process.pid))
         self.assertEqual(list(self.temporary.iterdir()), [])
@@ -150,9 +158,7 @@ class OwnWorkers(Case):
         self.assertGreaterEqual(self.merges(), 15 + 4 + 1 + 2)
         self.assertEqual(self.output.read_bytes(), merged_here)
         self.assert_nothing_left(process)
-        header = self.folder / "pools.hpp"
-        subprocess.run([ashlar, "tune", "-o", header, self.output], stdout=subprocess.DEVNULL, check=True)
-        self.assertGreater(json.loads(header.with_suffix(".json").read_text())["total_bytes"], 0)
+        self.assert_tune_takes_it()
 
     def test_control_c(self):
         self.output.write_bytes(profiles[0].read_bytes())
@@ -226,7 +232,7 @@ class Cluster(Case):
         self.assertIn(f"{lying}/changed.aprof: at byte ", errors)
         self.assertIn("--skip-damaged", errors)
         _, errors = self.reduce("--skip-damaged", "--arity", "3", lying)
-        self.assertEqual(self.output.read_bytes(), merge(profiles[:2]))
+        self.assertEqual(self.output.read_bytes(), made_by("merge", profiles[:2]))
         for name in ("changed", "cut", "empty", "foreign"):
             self.assertEqual(errors.count(f"fleet: left out: {lying}/{name}.aprof: "), 1, errors)
         self.output.unlink()
@@ -257,9 +263,7 @@ class Cluster(Case):
         self.assertIn("3 of 3 profiles", out)
         kept = list(traces.glob("run-*/*.atrace"))
         self.assertEqual(len(kept), 6)  # each run has a forked process
-        expected = self.folder / "expected.aprof"
-        subprocess.run([ashlar, "profile", "-o", expected, *kept], stdout=subprocess.DEVNULL, check=True)
-        self.assertEqual(self.output.read_bytes(), expected.read_bytes())
+        self.assertEqual(self.output.read_bytes(), made_by("profile", kept))
         self.output.unlink()
         self.assertIn("run 1 of sh -c 'exit 3' on ", self.assert_refused("--record", "sh -c 'exit 3'"))
 

@@ -33,9 +33,11 @@ def text_trace(seed: int, events: int) -> str:
 
 def make(ashlar: str, file: Path, seed: int, events: int) -> Path:
     trace = file.with_suffix(".atrace")
-    subprocess.run([ashlar, "dump", "--from-text", "-o", trace, "-"], input=text_trace(seed, events), text=True,
-                   check=True)
-    subprocess.run([ashlar, "profile", "-o", file, trace], stdout=subprocess.DEVNULL, check=True)
+    for command, text in (([ashlar, "dump", "--from-text", "-o", trace, "-"], text_trace(seed, events)),
+                          ([ashlar, "profile", "-o", file, trace], "")):
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"sample_profiles: ashlar {command[1]}: {done.stderr}")
     trace.unlink()
     return file
 
