@@ -162,7 +162,7 @@ class OwnWorkers(Case):
 
     def test_control_c(self):
         self.output.write_bytes(profiles[0].read_bytes())
-        process = self.start("--workers", "2", "--arity", "2", *profiles, command=HELD_ASHLAR)
+        process = self.start("--workers", "1", "--arity", "2", *profiles, command=HELD_ASHLAR)
         self.worker_at_its_third_merge(process)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = self.ends(process, 128 + signal.SIGINT)
