@@ -32,7 +32,6 @@ from pathlib import Path
 from distributed import Client, Future, LocalCluster, get_worker
 from distributed.scheduler import KilledWorker
 
-
 MAGIC = b"\x89APR\r\n\x1a\n"  # of a profile: docs/profile-format.md
 
 
@@ -61,7 +60,11 @@ def given(name: str, data: bytes) -> Profile:
 
 def read(file: str) -> Profile:
     """A profile that lies on this worker's machine."""
-    return Profile(f"{socket.gethostname()}:{file}", Path(file).read_bytes())
+    name = f"{socket.gethostname()}:{file}"
+    try:
+        return Profile(name, Path(file).read_bytes())
+    except OSError as problem:
+        raise FleetError(f"{name}: {problem.strerror}") from problem
 
 
 def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Profile:
@@ -81,7 +84,7 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
 
 def merge(ashlar: str, parts: list[Profile], skip_damaged: bool) -> Profile:
     """One profile of several. A damaged one is refused by its name, or left out."""
-    name = " ... ".join(dict.fromkeys((parts[0].name, parts[-1].name)))
+    name = parts[0].name  # stands for all of them
     left_out = [reason for part in parts for reason in part.left_out]
     with scratch_folder() as folder:
         names = {}
@@ -97,7 +100,7 @@ def merge(ashlar: str, parts: list[Profile], skip_damaged: bool) -> Profile:
                 return Profile(name, result.read_bytes(), tuple(left_out))
             damaged = next((file for file in names if file in said), None)
             if damaged is None:
-                raise FleetError(f"merge of {name} ended with {status}: {said}")
+                raise FleetError(f"merge of {name} and others ended with {status}: {said}")
             reason = said.replace(damaged, names.pop(damaged)).removeprefix("ashlar: ")
             if not skip_damaged:
                 raise FleetError(f"{reason} (--skip-damaged goes on without it)")
@@ -173,8 +176,8 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
         with Client(options.scheduler) as client:
             try:
                 client.wait_for_workers(1, timeout=30)
-            except TimeoutError:
-                raise FleetError(f"{options.scheduler} has no workers: start some (dask-worker {options.scheduler})")
+            except TimeoutError as problem:
+                raise FleetError(f"{options.scheduler} has no workers: run dask-worker {options.scheduler}") from problem
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="fleet-", ignore_cleanup_errors=True) as folder:
