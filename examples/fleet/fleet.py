@@ -177,7 +177,7 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
             try:
                 client.wait_for_workers(1, timeout=30)
             except TimeoutError as problem:
-                raise FleetError(f"{options.scheduler} has no workers: run dask-worker {options.scheduler}") from problem
+                raise FleetError(f"no worker at {options.scheduler}: start some (dask-worker ADDRESS)") from problem
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="fleet-", ignore_cleanup_errors=True) as folder:
