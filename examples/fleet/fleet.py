@@ -185,12 +185,13 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
         # blocked, as the thread has that starts them. (Starting the tracker later would unblock it.)
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder,
-                          dashboard_address=None, silence_logs=logging.ERROR) as workers, Client(workers) as client:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-            yield client
-            with contextlib.suppress(TimeoutError):  # Dask complains of a replacement that ends while it starts
-                client.wait_for_workers(options.workers, timeout=10)
+        # What matters comes as an exception, not by the logs, in which the others complain of a worker that died. No
+        # extension is needed, and that for shuffles fails in a worker that is closed while it starts.
+        with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder, extensions={},
+                          dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as workers:
+            with Client(workers) as client:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                yield client
 
 
 def check_output(file: Path) -> None:
