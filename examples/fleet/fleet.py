@@ -171,27 +171,36 @@ def tree(client: Client, ashlar: str, nodes: list[Future], arity: int, skip_dama
 
 @contextlib.contextmanager
 def cluster(options: argparse.Namespace) -> Iterator[Client]:
-    """The cluster that is there, or workers of this machine, which end with this."""
+    """The cluster that is there, or workers of this machine, which end with this.
+
+    Ctrl-C is blocked, and inherited so by the workers and whoever replaces them: this process ends them in good order.
+    """
     if options.scheduler:
         with Client(options.scheduler) as client:
             try:
                 client.wait_for_workers(1, timeout=30)
             except TimeoutError as problem:
                 raise FleetError(f"no worker at {options.scheduler}: start some (dask-worker ADDRESS)") from problem
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="fleet-", ignore_cleanup_errors=True) as folder:
-        # A terminal's Ctrl-C is for this process, which then ends its workers: they, and who replaces them, have it
-        # blocked, as the thread has that starts them. (Starting the tracker later would unblock it.)
-        resource_tracker.ensure_running()
+        resource_tracker.ensure_running()  # it unblocks the signal where it starts
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         # What matters comes as an exception, not by the logs, in which the others complain of a worker that died. No
         # extension is needed, and that for shuffles fails in a worker that is closed while it starts.
         with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder, extensions={},
                           dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as workers:
             with Client(workers) as client:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 yield client
+
+
+def finished(root: Future) -> Profile:
+    """The result, or Ctrl-C, for which this is the only place: in the middle of Dask's own work it may be lost."""
+    while not root.done():
+        if signal.sigtimedwait({signal.SIGINT}, 0.05):
+            raise KeyboardInterrupt
+    return root.result()
 
 
 def check_output(file: Path) -> None:
@@ -249,7 +258,7 @@ def reduce(options: argparse.Namespace) -> None:
         count = len(leaves)
         root = tree(client, options.ashlar, leaves, options.arity, options.skip_damaged)
         del leaves  # or the workers would keep them all to the end
-        whole = root.result()
+        whole = finished(root)
         moved = sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
     for reason in whole.left_out:
         print(f"fleet: left out: {reason}", file=sys.stderr)
