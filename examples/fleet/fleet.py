@@ -187,12 +187,13 @@ def cluster(options: argparse.Namespace) -> Iterator[Client]:
     with tempfile.TemporaryDirectory(prefix="fleet-", ignore_cleanup_errors=True) as folder:
         resource_tracker.ensure_running()  # it unblocks the signal where it starts
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        # What matters comes as an exception, not by the logs, in which the others complain of a worker that died. No
-        # extension is needed, and that for shuffles fails in a worker that is closed while it starts.
-        with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder, extensions={},
+        # What matters comes as an exception, not by the logs, in which the others complain of a worker that died.
+        with LocalCluster(n_workers=options.workers, threads_per_worker=1, local_directory=folder,
                           dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as workers:
             with Client(workers) as client:
                 yield client
+                with contextlib.suppress(TimeoutError):  # a replacement that is closed while it starts complains, too
+                    client.wait_for_workers(options.workers, timeout=10)
 
 
 def finished(root: Future) -> Profile:
