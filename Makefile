@@ -20,11 +20,11 @@ demo: ## real programs on ashlar beside the system's allocator: a table and a po
 
 # Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it.
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
-	@scripts/setup.sh build test $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal)
+	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal)
 	@scripts/test.sh
 
 test-all: ## the same at length: every type, level and library, more operations, clang's analyzer (25 minutes)
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test fleet
 	@scripts/test.sh --all
 
 MUTANTS_ARGS ?=
