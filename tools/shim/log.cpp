@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/shim/loaded_module.hpp"
 #include "tools/shim/stacks.hpp"
 
 namespace ashlar::shim {
@@ -205,7 +206,11 @@ bool open_spool() {
   const errno_kept keep;
   the_spool = map_spool();
   if (the_spool == nullptr || the_spool->stop.load(std::memory_order_relaxed) != 0) return true;
-  if ((the_spool->stack_depth != 0 && !stacks.reset()) || !begin_process(0)) return true;
+  if (the_spool->stack_depth != 0) {
+    if (!stacks.reset()) return true;
+    note_first_modules();
+  }
+  if (!begin_process(0)) return true;
   last_index = the_process->index;
   the_process->generation = last_index + 1;
   has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
@@ -292,7 +297,7 @@ void put_large(event_kind kind, std::uint64_t address, std::uint64_t ticks, std:
                std::uint64_t alignment, std::uint32_t stack) {
   spool_record records[5];
   std::uint32_t count = 0;
-  records[count++] = prefix(spool_kind::time, ticks, 0);
+  if (((own_log.ticks ^ ticks) >> 31) != 0) records[count++] = prefix(spool_kind::time, ticks, 0);
   if (size > UINT32_MAX) records[count++] = prefix(spool_kind::size, size, 0);
   if (alignment != 0) records[count++] = prefix(spool_kind::alignment, alignment, 0);
   if (stack != 0) records[count++] = prefix(spool_kind::stack, 0, stack);
@@ -317,14 +322,13 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
   own_log.ticks = ticks;
 }
 
-std::uint32_t stack_here() {
+std::uint32_t stack_here(std::uint64_t ticks) {
   thread_log& l = own_log;
   const errno_kept keep;
   const bool was_inside = l.inside;
   l.inside = true;  // the unwinder's first use allocates
   call_frames frames;
   find_frames(frames, the_spool->stack_depth);
-  std::uint64_t ticks = now();
   stack_table::entry found{0, false};
   if (refill(1, ticks))
     found = stacks.find_or_add(frames);  // a forked child's table is emptied first
