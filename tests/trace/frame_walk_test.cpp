@@ -30,9 +30,9 @@ comparison compare_in(const std::string& command) {
       "walk check: ([0-9]+) by rules, ([0-9]+) by the runtime, ([0-9]+) different");
   for (std::sregex_iterator i(result.output.begin(), result.output.end(), counts), end; i != end;
        ++i) {
-    result.by_rules += std::stol((*i)[1]);
-    result.by_runtime += std::stol((*i)[2]);
-    result.different += std::stol((*i)[3]);
+    result.by_rules += std::stol((*i)[1].str());
+    result.by_runtime += std::stol((*i)[2].str());
+    result.different += std::stol((*i)[3].str());
   }
   return result;
 }
@@ -58,7 +58,7 @@ void expect_same_in(const std::string& command, long at_least) {
 }
 
 TEST(FrameWalk, FindsWhatTheRuntimeFindsInPython) {
-  expect_same_in("env PYTHONMALLOC=malloc python3 -I -S -c '"
+  expect_same_in("env PYTHONMALLOC=malloc python3 -S -c '"
                  "import json; json.loads(json.dumps([{str(i): [i, str(i)]} for i in range(1000)]))'",
                  20'000);
 }

@@ -18,6 +18,43 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+// Each calls `call` with what its tables lead to overwritten.
+extern "C" void with_frame_pointer(std::uintptr_t lost, void (*call)());
+extern "C" void with_return_address(std::uintptr_t lost, void (*call)());
+__asm__(
+    ".text\n"
+    ".type with_frame_pointer, @function\n"
+    "with_frame_pointer:\n"
+    ".cfi_startproc\n"
+    "push %rbp\n"
+    ".cfi_def_cfa_offset 16\n"
+    ".cfi_offset %rbp, -16\n"
+    "mov %rdi, %rbp\n"
+    ".cfi_def_cfa_register %rbp\n"
+    "call *%rsi\n"
+    "pop %rbp\n"
+    ".cfi_def_cfa %rsp, 8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size with_frame_pointer, . - with_frame_pointer\n"
+    ".type with_return_address, @function\n"
+    "with_return_address:\n"
+    ".cfi_startproc\n"
+    "push %rbx\n"
+    ".cfi_def_cfa_offset 16\n"
+    ".cfi_offset %rbx, -16\n"
+    "mov 8(%rsp), %rbx\n"
+    "mov %rdi, 8(%rsp)\n"
+    "call *%rsi\n"
+    "mov %rbx, 8(%rsp)\n"
+    "pop %rbx\n"
+    ".cfi_def_cfa_offset 8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size with_return_address, . - with_return_address\n");
+#endif
+
 namespace {
 
 void* volatile shared;
@@ -223,40 +260,6 @@ void plugins(char** paths) {
 // ---- broken stacks ----------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-extern "C" void with_frame_pointer(std::uintptr_t lost, void (*call)());
-extern "C" void with_return_address(std::uintptr_t lost, void (*call)());
-__asm__(
-    ".text\n"
-    ".type with_frame_pointer, @function\n"
-    "with_frame_pointer:\n"
-    ".cfi_startproc\n"
-    "push %rbp\n"
-    ".cfi_def_cfa_offset 16\n"
-    ".cfi_offset %rbp, -16\n"
-    "mov %rdi, %rbp\n"
-    ".cfi_def_cfa_register %rbp\n"
-    "call *%rsi\n"
-    "pop %rbp\n"
-    ".cfi_def_cfa %rsp, 8\n"
-    "ret\n"
-    ".cfi_endproc\n"
-    ".size with_frame_pointer, . - with_frame_pointer\n"
-    ".type with_return_address, @function\n"
-    "with_return_address:\n"
-    ".cfi_startproc\n"
-    "push %rbx\n"
-    ".cfi_def_cfa_offset 16\n"
-    ".cfi_offset %rbx, -16\n"
-    "mov 8(%rsp), %rbx\n"
-    "mov %rdi, 8(%rsp)\n"
-    "call *%rsi\n"
-    "mov %rbx, 8(%rsp)\n"
-    "pop %rbx\n"
-    ".cfi_def_cfa_offset 8\n"
-    "ret\n"
-    ".cfi_endproc\n"
-    ".size with_return_address, . - with_return_address\n");
-
 void broken() {
   const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / 16 * 16;
   constexpr std::uintptr_t far = std::uintptr_t{1} << 30;

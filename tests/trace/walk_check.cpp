@@ -19,7 +19,7 @@ std::atomic<long> by_rules{0};
 std::atomic<long> by_runtime{0};
 std::atomic<long> different{0};
 void* (*next_malloc)(std::size_t) = nullptr;
-[[gnu::tls_model("initial-exec")]] thread_local bool comparing = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool comparing = false;
 
 void print(const char* name, const call_frames& frames) {
   ::dprintf(STDERR_FILENO, "%s:", name);

@@ -66,6 +66,7 @@ class readable_pages {
 
   /// Returns: whether all of them can be read.
   bool contain(std::uintptr_t begin, std::uintptr_t end) {
+    if (begin < page_bytes || end <= begin) return false;
     for (std::uintptr_t page = begin / page_bytes; page <= (end - 1) / page_bytes; ++page) {
       std::uintptr_t& place = pages_[first_place(page, bits)];
       if (__atomic_load_n(&place, __ATOMIC_RELAXED) == page) continue;
