@@ -38,9 +38,8 @@ comparison compare_in(const std::string& command) {
 }
 
 TEST(FrameWalk, FindsWhatTheRuntimeFindsInHardPlaces) {
-  const comparison c =
-      compare_in("'" ASHLAR_TEST_STACKS "' all '" ASHLAR_TEST_PLUGIN "' '" ASHLAR_TEST_SAME_PLUGIN
-                 "' '" ASHLAR_TEST_OTHER_PLUGIN "'");
+  const comparison c = compare_in("'" ASHLAR_TEST_STACKS "' all '" ASHLAR_TEST_PLUGIN
+                                  "' '" ASHLAR_TEST_SAME_PLUGIN "' '" ASHLAR_TEST_OTHER_PLUGIN "'");
   EXPECT_EQ(c.status, 0) << c.output;
   EXPECT_EQ(c.different, 0) << c.output;
   EXPECT_GT(c.by_rules, 5000) << c.output;
@@ -58,9 +57,10 @@ void expect_same_in(const std::string& command, long at_least) {
 }
 
 TEST(FrameWalk, FindsWhatTheRuntimeFindsInPython) {
-  expect_same_in("env PYTHONMALLOC=malloc python3 -S -c '"
-                 "import json; json.loads(json.dumps([{str(i): [i, str(i)]} for i in range(1000)]))'",
-                 20'000);
+  expect_same_in(
+      "env PYTHONMALLOC=malloc python3 -S -c '"
+      "import json; json.loads(json.dumps([{str(i): [i, str(i)]} for i in range(1000)]))'",
+      20'000);
 }
 
 TEST(FrameWalk, FindsWhatTheRuntimeFindsInACompiler) {
@@ -69,9 +69,10 @@ TEST(FrameWalk, FindsWhatTheRuntimeFindsInACompiler) {
 }
 
 TEST(FrameWalk, FindsWhatTheRuntimeFindsInPerl) {
-  expect_same_in("perl -e 'my %h; $h{$_ % 97} .= sprintf(\"%d\", $_) for 1..3000;"
-                 " print scalar(sort keys %h) ? \"\" : \"none\"'",
-                 1000);
+  expect_same_in(
+      "perl -e 'my %h; $h{$_ % 97} .= sprintf(\"%d\", $_) for 1..3000;"
+      " print scalar(sort keys %h) ? \"\" : \"none\"'",
+      1000);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 extern "C" void with_frame_pointer(std::uintptr_t lost, void (*call)());
 extern "C" void with_return_address(std::uintptr_t lost, void (*call)());
 __asm__(
-    ".text\n"
+    ".pushsection .text\n"
     ".type with_frame_pointer, @function\n"
     "with_frame_pointer:\n"
     ".cfi_startproc\n"
@@ -52,7 +52,8 @@ __asm__(
     ".cfi_def_cfa_offset 8\n"
     "ret\n"
     ".cfi_endproc\n"
-    ".size with_return_address, . - with_return_address\n");
+    ".size with_return_address, . - with_return_address\n"
+    ".popsection\n");
 #endif
 
 namespace {
@@ -80,7 +81,7 @@ template <std::size_t Bytes, std::size_t Next>
   room[0] = 1;
   allocate();
   if (depth > 0) frame_of<Next, Bytes>(depth - 1);
-  room[Bytes - 1] = 1;
+  sink = room[0];
 }
 
 // So much lives over the call that it needs every register, the frame pointer's too.
@@ -107,7 +108,7 @@ template <std::size_t Bytes, std::size_t Next>
   room[0] = static_cast<char>(a + b + c + d + e + f);
   allocate();
   if (depth > 0) aligned(depth - 1, b, c, d, e, f, a);
-  room[1] = 1;
+  sink = room[0];
 }
 
 [[gnu::noinline]] void deep(int depth) {
@@ -178,7 +179,7 @@ void signals() {
   other.ss_size = stack.size();
   require(::sigaltstack(&other, nullptr) == 0, "sigaltstack");
   for (const int flags : {0, SA_ONSTACK}) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = &handler;
     action.sa_flags = flags;
     require(::sigaction(SIGUSR1, &action, nullptr) == 0, "sigaction");
@@ -261,7 +262,8 @@ void plugins(char** paths) {
 
 #if defined(__x86_64__)
 void broken() {
-  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / 16 * 16;
+  const std::uintptr_t here =
+      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / 16 * 16;
   constexpr std::uintptr_t far = std::uintptr_t{1} << 30;
   void* const closed = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(closed != MAP_FAILED, "mmap");
@@ -282,14 +284,18 @@ void broken() {}
 void left(unsigned way, int depth);
 [[gnu::noinline]] void right(unsigned way, int depth) {
   if (depth == 0) return allocate();
-  if ((way & 1u) != 0) left(way >> 1, depth - 1);
-  else right(way >> 1, depth - 1);
+  if ((way & 1u) != 0)
+    left(way >> 1, depth - 1);
+  else
+    right(way >> 1, depth - 1);
   sink = depth;
 }
 [[gnu::noinline]] void left(unsigned way, int depth) {
   if (depth == 0) return allocate();
-  if ((way & 1u) != 0) left(way >> 1, depth - 1);
-  else right(way >> 1, depth - 1);
+  if ((way & 1u) != 0)
+    left(way >> 1, depth - 1);
+  else
+    right(way >> 1, depth - 1);
   sink = depth;
 }
 
@@ -298,12 +304,13 @@ void* wander(void*) {
   for (unsigned i = 0;; ++i) left(i * 0x9e37'79b1u >> 12, way_depth);
 }
 void forks() {
-  pthread_t id{};
-  require(::pthread_create(&id, nullptr, &wander, nullptr) == 0, "no thread");
-  for (unsigned i = 0; i < 200; ++i) {
+  std::array<pthread_t, 3> ids{};
+  for (pthread_t& id : ids)
+    require(::pthread_create(&id, nullptr, &wander, nullptr) == 0, "no thread");
+  for (unsigned i = 0; i < 150; ++i) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::alarm(10);
+      ::alarm(5);
       right(i, way_depth);
       ::_exit(0);
     }

@@ -110,10 +110,14 @@ struct row {
 
   saved_register& of(std::uint64_t number) {
     switch (number) {
-      case frame_pointer: return saved_frame_pointer;
-      case stack_pointer: return saved_stack_pointer;
-      case return_address: return saved_return_address;
-      default: return any_other;
+      case frame_pointer:
+        return saved_frame_pointer;
+      case stack_pointer:
+        return saved_stack_pointer;
+      case return_address:
+        return saved_return_address;
+      default:
+        return any_other;
     }
   }
 };
@@ -135,10 +139,15 @@ bool skip_pointer(reader& in, std::uint8_t encoding) {
   constexpr std::uint8_t aligned = 0x50;
   if (encoding == aligned) return false;
   switch (encoding & 0x07u) {
-    case 0: case 4: return in.skip(8);
-    case 2: return in.skip(2);
-    case 3: return in.skip(4);
-    default: return false;
+    case 0:
+    case 4:
+      return in.skip(8);
+    case 2:
+      return in.skip(2);
+    case 3:
+      return in.skip(4);
+    default:
+      return false;
   }
 }
 
@@ -156,12 +165,17 @@ bool read_common(const std::uint8_t* at, common_entry& common) {
   bool has_known_pointers = false;
   for (; *augmentation != '\0'; ++augmentation) {
     switch (*augmentation) {
-      case 'R': has_known_pointers = data.byte() == signed_4_from_here; break;
-      case 'L': data.byte(); break;
+      case 'R':
+        has_known_pointers = data.byte() == signed_4_from_here;
+        break;
+      case 'L':
+        data.byte();
+        break;
       case 'P':
         if (!skip_pointer(data, data.byte())) return false;
         break;
-      default: return false;  // as S: here a signal came in
+      default:
+        return false;  // as S: here a signal came in
     }
   }
   common.instructions = in;
@@ -223,28 +237,44 @@ class row_maker {
     const std::uint8_t code = in.byte();
     const std::uint64_t low = code & 0x3fu;
     switch (code & 0xc0u) {
-      case advance: return go_on(low);
-      case offset: return save(low, scaled(in.leb128()));
-      case restore: return now.of(low) = first_.of(low), true;
-      default: return follow_extended(code, in);
+      case advance:
+        return go_on(low);
+      case offset:
+        return save(low, scaled(in.leb128()));
+      case restore:
+        return now.of(low) = first_.of(low), true;
+      default:
+        return follow_extended(code, in);
     }
   }
 
   bool follow_extended(std::uint8_t code, reader& in) {
     std::uint64_t number = 0;
     switch (code) {
-      case nop: return true;
-      case advance_1: return go_on(in.byte());
-      case advance_2: return go_on(in.number<std::uint16_t>());
-      case advance_4: return go_on(in.number<std::uint32_t>());
-      case offset_extended: number = in.leb128(); return save(number, scaled(in.leb128()));
+      case nop:
+        return true;
+      case advance_1:
+        return go_on(in.byte());
+      case advance_2:
+        return go_on(in.number<std::uint16_t>());
+      case advance_4:
+        return go_on(in.number<std::uint32_t>());
+      case offset_extended:
+        number = in.leb128();
+        return save(number, scaled(in.leb128()));
       case offset_extended_signed:
         number = in.leb128();
         return save(number, in.signed_leb128() * common_.data_unit);
-      case negative_offset_extended: number = in.leb128(); return save(number, -scaled(in.leb128()));
-      case restore_extended: number = in.leb128(); return now.of(number) = first_.of(number), true;
-      case undefined: return now.of(in.leb128()) = {place::undefined, 0}, true;
-      case same_value: return now.of(in.leb128()) = {}, true;
+      case negative_offset_extended:
+        number = in.leb128();
+        return save(number, -scaled(in.leb128()));
+      case restore_extended:
+        number = in.leb128();
+        return now.of(number) = first_.of(number), true;
+      case undefined:
+        return now.of(in.leb128()) = {place::undefined, 0}, true;
+      case same_value:
+        return now.of(in.leb128()) = {}, true;
       case in_register:
       case value_offset:
       case value_offset_signed:
@@ -263,12 +293,18 @@ class row_maker {
         now.end_register = in.leb128();
         now.end_offset = in.signed_leb128() * common_.data_unit;
         return true;
-      case define_end_register: now.end_register = in.leb128(); return true;
-      case define_end_offset: now.end_offset = static_cast<std::int64_t>(in.leb128()); return true;
+      case define_end_register:
+        now.end_register = in.leb128();
+        return true;
+      case define_end_offset:
+        now.end_offset = static_cast<std::int64_t>(in.leb128());
+        return true;
       case define_end_offset_signed:
         now.end_offset = in.signed_leb128() * common_.data_unit;
         return true;
-      case define_end_expression: now.end_register = no_register; return in.skip(in.leb128());
+      case define_end_expression:
+        now.end_register = no_register;
+        return in.skip(in.leb128());
       case remember_state:
         if (remembered_count_ == remembered_max) return false;
         remembered_[remembered_count_++] = now;
@@ -277,8 +313,11 @@ class row_maker {
         if (remembered_count_ == 0) return false;
         now = remembered_[--remembered_count_];
         return true;
-      case arguments_size: in.leb128(); return true;
-      default: return false;
+      case arguments_size:
+        in.leb128();
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -309,7 +348,8 @@ const std::uint8_t* find_entry(const std::uint8_t* table, std::uintptr_t target)
     std::int32_t begin;  // from the table on
     std::int32_t entry;
   };
-  constexpr std::size_t count_at = 8;  // behind four bytes that tell how the rest is written, and a pointer of four
+  constexpr std::size_t count_at =
+      8;  // behind four bytes that tell how the rest is written, and a pointer of four
   constexpr std::size_t functions_at = 12;
   if (table[0] != 1 || (table[1] & 0x07u) != unsigned_4 || table[2] != unsigned_4 ||
       table[3] != signed_4_from_table)

@@ -122,7 +122,7 @@ class walk {
   /// Returns: where the last call returns to.
   [[nodiscard]] std::uintptr_t address() const { return address_; }
 
-  result leave() {
+  [[gnu::always_inline]] result leave() {
     const frame_rule rule = find_rule();
     const std::uintptr_t saved_bytes = rule.saved_frame_pointer * sizeof(std::uintptr_t);
     std::uintptr_t end = 0;
@@ -180,13 +180,13 @@ class walk {
   depth = std::min(depth, stack_depth_max);
   walk w(static_cast<const std::uintptr_t*>(__builtin_frame_address(0)));
   result last = result::left;
-  while (last == result::left && is_own_code(w.address())) last = w.leave();
   std::uint32_t count = 0;
-  while (last == result::left && w.address() != 0) {
+  do {
+    if (count == 0 && is_own_code(w.address())) continue;
+    if (w.address() == 0) break;
     out.frames[count++] = w.address();
     if (count >= depth) break;
-    last = w.leave();
-  }
+  } while ((last = w.leave()) == result::left);
   out.depth = count;
   return last != result::no_rule;
 }

@@ -66,8 +66,7 @@ build_id find_id_in(const unsigned char* notes, const unsigned char* end) {
 build_id find_id(const void* begin) {
   const auto* const page = static_cast<const unsigned char*>(begin);
   const auto file = load<ElfW(Ehdr)>(page);
-  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
-      file.e_phentsize != sizeof(ElfW(Phdr)) ||
+  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_phentsize != sizeof(ElfW(Phdr)) ||
       file.e_phoff + file.e_phnum * sizeof(ElfW(Phdr)) > page_bytes)
     return {};
   for (std::size_t i = 0; i < file.e_phnum; ++i) {

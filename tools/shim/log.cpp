@@ -27,7 +27,9 @@ namespace {
 
 constinit stack_table stacks;
 constinit std::uint64_t known_modules = 0;
-constinit pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+// Whoever asks the loader for its files has it, so that while a process forks none of our threads has the loader's own lock:
+// that would stay locked in the child. It is waited for only there, since a program may allocate while it has the loader's.
+constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;
 
@@ -154,7 +156,7 @@ void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
   static_cast<void>(stacks.reset());
   known_modules = 0;
-  modules_lock = PTHREAD_MUTEX_INITIALIZER;
+  modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
 std::uint32_t last_index = 0;
@@ -322,6 +324,21 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
   own_log.ticks = ticks;
 }
 
+fork_guard::fork_guard() {
+  if (!is_on() || the_spool->stack_depth == 0) return;
+  constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
+  for (int waited = 0; !holds_ && waited < patience; ++waited) {
+    holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;
+    if (!holds_) sleep_a_little();
+  }
+}
+void fork_guard::leave(bool is_child) {
+  if (is_child)
+    modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  else if (holds_)
+    ::pthread_mutex_unlock(&modules_lock);
+}
+
 std::uint32_t stack_here(std::uint64_t ticks) {
   thread_log& l = own_log;
   const errno_kept keep;
@@ -333,9 +350,10 @@ std::uint32_t stack_here(std::uint64_t ticks) {
   if (refill(1, ticks))
     found = stacks.find_or_add(frames);  // a forked child's table is emptied first
   if (found.is_new) {
-    ::pthread_mutex_lock(&modules_lock);
-    for_modules_since(known_modules, &put_module, &ticks);
-    ::pthread_mutex_unlock(&modules_lock);
+    if (::pthread_mutex_trylock(&modules_lock) == 0) {  // else another thread is at it
+      for_modules_since(known_modules, &put_module, &ticks);
+      ::pthread_mutex_unlock(&modules_lock);
+    }
     const auto bytes = static_cast<std::uint32_t>(frames.depth * sizeof frames.frames[0]);
     const spool_record head = prefix(spool_kind::define_stack, found.number, bytes);
     put_records(ticks, &head, 1, frames.frames, bytes);

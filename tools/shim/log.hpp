@@ -50,6 +50,17 @@ bool open_spool();
 /// Effects: records what has a text, or another number of 32 bits.
 void put_other(trace::event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes);
 
+/// While it lives, none of this library's threads holds a lock that a child would find locked for ever.
+class fork_guard {
+ public:
+  fork_guard();
+  /// Effects: its end, in either process.
+  void leave(bool is_child);
+
+ private:
+  bool holds_ = false;
+};
+
 inline std::uint64_t now() {
   return now(the_spool->clock);
 }
