@@ -19,6 +19,25 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
+// Calls `call`, and what its tables say of the place to which that returns, but not of the call itself, is wrong.
+extern "C" void with_other_row_behind(void (*call)());
+__asm__(
+    ".pushsection .text\n"
+    ".type with_other_row_behind, @function\n"
+    "with_other_row_behind:\n"
+    ".cfi_startproc\n"
+    "sub $8, %rsp\n"
+    ".cfi_def_cfa_offset 16\n"
+    "call *%rdi\n"
+    ".cfi_def_cfa_offset 4096\n"
+    "nop\n"
+    ".cfi_def_cfa_offset 16\n"
+    "add $8, %rsp\n"
+    ".cfi_def_cfa_offset 8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size with_other_row_behind, . - with_other_row_behind\n"
+    ".popsection\n");
 // Each calls `call` with what its tables lead to overwritten.
 extern "C" void with_frame_pointer(std::uintptr_t lost, void (*call)());
 extern "C" void with_return_address(std::uintptr_t lost, void (*call)());
@@ -54,6 +73,10 @@ __asm__(
     ".cfi_endproc\n"
     ".size with_return_address, . - with_return_address\n"
     ".popsection\n");
+#else
+static void with_other_row_behind(void (*call)()) {
+  call();
+}
 #endif
 
 namespace {
@@ -118,6 +141,7 @@ template <std::size_t Bytes, std::size_t Next>
 }
 
 void frames() {
+  with_other_row_behind(&allocate);
   frame_of<8, 130>(20);
   frame_of<1000, 9000>(20);
   busy(1, 2, 3, 4, 5, 6, 10);

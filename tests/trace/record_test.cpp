@@ -363,7 +363,7 @@ TEST_F(Record, AStackThatLeadsNowhereEndsThere) {
 // The loader's lists have a lock that a fork leaves as it is.
 TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadsNewStack) {
   EXPECT_EQ(ashlar({"record", "--stacks=32", "--", hard_stacks, "forks"}), 0) << said("err");
-  EXPECT_EQ(files().size(), 201u);
+  EXPECT_EQ(files().size(), 151u);
 }
 
 TEST_F(Record, AShellsProgramsAreRecordedToo) {
