@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recording adds to a program's own instructions, an event: the same in every run, however busy the machine is.
+"""What recording adds to a program's own instructions: the same in every run, however busy the machine is.
 
   bench/recording/instructions.py [--objects N] [--ashlar build/release/bin/ashlar]
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOADER = "/lib64/ld-linux-x86-64.so.2"
 HEAPTRACK = pathlib.Path("/usr/lib/heaptrack/libheaptrack_preload.so")
 
 
@@ -32,24 +33,32 @@ def run(command: list[str], **variables: str) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=3000)
+    parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--ashlar", default=str(ROOT / "build/release/bin/ashlar"))
     arguments = parser.parse_args()
-    program = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "/usr/bin/python3",
-               str(ROOT / "bench/programs/python_json.py"), str(arguments.objects)]
-    alone, _ = run(program)
-    with tempfile.TemporaryDirectory() as folder:
-        record = [arguments.ashlar, "record", "-o", f"{folder}/run.atrace"]
-        plain, events = run([*record, "--", *program])
-        added = {"ashlar record": plain - alone}
-        for depth in (8, 64):
-            added[f"ashlar record --stacks={depth}"] = run([*record, f"--stacks={depth}", "--", *program])[0] - alone
-        if HEAPTRACK.exists():
-            added["heaptrack (64 frames)"] = run(program, LD_PRELOAD=str(HEAPTRACK),
-                                                 DUMP_HEAPTRACK_OUTPUT=f"{folder}/heaptrack")[0] - alone
-    print(f"python3, {events:,} events, {alone / events:,.0f} instructions an event by itself; added:")
-    for way, instructions in added.items():
-        print(f"  {way:<28} {instructions / events:8,.0f}")
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    counts: dict[str, list[int]] = {}
+    events: list[int] = []
+    for objects in (arguments.objects, 2 * arguments.objects):  # the difference has no start of a program in it
+        python = ["/usr/bin/python3", str(ROOT / "bench/programs/python_json.py"), str(objects)]
+        with tempfile.TemporaryDirectory() as folder:
+            record = [arguments.ashlar, "record", "-o", f"{folder}/run.atrace"]
+            counts.setdefault("by itself", []).append(run([*valgrind, *python])[0])
+            plain, recorded = run([*record, "--", *valgrind, *python])
+            events.append(recorded)
+            counts.setdefault("ashlar record", []).append(plain)
+            for depth in (8, 64):
+                line = [*record, f"--stacks={depth}", "--", *valgrind, *python]
+                counts.setdefault(f"ashlar record --stacks={depth}", []).append(run(line)[0])
+            if HEAPTRACK.exists():
+                # From the environment it would be preloaded into valgrind itself, and then take the variable away.
+                line = [*valgrind, LOADER, "--preload", str(HEAPTRACK), *python]
+                output = f"{folder}/heaptrack"
+                counts.setdefault("heaptrack (up to 64 frames)", []).append(run(line, DUMP_HEAPTRACK_OUTPUT=output)[0])
+    each = {way: (more - less) / (events[1] - events[0]) for way, (less, more) in counts.items()}
+    print(f"python3, {events[1] - events[0]:,} events; instructions an event")
+    for way, instructions in each.items():
+        print(f"  {way:<28} {instructions:8,.0f} {instructions - each['by itself']:+8,.0f}")
 
 
 if __name__ == "__main__":

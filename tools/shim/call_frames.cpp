@@ -3,9 +3,12 @@
 
 #include <algorithm>
 
+#include <link.h>
 #include <unwind.h>
 
-#include "tools/shim/own_code.hpp"
+// Where the linker has put this library.
+extern "C" const ElfW(Ehdr) __ehdr_start [[gnu::visibility("hidden")]];
+extern "C" const char _end [[gnu::visibility("hidden")]];
 
 namespace ashlar::shim {
 namespace {
@@ -25,6 +28,11 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
 }
 
 }  // namespace
+
+bool is_own_code(std::uintptr_t address) {
+  return address >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
+         address < reinterpret_cast<std::uintptr_t>(&_end);
+}
 
 void unwind_frames(call_frames& out, std::uint32_t depth) {
   out.depth = 0;

@@ -22,4 +22,7 @@ void find_frames(call_frames& out, std::uint32_t depth);
 /// By the compiler's runtime, which reads a call's tables each time: some hundred nanoseconds a frame.
 void unwind_frames(call_frames& out, std::uint32_t depth);
 
+/// Returns: whether it is in this library, of which no program wants to know.
+[[nodiscard]] bool is_own_code(std::uintptr_t address);
+
 }  // namespace ashlar::shim
