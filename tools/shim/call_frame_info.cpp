@@ -1,9 +1,9 @@
 // tools/shim/call_frame_info.cpp. Layer: shim.
 //
-// A file has a sorted table of its functions; each leads to an entry (in DWARF's words, frame description entry), which refers
-// to what it has in common with others (common information entry). Both have instructions that make, from the function's
-// begin on, one row after the other: where the frame's end is, and where registers are. We want the row of one address, and
-// of it three registers.
+// A file has a sorted table of its functions; each leads to an entry (in DWARF's words, frame description entry), which
+// refers to what it has in common with others (common information entry). Both have instructions that make, from the
+// function's begin on, one row after the other: where the frame's end is, and where registers are. We want the row of one
+// address, and of it three registers.
 #include "tools/shim/call_frame_info.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // tools/shim/call_frames.hpp: the calls that led out of this library. Layer: shim.
-// None of it allocates, takes a lock, or reads what is not mapped; it may run in a signal's handler and in a forked child.
+// None of it allocates or waits for a lock, so that it may run in a signal's handler and in a forked child.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ struct call_frames {
 void find_frames(call_frames& out, std::uint32_t depth);
 
 /// The two ways to do it, with the same result. By rules that it keeps for each place that a call returns to: some
-/// nanoseconds a frame. Returns: false where a rule cannot say how a call is left; what `out` has then is of no use.
+/// nanoseconds a frame. It reads nothing that is not mapped. Returns: false where a rule cannot say how a call is left;
+/// then what `out` has is of no use.
 [[nodiscard]] bool walk_frames(call_frames& out, std::uint32_t depth);
 /// By the compiler's runtime, which reads a call's tables each time: some hundred nanoseconds a frame.
 void unwind_frames(call_frames& out, std::uint32_t depth);

@@ -58,7 +58,8 @@ class rule_table {
   place places_[count] = {};
 };
 
-/// Pages of stacks that could be read. A stack that is gone may still be among them; nobody asks for it whose own is sound.
+/// Pages of stacks that could be read. A stack that is gone may still be among them; nobody asks for it whose own is
+/// sound.
 class readable_pages {
  public:
   static constexpr std::uintptr_t page_bytes = 4096;

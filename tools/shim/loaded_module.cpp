@@ -62,7 +62,8 @@ build_id find_id_in(const unsigned char* notes, const unsigned char* end) {
   return {};
 }
 
-/// Returns: none, unless it lies in the first page: that page is mapped whichever file it is, so that looking does not fault.
+/// Returns: none, unless it lies in the first page: that one is mapped whichever file it is, so that looking does not
+/// fault.
 build_id find_id(const void* begin) {
   const auto* const page = static_cast<const unsigned char*>(begin);
   const auto file = load<ElfW(Ehdr)>(page);

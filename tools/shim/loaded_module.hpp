@@ -1,9 +1,9 @@
 // tools/shim/loaded_module.hpp: whose code an address is, and whether it still is. Layer: shim.
 //
 // What the program began with stays until it ends. What it has loaded since then may be unloaded, and another file, or a
-// later build of the same one, be mapped in its place. Such a file is known by its place and by its build id, which
-// is looked up again in each walk that comes through it: that takes no lock, which a fork could leave taken, and no count of
-// what was loaded, which only a lock gives. A file without a build id has no number.
+// later build of the same one, be mapped in its place. Such a file is known by its place and by its build id, which is
+// looked up again in each walk that comes through it: that takes no lock, which a fork could leave taken, and no count
+// of what was loaded, which only a lock gives. A file without a build id has no number.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,9 @@ namespace {
 
 constinit stack_table stacks;
 constinit std::uint64_t known_modules = 0;
-// Whoever asks the loader for its files has it, so that while a process forks none of our threads has the loader's own lock:
-// that would stay locked in the child. It is waited for only there, since a program may allocate while it has the loader's.
+// Whoever asks the loader for its files has it, so that while a process forks none of our threads has the loader's own
+// lock, which would stay locked in the child. It is waited for only there: a program may allocate while it has the
+// loader's.
 constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;

@@ -45,7 +45,8 @@ bool open_spool();
 /// Effects: as put(), with what a record has no room for.
 [[gnu::noinline]] void put_large(trace::event_kind kind, std::uint64_t address, std::uint64_t ticks,
                                  std::uint64_t size, std::uint64_t alignment, std::uint32_t stack);
-/// Returns: the number of the stack of calls from the program's call on. Effects: defines it where it is new, at that time.
+/// Returns: the number of the stack of calls from the program's call on. Effects: defines it where it is new, at that
+/// time.
 [[gnu::noinline]] std::uint32_t stack_here(std::uint64_t ticks);
 /// Effects: records what has a text, or another number of 32 bits.
 void put_other(trace::event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes);
