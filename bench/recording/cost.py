@@ -4,7 +4,7 @@
   bench/recording/cost.py [--runs N] [--ashlar build/release/bin/ashlar] [PROGRAM...]     PROGRAM: python3 cc1plus
 
 Processor time (user + system) is that of all that was started, the recorder and what compresses included. The median of
-the runs, and in brackets the least.
+the runs, and in brackets the least. heaptrack is left out where it is missing: scripts/setup.sh recording.
 """
 import argparse
 import os

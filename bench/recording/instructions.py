@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What recording adds to a program's own instructions: the same in every run, however busy the machine is.
 
-  bench/recording/instructions.py [--objects N] [--ashlar build/release/bin/ashlar]
+  bench/recording/instructions.py [--objects N] [--ashlar build/release/bin/ashlar]      counted: N more of them, after N
 
 The program is bench/programs/python_json.py under callgrind. Only its process is counted: not the recorder, which works beside
-it, nor what reads heaptrack's output. bench/recording/cost.py measures all of them, in time.
+it, nor what reads heaptrack's output. bench/recording/cost.py measures all of them, in time. Needs what
+scripts/setup.sh recording installs; without heaptrack its line is left out.
 """
 import argparse
 import os

@@ -326,7 +326,8 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
 }
 
 fork_guard::fork_guard() {
-  if (!is_on() || the_spool->stack_depth == 0) return;
+  // A child that has recorded nothing yet may have the lock as another thread of its parent's left it.
+  if (!is_on() || the_spool->stack_depth == 0 || the_process->generation == 0) return;
   constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
   for (int waited = 0; !holds_ && waited < patience; ++waited) {
     holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;
