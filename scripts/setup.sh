@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
 # Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs
-# coverage torture bare-metal browser uplot fleet
+# coverage torture bare-metal browser recording uplot fleet
 set -euo pipefail
 
 declare -A packages=(
@@ -19,6 +19,7 @@ declare -A packages=(
   [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed
   [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
   [browser]="chromium fonts-dejavu-core"  # what looks at the page of `ashlar report`; 400 MB, and the test says so where it is missing
+  [recording]="python3 g++ valgrind heaptrack"  # bench/recording
   [uplot]="npm openssl"  # for third_party/uplot/renew.sh only
   [fleet]="python3-distributed"  # examples/fleet on Dask; setpriv is in util-linux, which every Debian has
 )

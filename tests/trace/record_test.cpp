@@ -26,6 +26,7 @@ using words = std::vector<std::string>;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 const std::string operators = ASHLAR_TEST_OPERATORS;
+const std::string hard_stacks = ASHLAR_TEST_STACKS;
 
 struct kept_event {
   event e;
@@ -352,6 +353,17 @@ TEST_F(Record, StacksLeadToTheCall) {
   const std::string text = said("out");
   EXPECT_NE(text.find("main in known_calls"), std::string::npos) << text;
   EXPECT_EQ(text.find("ashlar-record"), std::string::npos) << text;
+}
+
+TEST_F(Record, AStackThatLeadsNowhereEndsThere) {
+  EXPECT_EQ(ashlar({"record", "--stacks=64", "--", hard_stacks, "broken"}), 0) << said("err");
+  EXPECT_TRUE(has_size(events(), 24));
+}
+
+// The loader's lists have a lock that a fork leaves as it is.
+TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadsNewStack) {
+  EXPECT_EQ(ashlar({"record", "--stacks=32", "--", hard_stacks, "forks"}), 0) << said("err");
+  EXPECT_EQ(files().size(), 151u);
 }
 
 TEST_F(Record, AShellsProgramsAreRecordedToo) {

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/shim/loaded_module.hpp"
 #include "tools/shim/stacks.hpp"
 
 namespace ashlar::shim {
@@ -26,7 +27,10 @@ namespace {
 
 constinit stack_table stacks;
 constinit std::uint64_t known_modules = 0;
-constinit pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+// Whoever asks the loader for its files has it, so that while a process forks none of our threads has the loader's own
+// lock, which would stay locked in the child. It is waited for only there: a program may allocate while it has the
+// loader's.
+constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;
 
@@ -153,7 +157,7 @@ void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
   static_cast<void>(stacks.reset());
   known_modules = 0;
-  modules_lock = PTHREAD_MUTEX_INITIALIZER;
+  modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
 std::uint32_t last_index = 0;
@@ -205,7 +209,11 @@ bool open_spool() {
   const errno_kept keep;
   the_spool = map_spool();
   if (the_spool == nullptr || the_spool->stop.load(std::memory_order_relaxed) != 0) return true;
-  if ((the_spool->stack_depth != 0 && !stacks.reset()) || !begin_process(0)) return true;
+  if (the_spool->stack_depth != 0) {
+    if (!stacks.reset()) return true;
+    note_first_modules();
+  }
+  if (!begin_process(0)) return true;
   last_index = the_process->index;
   the_process->generation = last_index + 1;
   has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
@@ -292,7 +300,7 @@ void put_large(event_kind kind, std::uint64_t address, std::uint64_t ticks, std:
                std::uint64_t alignment, std::uint32_t stack) {
   spool_record records[5];
   std::uint32_t count = 0;
-  records[count++] = prefix(spool_kind::time, ticks, 0);
+  if (((own_log.ticks ^ ticks) >> 31) != 0) records[count++] = prefix(spool_kind::time, ticks, 0);
   if (size > UINT32_MAX) records[count++] = prefix(spool_kind::size, size, 0);
   if (alignment != 0) records[count++] = prefix(spool_kind::alignment, alignment, 0);
   if (stack != 0) records[count++] = prefix(spool_kind::stack, 0, stack);
@@ -317,21 +325,37 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
   own_log.ticks = ticks;
 }
 
-std::uint32_t stack_here() {
+fork_guard::fork_guard() {
+  // A child that has recorded nothing yet may have the lock as another thread of its parent's left it.
+  if (!is_on() || the_spool->stack_depth == 0 || the_process->generation == 0) return;
+  constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
+  for (int waited = 0; !holds_ && waited < patience; ++waited) {
+    holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;
+    if (!holds_) sleep_a_little();
+  }
+}
+void fork_guard::leave(bool is_child) {
+  if (is_child)
+    modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  else if (holds_)
+    ::pthread_mutex_unlock(&modules_lock);
+}
+
+std::uint32_t stack_here(std::uint64_t ticks) {
   thread_log& l = own_log;
   const errno_kept keep;
   const bool was_inside = l.inside;
   l.inside = true;  // the unwinder's first use allocates
   call_frames frames;
   find_frames(frames, the_spool->stack_depth);
-  std::uint64_t ticks = now();
   stack_table::entry found{0, false};
   if (refill(1, ticks))
     found = stacks.find_or_add(frames);  // a forked child's table is emptied first
   if (found.is_new) {
-    ::pthread_mutex_lock(&modules_lock);
-    for_modules_since(known_modules, &put_module, &ticks);
-    ::pthread_mutex_unlock(&modules_lock);
+    if (::pthread_mutex_trylock(&modules_lock) == 0) {  // else another thread is at it
+      for_modules_since(known_modules, &put_module, &ticks);
+      ::pthread_mutex_unlock(&modules_lock);
+    }
     const auto bytes = static_cast<std::uint32_t>(frames.depth * sizeof frames.frames[0]);
     const spool_record head = prefix(spool_kind::define_stack, found.number, bytes);
     put_records(ticks, &head, 1, frames.frames, bytes);

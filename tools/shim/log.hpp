@@ -43,12 +43,24 @@ bool open_spool();
 [[gnu::cold]] bool refill(std::uint32_t records, std::uint64_t ticks);
 
 /// Effects: as put(), with what a record has no room for.
-[[gnu::cold]] void put_large(trace::event_kind kind, std::uint64_t address, std::uint64_t ticks,
-                             std::uint64_t size, std::uint64_t alignment, std::uint32_t stack);
-/// Returns: the number of the stack of calls from the program's call on. Effects: defines it where it is new.
-[[gnu::cold]] std::uint32_t stack_here();
+[[gnu::noinline]] void put_large(trace::event_kind kind, std::uint64_t address, std::uint64_t ticks,
+                                 std::uint64_t size, std::uint64_t alignment, std::uint32_t stack);
+/// Returns: the number of the stack of calls from the program's call on. Effects: defines it where it is new, at that
+/// time.
+[[gnu::noinline]] std::uint32_t stack_here(std::uint64_t ticks);
 /// Effects: records what has a text, or another number of 32 bits.
 void put_other(trace::event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes);
+
+/// While it lives, none of this library's threads holds a lock that a child would find locked for ever.
+class fork_guard {
+ public:
+  fork_guard();
+  /// Effects: its end, in either process.
+  void leave(bool is_child);
+
+ private:
+  bool holds_ = false;
+};
 
 inline std::uint64_t now() {
   return now(the_spool->clock);
@@ -65,7 +77,7 @@ inline void put(trace::event_kind kind, const void* block, std::uint64_t ticks, 
   const bool has_stack = the_spool->stack_depth != 0 && trace::is_birth(kind);
   if (size > UINT32_MAX || alignment != 0 || has_stack || ((l.ticks ^ ticks) >> 31) != 0)
       [[unlikely]]
-    return put_large(kind, address, ticks, size, alignment, has_stack ? stack_here() : 0);
+    return put_large(kind, address, ticks, size, alignment, has_stack ? stack_here(ticks) : 0);
   if (l.next == l.end || l.generation != the_process->generation) [[unlikely]] {
     if (!refill(1, ticks)) return;
   }

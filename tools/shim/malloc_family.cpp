@@ -128,7 +128,9 @@ ASHLAR_EXPORT int fork() noexcept {
     errno = EAGAIN;
     return -1;
   }
+  fork_guard guard;
   const int child = next.fork();
+  guard.leave(child == 0);
   if (child > 0 && is_on()) put_other(event_kind::fork, static_cast<unsigned>(child), nullptr, 0);
   return child;
 }

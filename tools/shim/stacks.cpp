@@ -6,30 +6,9 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <unwind.h>
 
 namespace ashlar::shim {
 namespace {
-
-struct walk {
-  call_frames* out;
-  std::uint32_t depth;
-  std::uintptr_t own_begin;
-  std::uintptr_t own_end;
-};
-
-extern "C" const ElfW(Ehdr) __ehdr_start [[gnu::visibility("hidden")]];
-extern "C" const char _end [[gnu::visibility("hidden")]];
-
-_Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
-  walk& w = *static_cast<walk*>(argument);
-  const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
-  if (address == 0) return _URC_END_OF_STACK;
-  // The recorder's own frames come first.
-  if (w.out->depth == 0 && address >= w.own_begin && address < w.own_end) return _URC_NO_REASON;
-  w.out->frames[w.out->depth++] = address;
-  return w.out->depth == w.depth ? _URC_END_OF_STACK : _URC_NO_REASON;
-}
 
 struct module_walk {
   std::uint64_t* known;
@@ -63,13 +42,6 @@ int count_changes(dl_phdr_info* info, std::size_t, void* argument) {
 }
 
 }  // namespace
-
-void find_frames(call_frames& out, std::uint32_t depth) {
-  out.depth = 0;
-  walk w{&out, depth < stack_depth_max ? depth : stack_depth_max,
-         reinterpret_cast<std::uintptr_t>(&__ehdr_start), reinterpret_cast<std::uintptr_t>(&_end)};
-  _Unwind_Backtrace(&take_frame, &w);
-}
 
 bool stack_table::reset() {
   constexpr std::size_t bytes = places * sizeof(std::uint64_t);

@@ -4,17 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/shim/call_frames.hpp"
+
 namespace ashlar::shim {
-
-inline constexpr std::uint32_t stack_depth_max = 64;
-
-struct call_frames {
-  std::uint64_t frames[stack_depth_max];  // from the inside out
-  std::uint32_t depth = 0;
-};
-
-/// Effects: finds the calls that led out of this library, at most `depth`.
-void find_frames(call_frames& out, std::uint32_t depth);
 
 /// Which sequences have a number. Lock-free; a fixed table, of which only pages in use are in memory. A sequence is known by
 /// a hash of 64 bits: two that have the same one among a million are one chance in forty million.

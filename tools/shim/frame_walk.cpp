@@ -1,0 +1,194 @@
+// tools/shim/frame_walk.cpp: walk_frames(). Layer: shim.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/shim/call_frame_info.hpp"
+#include "tools/shim/call_frames.hpp"
+#include "tools/shim/frame_rule.hpp"
+#include "tools/shim/loaded_module.hpp"
+
+namespace ashlar::shim {
+namespace {
+
+constexpr std::size_t first_place(std::uintptr_t key, unsigned bits) {
+  return (key * 0x9e37'79b9'7f4a'7c15u) >> (64 - bits);
+}
+
+/// What is known of the places that calls return to. Lock-free: a place belongs to one of them for ever; its rule comes
+/// later, and is replaced at once. Where there is no place left, nothing is kept.
+class rule_table {
+ public:
+  [[nodiscard]] frame_rule find(std::uintptr_t address) const {
+    std::size_t i = first_place(address, bits);
+    for (unsigned tries = 0; tries < tries_max; ++tries, i = (i + 1) % count) {
+      const std::uintptr_t found = __atomic_load_n(&places_[i].address, __ATOMIC_RELAXED);
+      if (found == address)
+        return std::bit_cast<frame_rule>(__atomic_load_n(&places_[i].rule, __ATOMIC_ACQUIRE));
+      if (found == 0) break;
+    }
+    return {};
+  }
+
+  void keep(std::uintptr_t address, frame_rule rule) {
+    std::size_t i = first_place(address, bits);
+    for (unsigned tries = 0; tries < tries_max; ++tries, i = (i + 1) % count) {
+      std::uintptr_t found = 0;
+      if (!__atomic_compare_exchange_n(&places_[i].address, &found, address, false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+          found != address)
+        continue;
+      __atomic_store_n(&places_[i].rule, std::bit_cast<std::uint64_t>(rule), __ATOMIC_RELEASE);
+      return;
+    }
+  }
+
+ private:
+  struct place {
+    std::uintptr_t address;
+    std::uint64_t rule;
+  };
+  static constexpr unsigned bits = 16;  // of 65,536 cc1plus needs 4,805 and python3 2,636
+  static constexpr std::size_t count = std::size_t{1} << bits;
+  static constexpr unsigned tries_max = 16;
+  place places_[count] = {};
+};
+
+/// Pages of stacks that could be read. A stack that is gone may still be among them; nobody asks for it whose own is
+/// sound.
+class readable_pages {
+ public:
+  static constexpr std::uintptr_t page_bytes = 4096;
+
+  /// Returns: whether all of them can be read.
+  bool contain(std::uintptr_t begin, std::uintptr_t end) {
+    if (begin < page_bytes || end <= begin) return false;
+    for (std::uintptr_t page = begin / page_bytes; page <= (end - 1) / page_bytes; ++page) {
+      std::uintptr_t& place = pages_[first_place(page, bits)];
+      if (__atomic_load_n(&place, __ATOMIC_RELAXED) == page) continue;
+      if (!can_be_read(page * page_bytes)) return false;
+      __atomic_store_n(&place, page, __ATOMIC_RELAXED);
+    }
+    return true;
+  }
+
+ private:
+  static bool can_be_read(std::uintptr_t address) {
+    // There is no such operation; but before the system says so, it looks at the set of signals.
+    constexpr int no_operation = -1;
+    return ::syscall(SYS_rt_sigprocmask, no_operation, address, nullptr, sizeof(std::uint64_t)) ==
+               0 ||
+           errno != EFAULT;
+  }
+
+  static constexpr unsigned bits = 10;
+  std::uintptr_t pages_[std::size_t{1} << bits] = {};
+};
+
+constinit rule_table rules;
+constinit readable_pages pages;
+
+[[gnu::cold, gnu::noinline]] frame_rule learn(std::uintptr_t address) {
+  loaded_module module{};
+  if (!find_module(address, module)) {
+    // Code that was made at run time, about which the runtime may know; or a return address that was overwritten, and
+    // where the runtime looks at code it would fault.
+    constexpr std::uintptr_t looked_at = 16;
+    return {.end = pages.contain(address, address + looked_at) ? frame_end::other
+                                                               : frame_end::outermost};
+  }
+  frame_rule rule = read_rule(module.unwind_table, address);
+  rule.module = module.number;
+  rules.keep(address, rule);
+  return rule;
+}
+
+/// Leaves one call after the other.
+class walk {
+ public:
+  enum class result { left, no_caller, no_rule };
+
+  /// Requires: `frame` is a frame address as the compiler has it: the caller's frame pointer, then the return address.
+  explicit walk(const std::uintptr_t* frame)
+      : address_(frame[1]),
+        stack_pointer_(reinterpret_cast<std::uintptr_t>(frame + 2)),
+        frame_pointer_(frame[0]),
+        readable_end_(page_end(stack_pointer_)) {}
+
+  /// Returns: where the last call returns to.
+  [[nodiscard]] std::uintptr_t address() const { return address_; }
+
+  [[gnu::always_inline]] result leave() {
+    const frame_rule rule = find_rule();
+    const std::uintptr_t saved_bytes = rule.saved_frame_pointer * sizeof(std::uintptr_t);
+    std::uintptr_t end = 0;
+    if (rule.end == frame_end::from_stack_pointer) [[likely]] {
+      end = stack_pointer_ + rule.bytes;
+    } else if (rule.end == frame_end::from_frame_pointer) {
+      end = frame_pointer_ + rule.bytes;
+      // It may have been overwritten.
+      if (end <= stack_pointer_ || end - stack_pointer_ < saved_bytes || end % sizeof end != 0)
+        return result::no_caller;
+    } else {
+      return rule.end == frame_end::outermost ? result::no_caller : result::no_rule;
+    }
+    if (end > readable_end_) [[unlikely]] {
+      if (!pages.contain(end - std::max(saved_bytes, sizeof(std::uintptr_t)), end))
+        return result::no_caller;
+      readable_end_ = page_end(end);
+    }
+    const auto* const behind = reinterpret_cast<const std::uintptr_t*>(end);
+    address_ = behind[-1];
+    if (rule.saved_frame_pointer != 0) frame_pointer_ = *(behind - rule.saved_frame_pointer);
+    stack_pointer_ = end;
+    return result::left;
+  }
+
+ private:
+  /// Returns: the end of the page in which the last byte before `address` is.
+  static std::uintptr_t page_end(std::uintptr_t address) {
+    return ((address - 1) | (readable_pages::page_bytes - 1)) + 1;
+  }
+
+  frame_rule find_rule() {
+    const frame_rule rule = rules.find(address_);
+    if (rule.end == frame_end::unknown) [[unlikely]]
+      return learn(address_);
+    if (rule.module != stays_loaded && rule.module != sure_module_) {
+      if (!is_still_loaded(rule.module, address_)) return learn(address_);
+      sure_module_ = rule.module;
+    }
+    return rule;
+  }
+
+  std::uintptr_t address_;
+  std::uintptr_t stack_pointer_;
+  std::uintptr_t frame_pointer_;
+  std::uintptr_t readable_end_;
+  module_number sure_module_ = stays_loaded;  // the last one that was looked at in this walk
+};
+
+}  // namespace
+
+// It has a frame of its own, at which the walk begins.
+[[gnu::noinline]] bool walk_frames(call_frames& out, std::uint32_t depth) {
+  using result = walk::result;
+  depth = std::min(depth, stack_depth_max);
+  walk w(static_cast<const std::uintptr_t*>(__builtin_frame_address(0)));
+  result last = result::left;
+  std::uint32_t count = 0;
+  do {
+    if (count == 0 && is_own_code(w.address())) continue;
+    if (w.address() == 0) break;
+    out.frames[count++] = w.address();
+    if (count >= depth) break;
+  } while ((last = w.leave()) == result::left);
+  out.depth = count;
+  return last != result::no_rule;
+}
+
+}  // namespace ashlar::shim
