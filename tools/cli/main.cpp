@@ -16,6 +16,7 @@
 #include "tools/cli/compare_command.hpp"
 #include "tools/cli/dump_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/profile_command.hpp"
 #include "tools/cli/record_command.hpp"
 #include "tools/cli/replay_command.hpp"
 #include "tools/cli/report_command.hpp"
@@ -107,6 +108,23 @@ constexpr const char* summary_footer =
     "  ashlar compare --label server --json server.json -- ./server --once\n"
     "  ashlar summary parser.json server.json";
 
+constexpr const char* profile_footer =
+    "A profile has what tune needs of runs, in some ten kilobytes; each trace is a run.\n"
+    "\n"
+    "Example:\n"
+    "  ashlar profile monday.atrace tuesday.atrace -o week.aprof\n"
+    "\n"
+    "Exit status: 0; 2 where a trace cannot be read or the profile not written.";
+
+constexpr const char* merge_footer =
+    "In any order and any grouping the result is the same, to the byte.\n"
+    "\n"
+    "Examples:\n"
+    "  ashlar merge monday.aprof tuesday.aprof -o week.aprof\n"
+    "  find runs -name '*.aprof' | ashlar merge - -o all.aprof\n"
+    "\n"
+    "Exit status: 0; 2 where a profile cannot be read or the result not written.";
+
 constexpr const char* tune_footer =
     "The classes are printed; with -o they are written as a C++ header, and beside it, as .json,\n"
     "their certificate: what is claimed of them, for ashlar verify and ashlar check. Files are\n"
@@ -167,6 +185,8 @@ class help_text : public CLI::Formatter {
     if (name == "dump") return "Usage: ashlar dump [OPTIONS] FILE\n";
     if (name == "compare") return "Usage: ashlar compare [OPTIONS] -- PROGRAM [ARGUMENTS...]\n";
     if (name == "summary") return "Usage: ashlar summary FILE...\n";
+    if (name == "profile") return "Usage: ashlar profile -o PROFILE TRACE...\n";
+    if (name == "merge") return "Usage: ashlar merge -o PROFILE PROFILE...\n";
     if (name == "tune") return "Usage: ashlar tune [OPTIONS] TRACE...\n";
     if (name == "replay") return "Usage: ashlar replay [OPTIONS] TRACE\n";
     if (name == "verify") return "Usage: ashlar verify CERTIFICATE [TRACE...]\n";
@@ -185,6 +205,8 @@ struct parsed {
   CLI::App* dump = nullptr;
   CLI::App* compare = nullptr;
   CLI::App* summary = nullptr;
+  CLI::App* profile = nullptr;
+  CLI::App* merge = nullptr;
   CLI::App* tune = nullptr;
   CLI::App* replay = nullptr;
   CLI::App* verify = nullptr;
@@ -199,12 +221,35 @@ struct parsed {
   std::uint64_t seed = 0;
   CLI::Option* seed_option = nullptr;
   std::vector<std::string> summary_paths;
+  profile_options profile_with;
+  merge_options merge_with;
   tune_options tune_with;
   replay_options replay_with;
   std::string certificate_path;
   std::vector<std::string> certified_traces;
   check_options check_with;
 };
+
+void describe_profile_and_merge(parsed& line) {
+  line.profile = line.app.add_subcommand("profile", "What tune needs of traces, in a small file");
+  line.profile->group("Commands");
+  line.profile->footer(profile_footer);
+  line.profile->add_option("TRACE", line.profile_with.traces, "What ashlar record wrote")
+      ->required();
+  line.profile->add_option("-o,--output", line.profile_with.output, "The profile")
+      ->type_name("FILE")
+      ->required();
+  line.merge = line.app.add_subcommand("merge", "One profile of several");
+  line.merge->group("Commands");
+  line.merge->footer(merge_footer);
+  line.merge
+      ->add_option("PROFILE", line.merge_with.profiles,
+                   "What ashlar profile or merge wrote (-: their names, from standard input)")
+      ->required();
+  line.merge->add_option("-o,--output", line.merge_with.output, "The profile of all")
+      ->type_name("FILE")
+      ->required();
+}
 
 void describe_tune(parsed& line) {
   CLI::App& tune =
@@ -434,6 +479,7 @@ void describe_commands(parsed& line) {
   line.summary->footer(summary_footer);
   line.summary->add_option("FILE", line.summary_paths, "What compare --json wrote")->required();
 
+  describe_profile_and_merge(line);
   describe_tune(line);
   describe_replay(line);
   describe_verify_and_check(line);
@@ -464,6 +510,8 @@ command_end execute(parsed& line, const split_words& words) {
     return {compare_command(line.compare_with), {}};
   }
   if (line.summary->parsed()) return {summary_command(line.summary_paths), {}};
+  if (line.profile->parsed()) return {profile_command(line.profile_with), {}};
+  if (line.merge->parsed()) return {merge_command(line.merge_with), {}};
   if (line.tune->parsed()) return {tune_command(line.tune_with), {}};
   if (line.replay->parsed()) return {replay_command(line.replay_with), {}};
   if (line.verify->parsed())

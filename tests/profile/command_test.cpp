@@ -1,0 +1,191 @@
+// ashlar profile and ashlar merge as a user meets them: arguments in; streams, files and exit status out.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/profile/profile_file.hpp"
+#include "tools/trace/writer.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using ashlar::profiling::profile;
+using ashlar::profiling::read_profile;
+
+struct ended {
+  int status = -1;
+  std::string said;  // on both streams
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write_file(const fs::path& path, const std::string& contents) {
+  std::ofstream(path, std::ios::binary) << contents;
+}
+
+/// Some thousand blocks of random sizes, of which some live on.
+std::string some_trace(std::uint64_t seed) {
+  using namespace ashlar::trace;
+  std::string bytes;
+  trace_header header;
+  header.set(header_name::ticks_per_second, 1'000'000'000);
+  trace_writer out([&](std::string_view more) { bytes += more; }, header);
+  std::mt19937_64 random(seed);
+  std::vector<std::uint64_t> live;
+  for (std::uint64_t n = 1; n <= 3000; ++n) {
+    event e;
+    e.thread = 1;
+    e.time = n * 100;
+    if (live.empty() || random() % 100 < 60) {
+      e.kind = event_kind::by_malloc;
+      e.size = random() % (n % 7 == 0 ? 100'000 : 900);
+      e.address = n * 0x100000;
+      live.push_back(e.address);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      e.kind = event_kind::from_free;
+      e.address = live.back();
+      live.pop_back();
+    }
+    out.add(e);
+  }
+  out.close();
+  return bytes;
+}
+
+class ProfileCommand : public testing::Test {
+ protected:
+  ProfileCommand() {
+    std::string name = (fs::temp_directory_path() / "ashlar-profile-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+  }
+  ~ProfileCommand() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  // Makes NAME.atrace and NAME.aprof.
+  void make(const std::string& name, std::uint64_t seed) const {
+    write_file(path(name + ".atrace"), some_trace(seed));
+    const ended made =
+        ashlar("profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
+    ASSERT_EQ(made.status, 0) << made.said;
+  }
+
+  // Runs the command with these words, which a shell reads.
+  [[nodiscard]] static ended ashlar(const std::string& words) {
+    ended result;
+    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> piece{};
+    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+      result.said.append(piece.data(), got);
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+  void expect_refused(const std::string& words, const std::string& named) const {
+    const std::size_t files = count_files();
+    const ended result = ashlar(words);
+    EXPECT_EQ(result.status, 2) << words << '\n' << result.said;
+    EXPECT_NE(result.said.find(named), std::string::npos) << words << '\n' << result.said;
+    EXPECT_EQ(count_files(), files) << words << ": a file was left";
+  }
+  [[nodiscard]] std::size_t count_files() const {
+    const fs::directory_iterator all(folder_);
+    return static_cast<std::size_t>(std::distance(fs::begin(all), fs::end(all)));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ProfileCommand, AProfileOfATraceTellsWhatItIsOf) {
+  make("a", 1);
+  const profile a = read_profile(path("a.aprof"));
+  EXPECT_EQ(a.runs, 1u);
+  EXPECT_GT(a.births(), 1000u);
+  EXPECT_GT(a.deaths(), 500u);
+  EXPECT_EQ(count_files(), 2u);
+  const ended again = ashlar("profile " + path("a.atrace") + " -o " + path("a.aprof"));
+  EXPECT_EQ(again.status, 0);
+  EXPECT_NE(again.said.find("a.aprof: 1 run, 1,"), std::string::npos) << again.said;
+  EXPECT_EQ(read_profile(path("a.aprof")), a);
+}
+
+TEST_F(ProfileCommand, TracesTogetherAreTheirProfilesMergedToTheByte) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) make(std::to_string(seed), seed);
+  const auto in = [this](const std::string& names, const std::string& ending) {
+    std::string words;
+    for (const char name : names) words += " " + path(name + ending);
+    return words;
+  };
+  ASSERT_EQ(ashlar("profile -o " + path("traces") + in("0123", ".atrace")).status, 0);
+  ASSERT_EQ(ashlar("merge -o " + path("all") + in("0123", ".aprof")).status, 0);
+  ASSERT_EQ(ashlar("merge -o " + path("late") + in("31", ".aprof")).status, 0);
+  ASSERT_EQ(ashlar("merge -o " + path("tree") + in("02", ".aprof") + " " + path("late")).status, 0);
+  const std::string all = read_file(path("all"));
+  EXPECT_EQ(read_profile(path("all")).runs, 4u);
+  EXPECT_EQ(read_file(path("traces")), all);
+  EXPECT_EQ(read_file(path("tree")), all);
+
+  write_file(path("names"), path("3.aprof") + "\n\n" + path("2.aprof") + "\n" + path("1.aprof"));
+  const ended listed =
+      ashlar("merge -o " + path("listed") + in("0", ".aprof") + " - < " + path("names"));
+  ASSERT_EQ(listed.status, 0) << listed.said;
+  EXPECT_EQ(read_file(path("listed")), all);
+
+  // What is merged may be what is replaced.
+  ASSERT_EQ(ashlar("merge -o " + path("late") + in("02", ".aprof") + " " + path("late")).status, 0);
+  EXPECT_EQ(read_file(path("late")), all);
+}
+
+TEST_F(ProfileCommand, ATraceThatWasCutIsProfiledUpToThereWithAWarning) {
+  const std::string whole = some_trace(1);
+  write_file(path("cut.atrace"), whole.substr(0, whole.size() - 7));
+  const ended result = ashlar("profile " + path("cut.atrace") + " -o " + path("cut.aprof"));
+  EXPECT_EQ(result.status, 0);
+  EXPECT_NE(result.said.find("warning"), std::string::npos) << result.said;
+  EXPECT_EQ(read_profile(path("cut.aprof")).unfinished_runs, 1u);
+}
+
+TEST_F(ProfileCommand, BadInputIsNamedAndNothingIsWritten) {
+  make("a", 1);
+  const std::string a = path("a.aprof");
+  const std::string out = " -o " + path("out");
+  const std::string was = read_file(a);
+  std::string damaged = was;
+  char& byte = damaged[damaged.size() / 2];
+  byte = static_cast<char>(byte ^ 1);
+  write_file(path("damaged"), damaged);
+  write_file(path("empty"), "");
+  write_file(path("other"), "hello\n");
+  expect_refused("merge " + a + " " + path("damaged") + out, "damaged: at byte");
+  expect_refused("merge " + a + " " + path("empty") + out, "empty: at byte 0: the file is empty");
+  expect_refused("merge " + a + " " + path("other") + out, "other: at byte 0: this is no profile");
+  expect_refused("merge " + a + " " + path("a.atrace") + out, "`ashlar profile` makes a profile");
+  expect_refused("merge " + a + " /nowhere/b.aprof" + out, "/nowhere/b.aprof");
+  expect_refused("merge -" + out + " < /dev/null", "names no profile");
+  expect_refused("merge " + a, "--output");
+  expect_refused("merge " + a + " -o /nowhere/out", "/nowhere/out");
+  expect_refused("merge " + path("other") + " -o " + a, "this is no profile");
+  expect_refused("profile " + a + out, "is a profile already");
+  expect_refused("profile " + path("other") + out, "no trace");
+  expect_refused("profile " + path("a.atrace") + " -o " + path("a.atrace"), "is no profile");
+  expect_refused("profile " + out, "TRACE");
+  EXPECT_EQ(read_file(a), was);
+}
+
+}  // namespace
