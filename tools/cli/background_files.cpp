@@ -27,7 +27,7 @@ std::string write_file(const std::string& path, const std::string& contents) {
 }  // namespace
 
 background_files::~background_files() {
-  finish();
+  end_writer();
 }
 
 void background_files::replace(const std::string& path, std::string contents) {
@@ -54,13 +54,17 @@ void background_files::write_what_comes() {
   }
 }
 
-std::vector<std::string> background_files::finish() {
+void background_files::end_writer() {
   {
     const std::lock_guard hold(lock_);
     is_last_ = true;
     changed_.notify_one();
   }
   if (writer_.joinable()) writer_.join();
+}
+
+std::vector<std::string> background_files::finish() {
+  end_writer();
   std::vector<std::string> failures;
   failures.reserve(failures_.size());
   for (const auto& [path, why] : failures_) failures.push_back(why);

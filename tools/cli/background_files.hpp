@@ -28,6 +28,7 @@ class background_files {
 
  private:
   void write_what_comes();
+  void end_writer();
 
   std::mutex lock_;
   std::condition_variable changed_;
