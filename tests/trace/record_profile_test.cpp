@@ -177,7 +177,8 @@ TEST_F(RecordProfile, MemoryDoesNotGrowWithTheRun) {
   ::kill(command, SIGINT);
   EXPECT_EQ(WTERMSIG(wait_for(command)), SIGINT);
   EXPECT_GT(at_first, 0);
-  EXPECT_LT(at_last, at_first + 1024);
+  // What a snapshot takes may come between, but not a byte for each event.
+  EXPECT_LT(at_last, at_first + 2048);
   EXPECT_GE(read().births(), 4 * std::stoull(ASHLAR_QUARTER_BLOCKS));
   EXPECT_EQ(read().unknown_deaths, 0u);
 }
