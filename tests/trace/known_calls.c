@@ -145,6 +145,19 @@ static void resizing(void) {
   for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
 }
 
+/* The C library frees what it keeps for a thread when that has no destructors left to run. */
+static void* failing_thread(void* unused) {
+  keep(strerror(12345)); /* a text that is made up, and kept */
+  return unused;
+}
+static void failures(long count) {
+  for (long i = 0; i < count; ++i) {
+    pthread_t id;
+    if (pthread_create(&id, NULL, failing_thread, NULL) != 0) abort();
+    pthread_join(id, NULL);
+  }
+}
+
 /* Four times the same, each with threads that come and go; then it waits. */
 static void quarters(long count) {
   for (int quarter = 1; quarter <= 4; ++quarter) {
@@ -170,6 +183,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "mixture") == 0) mixture(20000);
+  if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(what, "resizing") == 0) resizing();
   if (strcmp(what, "quarters") == 0) quarters(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "endless") == 0) {

@@ -183,6 +183,15 @@ TEST_F(RecordProfile, MemoryDoesNotGrowWithTheRun) {
   EXPECT_EQ(read().unknown_deaths, 0u);
 }
 
+// More than there are chunks.
+TEST_F(RecordProfile, ThreadsThatEndLeaveNothingBehind) {
+  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "failures", "9000"}), 0) << said("err");
+  const profile p = read();
+  EXPECT_EQ(p.lost_events, 0u);
+  EXPECT_GE(p.births(), 9000u);
+  EXPECT_LT(p.births() - p.deaths(), 100u);
+}
+
 TEST_F(RecordProfile, RefusesWhatCannotBe) {
   std::ofstream(path("notes.txt")) << "precious";
   const auto refused = [&](const words& options, const std::string& why) {

@@ -95,6 +95,8 @@ void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t sequen
   header.ticks = ticks;
   header.used.store(0, std::memory_order_relaxed);
   header.held.store(0, std::memory_order_relaxed);
+  // What a thread does behind the last round of its destructors (the C library frees) goes into a chunk that nobody seals.
+  header.system_thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   header.owner.store(the_process->index + 1, std::memory_order_release);
 }
 

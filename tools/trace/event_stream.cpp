@@ -22,7 +22,7 @@ void event_stream::attach(std::uint32_t chunk_index) {
 }
 
 bool event_stream::is_final(const thread_lane& of) const {
-  return image_ended_ || of.chunks.size() > 1 || chunks_.is_sealed(of.chunks.front());
+  return image_ended_ || of.chunks.size() > 1 || chunks_.is_final(of.chunks.front());
 }
 
 bool event_stream::advance(lane& of) {
@@ -97,7 +97,7 @@ std::uint64_t event_stream::held() const {
     if (l.chunks.empty()) continue;
     const std::uint32_t last = l.chunks.back();
     const std::uint64_t ticks = chunks_.at(last).header.held.load(std::memory_order_acquire);
-    if (ticks == 0 || chunks_.is_sealed(last)) continue;
+    if (ticks == 0 || chunks_.is_final(last)) continue;
     earliest = std::min(earliest, ticks - std::min(ticks, start_ticks_));
   }
   return earliest;

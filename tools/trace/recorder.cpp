@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -156,6 +157,18 @@ bool recorder::is_gone(const process& p) const {
   return ::kill(static_cast<pid_t>(p.pid), 0) != 0 && errno == ESRCH;
 }
 
+bool recorder::is_time_to_look_for_the_dead() {
+  constexpr std::uint64_t calls_between = 64;
+  constexpr std::uint32_t chunks_between = 256;
+  const std::uint32_t count = chunks();
+  std::uint32_t in_use = 0;
+  for (std::uint32_t i = 0; i < count; ++i) in_use += state_of(i) != chunk_state::free;
+  fewest_in_use_ = std::min(fewest_in_use_, in_use);
+  if (++calls_ % calls_between != 0 && in_use < fewest_in_use_ + chunks_between) return false;
+  fewest_in_use_ = in_use;
+  return true;
+}
+
 void recorder::look_for_the_dead() {
   for (const auto& p : processes_) p->ended = p->ended || is_gone(*p);
 }
@@ -174,6 +187,13 @@ void recorder::sort(std::vector<std::uint32_t>& indices) const {
   };
   std::sort(indices.begin(), indices.end(),
             [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+}
+
+bool recorder::is_left(std::uint32_t index) {
+  const auto process_number = static_cast<pid_t>(owner_of(index)->pid);
+  const auto thread_number = static_cast<pid_t>(chunk_at(index).header.system_thread);
+  return thread_number != 0 && ::syscall(SYS_tgkill, process_number, thread_number, 0) != 0 &&
+         errno == ESRCH;
 }
 
 void recorder::free(std::uint32_t index) {

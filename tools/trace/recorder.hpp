@@ -56,6 +56,8 @@ class recorder {
   bool is_described(process& p);
   /// Whether the process has executed another program, and that has entered itself.
   [[nodiscard]] bool was_replaced(const process& p) const { return latest_.at(p.pid) != p.index; }
+  /// Returns: whether it is time to find out who has ended: now and then, and when many chunks were taken since.
+  bool is_time_to_look_for_the_dead();
   /// Effects: finds out which processes have ended.
   void look_for_the_dead();
   [[nodiscard]] std::uint32_t lost_by(const process& p) const {
@@ -76,6 +78,8 @@ class recorder {
   [[nodiscard]] process* owner_of(std::uint32_t index);
   /// Effects: puts them in the order of processes, threads and numbers. The description of a process has thread 0.
   void sort(std::vector<std::uint32_t>& indices) const;
+  /// Returns: whether its thread has ended and left it as it is. Requires: it has an owner.
+  [[nodiscard]] bool is_left(std::uint32_t index);
   void free(std::uint32_t index);
 
   [[nodiscard]] const std::vector<std::unique_ptr<process>>& processes() const {
@@ -91,6 +95,8 @@ class recorder {
   std::uint64_t ticks_per_second_ = 0;
   std::vector<std::unique_ptr<process>> processes_;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // pid -> index of its last image
+  std::uint64_t calls_ = 0;         // of is_time_to_look_for_the_dead()
+  std::uint32_t fewest_in_use_ = 0;  // chunks, since it was last time
 };
 
 }  // namespace ashlar::trace

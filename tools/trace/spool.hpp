@@ -9,7 +9,7 @@
 // written is still there: the recorder takes unsealed chunks of processes that are gone.
 //
 // Laws: a chunk's records below `used` are whole. Only its owner goes from taken to sealed, only the recorder from there
-// to free. A thread's chunks are numbered 0, 1, ..., and it seals one before it takes the next.
+// to free, and from taken to free where the owner has ended. A thread's chunks are numbered 0, 1, ..., and it seals one before it takes the next.
 //
 // Who reads chunks while they are written (stream_recorder) relies on more. A thread tells a block's death before it
 // gives the block back, and its birth before anybody has it; where it cannot (realloc), it says first that it is going to
@@ -67,7 +67,9 @@ struct chunk_header {
   std::uint64_t ticks;              // not after the first record
   /// The time of a death that is told after the call that frees the block; 0: there is none.
   std::atomic<std::uint64_t> held;
-  std::uint64_t unused[4];
+  std::uint32_t system_thread;  // its number with the system: tells whether it is still there
+  std::uint32_t unused_half;
+  std::uint64_t unused[3];
 };
 static_assert(sizeof(chunk_header) == 64);
 

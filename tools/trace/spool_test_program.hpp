@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,7 +50,7 @@ class spool_program {
 
   /// Effects: the thread's next chunk is this one.
   void take_chunk(std::uint32_t index, std::uint32_t process, std::uint32_t thread,
-                  std::uint32_t sequence) {
+                  std::uint32_t sequence, std::uint32_t system_thread = 0) {
     spool_->states[index].store(chunk_state::taken);
     if (spool_->chunks.load() <= index) spool_->chunks.store(index + 1);
     chunk_header& header = chunk_of(spool_, index)->header;
@@ -56,6 +59,7 @@ class spool_program {
     header.ticks = spool_->start_ticks;
     header.used.store(0);
     header.held.store(0);
+    header.system_thread = system_thread;
     header.owner.store(process + 1);
   }
   /// Effects: a description of the process, in a chunk of its own.
@@ -110,6 +114,14 @@ class spool_program {
 
   spool* spool_ = nullptr;
 };
+
+/// Returns: the system's number of a thread of this process that has ended.
+inline std::uint32_t ended_thread() {
+  std::uint32_t number = 0;
+  std::thread([&] { number = static_cast<std::uint32_t>(::syscall(SYS_gettid)); }).join();
+  while (::syscall(SYS_tgkill, ::getpid(), number, 0) == 0) ::sched_yield();  // it may just be ending
+  return number;
+}
 
 /// Returns: the number of a process that has ended.
 inline std::uint32_t ended_process() {

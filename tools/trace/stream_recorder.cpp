@@ -45,11 +45,18 @@ void stream_recorder::find_chunks() {
   for (const std::uint32_t i : found) waiting_[owner_of(i)->index].push_back(i);
 }
 
+void stream_recorder::find_left_chunks() {
+  const std::uint32_t count = chunks();
+  for (std::uint32_t i = 0; i < count; ++i)
+    is_left_[i] = is_found_[i] && state_of(i) == chunk_state::taken && is_left(i);
+}
+
 void stream_recorder::give_back(std::uint32_t chunk_index) {
   ++given_back_;
   beat();
   if (finished_) return;  // one that still runs may be writing there
   is_found_[chunk_index] = false;
+  is_left_[chunk_index] = false;
   free(chunk_index);
 }
 
@@ -60,7 +67,7 @@ void stream_recorder::begin_streams() {
     if (s != nullptr) continue;
     chunk_access access{
         [this](std::uint32_t i) -> const chunk& { return chunk_at(i); },
-        [this](std::uint32_t i) { return state_of(i) == chunk_state::sealed; },
+        [this](std::uint32_t i) { return is_left_[i] || state_of(i) == chunk_state::sealed; },
         [this](std::uint32_t i) { give_back(i); },
     };
     s = std::unique_ptr<stream>(new stream{
@@ -109,15 +116,16 @@ bool stream_recorder::go_to_next_image(stream& of) {
 }
 
 std::size_t stream_recorder::drain() {
-  constexpr std::uint64_t look_for_the_dead_each = 64;
+  const bool looks_for_the_dead = is_time_to_look_for_the_dead() || finished_;
   beat();
   given_back_ = 0;
   const std::uint64_t time = now();
   // What was told before that is seen from here on.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   learn_processes();
-  if (finished_ || drains_++ % look_for_the_dead_each == 0) look_for_the_dead();
+  if (looks_for_the_dead) look_for_the_dead();
   find_chunks();
+  if (looks_for_the_dead) find_left_chunks();
   begin_streams();
   for (auto at = streams_.begin(); at != streams_.end();) {
     stream& s = *at->second;

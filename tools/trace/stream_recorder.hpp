@@ -40,6 +40,7 @@ class stream_recorder final : public recorder {
   struct stream;
 
   void find_chunks();
+  void find_left_chunks();
   void give_back(std::uint32_t chunk_index);
   void begin_streams();
   void attach_waiting(stream& to);
@@ -50,10 +51,10 @@ class stream_recorder final : public recorder {
 
   open_reader open_;
   std::vector<bool> is_found_ = std::vector<bool>(chunks_max);   // by chunk: attached, or waits
+  std::vector<bool> is_left_ = std::vector<bool>(chunks_max);    // by chunk: its thread has ended
   std::map<std::uint32_t, std::vector<std::uint32_t>> waiting_;  // by process: chunks, in order
   std::map<std::uint32_t, std::unique_ptr<stream>> streams_;     // by pid
   std::size_t given_back_ = 0;                                   // in this drain()
-  std::uint64_t drains_ = 0;
   bool finished_ = false;
 };
 

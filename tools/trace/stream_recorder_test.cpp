@@ -74,6 +74,12 @@ class StreamRecorder : public testing::Test {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return recorder_.drain();
   }
+  /// Effects: so often that one of them looks for who has ended.
+  std::size_t drain_often() {
+    std::size_t given_back = 0;
+    for (int i = 0; i < 64; ++i) given_back += recorder_.drain();
+    return given_back;
+  }
 
   std::map<std::uint32_t, kept> read_;  // by pid
   stream_recorder recorder_{[this](std::uint32_t pid, event_source& from) {
@@ -238,6 +244,19 @@ TEST_F(StreamRecorder, AnAnnouncedDeathIsNotWaitedForForEver) {
   EXPECT_EQ(read_[pid_].events.size(), 1u);
 }
 
+TEST_F(StreamRecorder, WhatAThreadLeftIsReadAndGivenBack) {
+  const std::uint32_t p = program_.begin_process(pid_);
+  program_.take_chunk(0, p, 1, 0, static_cast<std::uint32_t>(::getpid()));  // one that is there
+  program_.take_chunk(1, p, 2, 0, test::ended_thread());
+  program_.put(0, by_malloc, 1, 0x1000);
+  program_.put(1, by_malloc, 2, 0x2000);
+  EXPECT_EQ(drain_often(), 1u);
+  EXPECT_EQ(read_[pid_].all(),
+            (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
+  EXPECT_EQ(program_.state(0), chunk_state::taken);
+  EXPECT_EQ(program_.state(1), chunk_state::free);
+}
+
 TEST_F(StreamRecorder, ProcessesAreReadByThemselvesAndEnd) {
   const std::uint32_t gone = ended_process();
   const std::uint32_t a = program_.begin_process(pid_);
@@ -247,7 +266,7 @@ TEST_F(StreamRecorder, ProcessesAreReadByThemselvesAndEnd) {
   program_.put(0, by_malloc, 1, 0x1000);
   program_.put(1, by_malloc, 2, 0x1000);
   program_.lose(b, 3);
-  recorder_.drain();
+  drain_often();
   EXPECT_TRUE(read_[gone].ended);
   EXPECT_EQ(read_[gone].all(), (std::vector<told>{{by_malloc, 1, 0x1000}, {lost, 1, 3}}));
   EXPECT_EQ(program_.state(1), chunk_state::free);  // though it was never sealed

@@ -119,12 +119,13 @@ std::size_t trace_recorder::take_sealed() {
   return taken;
 }
 
-/// Effects: takes what processes that have ended left, of those that are below `end`.
+/// Effects: takes what processes and threads that have ended left, of processes that are below `end`.
 void trace_recorder::take_abandoned(std::uint32_t end) {
   look_for_the_dead();
   const auto is_abandoned = [&](std::uint32_t index) {
     const process* const owner = owner_of(index);
-    return owner != nullptr && owner->index < end && (owner->ended || finished_);
+    return owner != nullptr && owner->index < end &&
+           (owner->ended || finished_ || is_left(index));
   };
   std::vector<std::uint32_t> abandoned;
   const std::uint32_t count = chunks();
@@ -139,11 +140,10 @@ void trace_recorder::take_abandoned(std::uint32_t end) {
 }
 
 std::size_t trace_recorder::drain() {
-  constexpr std::uint64_t look_for_the_dead_each = 64;
   beat();
   learn_processes();
   const std::size_t taken = take_sealed();
-  if (finished_ || ++drains_ % look_for_the_dead_each == 0) take_abandoned(UINT32_MAX);
+  if (is_time_to_look_for_the_dead() || finished_) take_abandoned(UINT32_MAX);
   return taken;
 }
 

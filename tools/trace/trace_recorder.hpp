@@ -60,7 +60,6 @@ class trace_recorder final : public recorder {
   open_sink open_;
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
-  std::uint64_t drains_ = 0;
   bool finished_ = false;
 };
 
