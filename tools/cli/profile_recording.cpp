@@ -22,11 +22,12 @@ class profile_recording::process_profile final : public trace::stream_reader {
         due_(clock::now() + of.each_) {}
 
   void read() override {
-    for (trace::step s; steps_.next(s);) builder_.take(s);
-    if (clock::now() < due_) return;
+    for (trace::step s; steps_.next(s); has_news_ = true) builder_.take(s);
+    if (!has_news_ || clock::now() < due_) return;
     profiling::profile now = builder_.snapshot();
     now.unfinished_runs = now.runs;
     of_.files_.replace(path_, profiling::encode(now));
+    has_news_ = false;
     due_ = clock::now() + of_.each_;
   }
 
@@ -46,6 +47,7 @@ class profile_recording::process_profile final : public trace::stream_reader {
   trace::lifetimes steps_;
   profiling::profile_builder builder_;
   clock::time_point due_;
+  bool has_news_ = false;  // since the last snapshot
 };
 
 profile_recording::profile_recording(std::string output, std::chrono::seconds each)
