@@ -86,11 +86,6 @@ void event_stream::tell(event_kind kind, std::uint64_t number, std::string text)
   schedule(own_);
 }
 
-bool event_stream::is_empty() const {
-  return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& each) { return each.second.chunks.empty(); });
-}
-
 std::uint64_t event_stream::held() const {
   std::uint64_t earliest = UINT64_MAX;
   for (const auto& [thread, l] : lanes_) {

@@ -42,8 +42,6 @@ class event_stream final : public merged_events {
   /// Effects: the recorder's own event comes behind all before. Requires: all before was read.
   void tell(event_kind kind, std::uint64_t number, std::string text);
 
-  /// Whether all that is attached was read and given back.
-  [[nodiscard]] bool is_empty() const;
   /// Returns: the earliest time of a death that a thread has announced, and not told yet; UINT64_MAX: there is none.
   [[nodiscard]] std::uint64_t held() const;
 
