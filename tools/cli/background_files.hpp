@@ -32,8 +32,9 @@ class background_files {
 
   std::mutex lock_;
   std::condition_variable changed_;
-  std::map<std::string, std::string> waiting_;   // path -> contents
-  std::map<std::string, std::string> failures_;  // path -> why the last try failed; empty: it did not
+  std::map<std::string, std::string> waiting_;  // path -> contents
+  std::map<std::string, std::string>
+      failures_;  // path -> why the last try failed; empty: it did not
   bool is_last_ = false;
   std::thread writer_;  // from the first file on
 };

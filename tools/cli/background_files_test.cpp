@@ -36,7 +36,9 @@ TEST(BackgroundFiles, TheLastContentsStay) {
 TEST(BackgroundFiles, AreWrittenWhenNobodyAsks) {
   const scratch_directory folder;
   const std::string a = folder.path() + "/a";
-  { background_files{}.replace(a, "whole"); }
+  {
+    background_files{}.replace(a, "whole");
+  }
   EXPECT_EQ(contents(a), "whole");
 }
 

@@ -349,11 +349,10 @@ void describe_record(parsed& line) {
       .add_option("-o,--output", line.record_with.output,
                   "The trace (default: run.atrace) or profile (run.aprof)")
       ->type_name("FILE");
-  CLI::Option* const stacks =
-      record
-          .add_flag("--stacks{16}", line.record_with.stack_depth,
-                    "The calls that led to each block, at most DEPTH (16)")
-          ->type_name("DEPTH");
+  CLI::Option* const stacks = record
+                                  .add_flag("--stacks{16}", line.record_with.stack_depth,
+                                            "The calls that led to each block, at most DEPTH (16)")
+                                  ->type_name("DEPTH");
   record
       .add_flag("--profile{60}", line.record_with.profile_seconds,
                 "No trace, but what ashlar profile makes of one; written every SECONDS (60)")

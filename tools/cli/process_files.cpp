@@ -40,9 +40,8 @@ std::string path_for_process(const std::string& output, std::uint32_t pid,
 
 void require_replaceable(const std::string& output, std::string_view magic, std::string_view kind) {
   if (!may_be_replaced(output, magic)) {
-    throw input_error(
-        fmt::format("'{}' is there and is no {}; name another file with -o, or remove it", output,
-                    kind));
+    throw input_error(fmt::format(
+        "'{}' is there and is no {}; name another file with -o, or remove it", output, kind));
   }
   const fs::path parent = fs::path(output).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();

@@ -111,9 +111,8 @@ child_outcome recorded_program::run(trace::recorder& recorder,
   child_request request;
   request.file = program_;
   request.arguments = options_.command;
-  request.environment =
-      environment_with({{"LD_PRELOAD", preloaded(options_, library_, scratch_)},
-                        {trace::spool_variable, recorder.spool_path()}});
+  request.environment = environment_with({{"LD_PRELOAD", preloaded(options_, library_, scratch_)},
+                                          {trace::spool_variable, recorder.spool_path()}});
   request.meanwhile = [&](pid_t pid) {
     begin(static_cast<std::uint32_t>(pid));
     return drain();
@@ -161,9 +160,8 @@ int record_trace(const record_options& options) {
 int record_profile(const record_options& options) {
   profile_recording profiles(options.output, std::chrono::seconds(options.profile_seconds));
   recorded_program program(options);
-  trace::stream_recorder recorder([&](std::uint32_t pid, trace::event_source& from) {
-    return profiles.open(pid, from);
-  });
+  trace::stream_recorder recorder(
+      [&](std::uint32_t pid, trace::event_source& from) { return profiles.open(pid, from); });
   const child_outcome outcome =
       program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
   const auto& results = profiles.finish();

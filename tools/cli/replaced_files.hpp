@@ -23,7 +23,8 @@ class replaced_files {
   // Effects: finds out whether a file can be written there. Throws: command_error that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
   // Effects: writes the contents of the files in the order of prepare(), and names them. Throws: command_error.
-  void commit(const std::vector<std::string>& contents, reaches_disk when = reaches_disk::some_time);
+  void commit(const std::vector<std::string>& contents,
+              reaches_disk when = reaches_disk::some_time);
 
  private:
   struct place {

@@ -89,9 +89,14 @@ bool chunk_events::next(event& e) {
     const std::uint32_t ahead = r.ticks - static_cast<std::uint32_t>(ticks_);
     if (ahead < 1u << 31) ticks_ += ahead;  // a clock that went back stands still
     not_before(ticks_ - std::min(ticks_, start_));
-    e = {kind,  chunk_->header.thread,          stack_,
-         time_, is_other(kind) ? 0 : value_of(r), full_size_ != 0 ? full_size_ : r.number,
-         alignment_, text_};
+    e = {kind,
+         chunk_->header.thread,
+         stack_,
+         time_,
+         is_other(kind) ? 0 : value_of(r),
+         full_size_ != 0 ? full_size_ : r.number,
+         alignment_,
+         text_};
     full_size_ = 0;
     alignment_ = 0;
     stack_ = 0;

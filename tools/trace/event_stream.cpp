@@ -15,8 +15,7 @@ event_stream::event_stream(chunk_access chunks, std::uint64_t start_ticks,
 
 void event_stream::attach(std::uint32_t chunk_index) {
   const chunk& c = chunks_.at(chunk_index);
-  thread_lane& l =
-      lanes_.try_emplace(c.header.thread, c.header.thread, start_ticks_).first->second;
+  thread_lane& l = lanes_.try_emplace(c.header.thread, c.header.thread, start_ticks_).first->second;
   if (l.chunks.empty()) l.events.begin(c);
   l.chunks.push_back(chunk_index);
 }

@@ -22,8 +22,8 @@ namespace ashlar::trace {
 /// What a stream asks about a chunk, and tells.
 struct chunk_access {
   std::function<const chunk&(std::uint32_t index)> at;
-  std::function<bool(std::uint32_t index)> is_final;         ///< nothing more is written into it
-  std::function<void(std::uint32_t index)> give_back;        ///< it is final, and all was read
+  std::function<bool(std::uint32_t index)> is_final;   ///< nothing more is written into it
+  std::function<void(std::uint32_t index)> give_back;  ///< it is final, and all was read
 };
 
 class event_stream final : public merged_events {

@@ -95,8 +95,8 @@ class recorder {
   std::uint64_t ticks_per_second_ = 0;
   std::vector<std::unique_ptr<process>> processes_;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // pid -> index of its last image
-  std::uint64_t calls_ = 0;         // of is_time_to_look_for_the_dead()
-  std::uint32_t fewest_in_use_ = 0;  // chunks, since it was last time
+  std::uint64_t calls_ = 0;                                  // of is_time_to_look_for_the_dead()
+  std::uint32_t fewest_in_use_ = 0;                          // chunks, since it was last time
 };
 
 }  // namespace ashlar::trace

@@ -119,7 +119,8 @@ class spool_program {
 inline std::uint32_t ended_thread() {
   std::uint32_t number = 0;
   std::thread([&] { number = static_cast<std::uint32_t>(::syscall(SYS_gettid)); }).join();
-  while (::syscall(SYS_tgkill, ::getpid(), number, 0) == 0) ::sched_yield();  // it may just be ending
+  while (::syscall(SYS_tgkill, ::getpid(), number, 0) == 0)
+    ::sched_yield();  // it may just be ending
   return number;
 }
 

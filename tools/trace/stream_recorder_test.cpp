@@ -129,9 +129,9 @@ TEST_F(StreamRecorder, WhatMayStillBePrecededWaits) {
   drain();
   EXPECT_EQ(read_[pid_].events.size(), 1u);
   recorder_.finish();
-  EXPECT_EQ(read_[pid_].all(),
-            (std::vector<told>{
-                {by_malloc, 2, 0x2000}, {by_malloc, 2, 0x3000}, {by_malloc, 1, 0x1000}}));
+  EXPECT_EQ(
+      read_[pid_].all(),
+      (std::vector<told>{{by_malloc, 2, 0x2000}, {by_malloc, 2, 0x3000}, {by_malloc, 1, 0x1000}}));
   EXPECT_TRUE(read_[pid_].ended);
 }
 
@@ -195,8 +195,7 @@ TEST_F(StreamRecorder, WhatIsToldLateComesLate) {
   drain();
   program_.put(1, by_malloc, 50, 0x2000);
   drain();
-  ASSERT_EQ(read_[pid_].all(),
-            (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
+  ASSERT_EQ(read_[pid_].all(), (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
   EXPECT_GE(read_[pid_].events[1].time, 100u);
 }
 
@@ -251,8 +250,7 @@ TEST_F(StreamRecorder, WhatAThreadLeftIsReadAndGivenBack) {
   program_.put(0, by_malloc, 1, 0x1000);
   program_.put(1, by_malloc, 2, 0x2000);
   EXPECT_EQ(drain_often(), 1u);
-  EXPECT_EQ(read_[pid_].all(),
-            (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
+  EXPECT_EQ(read_[pid_].all(), (std::vector<told>{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}}));
   EXPECT_EQ(program_.state(0), chunk_state::taken);
   EXPECT_EQ(program_.state(1), chunk_state::free);
 }
@@ -292,9 +290,9 @@ TEST_F(StreamRecorder, AnImageComesBehindAllThatTheOneBeforeHasLeft) {
   program_.take_chunk(2, c, 1, 0);
   program_.put(2, by_malloc, 40, 0x4000);
   drain();
-  const std::vector<told> expected{
-      {by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000}, {image, 1, 0},
-      {by_malloc, 1, 0x3000}, {image, 1, 0},          {by_malloc, 1, 0x4000}};
+  const std::vector<told> expected{{by_malloc, 1, 0x1000}, {by_malloc, 2, 0x2000},
+                                   {image, 1, 0},          {by_malloc, 1, 0x3000},
+                                   {image, 1, 0},          {by_malloc, 1, 0x4000}};
   EXPECT_EQ(read_[pid_].all(), expected);
   EXPECT_EQ(read_[pid_].texts[2], std::string("b\0-x\0", 5));
   for (const std::uint32_t i : {1u, 3u, 5u, 6u}) EXPECT_EQ(program_.state(i), chunk_state::free);
@@ -315,7 +313,7 @@ TEST_F(StreamRecorder, RandomProgramsAreReadAsTheyWere) {
   std::vector<thread> threads(5);
   std::vector<told> expected;
   const auto free_chunk = [&] {
-    std::uint32_t index = random() % 40;
+    auto index = static_cast<std::uint32_t>(random() % 40);
     while (program_.state(index) != chunk_state::free) index = (index + 1) % 40;
     return index;
   };

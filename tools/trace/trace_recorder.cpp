@@ -124,8 +124,7 @@ void trace_recorder::take_abandoned(std::uint32_t end) {
   look_for_the_dead();
   const auto is_abandoned = [&](std::uint32_t index) {
     const process* const owner = owner_of(index);
-    return owner != nullptr && owner->index < end &&
-           (owner->ended || finished_ || is_left(index));
+    return owner != nullptr && owner->index < end && (owner->ended || finished_ || is_left(index));
   };
   std::vector<std::uint32_t> abandoned;
   const std::uint32_t count = chunks();
