@@ -75,7 +75,7 @@ TEST_F(RecordProfile, IsTheProfileOfTheTrace) {
   EXPECT_EQ(files(), (words{"of-trace.aprof", "run.aprof", "run.atrace"}));
   const profile direct = read();
   const profile of_trace = read("of-trace.aprof");
-  EXPECT_GT(direct.births(), 20'000u);
+  EXPECT_GE(direct.births(), 20'000u);
   EXPECT_GT(direct.pools.size(), 50u);
   EXPECT_GT(direct.peak_blocks(), 900u);
   EXPECT_EQ(without_times(direct), without_times(of_trace));
