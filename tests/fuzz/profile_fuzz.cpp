@@ -36,7 +36,8 @@ profile of_a_run(fuzz::input& in) {
       live[which] = live.back();
       live.pop_back();
     } else {
-      live.push_back({time, fuzz::request_size(in), in.chance(80) ? 0 : fuzz::request_alignment(in)});
+      live.push_back(
+          {time, fuzz::request_size(in), in.chance(80) ? 0 : fuzz::request_alignment(in)});
       builder.birth(time, live.back().size, live.back().alignment);
     }
   }

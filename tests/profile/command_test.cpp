@@ -80,8 +80,7 @@ class ProfileCommand : public testing::Test {
   // Makes NAME.atrace and NAME.aprof.
   void make(const std::string& name, std::uint64_t seed) const {
     write_file(path(name + ".atrace"), some_trace(seed));
-    const ended made =
-        ashlar("profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
+    const ended made = ashlar("profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
     ASSERT_EQ(made.status, 0) << made.said;
   }
 

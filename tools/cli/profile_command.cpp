@@ -73,8 +73,9 @@ int profile_command(const profile_options& options) {
     }
     const auto reader = open_trace(path);
     progress_line line;
-    merge(all, profiling::profile_of(
-                   *reader, [&](double share) { line.tell(fmt::format("reading {}", path), share); }));
+    merge(all, profiling::profile_of(*reader, [&](double share) {
+            line.tell(fmt::format("reading {}", path), share);
+          }));
   }
   write(files, all, options.output);
   return 0;

@@ -53,13 +53,13 @@ std::vector<heap_row> counted(const run& from, std::uint64_t& peak_bytes) {
       std::max<std::uint64_t>(from.empty() ? 0 : from.back().time - from.front().time, 1);
   std::vector<heap_row> rows;
   for (const auto& [size, line] : lines) {
-    rows.push_back({.step = size.first,
-                    .alignment = size.second,
-                    .births = line.births,
-                    .at_peak = line.at_peak,
-                    .mean_1024 = {.blocks = (line.over_time.blocks * 1024 + ticks - 1) / ticks,
-                                  .bytes = at_most_64_bits(wide{line.over_time.bytes} * 1024 /
-                                                           ticks)}});
+    rows.push_back(
+        {.step = size.first,
+         .alignment = size.second,
+         .births = line.births,
+         .at_peak = line.at_peak,
+         .mean_1024 = {.blocks = (line.over_time.blocks * 1024 + ticks - 1) / ticks,
+                       .bytes = at_most_64_bits(wide{line.over_time.bytes} * 1024 / ticks)}});
   }
   return rows;
 }
@@ -85,7 +85,7 @@ TEST(HeapCounter, EqualsCopiesTakenAtEachPeakAndSumsOverEachTick) {
     std::uint64_t peak_bytes = 0;
     ASSERT_EQ(counter.rows(), counted(made, peak_bytes));
     EXPECT_EQ(counter.peak_bytes(), peak_bytes);
-    if (!made.empty()) EXPECT_EQ(counter.duration(), made.back().time - made.front().time);
+    EXPECT_EQ(counter.duration(), made.empty() ? 0 : made.back().time - made.front().time);
   }
 }
 
@@ -112,8 +112,8 @@ TEST(HeapCounter, MeansAreOverTheTimeFromTheFirstBirthAndSlackIsNeverBelowZero) 
   counter.death(1'003, 16, 0);
   const std::vector<heap_row> rows = counter.rows();
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].mean_1024.blocks, 1366u);       // 4/3 of 1024, rounded up
-  EXPECT_EQ(rows[0].mean_1024.bytes, 21845u);       // 64/3 of 1024, rounded down
+  EXPECT_EQ(rows[0].mean_1024.blocks, 1366u);  // 4/3 of 1024, rounded up
+  EXPECT_EQ(rows[0].mean_1024.bytes, 21845u);  // 64/3 of 1024, rounded down
   EXPECT_GE(rows[0].mean_1024.blocks * 16, rows[0].mean_1024.bytes);
 }
 

@@ -14,10 +14,7 @@ static_assert(peak_counter::window_events <= INT16_MAX);
 }  // namespace
 
 peak_counter::peak_counter(window_limits limits)
-    : limits_(limits),
-      alive_(steps),
-      most_(steps * steps),
-      rises_(window_sizes * window_sizes) {
+    : limits_(limits), alive_(steps), most_(steps * steps), rises_(window_sizes * window_sizes) {
   window_.reserve(window_events);
 }
 
@@ -66,17 +63,23 @@ peak_counter::window_rises peak_counter::rises_in_window() {
   return found;
 }
 
-// A row of the table is that of the next used step until the step itself is used.
+// A row of the table is that of the next used step until the step itself is used, and a column that of the one before.
 void peak_counter::begin_using(const window_rises& found) {
+  const std::size_t end = std::max(used_end_, found.sizes[found.count - 1] + 1);
+  for (std::size_t step = 0; step < used_end_; ++step) {
+    std::int32_t* const row = most_.data() + step * steps;
+    if (used_[step]) std::fill(row + used_end_, row + end, row[used_end_ - 1]);
+  }
+  used_end_ = end;
   for (std::size_t p = found.count; p-- > 0;) {
     const std::size_t step = found.sizes[p];
     if (used_[step]) continue;
     std::size_t next = step + 1;
-    while (next < steps && !used_[next]) ++next;
+    while (next < used_end_ && !used_[next]) ++next;
     used_.set(step);
-    if (next == steps) continue;
+    if (next == used_end_) continue;
     const std::int32_t* const from = most_.data() + next * steps;
-    std::copy(from + next, from + steps, most_.data() + step * steps + next);
+    std::copy(from + next, from + used_end_, most_.data() + step * steps + next);
   }
 }
 
@@ -85,14 +88,14 @@ void peak_counter::fold() {
   const window_rises found = rises_in_window();
   begin_using(found);
   std::array<std::int32_t, steps + 1> below{};  // alive of the steps before, at the window's start
-  for (std::size_t step = 0; step < steps; ++step) below[step + 1] = below[step] + alive_[step];
+  for (std::size_t step = 0; step < used_end_; ++step) below[step + 1] = below[step] + alive_[step];
   std::array<std::int32_t, steps> reached{};
   for (std::size_t p = 0; p < found.count; ++p) {
     // Intervals whose first size of the window is sizes[p]: how many blocks up to `last` there were, with those below.
     const std::size_t first = found.sizes[p];
     for (std::size_t q = p; q < found.count; ++q) {
       const std::int32_t rise = rises_[p * window_sizes + q];
-      const std::size_t end = q + 1 < found.count ? found.sizes[q + 1] : steps;
+      const std::size_t end = q + 1 < found.count ? found.sizes[q + 1] : used_end_;
       for (std::size_t last = found.sizes[q]; last < end; ++last)
         reached[last] = below[last + 1] + rise;
     }
@@ -100,7 +103,7 @@ void peak_counter::fold() {
       if (!used_[from]) continue;
       std::int32_t* const row = most_.data() + from * steps;
       const std::int32_t before = below[from];
-      for (std::size_t last = first; last < steps; ++last)
+      for (std::size_t last = first; last < used_end_; ++last)
         row[last] = std::max(row[last], reached[last] - before);
     }
   }

@@ -25,7 +25,7 @@ class peak_counter {
     std::size_t sizes = window_sizes;
     std::size_t events = window_events;
   };
-  static constexpr std::size_t window_sizes = 48;
+  static constexpr std::size_t window_sizes = 64;
   static constexpr std::size_t window_events = 1024;
 
   peak_counter() : peak_counter(window_limits{}) {}
@@ -60,8 +60,10 @@ class peak_counter {
   std::bitset<steps> in_window_;
   std::size_t sizes_in_window_ = 0;
   std::bitset<steps> used_;
+  std::size_t used_end_ = 0;         // behind the largest of them
   std::vector<std::int32_t> alive_;  // by step, at the window's start
-  std::vector<std::int32_t> most_;   // steps x steps; row i is of intervals from i; rows of used steps only
+  std::vector<std::int32_t>
+      most_;  // steps x steps; row i is of intervals from i; rows of used steps only, up to used_end_
   std::vector<std::int16_t> rises_;  // window_sizes x window_sizes, of places in the window
 };
 

@@ -96,10 +96,11 @@ std::uint64_t profile::deaths() const noexcept {
 std::uint32_t profile::peak_between(std::uint32_t first_step,
                                     std::uint32_t last_step) const noexcept {
   const auto at_or_behind = [this](std::uint32_t step) {
-    return static_cast<std::size_t>(
-        std::lower_bound(pools.begin(), pools.end(), step,
-                         [](const pool_row& row, std::uint32_t least) { return row.step < least; }) -
-        pools.begin());
+    return static_cast<std::size_t>(std::lower_bound(pools.begin(), pools.end(), step,
+                                                     [](const pool_row& row, std::uint32_t least) {
+                                                       return row.step < least;
+                                                     }) -
+                                    pools.begin());
   };
   if (first_step > last_step) return 0;
   const std::size_t first = at_or_behind(first_step);
@@ -123,9 +124,8 @@ void merge(profile& into, const profile& other) {
   raise(peaks, other.peaks, count_before(pools, other.pools));
   into.pools = std::move(pools);
   into.peaks = std::move(peaks);
-  into.aligned = joined(into.aligned, other.aligned, [](const aligned_row& row) {
-    return std::pair(row.alignment, row.step);
-  });
+  into.aligned = joined(into.aligned, other.aligned,
+                        [](const aligned_row& row) { return std::pair(row.alignment, row.step); });
   into.heap = joined(into.heap, other.heap,
                      [](const heap_row& row) { return std::pair(row.step, row.alignment); });
 }

@@ -44,10 +44,11 @@ struct alive {
 
 /// Requests that one block size of a heap serves best.
 struct heap_row {
-  std::uint32_t step = 0;       ///< place in heap_grid of the size that was asked for, whatever the alignment
+  std::uint32_t step =
+      0;  ///< place in heap_grid of the size that was asked for, whatever the alignment
   std::uint64_t alignment = 0;  ///< above 16; 0: any up to 16
   std::uint64_t births = 0;     ///< at least 1
-  alive at_peak;                ///< at the first moment of a run when most bytes were; of all runs together
+  alive at_peak;  ///< at the first moment of a run when most bytes were; of all runs together
   /// The mean over the time from a run's first birth to its last birth or death, in 1/1024; of all runs together. Of each
   /// run blocks are rounded up and bytes down, so that what is between them is never below 0.
   alive mean_1024;
@@ -58,15 +59,17 @@ struct heap_row {
 struct profile {
   std::uint64_t runs = 0;
   std::uint64_t unfinished_runs = 0;  ///< of these: whose traces have no end
-  std::uint64_t nanoseconds = 0;  ///< from a run's first birth to its last birth or death, of all together
-  std::uint64_t left_out = 0;         ///< requests that no pool serves (pool_grid::serves): they are nowhere else
-  std::uint64_t unknown_deaths = 0;   ///< of blocks from before the recording; they change nothing
-  std::uint64_t missing_deaths = 0;   ///< whose blocks died when their addresses were born again
-  std::uint64_t lost_events = 0;      ///< that the recorder had no room for
-  std::uint64_t peak_bytes = 0;       ///< the most bytes alive at one time of one run
+  std::uint64_t nanoseconds =
+      0;  ///< from a run's first birth to its last birth or death, of all together
+  std::uint64_t left_out =
+      0;  ///< requests that no pool serves (pool_grid::serves): they are nowhere else
+  std::uint64_t unknown_deaths = 0;  ///< of blocks from before the recording; they change nothing
+  std::uint64_t missing_deaths = 0;  ///< whose blocks died when their addresses were born again
+  std::uint64_t lost_events = 0;     ///< that the recorder had no room for
+  std::uint64_t peak_bytes = 0;      ///< the most bytes alive at one time of one run
 
-  std::vector<pool_row> pools;       ///< by step
-  interval_table peaks;              ///< of places in `pools`: the most blocks alive at one time of one run
+  std::vector<pool_row> pools;  ///< by step
+  interval_table peaks;  ///< of places in `pools`: the most blocks alive at one time of one run
   std::vector<aligned_row> aligned;  ///< by alignment, then step
   std::vector<heap_row> heap;        ///< by step, then alignment
 

@@ -47,7 +47,7 @@ class profile_builder {
   std::uint64_t ticks_per_second_;
   // [d]: the fewest ticks that are nanoseconds of d binary digits; UINT64_MAX: none are.
   std::array<std::uint64_t, 65> first_ticks_{};
-  std::vector<need_figures> needs_;  // by step
+  std::vector<need_figures> needs_;                                           // by step
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> aligned_;  // smallest sizes
   peak_counter peaks_;
   heap_counter heap_;

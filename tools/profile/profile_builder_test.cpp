@@ -101,14 +101,14 @@ TEST(ProfileBuilder, LifetimesAreInNanosecondsOfEachTracesOwnTicks) {
   EXPECT_EQ(digits(1'000'000'000, 1), 1u);
   EXPECT_EQ(digits(1'000'000'000, 1023), 10u);
   EXPECT_EQ(digits(1'000'000'000, 1024), 11u);
-  EXPECT_EQ(digits(1'000'000, 1), 10u);                // 1,000 ns
-  EXPECT_EQ(digits(1, 1), 30u);                        // 10^9 ns
-  EXPECT_EQ(digits(1, 1'000'000'000), 60u);            // 10^18 ns
-  EXPECT_EQ(digits(1, 1'000'000'000'000), 64u);        // more than 64 bits hold
-  EXPECT_EQ(digits(4'000'000'000, 4), 1u);             // a nanosecond
-  EXPECT_EQ(digits(4'000'000'000, 3), 0u);             // less than one
-  EXPECT_EQ(digits(78'125'000, 10), 8u);               // 128 ns
-  EXPECT_EQ(digits(78'125'001, 10), 7u);               // a little less
+  EXPECT_EQ(digits(1'000'000, 1), 10u);          // 1,000 ns
+  EXPECT_EQ(digits(1, 1), 30u);                  // 10^9 ns
+  EXPECT_EQ(digits(1, 1'000'000'000), 60u);      // 10^18 ns
+  EXPECT_EQ(digits(1, 1'000'000'000'000), 64u);  // more than 64 bits hold
+  EXPECT_EQ(digits(4'000'000'000, 4), 1u);       // a nanosecond
+  EXPECT_EQ(digits(4'000'000'000, 3), 0u);       // less than one
+  EXPECT_EQ(digits(78'125'000, 10), 8u);         // 128 ns
+  EXPECT_EQ(digits(78'125'001, 10), 7u);         // a little less
 }
 
 TEST(ProfileBuilder, WhatNoPoolServesIsCountedAndNothingElse) {

@@ -28,9 +28,9 @@ constexpr std::uint32_t most_blocks = INT32_MAX;  // of a peak
 
 /// What comes first in a body, in this order.
 constexpr std::array<std::uint64_t profile::*, 8> counts = {
-    &profile::runs,           &profile::unfinished_runs, &profile::nanoseconds,
-    &profile::left_out,       &profile::unknown_deaths,  &profile::missing_deaths,
-    &profile::lost_events,    &profile::peak_bytes};
+    &profile::runs,        &profile::unfinished_runs, &profile::nanoseconds,
+    &profile::left_out,    &profile::unknown_deaths,  &profile::missing_deaths,
+    &profile::lost_events, &profile::peak_bytes};
 
 /// No peak of an interval is below that of a shorter one in it: what is written is how far it is above.
 std::uint32_t least_peak(const interval_table& peaks, std::size_t first, std::size_t last) {
@@ -106,8 +106,7 @@ class body_reader {
       : name_(name), rest_(body), size_(body.size()) {}
 
   /// Returns: a number from `least` to `most`.
-  std::uint64_t number(const char* what, std::uint64_t least = 0,
-                       std::uint64_t most = UINT64_MAX) {
+  std::uint64_t number(const char* what, std::uint64_t least = 0, std::uint64_t most = UINT64_MAX) {
     at_ = size_ - rest_.left();
     const auto found = rest_.varint();
     if (!found) fail(fmt::format("{}: no number is there", what));
@@ -161,8 +160,7 @@ void body_reader::read_pools(std::vector<pool_row>& into) {
     if (row.requested_bytes > wide{row.births} * pool_grid::size_of(row.step))
       fail("more bytes were requested than the blocks have");
     const std::uint64_t begin = number("the shortest lifetime", 0, row.lifetimes.size() - 1);
-    const std::uint64_t length =
-        number("the number of lifetimes", 0, row.lifetimes.size() - begin);
+    const std::uint64_t length = number("the number of lifetimes", 0, row.lifetimes.size() - begin);
     wide deaths = 0;
     for (std::uint64_t digits = begin; digits < begin + length; ++digits)
       deaths += row.lifetimes[digits] = number("deaths");
@@ -180,14 +178,13 @@ void body_reader::read_peaks(interval_table& into, std::size_t count) {
           first == last ? most_blocks
                         : std::min<std::uint64_t>(most_blocks, std::uint64_t{into.at(last, last)} +
                                                                    into.at(first, last - 1));
-      into.at(first, last) = least + static_cast<std::uint32_t>(number(
-                                         "a peak", first == last ? 1 : 0, most - least));
+      into.at(first, last) =
+          least + static_cast<std::uint32_t>(number("a peak", first == last ? 1 : 0, most - least));
     }
   }
 }
 
-void body_reader::read_aligned(std::vector<aligned_row>& into,
-                               const std::vector<pool_row>& pools) {
+void body_reader::read_aligned(std::vector<aligned_row>& into, const std::vector<pool_row>& pools) {
   constexpr auto most = static_cast<std::uint64_t>(std::countr_zero(pool_grid::largest_alignment));
   std::bitset<pool_grid::count> used;
   for (const pool_row& row : pools) used.set(row.step);
@@ -197,8 +194,8 @@ void body_reader::read_aligned(std::vector<aligned_row>& into,
     aligned_row row;
     row.alignment = std::uint64_t{1} << number("an alignment", 1, most);
     row.step = next_step("a pool size", 0, pool_grid::count);
-    if (!into.empty() && std::pair(into.back().alignment, into.back().step) >=
-                             std::pair(row.alignment, row.step))
+    if (!into.empty() &&
+        std::pair(into.back().alignment, into.back().step) >= std::pair(row.alignment, row.step))
       fail("aligned needs are not in their order");
     if (!used[row.step]) fail("an aligned need that no request had");
     row.smallest = number("the smallest request", 0, pool_grid::largest_size);
@@ -256,9 +253,10 @@ std::uint32_t check_preamble(trace::byte_source& from) {
   if (got < preamble.size()) fail(got, "the file ends in the middle of its first 20 bytes");
   const auto version = trace::get_fixed<std::uint32_t>(preamble.data() + 8);
   if (version > profile_version)
-    fail(8, fmt::format("the profile has version {}, and this ashlar reads up to {}: a newer ashlar "
-                        "is needed",
-                        version, profile_version));
+    fail(8,
+         fmt::format("the profile has version {}, and this ashlar reads up to {}: a newer ashlar "
+                     "is needed",
+                     version, profile_version));
   if (version != profile_version) fail(8, "the profile is damaged: there is no version 0");
   const auto grid = trace::get_fixed<std::uint32_t>(preamble.data() + 12);
   if (grid != grid_number)
@@ -268,8 +266,7 @@ std::uint32_t check_preamble(trace::byte_source& from) {
   const auto length = trace::get_fixed<std::uint32_t>(preamble.data() + 16);
   if (length > profile_bytes_max) fail(16, "the profile is longer than any can be");
   const std::uint64_t size = preamble_bytes + std::uint64_t{length} + checksum_bytes;
-  if (from.size() < size)
-    fail(from.size(), fmt::format("the file ends before its {} bytes", size));
+  if (from.size() < size) fail(from.size(), fmt::format("the file ends before its {} bytes", size));
   if (from.size() > size) fail(size, "there are bytes behind the end of the profile");
   return length;
 }
@@ -290,8 +287,7 @@ std::string encode(const profile& made) {
 profile decode(trace::byte_source& from) {
   const std::uint32_t length = check_preamble(from);
   std::string file(preamble_bytes + length + checksum_bytes, '\0');
-  const std::size_t got =
-      from.read(0, {reinterpret_cast<std::uint8_t*>(file.data()), file.size()});
+  const std::size_t got = from.read(0, {reinterpret_cast<std::uint8_t*>(file.data()), file.size()});
   if (got != file.size())
     throw trace::trace_error(from.name(), got, "the file became shorter while it was read");
   const byte_view all = trace::view_of(file);
@@ -312,8 +308,7 @@ profile decode(trace::byte_source& from) {
   const std::string again = body_of(read);
   if (trace::text_of(body) != again) {
     const std::string_view was = trace::text_of(body);
-    const auto differs =
-        std::mismatch(again.begin(), again.end(), was.begin(), was.end()).first;
+    const auto differs = std::mismatch(again.begin(), again.end(), was.begin(), was.end()).first;
     reader.fail_at(static_cast<std::size_t>(differs - again.begin()),
                    "a number is not written in its shortest way");
   }

@@ -56,14 +56,14 @@ std::string framed(const std::vector<std::uint64_t>& numbers) {
 /// docs/profile-format.md says what each is.
 struct numbers {
   std::vector<std::uint64_t> counts = {1, 0, 9, 0, 0, 0, 0, 108};
-  std::vector<std::uint64_t> pools = {2,                    //
-                                      4, 2, 76, 3, 1, 1,    // 40 bytes
-                                      6, 1, 70, 0, 0};      // 96 bytes
-  std::vector<std::uint64_t> peaks = {1, 2, 0};             // of the second; of the first; of both
-  std::vector<std::uint64_t> aligned = {1, 5, 11, 70};      // at alignment 32 need 96 bytes
-  std::vector<std::uint64_t> heap = {2,                               //
-                                     2, 0, 2, 1, 38, 1536, 57'000,    // 48 bytes
-                                     2, 5, 1, 1, 70, 512, 35'840};    // 80 bytes at alignment 32
+  std::vector<std::uint64_t> pools = {2,                  //
+                                      4, 2, 76, 3, 1, 1,  // 40 bytes
+                                      6, 1, 70, 0, 0};    // 96 bytes
+  std::vector<std::uint64_t> peaks = {1, 2, 0};           // of the second; of the first; of both
+  std::vector<std::uint64_t> aligned = {1, 5, 11, 70};    // at alignment 32 need 96 bytes
+  std::vector<std::uint64_t> heap = {2,                   //
+                                     2, 0, 2, 1, 38, 1536, 57'000,   // 48 bytes
+                                     2, 5, 1, 1, 70, 512,  35'840};  // 80 bytes at alignment 32
   [[nodiscard]] std::string file() const {
     std::vector<std::uint64_t> all;
     for (const auto* const part : {&counts, &pools, &peaks, &aligned, &heap})
@@ -187,7 +187,8 @@ TEST(ProfileFile, WhatNoRunCanHaveIsRefusedAtItsPlace) {
   expect_refused(n.file(), "a peak: 0 is not from 1");
   n = {};
   n.peaks[2] = 2;
-  expect_refused(n.file(), "a peak: 2 is not from 0 to 1");  // 4 of both, where 2 and 1 are the most of each
+  expect_refused(n.file(),
+                 "a peak: 2 is not from 0 to 1");  // 4 of both, where 2 and 1 are the most of each
   n = {};
   n.peaks[1] = std::uint64_t{1} << 31;
   expect_refused(n.file(), "a peak: 2147483648 is not from 1 to 2147483647");
@@ -251,8 +252,7 @@ TEST(ProfileFile, TheLargestProfileIsBelowTheLimit) {
     largest.*count = UINT64_MAX;
   largest.peaks = interval_table(pool_grid::count);
   for (std::uint32_t step = 0; step < pool_grid::count; ++step) {
-    largest.pools.push_back(
-        {.step = step, .births = UINT64_MAX, .requested_bytes = UINT64_MAX});
+    largest.pools.push_back({.step = step, .births = UINT64_MAX, .requested_bytes = UINT64_MAX});
     largest.pools.back().lifetimes.fill(UINT64_MAX);
     for (std::uint32_t last = step; last < pool_grid::count; ++last)
       largest.peaks.at(step, last) = INT32_MAX / pool_grid::count * (last - step + 1);
@@ -290,7 +290,9 @@ TEST(ProfileFile, IsToldFromOthersByItsFirstBytes) {
   EXPECT_EQ(read_profile((folder / "file").string()), profile{});
   EXPECT_FALSE(with(trace::test::written({})));
   EXPECT_FALSE(with(""));
-  EXPECT_FALSE(with("\x89" "AP"));
+  EXPECT_FALSE(
+      with("\x89"
+           "AP"));
   std::filesystem::remove_all(folder);
 }
 

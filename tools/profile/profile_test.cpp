@@ -63,9 +63,8 @@ TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const std::array<profile, 3> parts = {test::random_profile(random),
-                                          test::random_profile(random),
-                                          test::random_profile(random)};
+    const std::array<profile, 3> parts = {
+        test::random_profile(random), test::random_profile(random), test::random_profile(random)};
     const profile all = merged(merged(parts[0], parts[1]), parts[2]);
     for (std::uint32_t first = 0; first < pool_grid::count; first += 3) {
       for (std::uint32_t last = first; last < pool_grid::count; last += 2) {
@@ -120,7 +119,7 @@ TEST(Merge, OfAlignedNeedsTheSmallestRequestStays) {
 TEST(Merge, SumsSaturate) {
   profile many;
   many.runs = UINT64_MAX - 1;
-  many.heap = {{.step = 1, .births = UINT64_MAX, .at_peak = {UINT64_MAX, 5}}};
+  many.heap = {{.step = 1, .births = UINT64_MAX, .at_peak = {UINT64_MAX, 5}, .mean_1024 = {}}};
   const profile more = merged(many, many);
   EXPECT_EQ(more.runs, UINT64_MAX);
   EXPECT_EQ(more.heap[0].births, UINT64_MAX);

@@ -55,8 +55,9 @@ TEST(PoolGrid, AMultipleOfAnAlignmentStaysOne) {
     std::uint64_t before = 0;
     for (std::uint32_t step = 0; step < pool_grid::count; ++step) {
       const std::uint64_t size = pool_grid::size_of(step);
-      if (align_up(before + 1, alignment) <= size && alignment <= size)
-        ASSERT_EQ(size % alignment, 0u) << alignment << " in " << before + 1 << ".." << size;
+      const bool has_a_multiple = align_up(before + 1, alignment) <= size;
+      ASSERT_TRUE(!has_a_multiple || size % alignment == 0)
+          << alignment << " in " << before + 1 << ".." << size;
       before = size;
     }
   }
@@ -97,7 +98,8 @@ TEST(HeapGrid, AboveTheLargestClassThePoolGridGoesOn) {
     const std::uint64_t size = pool_grid::size_of(pool++);
     ASSERT_EQ(heap_grid::size_of(step), size);
     ASSERT_EQ(heap_grid::step_of(size), step);
-    if (step + 1 < heap_grid::count) ASSERT_EQ(heap_grid::step_of(size + 1), step + 1);
+    const bool is_last = step + 1 == heap_grid::count;
+    ASSERT_TRUE(is_last || heap_grid::step_of(size + 1) == step + 1);
   }
   EXPECT_EQ(pool, pool_grid::count);
 }

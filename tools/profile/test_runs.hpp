@@ -74,8 +74,14 @@ inline profile profiled(const run& from) {
   return builder.snapshot();
 }
 
+/// Of one run, which has some of what can be odd in a trace.
 inline profile random_profile(std::mt19937_64& random) {
-  return profiled(random_run(random, random() % 400, 60));
+  profile made = profiled(random_run(random, random() % 400, 60));
+  made.unfinished_runs = random() % 2;
+  for (const auto count : {&profile::left_out, &profile::unknown_deaths, &profile::missing_deaths,
+                           &profile::lost_events})
+    made.*count = random() % 3;
+  return made;
 }
 
 }  // namespace ashlar::profiling::test
