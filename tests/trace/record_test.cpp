@@ -261,6 +261,17 @@ TEST_F(Record, NoEventIsLostWhenThereAreMany) {
   EXPECT_GE(births, 1'000'000u);
 }
 
+// More than there are chunks.
+TEST_F(Record, ThreadsThatEndLeaveNothingBehind) {
+  ASSERT_EQ(ashlar({"record", "--", calls, "failures", "9000"}), 0) << said("err");
+  std::size_t started = 0;
+  for (const kept_event& k : events()) {
+    ASSERT_NE(k.e.kind, event_kind::lost);
+    started += k.e.kind == event_kind::thread_start;
+  }
+  EXPECT_GE(started, 9000u);
+}
+
 TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
   const pid_t command = start({"record", "--", calls, "wait"});
   EXPECT_TRUE(becomes_true([&] { return said("out") == "ready\n"; }));
