@@ -59,12 +59,13 @@ def main() -> None:
         print(f"{'':<28} {'user+system, s':>16} {'ratio':>6} {'wall, s':>9} {'ratio':>6} {'bytes':>12} {'an event':>9}")
         for label in arguments.names or all_programs:
             command = all_programs[label]
-            trace, heaptrack = folder / "run.atrace", folder / "heaptrack"
+            trace, profile, heaptrack = folder / "run.atrace", folder / "run.aprof", folder / "heaptrack"
             ways = {"by itself": command,
                     "ashlar record": [arguments.ashlar, "record", "-o", str(trace), "--", *command]}
             for depth in (8, 64):  # heaptrack takes up to 64
                 ways[f"ashlar record --stacks={depth}"] = [arguments.ashlar, "record", f"--stacks={depth}", "-o", str(trace),
                                                            "--", *command]
+            ways["ashlar record --profile"] = [arguments.ashlar, "record", "--profile", "-o", str(profile), "--", *command]
             if shutil.which("heaptrack"):
                 ways["heaptrack --raw"] = ["heaptrack", "--raw", "-o", str(heaptrack), *command]
             ways = {way: line for way, line in ways.items() if not arguments.skip or arguments.skip not in way}
@@ -74,7 +75,9 @@ def main() -> None:
             for _ in range(arguments.runs):
                 for way, line in ways.items():
                     samples[way].append(measure(line, folder / "log"))
-                    if "ashlar" in way:
+                    if "--profile" in way:
+                        sizes[way] = profile.stat().st_size
+                    elif "ashlar" in way:
                         sizes[way] = trace.stat().st_size
                         text = (folder / "log").read_text()
                         events = int(text.split(": ")[-1].split(" events")[0].replace(",", ""))

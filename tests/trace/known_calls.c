@@ -105,6 +105,76 @@ static void crowd(void) {
   for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
 }
 
+/* Blocks of many sizes, a thousand at a time, all calls; the same in each run. */
+static void mixture(long count) {
+  static void* blocks[1000];
+  unsigned random = 1;
+  for (long i = 0; i < count; ++i) {
+    random = random * 1103515245u + 12345u;
+    const unsigned which = (random >> 16) % 1000;
+    random = random * 1103515245u + 12345u;
+    const size_t size = (random >> 16) % (i % 50 == 0 ? 50000u : 700u);
+    if (i % 3 == 0 && size > 0) {
+      blocks[which] = keep(realloc(blocks[which], size));
+    } else {
+      free(blocks[which]);
+      blocks[which] = keep(i % 7 == 0 ? aligned_alloc(64, size) : malloc(size));
+    }
+  }
+  for (int i = 0; i < 1000; i += 2) free(blocks[i]);
+}
+
+/* Threads that take each other's blocks and resize them: a realloc frees what another one has at once. */
+static void* resizing_thread(void* seed) {
+  unsigned random = (unsigned)(size_t)seed;
+  for (int i = 0; i < 50000; ++i) {
+    if (i % 500 == 0) pthread_barrier_wait(&together);
+    random = random * 1103515245u + 12345u;
+    void* const mine = atomic_exchange(&exchanged[random >> 16 & 7], NULL);
+    void* const resized = realloc(mine, i % 2 == 0 ? 1001 : 2002);
+    free(atomic_exchange(&exchanged[random >> 20 & 7], resized));
+  }
+  return NULL;
+}
+static void resizing(void) {
+  pthread_t ids[4];
+  if (pthread_barrier_init(&together, NULL, 4) != 0) abort();
+  for (size_t i = 0; i < 4; ++i)
+    if (pthread_create(&ids[i], NULL, resizing_thread, (void*)(i + 1)) != 0) abort();
+  for (size_t i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
+  for (size_t i = 0; i < 8; ++i) free(atomic_exchange(&exchanged[i], NULL));
+}
+
+/* The C library frees what it keeps for a thread when that has no destructors left to run. */
+static void* failing_thread(void* unused) {
+  keep(strerror(12345)); /* a text that is made up, and kept */
+  return unused;
+}
+static void failures(long count) {
+  for (long i = 0; i < count; ++i) {
+    pthread_t id;
+    if (pthread_create(&id, NULL, failing_thread, NULL) != 0) abort();
+    pthread_join(id, NULL);
+  }
+}
+
+/* Four times the same, each with threads that come and go; then it waits. */
+static void quarters(long count) {
+  for (int quarter = 1; quarter <= 4; ++quarter) {
+    for (int i = 0; i < 100; ++i) {
+      pthread_t id;
+      void* back = NULL;
+      many(count / 100);
+      if (pthread_create(&id, NULL, thread, malloc(222)) != 0) abort();
+      pthread_join(id, &back);
+      free(back);
+    }
+    printf("%d\n", quarter);
+    fflush(stdout);
+  }
+  pause();
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "calls";
   if (strcmp(what, "calls") == 0) calls();
@@ -112,6 +182,15 @@ int main(int argc, char** argv) {
   if (strcmp(what, "crowd") == 0) crowd();
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
+  if (strcmp(what, "mixture") == 0) mixture(20000);
+  if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);
+  if (strcmp(what, "resizing") == 0) resizing();
+  if (strcmp(what, "quarters") == 0) quarters(argc > 2 ? atol(argv[2]) : 100000);
+  if (strcmp(what, "endless") == 0) {
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    for (;;) many(100000);
+  }
   if (strcmp(what, "kill") == 0) {
     many(50000);
     keep(malloc(777));

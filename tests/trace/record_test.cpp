@@ -1,20 +1,17 @@
 // ashlar record as a user meets it: what a program is known to do is what its trace says.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/trace/command_in_folder.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/text.hpp"
 
@@ -22,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace ashlar::trace;
-using words = std::vector<std::string>;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 const std::string operators = ASHLAR_TEST_OPERATORS;
@@ -33,43 +29,8 @@ struct kept_event {
   std::string text;
 };
 
-class Record : public testing::Test {
+class Record : public CommandInFolder {
  protected:
-  Record() {
-    std::string name = (fs::temp_directory_path() / "ashlar-record-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~Record() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-
-  // Runs the command, in the folder. Returns: the wait status.
-  int ashlar(const words& arguments) {
-    const pid_t child = start(arguments);
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
-  pid_t start(const words& arguments) {
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    if (::chdir(folder_.c_str()) != 0) ::_exit(125);
-    ::dup2(::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
-    for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    ::execv(ASHLAR_COMMAND, pointers.data());
-    ::_exit(125);
-  }
-  [[nodiscard]] std::string said(const char* stream) const {
-    std::ifstream file(path(stream), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   [[nodiscard]] std::vector<kept_event> events(const std::string& name = "run.atrace") const {
     trace_reader reader(open_file_source(path(name)), unfinished::refuse);
     std::vector<kept_event> all;
@@ -90,18 +51,6 @@ class Record : public testing::Test {
     }
     return between;
   }
-  [[nodiscard]] std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      const std::string name = entry.path().filename().string();
-      if (name != "out" && name != "err") names.push_back(name);
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
- private:
-  fs::path folder_;
 };
 
 struct expected {
@@ -313,13 +262,22 @@ TEST_F(Record, NoEventIsLostWhenThereAreMany) {
   EXPECT_GE(births, 1'000'000u);
 }
 
+// More than there are chunks.
+TEST_F(Record, ThreadsThatEndLeaveNothingBehind) {
+  ASSERT_EQ(ashlar({"record", "--", calls, "failures", "9000"}), 0) << said("err");
+  std::size_t started = 0;
+  for (const kept_event& k : events()) {
+    ASSERT_NE(k.e.kind, event_kind::lost);
+    started += k.e.kind == event_kind::thread_start;
+  }
+  EXPECT_GE(started, 9000u);
+}
+
 TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
   const pid_t command = start({"record", "--", calls, "wait"});
-  for (int i = 0; i < 5000 && said("out") != "ready\n"; ++i) ::usleep(2000);
+  EXPECT_TRUE(becomes_true([&] { return said("out") == "ready\n"; }));
   ::kill(command, SIGINT);
-  int status = 0;
-  ::waitpid(command, &status, 0);
-  EXPECT_EQ(WTERMSIG(status), SIGINT);
+  EXPECT_EQ(WTERMSIG(wait_for(command)), SIGINT);
   EXPECT_TRUE(has_size(events(), 777));
 }
 
@@ -330,13 +288,12 @@ TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
       if (fs::path(name).extension() == ".part" && fs::file_size(path(name)) > 10'000) return name;
     return std::string();
   };
-  for (int i = 0; i < 5000 && part().empty(); ++i) ::usleep(2000);
+  ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
   const std::string name = part();
-  ASSERT_NE(name, "");
   trace_reader reader(open_file_source(path(name)));
   const auto program = static_cast<pid_t>(reader.header().number(header_name::pid, 0));
   ::kill(command, SIGKILL);
-  ::waitpid(command, nullptr, 0);
+  wait_for(command);
   ASSERT_GT(program, 1);
   ::kill(program, SIGKILL);
   trace_reader left(open_file_source(path(name)));

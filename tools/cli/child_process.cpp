@@ -70,9 +70,10 @@ int read_start_error(int pipe_end) {
 }
 
 // Returns: the signal, or -1 when it was time for `meanwhile` again.
-int wait_for_signal(const child_request& request, const signal_watch& watch, siginfo_t& what) {
+int wait_for_signal(const child_request& request, pid_t program, const signal_watch& watch,
+                    siginfo_t& what) {
   if (!request.meanwhile) return ::sigwaitinfo(&watch.watched(), &what);
-  const auto pause = std::chrono::nanoseconds(request.meanwhile()).count();
+  const auto pause = std::chrono::nanoseconds(request.meanwhile(program)).count();
   const timespec timeout{pause / 1'000'000'000, pause % 1'000'000'000};
   return ::sigtimedwait(&watch.watched(), &what, &timeout);
 }
@@ -151,7 +152,7 @@ child_outcome run_child(const child_request& request, const signal_watch& watch)
                                                      std::strerror(errno)));
     }
     siginfo_t what{};
-    const int number = wait_for_signal(request, watch, what);
+    const int number = wait_for_signal(request, outcome.pid, watch, what);
     if (number <= 0 || number == SIGCHLD) continue;
     if (outcome.signal_seen != 0 && request.on_signal == interrupted_child::dies_at_second) {
       ::kill(outcome.pid, SIGKILL);

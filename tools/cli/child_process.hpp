@@ -61,7 +61,7 @@ struct child_request {
   int stderr_fd = -1;
   interrupted_child on_signal = interrupted_child::may_decide;
   // Called again and again while the program runs; says after how long the next time is due.
-  std::function<std::chrono::nanoseconds()> meanwhile;
+  std::function<std::chrono::nanoseconds(pid_t program)> meanwhile;
 };
 
 struct child_outcome {

@@ -62,7 +62,8 @@ constexpr const char* record_footer =
     "Examples:\n"
     "  ashlar record -- python3 work.py\n"
     "  ashlar record -o parser.atrace --stacks -- ./parser big.json\n"
-    "  ashlar record --on ashlar -- ./server --once";
+    "  ashlar record --on ashlar -- ./server --once\n"
+    "  ashlar record --profile=600 -o server.aprof -- ./server";
 
 constexpr const char* report_footer =
     "The page needs nothing beside it: it loads no file, and asks no network.\n"
@@ -340,16 +341,24 @@ void describe_verify_and_check(parsed& line) {
 
 void describe_record(parsed& line) {
   CLI::App& record = *(line.record = line.app.add_subcommand(
-                           "record", "Write a program's allocations into a trace"));
+                           "record", "Write a program's allocations into a trace or a profile"));
   record.prefix_command();
   record.group("Commands");
   record.footer(record_footer);
-  record.add_option("-o,--output", line.record_with.output, "The trace (default: run.atrace)")
-      ->type_name("FILE");
   record
-      .add_flag("--stacks{16}", line.record_with.stack_depth,
-                "The calls that led to each block, at most DEPTH (16)")
-      ->type_name("DEPTH");
+      .add_option("-o,--output", line.record_with.output,
+                  "The trace (default: run.atrace) or profile (run.aprof)")
+      ->type_name("FILE");
+  CLI::Option* const stacks = record
+                                  .add_flag("--stacks{16}", line.record_with.stack_depth,
+                                            "The calls that led to each block, at most DEPTH (16)")
+                                  ->type_name("DEPTH");
+  record
+      .add_flag("--profile{60}", line.record_with.profile_seconds,
+                "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->excludes(stacks);
   record
       .add_option("--on", line.record_with.on,
                   "Preload this allocator behind the recorder: ashlar, or a library")

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,17 +18,19 @@
 #include "tools/cli/child_process.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
+#include "tools/cli/profile_recording.hpp"
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
-#include "tools/trace/recorder.hpp"
+#include "tools/trace/stream_recorder.hpp"
+#include "tools/trace/trace_recorder.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-// Takes what the program wrote while it runs. A trace that cannot be written does not disturb the program: it is said
-// when that has ended.
+// Takes what the program wrote while it runs. What cannot be written does not disturb the program: it is said when that
+// has ended.
 class drain_while_running {
  public:
   explicit drain_while_running(trace::recorder& recorder) : recorder_(recorder) {}
@@ -77,50 +81,105 @@ std::string preloaded(const record_options& options, const std::string& library,
   return preload_value(value);
 }
 
-}  // namespace
+// What is to be run, and what that takes. It lives until all is written: signals are kept back as long.
+class recorded_program {
+ public:
+  explicit recorded_program(const record_options& options)
+      : options_(options),
+        program_(find_program(options.command.front())),
+        library_(find_record_library()) {}
 
-int record_command(const record_options& options) {
-  const std::string program = find_program(options.command.front());
-  const std::string library = find_record_library();
-  trace_files files(options.output);
-  const signal_watch watch;
-  const scratch_directory scratch;
+  // Effects: runs the program with this recorder, which is told its process first. Throws: command_error.
+  child_outcome run(trace::recorder& recorder, const std::function<void(std::uint32_t pid)>& begin);
+  // Effects: says why there is nothing from the program itself.
+  void explain(std::string_view kind, const child_outcome& outcome) const {
+    fmt::print(stderr, "ashlar: no {} '{}': {}\n", kind, options_.output,
+               why_nothing(program_, library_, outcome.wait_status));
+  }
 
-  trace::recorder recorder(
-      {options.stack_depth, ASHLAR_CLI_VERSION,
-       options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
-      [&](std::uint32_t pid) { return files.open(pid); });
+ private:
+  const record_options& options_;
+  std::string program_;
+  std::string library_;
+  signal_watch watch_;
+  scratch_directory scratch_;
+};
+
+child_outcome recorded_program::run(trace::recorder& recorder,
+                                    const std::function<void(std::uint32_t pid)>& begin) {
   drain_while_running drain(recorder);
-
   child_request request;
-  request.file = program;
-  request.arguments = options.command;
-  request.environment = environment_with({{"LD_PRELOAD", preloaded(options, library, scratch)},
+  request.file = program_;
+  request.arguments = options_.command;
+  request.environment = environment_with({{"LD_PRELOAD", preloaded(options_, library_, scratch_)},
                                           {trace::spool_variable, recorder.spool_path()}});
-  request.meanwhile = [&] { return drain(); };
-  const child_outcome outcome = run_child(request, watch);
+  request.meanwhile = [&](pid_t pid) {
+    begin(static_cast<std::uint32_t>(pid));
+    return drain();
+  };
+  child_outcome outcome = run_child(request, watch_);
   if (outcome.start_error != 0) {
     throw command_error(
         outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-        fmt::format("cannot run '{}': {}{}", program, std::strerror(outcome.start_error),
+        fmt::format("cannot run '{}': {}{}", program_, std::strerror(outcome.start_error),
                     outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
   }
+  begin(static_cast<std::uint32_t>(outcome.pid));
   drain.finish();
+  return outcome;
+}
 
-  const auto program_pid = static_cast<std::uint32_t>(outcome.pid);
+template <class Results>
+bool has_process(const Results& results, const child_outcome& outcome) {
+  return std::any_of(results.begin(), results.end(), [&](const auto& r) {
+    return r.pid == static_cast<std::uint32_t>(outcome.pid);
+  });
+}
+
+int record_trace(const record_options& options) {
+  trace_files files(options.output);
+  recorded_program program(options);
+  trace::trace_recorder recorder(
+      {options.stack_depth, ASHLAR_CLI_VERSION,
+       options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
+      [&](std::uint32_t pid) { return files.open(pid); });
+  const child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   const auto results = recorder.results();
-  if (std::none_of(results.begin(), results.end(),
-                   [&](const auto& r) { return r.pid == program_pid; }))
-    fmt::print(stderr, "ashlar: no trace '{}': {}\n", options.output,
-               why_nothing(program, library, outcome.wait_status));
+  if (!has_process(results, outcome)) program.explain("trace", outcome);
   for (const auto& result : results) {
-    const trace_files::written written = files.commit(result.pid, program_pid);
+    const trace_files::written written =
+        files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
     fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
                written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
                static_cast<double>(written.bytes) /
                    static_cast<double>(std::max<std::uint64_t>(result.events, 1)));
   }
   return outcome.wait_status;
+}
+
+int record_profile(const record_options& options) {
+  profile_recording profiles(options.output, std::chrono::seconds(options.profile_seconds));
+  recorded_program program(options);
+  trace::stream_recorder recorder(
+      [&](std::uint32_t pid, trace::event_source& from) { return profiles.open(pid, from); });
+  const child_outcome outcome =
+      program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
+  const auto& results = profiles.finish();
+  if (!has_process(results, outcome)) program.explain("profile", outcome);
+  for (const auto& result : results) {
+    fmt::print(stderr, "ashlar: {}: {} births and {} deaths of process {} in {}\n", result.path,
+               format_count(result.births), format_count(result.deaths), result.pid,
+               format_bytes(result.bytes));
+  }
+  return outcome.wait_status;
+}
+
+}  // namespace
+
+int record_command(record_options options) {
+  const bool is_profile = options.profile_seconds != 0;
+  if (options.output.empty()) options.output = is_profile ? "run.aprof" : "run.atrace";
+  return is_profile ? record_profile(options) : record_trace(options);
 }
 
 }  // namespace ashlar::cli

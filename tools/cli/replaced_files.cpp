@@ -60,7 +60,7 @@ void replaced_files::prepare(std::string_view option, const std::string& path) {
   places_.push_back({target, temporary, descriptor});
 }
 
-void replaced_files::commit(const std::vector<std::string>& contents) {
+void replaced_files::commit(const std::vector<std::string>& contents, reaches_disk when) {
   const auto fail = [](const place& each) {
     throw command_error(status_usage,
                         fmt::format("cannot write '{}': {}", each.path, std::strerror(errno)));
@@ -73,6 +73,10 @@ void replaced_files::commit(const std::vector<std::string>& contents) {
       if (put < 0) fail(places_[i]);
       rest.remove_prefix(static_cast<std::size_t>(put));
     }
+    // What is no file of a disk, as a pipe, says EINVAL.
+    if (when == reaches_disk::before_the_name && ::fdatasync(places_[i].descriptor) != 0 &&
+        errno != EINVAL)
+      fail(places_[i]);
   }
   for (place& each : places_) {
     if (each.temporary.empty()) continue;

@@ -7,6 +7,10 @@
 
 namespace ashlar::cli {
 
+// When contents reach the disk: some time, or before the file has its name, so that a machine that stops leaves the old
+// contents or the new ones.
+enum class reaches_disk { some_time, before_the_name };
+
 // Contents go into temporary files beside the places; commit() gives them their names, all of them at the end. What a
 // place held stays until then, and when an error ends the command. Devices and pipes are written as they are.
 class replaced_files {
@@ -19,7 +23,8 @@ class replaced_files {
   // Effects: finds out whether a file can be written there. Throws: command_error that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
   // Effects: writes the contents of the files in the order of prepare(), and names them. Throws: command_error.
-  void commit(const std::vector<std::string>& contents);
+  void commit(const std::vector<std::string>& contents,
+              reaches_disk when = reaches_disk::some_time);
 
  private:
   struct place {

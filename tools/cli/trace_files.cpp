@@ -1,22 +1,19 @@
 // tools/cli/trace_files.cpp. Layer: cli.
 #include "tools/cli/trace_files.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/process_files.hpp"
 #include "tools/trace/format.hpp"
 
 namespace ashlar::cli {
-
-namespace fs = std::filesystem;
 
 struct trace_files::part {
   part(std::string part_path, int descriptor) : path(std::move(part_path)), file(descriptor) {}
@@ -40,27 +37,8 @@ void write_all(int file, std::string_view bytes, const std::string& path) {
 
 }  // namespace
 
-bool may_be_replaced(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return true;
-  if (!fs::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, trace::magic.size()> start{};
-  file.read(start.data(), start.size());
-  return file.gcount() == 0 || std::string_view(start.data(), start.size()) == trace::magic;
-}
-
 trace_files::trace_files(std::string output) : output_(std::move(output)) {
-  if (!may_be_replaced(output_)) {
-    throw input_error(fmt::format(
-        "'{}' is there and is no trace; name another file with -o, or remove it", output_));
-  }
-  const fs::path parent = fs::path(output_).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw input_error(
-        fmt::format("cannot write '{}': folder '{}': {}", output_, folder, std::strerror(errno)));
-  }
+  require_replaceable(output_, trace::magic, "trace");
 }
 
 // What did not get its name: nobody is to take it for a trace.
@@ -81,13 +59,7 @@ trace::byte_sink trace_files::open(std::uint32_t pid) {
 
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   const auto found = parts_.find(pid);
-  std::string path = output_;
-  if (pid != program_pid) {
-    const fs::path whole(output_);
-    path = (whole.parent_path() /
-            fmt::format("{}.{}{}", whole.stem().string(), pid, whole.extension().string()))
-               .string();
-  }
+  const std::string path = path_for_process(output_, pid, program_pid);
   if (::rename(found->second->path.c_str(), path.c_str()) != 0)
     throw command_error(status_failed,
                         fmt::format("cannot write '{}': {}", path, std::strerror(errno)));

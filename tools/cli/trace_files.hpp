@@ -11,11 +11,8 @@
 
 namespace ashlar::cli {
 
-// Returns: whether the file there is empty or a trace. Another one is not written over by mistake.
-bool may_be_replaced(const std::string& path);
-
-// A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole: that of the
-// program its own, that of another process NAME with .PID before the extension.
+// A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole:
+// path_for_process().
 class trace_files {
  public:
   // Throws: command_error when there is something else, or nothing can be written there.

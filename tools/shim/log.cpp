@@ -94,11 +94,14 @@ std::uint32_t take_chunk() {
 void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t sequence,
                  std::uint64_t ticks) {
   trace::chunk_header& header = trace::chunk_of(the_spool, index)->header;
-  header.process = the_process->index;
   header.thread = thread;
   header.sequence = sequence;
   header.ticks = ticks;
-  header.used.store(0, std::memory_order_release);
+  header.used.store(0, std::memory_order_relaxed);
+  header.held.store(0, std::memory_order_relaxed);
+  // What a thread does behind the last round of its destructors (the C library frees) goes into a chunk that nobody seals.
+  header.system_thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  header.owner.store(the_process->index + 1, std::memory_order_release);
 }
 
 void seal(std::uint32_t index) {

@@ -37,10 +37,14 @@ void* resize(void* block, std::size_t size) {
   const outer_call outer;
   if (!outer.is_recorded()) return next.realloc(block, size);
   const std::uint64_t before = now();
+  const bool is_held = block != nullptr && hold(before);
   void* const moved = next.realloc(block, size);
-  // Null for a size of 0 says that the block is freed, otherwise that it stays.
-  if (block != nullptr && (moved != nullptr || size == 0))
-    put(moved != nullptr ? event_kind::from_realloc : event_kind::from_free, block, before, 0);
+  if (is_held) {
+    // Null for a size of 0 says that the block is freed, otherwise that it stays.
+    if (moved != nullptr || size == 0)
+      put(moved != nullptr ? event_kind::from_realloc : event_kind::from_free, block, before, 0);
+    release();
+  }
   if (moved != nullptr) put(event_kind::by_realloc, moved, now(), size);
   return moved;
 }

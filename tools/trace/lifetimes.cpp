@@ -1,22 +1,12 @@
 // tools/trace/lifetimes.cpp. Layer: trace.
 #include "tools/trace/lifetimes.hpp"
 
-#include <algorithm>
 #include <bit>
 
 namespace ashlar::trace {
-namespace {
 
-// Processors' clocks agree to far less than that.
-constexpr std::uint64_t microseconds_of_patience = 5;
-
-}  // namespace
-
-lifetimes::lifetimes(trace_reader& from)
-    : reader_(from),
-      patience_(std::max<std::uint64_t>(
-          1, from.header().number(header_name::ticks_per_second, 1'000'000'000) / 1'000'000 *
-                 microseconds_of_patience)) {}
+lifetimes::lifetimes(event_source& from)
+    : events_(from), patience_(clock_difference(from.ticks_per_second())) {}
 
 void lifetimes::fill(const event& e, step& s) const {
   s = step{};
@@ -69,20 +59,20 @@ void lifetimes::death(const event& e, std::uint32_t slot, step& s) {
 bool lifetimes::end_next_of_image(step& s) {
   while (image_slot_ < blocks_.size() && !blocks_[image_slot_].lives) ++image_slot_;
   if (image_slot_ == blocks_.size()) return false;
-  death(*reader_.peek(), image_slot_, s);
+  death(*events_.peek(), image_slot_, s);
   return true;
 }
 
 bool lifetimes::next(step& s) {
-  if (taken_) reader_.pop();
+  if (taken_) events_.pop();
   taken_ = false;
   for (;;) {
-    const event* const e = reader_.peek();
+    const event* const e = events_.peek();
     if (e == nullptr) return false;
     if (is_birth(e->kind)) {
       const std::uint32_t lives = live_.find(e->address);
       if (lives != address_map::none) {
-        if (reader_.postpone(patience_)) continue;
+        if (events_.postpone(patience_)) continue;
         ++missing_deaths_;
         death(*e, lives, s);
         s.kind = event_kind::lost;
@@ -91,7 +81,7 @@ bool lifetimes::next(step& s) {
       birth(*e, s);
     } else if (is_death(e->kind)) {
       const std::uint32_t slot = live_.find(e->address);
-      if (slot == address_map::none && reader_.postpone(patience_)) continue;
+      if (slot == address_map::none && events_.postpone(patience_)) continue;
       if (e->kind == event_kind::from_realloc) given_up_[e->thread] = slot;
       if (slot != address_map::none) {
         death(*e, slot, s);

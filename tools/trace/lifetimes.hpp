@@ -1,4 +1,4 @@
-// tools/trace/lifetimes.hpp: a trace as births and deaths of slots: small dense numbers, used again. Layer: trace.
+// tools/trace/lifetimes.hpp: events as births and deaths of slots: small dense numbers, used again. Layer: trace.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "tools/trace/address_map.hpp"
-#include "tools/trace/reader.hpp"
+#include "tools/trace/event_source.hpp"
+#include "tools/trace/reader.hpp"  // where the events are from, mostly
 
 namespace ashlar::trace {
 
@@ -37,7 +38,7 @@ struct step {
   std::string_view text;  ///< valid until the next step
 };
 
-/// Reads a trace to its end, step by step. A slot that died is the first to be used again, so the number of slots is the
+/// Reads events to their end, step by step. A slot that died is the first to be used again, so the number of slots is the
 /// most blocks that ever lived at once.
 ///
 /// Two threads' clocks may differ by a little. A birth at an address that still lives therefore waits for the other
@@ -45,10 +46,10 @@ struct step {
 /// the death (or the birth) is missing in the trace: the block that lived there dies first, by the event `lost`.
 class lifetimes {
  public:
-  /// Does not own the reader, which nobody else reads meanwhile.
-  explicit lifetimes(trace_reader& from);
+  /// Does not own the source, which nobody else reads meanwhile.
+  explicit lifetimes(event_source& from);
 
-  /// Returns: false at the end. Throws: trace_error.
+  /// Returns: false at the end; of a running program, where no more is known yet. Throws: trace_error.
   bool next(step& s);
 
   [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(blocks_.size()); }
@@ -72,7 +73,7 @@ class lifetimes {
   bool end_next_of_image(step& s);
   void fill(const event& e, step& s) const;
 
-  trace_reader& reader_;
+  event_source& events_;
   std::uint64_t patience_;
   address_map live_;
   std::vector<block> blocks_;  // by slot
@@ -80,7 +81,7 @@ class lifetimes {
   // By thread: the slot that its realloc gave up, until the birth behind it.
   std::unordered_map<std::uint32_t, std::uint32_t> given_up_;
   std::uint32_t image_slot_ = 0;  // of an image that ended: no slot below it lives
-  bool taken_ = false;            // the reader's event was given out
+  bool taken_ = false;            // peek()'s event was given out
   std::uint64_t missing_deaths_ = 0;
   std::uint64_t unknown_deaths_ = 0;
 };

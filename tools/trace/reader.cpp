@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
 
 #include "tools/trace/checksum.hpp"
@@ -11,23 +10,12 @@
 
 namespace ashlar::trace {
 
-/// A thread's place. `turn` is the time at which it comes: that of its next event, or later where that was postponed.
-struct trace_reader::cursor {
-  std::uint32_t index = 0;
+/// A thread's frames, one of which is open.
+struct trace_reader::cursor : lane {
   std::vector<frame_place> frames;
   std::size_t frame = 0;  // the next one
-  std::uint64_t turn = 0;
-  bool has_event = false;  // `next` is read; before that, only the frame's first time is known
-  event next;
   std::uint64_t payload_at = 0;
   std::unique_ptr<frame_decoder> decoder;  // while a frame is open
-
-  [[nodiscard]] bool at_end() const {
-    return !has_event && frame == frames.size() && decoder == nullptr;
-  }
-  [[nodiscard]] bool comes_before(const cursor& other) const {
-    return std::tuple(turn, index) < std::tuple(other.turn, other.index);
-  }
 };
 
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
@@ -37,7 +25,7 @@ trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about
   check_times();
   for (const auto& each : cursors_) {
     each->turn = each->frames.front().header.first_time;
-    schedule(each->index);
+    schedule(*each);
   }
 }
 
@@ -96,7 +84,7 @@ void trace_reader::index_frames(unfinished about) {
   }
   for (auto& [thread, places] : frames) {
     auto added = std::make_unique<cursor>();
-    added->index = static_cast<std::uint32_t>(cursors_.size());
+    added->thread = thread;
     added->frames = std::move(places);
     cursors_.push_back(std::move(added));
   }
@@ -169,75 +157,25 @@ std::string trace_reader::payload_of(const frame_place& place) {
   return payload;
 }
 
-// ---- the order ------------------------------------------------------------------------------------
-
-// Of the heap, the first is the one that all others come after.
-void trace_reader::schedule(std::uint32_t index) {
-  heap_.push_back(index);
-  std::push_heap(heap_.begin(), heap_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return cursors_[b]->comes_before(*cursors_[a]);
-  });
-}
-
-std::uint32_t trace_reader::unschedule() {
-  std::pop_heap(heap_.begin(), heap_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return cursors_[b]->comes_before(*cursors_[a]);
-  });
-  const std::uint32_t index = heap_.back();
-  heap_.pop_back();
-  return index;
-}
-
-void trace_reader::advance(cursor& of) {
-  of.has_event = false;
-  if (of.decoder == nullptr || of.decoder->left() == 0) {
-    if (of.frame == of.frames.size()) {
-      of.decoder.reset();
-      return;
+bool trace_reader::advance(lane& of) {
+  cursor& c = static_cast<cursor&>(of);
+  c.has_event = false;
+  if (c.decoder == nullptr || c.decoder->left() == 0) {
+    if (c.frame == c.frames.size()) {
+      c.decoder.reset();
+      return false;
     }
-    const frame_place& place = of.frames[of.frame++];
-    if (of.decoder == nullptr) of.decoder = std::make_unique<frame_decoder>();
-    of.payload_at = place.payload_at;
+    const frame_place& place = c.frames[c.frame++];
+    if (c.decoder == nullptr) c.decoder = std::make_unique<frame_decoder>();
+    c.payload_at = place.payload_at;
     const std::string payload = payload_of(place);
-    const char* const fault = of.decoder->begin(place.header, view_of(payload), decompressor_);
+    const char* const fault = c.decoder->begin(place.header, view_of(payload), decompressor_);
     if (fault != nullptr) fail(place.payload_at, fault);
   }
-  const char* const fault = of.decoder->next(of.next);
-  if (fault != nullptr) fail(of.payload_at, fault);
-  of.has_event = true;
-  of.turn = of.next.time;
-}
-
-const event* trace_reader::peek() {
-  if (current_ == nullptr) {
-    if (heap_.empty()) return nullptr;
-    current_ = cursors_[unschedule()].get();
-    // Until now only the first time was known; the first event has it.
-    if (!current_->has_event) advance(*current_);
-  }
-  return &current_->next;
-}
-
-void trace_reader::pop() {
-  advance(*current_);
-  if (current_->at_end()) {
-    current_ = nullptr;
-  } else if (!heap_.empty() && cursors_[heap_.front()]->comes_before(*current_)) {
-    schedule(current_->index);
-    current_ = nullptr;
-  }
-}
-
-bool trace_reader::postpone(std::uint64_t ticks) {
-  if (heap_.empty()) return false;
-  const cursor& other = *cursors_[heap_.front()];
-  if (other.turn > current_->next.time + ticks) return false;
-  current_->turn = std::max(current_->turn, other.turn);
-  // The other one goes first at one time, whatever their numbers are.
-  if (!other.comes_before(*current_)) ++current_->turn;
-  schedule(current_->index);
-  current_ = nullptr;
-  return true;
+  const char* const fault = c.decoder->next(c.next);
+  if (fault != nullptr) fail(c.payload_at, fault);
+  c.turn = c.next.time;
+  return c.has_event = true;
 }
 
 }  // namespace ashlar::trace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/trace/frame.hpp"
+#include "tools/trace/merged_events.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
@@ -19,11 +20,11 @@ namespace ashlar::trace {
 enum class unfinished { refuse, read_what_is_there };
 
 /// Not thread-safe. Throws: trace_error, which names file and offset.
-class trace_reader {
+class trace_reader final : public merged_events {
  public:
   explicit trace_reader(std::unique_ptr<byte_source> source,
                         unfinished about = unfinished::read_what_is_there);
-  ~trace_reader();
+  ~trace_reader() override;
 
   [[nodiscard]] const trace_header& header() const { return header_; }
   /// What is missing at the end; empty: nothing.
@@ -33,14 +34,9 @@ class trace_reader {
   [[nodiscard]] const std::vector<stack_definition>& stacks() const { return stacks_; }
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
 
-  /// Returns: the next event by time, at one time that of the lower thread number first; null at the end. Valid
-  /// until the next call of pop().
-  const event* peek();
-  /// Effects: goes on. Requires: peek() was not null.
-  void pop();
-  /// Effects: lets other threads' events that are up to `ticks` later than peek()'s go before it.
-  /// Returns: false where there is none (peek() is unchanged).
-  bool postpone(std::uint64_t ticks);
+  [[nodiscard]] std::uint64_t ticks_per_second() const override {
+    return header_.number(header_name::ticks_per_second, 1'000'000'000);
+  }
 
  private:
   struct frame_place {
@@ -58,9 +54,7 @@ class trace_reader {
   void check_times() const;
   [[noreturn]] void fail(std::uint64_t offset, const std::string& fault) const;
   std::string payload_of(const frame_place& place);
-  void advance(cursor& of);
-  void schedule(std::uint32_t index);
-  std::uint32_t unschedule();
+  bool advance(lane& of) override;
 
   std::unique_ptr<byte_source> source_;
   trace_header header_;
@@ -70,9 +64,7 @@ class trace_reader {
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
   decompressor decompressor_;
-  std::vector<std::unique_ptr<cursor>> cursors_;  // by thread number, ascending
-  std::vector<std::uint32_t> heap_;  // indices of cursors with events, but for `current_`
-  cursor* current_ = nullptr;
+  std::vector<std::unique_ptr<cursor>> cursors_;
 };
 
 }  // namespace ashlar::trace

@@ -1,80 +1,102 @@
-// tools/trace/recorder.hpp: from the spool of a running program to its traces. Layer: trace.
+// tools/trace/recorder.hpp: what records running programs: the spool, and who writes into it. Layer: trace.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tools/trace/spool.hpp"
-#include "tools/trace/writer.hpp"
 
 namespace ashlar::trace {
 
-struct recording_options {
-  std::uint32_t stack_depth = 0;
-  std::string ashlar_version;
-  std::string options;  // as the header keeps them
-};
-
-/// Opens where the trace of a process goes; called once for each. Throws when it cannot.
-using open_sink = std::function<byte_sink(std::uint32_t pid)>;
-
-/// Not thread-safe. One trace for each process; a process that executes another program goes on in the same one.
+/// Not thread-safe. What becomes of the events, a class says that is derived: trace_recorder, stream_recorder.
 class recorder {
  public:
-  recorder(const recording_options& options, open_sink open);  // throws: std::runtime_error
-  ~recorder();
+  virtual ~recorder();
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
   /// The value of spool_variable for the program.
   [[nodiscard]] const std::string& spool_path() const { return path_; }
-  /// Effects: takes what is sealed, and what processes that are gone have left. Returns: how many chunks that were.
-  std::size_t drain();
+  /// Effects: takes what there is. Returns: how many chunks can be used again by that.
+  virtual std::size_t drain() = 0;
   /// Effects: what runs is not recorded any further.
   void stop() { spool_->stop.store(1); }
-  /// Effects: ends the recording of whatever still runs, takes all there is and ends the traces.
-  void finish();
+  /// Effects: ends the recording of whatever still runs, takes all there is and ends what is written.
+  virtual void finish() = 0;
 
-  struct process_result {
+ protected:
+  /// `stack_depth`: 0: no stacks. Throws: std::runtime_error.
+  explicit recorder(std::uint32_t stack_depth);
+
+  /// One image of a process: what it entered into the spool.
+  struct process {
+    std::uint32_t index = 0;
     std::uint32_t pid = 0;
-    std::uint64_t events = 0;
+    std::uint32_t parent = 0;  // index + 1
+    std::string path;
+    std::string arguments;
+    bool was_executed = false;  // there is an image before it
+    bool described = false;
+    bool ended = false;
   };
-  /// Of each trace.
-  [[nodiscard]] std::vector<process_result> results() const;
 
- private:
-  struct process;
-  struct trace;
+  [[nodiscard]] std::uint64_t ticks_per_second() const { return ticks_per_second_; }
+  /// The clock's when the recording began: an event's time is counted from there.
+  [[nodiscard]] std::uint64_t start_ticks() const { return spool_->start_ticks; }
+  /// The time of an event that happens now.
+  [[nodiscard]] std::uint64_t now() const;
+  /// Effects: tells programs that there is a recorder. They wait for it when it falls behind, but not for ever.
+  void beat() { spool_->heartbeat.fetch_add(1, std::memory_order_relaxed); }
 
   void learn_processes();
-  void describe(process& of, const chunk& c);
+  static void describe(process& of, const chunk& c);
   bool is_described(process& p);
-  [[nodiscard]] bool is_gone(const process& p) const;
-  void open_trace(process& of);
-  void sort(std::vector<std::uint32_t>& indices) const;
-  bool take(std::uint32_t index);
-  void free(std::uint32_t index);
-  std::size_t take_sealed();
-  void take_abandoned();
-  void read_records(process& of, const chunk& c, std::uint32_t used);
-  void flush_definitions(trace& of, bool all);
-  void add_lost(const process& of);
+  /// Whether the process has executed another program, and that has entered itself.
+  [[nodiscard]] bool was_replaced(const process& p) const { return latest_.at(p.pid) != p.index; }
+  /// Returns: whether it is time to find out who has ended: now and then, and when many chunks were taken since.
+  bool is_time_to_look_for_the_dead();
+  /// Effects: finds out which processes have ended.
+  void look_for_the_dead();
+  [[nodiscard]] std::uint32_t lost_by(const process& p) const {
+    return spool_->processes[p.index].lost.load();
+  }
 
-  recording_options options_;
-  open_sink open_;
+  /// Returns: how many chunks there may be; those behind were never taken.
+  [[nodiscard]] std::uint32_t chunks() const {
+    return spool_->chunks.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] const chunk& chunk_at(std::uint32_t index) const {
+    return *chunk_of(spool_, index);
+  }
+  [[nodiscard]] chunk_state state_of(std::uint32_t index) const {
+    return spool_->states[index].load(std::memory_order_acquire);
+  }
+  /// Returns: the process whose chunk it is; null where that has not entered itself yet, or is not known yet.
+  [[nodiscard]] process* owner_of(std::uint32_t index);
+  /// Effects: puts them in the order of processes, threads and numbers. The description of a process has thread 0.
+  void sort(std::vector<std::uint32_t>& indices) const;
+  /// Returns: whether its thread has ended and left it as it is. Requires: it has an owner.
+  [[nodiscard]] bool is_left(std::uint32_t index);
+  void free(std::uint32_t index);
+
+  [[nodiscard]] const std::vector<std::unique_ptr<process>>& processes() const {
+    return processes_;
+  }
+
+ private:
+  [[nodiscard]] bool is_gone(const process& p) const;
+
   int file_ = -1;
   spool* spool_ = nullptr;
   std::string path_;
   std::uint64_t ticks_per_second_ = 0;
   std::vector<std::unique_ptr<process>> processes_;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // pid -> index of its last image
-  std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
-  std::uint64_t drains_ = 0;
-  bool finished_ = false;
+  std::uint64_t calls_ = 0;                                  // of is_time_to_look_for_the_dead()
+  std::uint32_t fewest_in_use_ = 0;                          // chunks, since it was last time
 };
 
 }  // namespace ashlar::trace

@@ -9,7 +9,12 @@
 // written is still there: the recorder takes unsealed chunks of processes that are gone.
 //
 // Laws: a chunk's records below `used` are whole. Only its owner goes from taken to sealed, only the recorder from there
-// to free. A thread's chunks are numbered 0, 1, ...
+// to free, and from taken to free where the owner has ended. A thread's chunks are numbered 0, 1, ..., and it seals one before it takes the next.
+//
+// Who reads chunks while they are written (stream_recorder) relies on more. A thread tells a block's death before it
+// gives the block back, and its birth before anybody has it; where it cannot (realloc), it says first that it is going to
+// (`held`). So whatever comes before an event of a block was told before the event's time. What is told late, by a thread
+// that the system stopped between its look at the clock and the record, is of a block that is nobody else's yet.
 #pragma once
 
 #include <atomic>
@@ -53,13 +58,18 @@ inline constexpr std::uint32_t processes_max = 16384;
 inline constexpr std::uint32_t backlog_max = 256;
 
 struct chunk_header {
-  std::uint32_t process;
+  /// Index of the process + 1; 0: nobody's yet. Stored last: who sees it sees the rest.
+  std::atomic<std::uint32_t> owner;
   std::uint32_t
       thread;  // 0: the description of a process: path '\0' argument '\0' argument '\0' ...
   std::uint32_t sequence;
   std::atomic<std::uint32_t> used;  // records; of a description: bytes
   std::uint64_t ticks;              // not after the first record
-  std::uint64_t unused[5];
+  /// The time of a death that is told after the call that frees the block; 0: there is none.
+  std::atomic<std::uint64_t> held;
+  std::uint32_t system_thread;  // its number with the system: tells whether it is still there
+  std::uint32_t unused_half;
+  std::uint64_t unused[3];
 };
 static_assert(sizeof(chunk_header) == 64);
 
@@ -83,7 +93,7 @@ struct spool_process {
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3130'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3230'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;
@@ -98,6 +108,7 @@ struct spool {
   std::atomic<chunk_state> states[chunks_max];
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
+              std::atomic<std::uint64_t>::is_always_lock_free &&
               std::atomic<chunk_state>::is_always_lock_free);
 
 inline constexpr std::size_t chunks_at =

@@ -1,0 +1,54 @@
+// tools/cli/process_files.cpp. Layer: cli.
+#include "tools/cli/process_files.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tools/cli/error.hpp"
+
+namespace ashlar::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool may_be_replaced(const std::string& path, std::string_view magic) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return true;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string start(magic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file.gcount() == 0 || start == magic;
+}
+
+}  // namespace
+
+std::string path_for_process(const std::string& output, std::uint32_t pid,
+                             std::uint32_t program_pid) {
+  if (pid == program_pid) return output;
+  const fs::path whole(output);
+  return (whole.parent_path() /
+          fmt::format("{}.{}{}", whole.stem().string(), pid, whole.extension().string()))
+      .string();
+}
+
+void require_replaceable(const std::string& output, std::string_view magic, std::string_view kind) {
+  if (!may_be_replaced(output, magic)) {
+    throw input_error(fmt::format(
+        "'{}' is there and is no {}; name another file with -o, or remove it", output, kind));
+  }
+  const fs::path parent = fs::path(output).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw input_error(
+        fmt::format("cannot write '{}': folder '{}': {}", output, folder, std::strerror(errno)));
+  }
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,35 @@
+// tools/trace/event_source.hpp: the events of a program's threads, one after the other. Layer: trace.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tools/trace/event.hpp"
+
+namespace ashlar::trace {
+
+/// What lies in a file (trace_reader), or what a running program tells (event_stream).
+class event_source {
+ public:
+  virtual ~event_source() = default;
+
+  /// What an event's time is counted in.
+  [[nodiscard]] virtual std::uint64_t ticks_per_second() const = 0;
+  /// Returns: the next event by time, at one time that of the lower thread number first; null where there is none: at the
+  /// end, and of a running program while an earlier one may still come. Valid until the next call of pop().
+  virtual const event* peek() = 0;
+  /// Effects: goes on. Requires: peek() was not null.
+  virtual void pop() = 0;
+  /// Effects: lets other threads' events that are up to `ticks` later than peek()'s go before it. Of a running program they
+  /// are known if `ticks` is at most clock_difference().
+  /// Returns: false where there is none (peek() is unchanged).
+  virtual bool postpone(std::uint64_t ticks) = 0;
+};
+
+/// Returns: the ticks by which the clocks of two threads may differ: those of processors agree to far less than that.
+constexpr std::uint64_t clock_difference(std::uint64_t ticks_per_second) {
+  constexpr std::uint64_t microseconds = 5;
+  return std::max<std::uint64_t>(1, ticks_per_second / 1'000'000 * microseconds);
+}
+
+}  // namespace ashlar::trace

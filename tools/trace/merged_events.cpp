@@ -1,0 +1,62 @@
+// tools/trace/merged_events.cpp. Layer: trace.
+#include "tools/trace/merged_events.hpp"
+
+#include <algorithm>
+
+namespace ashlar::trace {
+
+void merged_events::schedule(lane& added) {
+  // What was next, but behind the limit, may come behind the new one.
+  if (current_ != nullptr && added.comes_before(*current_)) {
+    lane& held_back = *current_;
+    current_ = nullptr;
+    schedule(held_back);
+  }
+  waiting_.push_back(&added);
+  std::push_heap(waiting_.begin(), waiting_.end(),
+                 [](const lane* a, const lane* b) { return b->comes_before(*a); });
+}
+
+merged_events::lane* merged_events::unschedule() {
+  std::pop_heap(waiting_.begin(), waiting_.end(),
+                [](const lane* a, const lane* b) { return b->comes_before(*a); });
+  lane* const first = waiting_.back();
+  waiting_.pop_back();
+  return first;
+}
+
+const event* merged_events::peek() {
+  if (current_ == nullptr) {
+    if (waiting_.empty() || waiting_.front()->turn > limit_) return nullptr;
+    current_ = unschedule();
+    // Until now only the first time was known; the first event has it.
+    if (!current_->has_event) advance(*current_);
+  }
+  return current_->turn <= limit_ ? &current_->next : nullptr;
+}
+
+void merged_events::pop() {
+  lane& popped = *current_;
+  current_ = nullptr;
+  if (!advance(popped)) return;
+  if (waiting_.empty() || popped.comes_before(*waiting_.front())) {
+    current_ = &popped;
+  } else {
+    schedule(popped);
+  }
+}
+
+bool merged_events::postpone(std::uint64_t ticks) {
+  if (waiting_.empty()) return false;
+  const lane& other = *waiting_.front();
+  if (other.turn > current_->next.time + ticks) return false;
+  lane& postponed = *current_;
+  postponed.turn = std::max(postponed.turn, other.turn);
+  // The other one goes first at one time, whatever their numbers are.
+  if (!other.comes_before(postponed)) ++postponed.turn;
+  current_ = nullptr;
+  schedule(postponed);
+  return true;
+}
+
+}  // namespace ashlar::trace

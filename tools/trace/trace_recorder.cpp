@@ -1,0 +1,182 @@
+// tools/trace/trace_recorder.cpp. Layer: trace.
+#include "tools/trace/trace_recorder.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include <unistd.h>
+
+namespace ashlar::trace {
+namespace {
+
+constexpr std::size_t definitions_each = 4096;
+
+}  // namespace
+
+struct trace_recorder::trace {
+  std::unique_ptr<trace_writer> writer;
+  chunk_definitions definitions;
+  std::unordered_map<std::uint32_t, std::uint64_t> last_time;  // by thread; images go on
+};
+
+trace_recorder::trace_recorder(const recording_options& options, open_sink open)
+    : recorder(options.stack_depth), options_(options), open_(std::move(open)) {}
+
+trace_recorder::~trace_recorder() = default;
+
+void trace_recorder::open_trace(const process& of) {
+  std::unique_ptr<trace>& t = traces_[of.pid];
+  if (t != nullptr) {
+    // The stacks of the image before end here; numbers go on, so that those of both have one table.
+    t->definitions.stack_base = t->definitions.stack_most;
+    event e;
+    e.kind = event_kind::image;
+    e.thread = 1;
+    for (const auto& [thread, time] : t->last_time) e.time = std::max(e.time, time);
+    for (auto& [thread, time] : t->last_time) time = e.time;
+    t->last_time[1] = e.time;
+    e.text = of.arguments;
+    t->writer->add(e);
+    t->writer->flush(1);
+    return;
+  }
+  t = std::make_unique<trace>();
+  trace_header header;
+  header.set(header_name::ashlar, options_.ashlar_version);
+  header.set(header_name::program, of.path);
+  header.set(header_name::arguments, of.arguments);
+  header.set(header_name::pid, of.pid);
+  if (of.parent != 0) header.set(header_name::parent, processes()[of.parent - 1]->pid);
+  header.set(header_name::page_bytes, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  header.set(header_name::word_bytes, std::uint64_t{sizeof(void*)});
+  header.set(header_name::ticks_per_second, ticks_per_second());
+  header.set(header_name::started, static_cast<std::uint64_t>(std::time(nullptr)));
+  if (!options_.options.empty()) header.set(header_name::options, options_.options);
+  t->writer = std::make_unique<trace_writer>(open_(of.pid), header);
+}
+
+void trace_recorder::flush_definitions(trace& of, bool all) {
+  chunk_definitions& of_chunks = of.definitions;
+  if (!all && of_chunks.stacks.size() < definitions_each) return;
+  of.writer->add(of_chunks.stacks);
+  of.writer->add(of_chunks.modules);
+  of_chunks.stacks.clear();
+  of_chunks.modules.clear();
+}
+
+void trace_recorder::read_records(const process& of, const chunk& c) {
+  trace& to = *traces_[of.pid];
+  const std::uint32_t thread = c.header.thread;
+  std::uint64_t& last_time = to.last_time[thread];
+  chunk_events events(start_ticks(), &to.definitions);
+  events.not_before(last_time);
+  events.begin(c);
+  for (event e; events.next(e);) to.writer->add(e);
+  last_time = events.time();
+  to.writer->flush(thread);
+  flush_definitions(to, false);
+}
+
+/// Returns: false when something that comes before it is not there yet.
+bool trace_recorder::take(std::uint32_t index) {
+  const chunk& c = chunk_at(index);
+  process* const of = owner_of(index);
+  if (of == nullptr) return false;
+  if (c.header.thread == 0) {
+    describe(*of, c);
+    return true;
+  }
+  if (!is_described(*of) && !finished_) return false;
+  if (progress_.size() < processes().size()) progress_.resize(processes().size());
+  progress& so_far = progress_[of->index];
+  std::uint32_t& next = so_far.next_chunk[c.header.thread];
+  if (c.header.sequence != next) return false;
+  ++next;
+  if (!so_far.begun) {
+    if (of->was_executed) take_abandoned(of->index);  // what the image before has left comes before
+    so_far.begun = true;
+    open_trace(*of);
+  }
+  read_records(*of, c);
+  return true;
+}
+
+std::size_t trace_recorder::take_sealed() {
+  std::vector<std::uint32_t> sealed;
+  const std::uint32_t count = chunks();
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (state_of(i) == chunk_state::sealed) sealed.push_back(i);
+  sort(sealed);
+  std::size_t taken = 0;
+  for (const std::uint32_t index : sealed) {
+    // An earlier one may have made take_abandoned() fetch it.
+    if (state_of(index) != chunk_state::sealed || !take(index)) continue;
+    ++taken;
+    free(index);
+    beat();
+  }
+  return taken;
+}
+
+/// Effects: takes what processes and threads that have ended left, of processes that are below `end`.
+void trace_recorder::take_abandoned(std::uint32_t end) {
+  look_for_the_dead();
+  const auto is_abandoned = [&](std::uint32_t index) {
+    const process* const owner = owner_of(index);
+    return owner != nullptr && owner->index < end && (owner->ended || finished_ || is_left(index));
+  };
+  std::vector<std::uint32_t> abandoned;
+  const std::uint32_t count = chunks();
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (state_of(i) != chunk_state::free && is_abandoned(i)) abandoned.push_back(i);
+  sort(abandoned);
+  for (const std::uint32_t index : abandoned) {
+    // An earlier one may have fetched it, and it may be somebody's again.
+    if (is_abandoned(index) && take(index) && !finished_)
+      free(index);  // in the end, one that still runs may be writing there
+  }
+}
+
+std::size_t trace_recorder::drain() {
+  beat();
+  learn_processes();
+  const std::size_t taken = take_sealed();
+  if (is_time_to_look_for_the_dead() || finished_) take_abandoned(UINT32_MAX);
+  return taken;
+}
+
+void trace_recorder::add_lost(const process& of) {
+  const std::uint32_t lost = lost_by(of);
+  const auto found = traces_.find(of.pid);
+  if (lost == 0 || found == traces_.end()) return;
+  event e;
+  e.kind = event_kind::lost;
+  e.thread = 1;
+  e.time = found->second->last_time[1];
+  e.size = lost;
+  found->second->writer->add(e);
+}
+
+void trace_recorder::finish() {
+  stop();
+  drain();
+  finished_ = true;
+  while (drain() != 0) {
+  }
+  for (const auto& p : processes()) add_lost(*p);
+  for (const auto& [pid, t] : traces_) {
+    flush_definitions(*t, true);
+    t->writer->close();
+  }
+}
+
+std::vector<trace_recorder::process_result> trace_recorder::results() const {
+  std::vector<process_result> all;
+  all.reserve(traces_.size());
+  for (const auto& [pid, t] : traces_) all.push_back({pid, t->writer->events()});
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  return all;
+}
+
+}  // namespace ashlar::trace

@@ -1,0 +1,66 @@
+// tools/trace/trace_recorder.hpp: from the spool of running programs to their traces. Layer: trace.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/chunk_events.hpp"
+#include "tools/trace/recorder.hpp"
+#include "tools/trace/writer.hpp"
+
+namespace ashlar::trace {
+
+struct recording_options {
+  std::uint32_t stack_depth = 0;
+  std::string ashlar_version;
+  std::string options;  // as the header keeps them
+};
+
+/// Opens where the trace of a process goes; called once for each. Throws when it cannot.
+using open_sink = std::function<byte_sink(std::uint32_t pid)>;
+
+/// One trace for each process; a process that executes another program goes on in the same one. A thread's events are
+/// taken when its chunk is full.
+class trace_recorder final : public recorder {
+ public:
+  trace_recorder(const recording_options& options, open_sink open);  // throws: std::runtime_error
+  ~trace_recorder() override;
+
+  std::size_t drain() override;
+  void finish() override;
+
+  struct process_result {
+    std::uint32_t pid = 0;
+    std::uint64_t events = 0;
+  };
+  /// Of each trace.
+  [[nodiscard]] std::vector<process_result> results() const;
+
+ private:
+  struct trace;
+  /// What was taken of an image.
+  struct progress {
+    bool begun = false;                                           // its trace knows of it
+    std::unordered_map<std::uint32_t, std::uint32_t> next_chunk;  // by thread
+  };
+
+  void open_trace(const process& of);
+  bool take(std::uint32_t index);
+  std::size_t take_sealed();
+  void take_abandoned(std::uint32_t end);
+  void read_records(const process& of, const chunk& c);
+  static void flush_definitions(trace& of, bool all);
+  void add_lost(const process& of);
+
+  recording_options options_;
+  open_sink open_;
+  std::vector<progress> progress_;                                    // by process
+  std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
+  bool finished_ = false;
+};
+
+}  // namespace ashlar::trace
