@@ -52,7 +52,7 @@ fixed_pool<spill::never> pool{block_layout{}, {}};
 static_pool<int, 4, blocks<16, 1>> pool;
 #elif MISUSE == 18  // says: an arena takes no policy of this kind
 static_arena<64, spill::never> memory;
-#elif MISUSE == 19  // says: takes an exhaustion policy, a lock and a name
+#elif MISUSE == 19  // says: takes an exhaustion policy, a lock, a name and a recording policy
 static_run_pool<int, 8, at_death::report> pool;
 #elif MISUSE == 20  // says: a page source is the first argument
 refill_lists<source, 128, 8, source> lists;

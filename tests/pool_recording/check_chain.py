@@ -5,8 +5,9 @@ The classes that `ashlar tune` finds have to be those that the program is known 
 the pools those that it has; and the certificate has to be true.
 
 usage: check_chain.py ASHLAR WORK_FOLDER --trace NAME --births N --pools NAME,... --classes SIZExCOUNT,... [--threads N]
-                      [--align N] -- PROGRAM ARGUMENT...
-The program runs in WORK_FOLDER and writes its trace there.
+                      [--align N] [--compiler COMMAND] -- PROGRAM ARGUMENT...
+The program runs in WORK_FOLDER and writes its trace there. --compiler: the words that compile a file for the program's
+machine; the header of the pools has to compile there, with a pool set of it.
 """
 import argparse
 import json
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("--classes", required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--align", default="16")
+    parser.add_argument("--compiler", default="")
     parser.add_argument("program", nargs="+")
     arguments = parser.parse_args()
     ashlar, folder, trace = arguments.ashlar.resolve(), arguments.folder, arguments.trace
@@ -76,6 +78,9 @@ def main():
     run([ashlar, "verify", "pools.json"], folder)
     run([ashlar, "check", "--against", "pools.json", trace], folder)
     run([ashlar, "replay", "-n", "1", "--on", "pools.json", trace], folder)
+    if arguments.compiler:
+        (folder / "pools.cpp").write_text('#include "pools.hpp"\nconstinit tuned::static_pools<> pools;\n')
+        run([*arguments.compiler.split(), "-c", "pools.cpp", "-o", "pools.o"], folder)
     print(f"{trace}: {arguments.births} births in {len(pools)} pools; tuned to {', '.join(classes)}; verified")
 
 
