@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from multiprocessing import resource_tracker
 from pathlib import Path
 
@@ -260,14 +261,14 @@ def reduce(options: argparse.Namespace) -> None:
         root = tree(client, options.ashlar, leaves, options.arity, options.skip_damaged)
         del leaves  # or the workers would keep them all to the end
         whole = finished(root)
-        moved = sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
-    for reason in whole.left_out:
-        print(f"fleet: left out: {reason}", file=sys.stderr)
-    if whole.data is None:
-        raise FleetError("every profile is damaged, so nothing was written")
-    write_whole(options.output, whole.data)
+        for reason in whole.left_out:
+            print(f"fleet: left out: {reason}", file=sys.stderr)
+        if whole.data is None:
+            raise FleetError("every profile is damaged, so nothing was written")
+        write_whole(options.output, whole.data)
+        moved = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total, on_error="ignore")
     print(f"{options.output}: {count - len(whole.left_out):,} of {count:,} profiles in {len(whole.data):,} bytes; "
-          f"{moved:,} bytes between workers, {time.monotonic() - started:.1f} s")
+          f"{sum(moved.values()):,} bytes between workers, {time.monotonic() - started:.1f} s")
 
 
 def main() -> int:
@@ -276,8 +277,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("fleet: interrupted; nothing was written", file=sys.stderr)
         return 128 + signal.SIGINT
-    except KilledWorker as problem:
-        print(f"fleet: {problem}", file=sys.stderr)
+    except (KilledWorker, CancelledError) as problem:  # a task that kills its workers; a scheduler that is gone
+        print(f"fleet: the cluster gave up: {problem}", file=sys.stderr)
         return 1
     except (FleetError, OSError) as problem:
         print(f"fleet: {problem}", file=sys.stderr)
