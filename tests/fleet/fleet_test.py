@@ -288,6 +288,7 @@ class Cluster(Case):
         self.assertEqual(self.output.read_bytes(), made_by("profile", kept))
         self.output.unlink()
         self.assertIn("run 1 of sh -c 'exit 3' on ", self.assert_refused("--record", "sh -c 'exit 3'"))
+        self.assertIn(" left no trace: ", self.assert_refused("--record", "/sbin/ldconfig -p"))  # statically linked
 
 
 if __name__ == "__main__":
