@@ -77,7 +77,10 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
         status, said = run(ashlar, "record", "-o", folder / "run.atrace", "--", *words)
         if status != 0:
             raise FleetError(f"{name} ended with {status}: {said}")
-        status, said = run(ashlar, "profile", "-o", result, *sorted(folder.glob("*.atrace")))
+        recorded = sorted(folder.glob("*.atrace"))
+        if not recorded:
+            raise FleetError(f"{name} left no trace: {said}")
+        status, said = run(ashlar, "profile", "-o", result, *recorded)
         if status != 0:
             raise FleetError(f"{name}: {said}")
         return Profile(name, result.read_bytes())

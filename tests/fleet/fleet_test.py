@@ -7,6 +7,7 @@ Without Dask (scripts/setup.sh fleet) nothing is tested, and the exit status is 
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +80,11 @@ def processes(field, value):
 
 def children(parent):
     return processes(1, parent)
+
+
+def blocks(process, number):
+    mask = re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)[1]
+    return int(mask, 16) >> (number - 1) & 1
 
 
 def session(leader):
@@ -178,7 +184,8 @@ class OwnWorkers(Case):
     def test_control_c(self):
         self.output.write_bytes(profiles[0].read_bytes())
         process = self.start("--workers", "1", "--arity", "2", *profiles, command=HELD_ASHLAR)
-        self.worker_at_its_third_merge(process)
+        worker = self.worker_at_its_third_merge(process)
+        self.assertTrue(blocks(worker, signal.SIGINT))  # or it would end on its own, with a traceback
         os.killpg(process.pid, signal.SIGINT)
         _, errors = self.ends(process, 128 + signal.SIGINT)
         self.assertEqual(errors, "fleet: interrupted; nothing was written\n")
@@ -281,6 +288,7 @@ class Cluster(Case):
         self.assertEqual(self.output.read_bytes(), made_by("profile", kept))
         self.output.unlink()
         self.assertIn("run 1 of sh -c 'exit 3' on ", self.assert_refused("--record", "sh -c 'exit 3'"))
+        self.assertIn(" left no trace: ", self.assert_refused("--record", "/sbin/ldconfig -p"))  # statically linked
 
 
 if __name__ == "__main__":
