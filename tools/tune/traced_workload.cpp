@@ -19,6 +19,22 @@ constexpr std::uint64_t steps_between_words = 1 << 18;  // of progress
 // Moments are numbered by 32 bits, peaks by 31.
 constexpr std::uint64_t most_changes = INT32_MAX;
 
+/// What a trace lacks, and what pools could not serve when it was made: with either, peaks may have been higher.
+std::string shortcomings(const trace::trace_reader& reader, const std::string& file,
+                         std::uint64_t lost, std::uint64_t refused) {
+  std::vector<std::string> all;
+  if (!reader.warning().empty()) all.push_back(reader.warning());
+  if (lost != 0)
+    all.push_back(fmt::format("{}: {} events were lost: peaks may have been higher", file, lost));
+  if (refused != 0) {
+    all.push_back(fmt::format(
+        "{}: {} requests found no block in the pools that were recorded: more may be needed than "
+        "the trace has; record with larger capacities",
+        file, refused));
+  }
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
 void require_servable(const trace::step& birth, const trace_request& request,
                       const std::string& file) {
   if (birth.size <= workload_builder::largest_size && birth.alignment <= largest_alignment) return;
@@ -37,6 +53,8 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
   trace::lifetimes blocks(reader);
   into.begin_trace();
   std::uint64_t steps = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t refused = 0;
   for (trace::step s; blocks.next(s); ++steps) {
     if (tell && steps % steps_between_words == 0) {
       tell(fmt::format("reading {}", file),
@@ -54,12 +72,15 @@ trace_identity read_trace(const std::string& file, const trace_request& request,
     } else if (s.happened == trace::step::what::death && s.size <= request.largest) {
       ++read.deaths;
       into.death(s.slot);
+    } else if (s.happened == trace::step::what::other) {
+      if (s.kind == trace::event_kind::lost) lost += s.size;
+      if (s.kind == trace::event_kind::refused) ++refused;
     }
     if (read.births + read.deaths > most_changes)
       throw impossible(fmt::format("{}: more than {} births and deaths", file, most_changes));
   }
   read.unknown_deaths = blocks.unknown_deaths();
-  read.warning = reader.warning();
+  read.warning = shortcomings(reader, file, lost, refused);
   read.sha256 = sha256_of_file(file);
   return read;
 }

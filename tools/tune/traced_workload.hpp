@@ -17,7 +17,7 @@ struct trace_identity {
   std::uint64_t deaths = 0;
   std::uint64_t left_out = 0;        ///< births of blocks that are larger than asked for
   std::uint64_t unknown_deaths = 0;  ///< of blocks from before the recording; they change nothing
-  std::string warning;               ///< what is missing at the trace's end; empty: nothing
+  std::string warning;               ///< what is missing in the trace; empty: nothing
 };
 
 struct trace_request {
