@@ -42,6 +42,7 @@ struct kept {
 
   [[nodiscard]] std::vector<told> all() const {
     std::vector<told> list;
+    list.reserve(events.size());
     for (const event& e : events)
       list.push_back({e.kind, e.thread, is_other(e.kind) ? e.size : e.address});
     return list;
