@@ -262,9 +262,13 @@ def available():
     return True
 
 
+COUNTED = ("instructions", "system_calls", "hit_path")  # by runs of their own, in rows of the timed cases' names
+
+
 def draw(rows, names, folder, prefix="bench-", suffixes=(".svg",)):
     """Writes those charts that the rows have figures for; returns {name: file name}."""
     plot, written = pyplot(), {}
+    rows = [row for row in rows if row["kind"] not in COUNTED]
     for name, make in CHARTS.items():
         figure = make(plot, rows, names)
         if figure is None:
