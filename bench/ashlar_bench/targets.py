@@ -129,7 +129,8 @@ def quotient(above, below):
 
 def scaling_rows(rows):
     """Rate with 2 threads over that with 1, and with 64 over that with 2, as rows of their own."""
-    rates = {row.label: row for row in rows if row.label.startswith("scaling ")}
+    # System calls are counted in rows of the same name.
+    rates = {row.label: row for row in rows if row.label.startswith("scaling ") and row.kind == "time"}
     ratios = []
     for many, few in ((2, 1), (64, 2)):
         above, below = rates.get(f"scaling {many}"), rates.get(f"scaling {few}")
