@@ -22,8 +22,8 @@
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/trace/file_recorder.hpp"
 #include "tools/trace/stream_recorder.hpp"
-#include "tools/trace/trace_recorder.hpp"
 
 namespace ashlar::cli {
 
@@ -139,7 +139,7 @@ bool has_process(const Results& results, const child_outcome& outcome) {
 int record_trace(const record_options& options) {
   trace_files files(options.output);
   recorded_program program(options);
-  trace::trace_recorder recorder(
+  trace::file_recorder recorder(
       {options.stack_depth, ASHLAR_CLI_VERSION,
        options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
       [&](std::uint32_t pid) { return files.open(pid); });

@@ -11,7 +11,7 @@
 
 namespace ashlar::trace {
 
-/// Not thread-safe. What becomes of the events, a class says that is derived: trace_recorder, stream_recorder.
+/// Not thread-safe. What becomes of the events, a class says that is derived: file_recorder, stream_recorder.
 class recorder {
  public:
   virtual ~recorder();

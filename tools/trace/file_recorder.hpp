@@ -1,4 +1,4 @@
-// tools/trace/trace_recorder.hpp: from the spool of running programs to their traces. Layer: trace.
+// tools/trace/file_recorder.hpp: from the spool of running programs to their traces. Layer: trace.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ using open_sink = std::function<byte_sink(std::uint32_t pid)>;
 
 /// One trace for each process; a process that executes another program goes on in the same one. A thread's events are
 /// taken when its chunk is full.
-class trace_recorder final : public recorder {
+class file_recorder final : public recorder {
  public:
-  trace_recorder(const recording_options& options, open_sink open);  // throws: std::runtime_error
-  ~trace_recorder() override;
+  file_recorder(const recording_options& options, open_sink open);  // throws: std::runtime_error
+  ~file_recorder() override;
 
   std::size_t drain() override;
   void finish() override;

@@ -1,4 +1,4 @@
-#include "tools/trace/trace_recorder.hpp"
+#include "tools/trace/file_recorder.hpp"
 
 #include <string>
 #include <string_view>
@@ -17,9 +17,9 @@ using enum event_kind;
 
 struct recorded_trace {
   std::string bytes;
-  trace_recorder recorder{{}, [this](std::uint32_t) -> byte_sink {
-                            return [this](std::string_view more) { bytes += more; };
-                          }};
+  file_recorder recorder{{}, [this](std::uint32_t) -> byte_sink {
+                           return [this](std::string_view more) { bytes += more; };
+                         }};
   test::spool_program program{recorder};
 
   // Of all events; of those that have none: 0.
@@ -35,7 +35,7 @@ struct recorded_trace {
 };
 
 // The second image has filled a chunk and begun another before anybody looked, and has ended.
-TEST(TraceRecorder, AnImageThatWasShortIsReadFromItsBegin) {
+TEST(FileRecorder, AnImageThatWasShortIsReadFromItsBegin) {
   recorded_trace t;
   const std::uint32_t pid = test::ended_process();
   const std::uint32_t a = t.program.begin_process(pid);
@@ -54,7 +54,7 @@ TEST(TraceRecorder, AnImageThatWasShortIsReadFromItsBegin) {
   EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0, 0x2000, 0x3000, 0x4000}));
 }
 
-TEST(TraceRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
+TEST(FileRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
   recorded_trace t;
   const std::uint32_t p = t.program.begin_process(static_cast<std::uint32_t>(::getpid()));
   t.program.describe(0, p, std::string_view("/bin/a\0a\0", 9));

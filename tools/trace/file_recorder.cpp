@@ -1,5 +1,5 @@
-// tools/trace/trace_recorder.cpp. Layer: trace.
-#include "tools/trace/trace_recorder.hpp"
+// tools/trace/file_recorder.cpp. Layer: trace.
+#include "tools/trace/file_recorder.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -14,18 +14,18 @@ constexpr std::size_t definitions_each = 4096;
 
 }  // namespace
 
-struct trace_recorder::trace {
+struct file_recorder::trace {
   std::unique_ptr<trace_writer> writer;
   chunk_definitions definitions;
   std::unordered_map<std::uint32_t, std::uint64_t> last_time;  // by thread; images go on
 };
 
-trace_recorder::trace_recorder(const recording_options& options, open_sink open)
+file_recorder::file_recorder(const recording_options& options, open_sink open)
     : recorder(options.stack_depth), options_(options), open_(std::move(open)) {}
 
-trace_recorder::~trace_recorder() = default;
+file_recorder::~file_recorder() = default;
 
-void trace_recorder::open_trace(const process& of) {
+void file_recorder::open_trace(const process& of) {
   std::unique_ptr<trace>& t = traces_[of.pid];
   if (t != nullptr) {
     // The stacks of the image before end here; numbers go on, so that those of both have one table.
@@ -56,7 +56,7 @@ void trace_recorder::open_trace(const process& of) {
   t->writer = std::make_unique<trace_writer>(open_(of.pid), header);
 }
 
-void trace_recorder::flush_definitions(trace& of, bool all) {
+void file_recorder::flush_definitions(trace& of, bool all) {
   chunk_definitions& of_chunks = of.definitions;
   if (!all && of_chunks.stacks.size() < definitions_each) return;
   of.writer->add(of_chunks.stacks);
@@ -65,7 +65,7 @@ void trace_recorder::flush_definitions(trace& of, bool all) {
   of_chunks.modules.clear();
 }
 
-void trace_recorder::read_records(const process& of, const chunk& c) {
+void file_recorder::read_records(const process& of, const chunk& c) {
   trace& to = *traces_[of.pid];
   const std::uint32_t thread = c.header.thread;
   std::uint64_t& last_time = to.last_time[thread];
@@ -79,7 +79,7 @@ void trace_recorder::read_records(const process& of, const chunk& c) {
 }
 
 /// Returns: false when something that comes before it is not there yet.
-bool trace_recorder::take(std::uint32_t index) {
+bool file_recorder::take(std::uint32_t index) {
   const chunk& c = chunk_at(index);
   process* const of = owner_of(index);
   if (of == nullptr) return false;
@@ -102,7 +102,7 @@ bool trace_recorder::take(std::uint32_t index) {
   return true;
 }
 
-std::size_t trace_recorder::take_sealed() {
+std::size_t file_recorder::take_sealed() {
   std::vector<std::uint32_t> sealed;
   const std::uint32_t count = chunks();
   for (std::uint32_t i = 0; i < count; ++i)
@@ -120,7 +120,7 @@ std::size_t trace_recorder::take_sealed() {
 }
 
 /// Effects: takes what processes and threads that have ended left, of processes that are below `end`.
-void trace_recorder::take_abandoned(std::uint32_t end) {
+void file_recorder::take_abandoned(std::uint32_t end) {
   look_for_the_dead();
   const auto is_abandoned = [&](std::uint32_t index) {
     const process* const owner = owner_of(index);
@@ -138,7 +138,7 @@ void trace_recorder::take_abandoned(std::uint32_t end) {
   }
 }
 
-std::size_t trace_recorder::drain() {
+std::size_t file_recorder::drain() {
   beat();
   learn_processes();
   const std::size_t taken = take_sealed();
@@ -146,7 +146,7 @@ std::size_t trace_recorder::drain() {
   return taken;
 }
 
-void trace_recorder::add_lost(const process& of) {
+void file_recorder::add_lost(const process& of) {
   const std::uint32_t lost = lost_by(of);
   const auto found = traces_.find(of.pid);
   if (lost == 0 || found == traces_.end()) return;
@@ -158,7 +158,7 @@ void trace_recorder::add_lost(const process& of) {
   found->second->writer->add(e);
 }
 
-void trace_recorder::finish() {
+void file_recorder::finish() {
   stop();
   drain();
   finished_ = true;
@@ -171,7 +171,7 @@ void trace_recorder::finish() {
   }
 }
 
-std::vector<trace_recorder::process_result> trace_recorder::results() const {
+std::vector<file_recorder::process_result> file_recorder::results() const {
   std::vector<process_result> all;
   all.reserve(traces_.size());
   for (const auto& [pid, t] : traces_) all.push_back({pid, t->writer->events()});
