@@ -1,4 +1,4 @@
-// tools/cli/stat_command.hpp: `ashlar stat`: what is in a trace. Layer: cli.
+// tools/cli/stat_command.hpp: `ashlar stat`: what is in a trace or a profile. Layer: cli.
 #pragma once
 
 #include <cstddef>
