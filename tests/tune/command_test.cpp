@@ -1,6 +1,7 @@
 // ashlar tune, verify and check as a user meets them: arguments in; streams, files and exit status out.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -72,7 +74,7 @@ TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
   const auto json = nlohmann::json::parse(read_file(path("p.json")));
   const std::string header = read_file(path("p.hpp"));
   for (const std::string& told :
-       {json.at("total_bytes").dump(), json.at("traces").at(0).at("sha256").get<std::string>()})
+       {json.at("total_bytes").dump(), json.at("inputs").at(0).at("sha256").get<std::string>()})
     EXPECT_NE(header.find(told), std::string::npos) << told;
   const ended verified = ashlar("verify " + path("p.json"));
   EXPECT_EQ(verified.status, 0) << verified.said;
@@ -89,6 +91,113 @@ TEST_F(TuneCommand, TheSameTraceGivesTheSameFiles) {
   ASSERT_EQ(ashlar("tune --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
   EXPECT_EQ(read_file(path("a.hpp")), read_file(path("b.hpp")));
   EXPECT_EQ(read_file(path("a.json")), read_file(path("b.json")));
+}
+
+// The classes and all that is claimed of them, but for where they come from.
+nlohmann::json claimed_in(const std::string& certificate) {
+  auto json = nlohmann::json::parse(read_file(certificate));
+  for (const char* name : {"inputs", "moments", "seal", "claim"}) json.erase(std::string(name));
+  return json;
+}
+
+TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
+  std::vector<std::string> traces{sample};
+#if defined(ASHLAR_DROP_IN)
+  const ended recorded =
+      ashlar("record -o " + path("run.atrace") + " -- " ASHLAR_PYTHON " -c 'print(dir())'");
+  ASSERT_EQ(recorded.status, 0) << recorded.said;
+  traces.push_back(path("run.atrace"));
+#endif
+  const std::string profile = path("run.aprof");
+  for (const std::string& trace : traces) {
+    ASSERT_EQ(ashlar("profile -o " + profile + " " + trace).status, 0);
+    for (const char* options : {"", "--classes 4 --margin 10", "--align 64 --largest 2000"}) {
+      const ended traced = ashlar(std::string("tune --resolution profile --certificate ") +
+                                  path("t.json") + " " + options + " " + trace);
+      ASSERT_EQ(traced.status, 0) << traced.said;
+      const ended profiled =
+          ashlar(std::string("tune -o ") + path("p.hpp") + " --rules " + options + " " + profile);
+      ASSERT_EQ(profiled.status, 0) << profiled.said;
+      EXPECT_NE(profiled.said.find("as profiles tell them apart"), std::string::npos);
+      EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json"))) << options;
+      const ended both = ashlar(std::string("tune --certificate ") + path("b.json") + " " +
+                                options + " " + trace + " " + profile);
+      ASSERT_EQ(both.status, 0) << both.said;
+      EXPECT_EQ(claimed_in(path("b.json")), claimed_in(path("t.json"))) << options;
+      for (const char* certificate : {"t.json", "p.json", "b.json"}) {
+        const ended verified = ashlar("verify " + path(certificate));
+        EXPECT_EQ(verified.status, 0) << verified.said;
+      }
+      EXPECT_EQ(ashlar("check --against " + path("p.json") + " " + trace + " " + profile).status,
+                0);
+      EXPECT_EQ(ashlar("check --percent 50 --against " + path("p.json") + " " + profile).status, 1);
+    }
+    const std::string heap = "tune --mode heap --certificate ";
+    ASSERT_EQ(ashlar(heap + path("t.json") + " " + trace).status, 0);
+    ASSERT_EQ(ashlar(heap + path("p.json") + " " + profile).status, 0);
+    EXPECT_EQ(claimed_in(path("p.json")), claimed_in(path("t.json")));
+  }
+}
+
+TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
+  const std::string profile = path("run.aprof");
+  ASSERT_EQ(ashlar("profile -o " + profile + " " + sample).status, 0);
+  expect_refused("tune --borrow " + profile, "--borrow");
+  expect_refused("tune --resolution exact " + profile, "--resolution exact");
+  expect_refused("tune --resolution coarse " + sample, "--resolution coarse");
+  expect_refused("tune --mode heap --resolution profile " + profile, "--resolution");
+  ASSERT_EQ(ashlar("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
+  expect_refused("check --against " + path("b.json") + " " + profile, "borrow");
+  std::string damaged = read_file(profile);
+  damaged[damaged.size() / 2] ^= 1;
+  write_file(path("damaged"), damaged);
+  expect_refused("tune -o " + path("d.hpp") + " " + path("damaged"), "damaged");
+  EXPECT_FALSE(fs::exists(path("d.hpp")));
+}
+
+TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
+  ASSERT_EQ(ashlar("profile -o " + path("run.aprof") + " " + sample).status, 0);
+  const auto traced = nlohmann::json::parse(ashlar("stat --json " + sample).said);
+  const auto profiled = nlohmann::json::parse(ashlar("stat --json " + path("run.aprof")).said);
+  for (const char* name : {"births", "birth_bytes", "deaths", "unknown_deaths"})
+    EXPECT_EQ(profiled.at(name), traced.at(name)) << name;
+  for (const char* name : {"bytes", "blocks"})
+    EXPECT_EQ(profiled.at("peak").at(name), traced.at("peak").at(name)) << name;
+  std::uint64_t births = 0, deaths = 0, lived = 0;
+  for (const auto& size : profiled.at("sizes")) {
+    births += size.at("births").get<std::uint64_t>();
+    deaths += size.at("deaths").get<std::uint64_t>();
+  }
+  for (const auto& bin : profiled.at("lifetimes")) lived += bin.at("blocks").get<std::uint64_t>();
+  EXPECT_EQ(births, profiled.at("births").get<std::uint64_t>());
+  EXPECT_EQ(deaths, profiled.at("deaths").get<std::uint64_t>());
+  EXPECT_EQ(lived, deaths);
+  EXPECT_EQ(profiled.at("runs"), 1);
+  const ended text = ashlar("stat --rows 3 " + path("run.aprof"));
+  EXPECT_EQ(text.status, 0);
+  for (const char* part : {"1 in", "births", "of one run", "size up to", ">= 1.07 s"})
+    EXPECT_NE(text.said.find(part), std::string::npos) << part << '\n' << text.said;
+}
+
+// Pools of exact sizes: a step of the profile's sizes may be of two classes.
+TEST_F(TuneCommand, CheckTellsWhatAProfileCannot) {
+  ASSERT_EQ(ashlar("profile -o " + path("run.aprof") + " " + sample).status, 0);
+  ASSERT_EQ(ashlar("tune --classes 8 --align 8 -o " + path("p.hpp") + " " + sample).status, 0);
+  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  auto& classes = json["classes"];
+  ASSERT_EQ(classes[6]["block_size"], 576);
+  classes[6]["block_size"] = 568;  // of 545 to 576, which are one size of a profile
+  write_file(path("p.json"), json.dump());
+  const std::string check = "check --against " + path("p.json") + " " + path("run.aprof");
+  const ended checked = ashlar(check);
+  EXPECT_EQ(checked.status, 1) << checked.said;
+  EXPECT_NE(checked.said.find("perhaps too many"), std::string::npos) << checked.said;
+  EXPECT_NE(checked.said.find("--resolution profile"), std::string::npos) << checked.said;
+  classes[7]["capacity"] = 1000;
+  write_file(path("p.json"), json.dump());
+  const ended enough = ashlar(check);
+  EXPECT_EQ(enough.status, 0) << enough.said;
+  EXPECT_NE(enough.said.find("at most"), std::string::npos) << enough.said;
 }
 
 TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {

@@ -1,4 +1,4 @@
-// tools/cli/check_command.hpp: `ashlar check`: do pools that were chosen before still serve a new trace? Layer: cli.
+// tools/cli/check_command.hpp: `ashlar check`: do pools that were chosen before still serve a new trace, or the runs of a profile? Layer: cli.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace ashlar::cli {
 
 struct check_options {
   std::string against;  // what `ashlar tune` wrote as JSON
-  std::vector<std::string> traces;
+  std::vector<std::string> inputs;
   std::uint64_t percent = 100;  // of each capacity
 };
 

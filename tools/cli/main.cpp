@@ -135,6 +135,7 @@ constexpr const char* tune_footer =
     "  ashlar tune --mode heap -o program.classes run.atrace\n"
     "  ashlar tune --classes 6 --margin 10 -o pools.hpp monday.atrace tuesday.atrace\n"
     "  ashlar tune --budget 256KiB --largest 4096 --rules run.atrace\n"
+    "  ashlar tune -o pools.hpp fleet.aprof\n"
     "\n"
     "Exit status: 0; 2 where it is impossible, a trace cannot be read or a file not written.";
 
@@ -251,13 +252,13 @@ void describe_profile_and_merge(parsed& line) {
 }
 
 void describe_tune(parsed& line) {
-  CLI::App& tune =
-      *(line.tune = line.app.add_subcommand("tune", "Choose pools from traces: fewest bytes"));
+  CLI::App& tune = *(line.tune = line.app.add_subcommand(
+                         "tune", "Choose pools from traces or profiles: fewest bytes"));
   tune_options& with = line.tune_with;
   const CLI::AsSizeValue bytes(false);
   tune.group("Commands");
   tune.footer(tune_footer);
-  tune.add_option("TRACE", with.traces, "What ashlar record wrote")->required();
+  tune.add_option("TRACE", with.inputs, "What ashlar record or ashlar profile wrote")->required();
   tune.add_option("--classes", with.classes, "At most K classes, or auto: the knee of the curve")
       ->type_name("K");
   tune.add_option(
@@ -278,6 +279,9 @@ void describe_tune(parsed& line) {
   tune.add_option("--largest", with.largest, "Leave larger requests out")
       ->type_name("BYTES")
       ->transform(bytes);
+  tune.add_option("--resolution", with.resolution,
+                  "exact sizes, or profile: what profiles tell apart (default where there is one)")
+      ->type_name("WHICH");
   tune.add_flag("--borrow", with.borrow, "An exhausted class may take from the next");
   tune.add_flag("--rules", with.rules, "Print what other rules would come to");
   tune.add_option(
@@ -323,11 +327,12 @@ void describe_verify_and_check(parsed& line) {
   line.verify->add_option("CERTIFICATE", line.certificate_path, "The JSON that tune wrote")
       ->required();
   line.verify->add_option("TRACE", line.certified_traces,
-                          "The traces in the same order, where they were moved");
+                          "The traces and profiles in the same order, where they were moved");
   line.check = line.app.add_subcommand("check", "Do pools still serve a new trace?");
   line.check->group("Commands");
   line.check->footer(check_footer);
-  line.check->add_option("TRACE", line.check_with.traces, "What ashlar record wrote")->required();
+  line.check->add_option("TRACE", line.check_with.inputs, "What ashlar record or profile wrote")
+      ->required();
   line.check->add_option("--against", line.check_with.against, "The JSON that tune wrote")
       ->type_name("FILE")
       ->required();
@@ -379,10 +384,11 @@ void describe_report(parsed& line) {
 }
 
 void describe_stat_and_dump(parsed& line) {
-  CLI::App& stat = *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace"));
+  CLI::App& stat =
+      *(line.stat = line.app.add_subcommand("stat", "Tell what is in a trace or a profile"));
   stat.group("Commands");
   stat.footer(stat_footer);
-  stat.add_option("TRACE", line.stat_with.path, "What record wrote")->required();
+  stat.add_option("TRACE", line.stat_with.path, "What record or profile wrote")->required();
   stat.add_flag("--json", line.stat_with.json, "As JSON, with every size and moment");
   stat.add_option("--rows", line.stat_with.rows, "So many sizes and call sites (default 10)")
       ->type_name("N");

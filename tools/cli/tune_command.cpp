@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -17,9 +18,9 @@
 #include "tools/cli/text.hpp"
 #include "tools/cli/tune_heap_command.hpp"
 #include "tools/tune/certificate.hpp"
+#include "tools/tune/input_workload.hpp"
 #include "tools/tune/pools_header.hpp"
 #include "tools/tune/rules.hpp"
-#include "tools/tune/traced_workload.hpp"
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::cli {
@@ -68,6 +69,18 @@ void require_sense(const tune_options& options) {
     throw command_error(
         status_usage,
         fmt::format("--namespace '{}': no C++ namespace has such a name", options.space));
+  }
+}
+
+tune::resolution resolution_for(const tune_options& options) {
+  if (options.resolution.empty()) {
+    return tune::has_profile(options.inputs) ? tune::resolution::profile : tune::resolution::exact;
+  }
+  try {
+    return tune::resolution_of(options.resolution);
+  } catch (const std::out_of_range&) {
+    throw command_error(status_usage, fmt::format("--resolution {}: neither exact nor profile",
+                                                  options.resolution));
   }
 }
 
@@ -120,6 +133,11 @@ std::string render(const tune::certified_tuning& result) {
   text += fmt::format("\n  {} bytes in {} class{}, margin {} %\n", format_count(result.made.bytes),
                       result.made.classes.size(), result.made.classes.size() == 1 ? "" : "es",
                       result.margin_percent);
+  if (result.read_as.sizes == tune::resolution::profile) {
+    text +=
+        "  sizes as profiles tell them apart: less than 8 bytes more up to 512, at most 1/16 more "
+        "up to 64 KiB, 1/8 up to 64 MiB\n";
+  }
   if (result.made.least_block_bytes) {
     text += fmt::format(
         "  an exhausted class takes from the next; with these block sizes no "
@@ -131,18 +149,20 @@ std::string render(const tune::certified_tuning& result) {
 
 }  // namespace
 
-void warn_of(const std::vector<tune::trace_identity>& traces) {
-  for (const tune::trace_identity& t : traces) {
-    if (!t.warning.empty()) fmt::print(stderr, "ashlar: {}\n", t.warning);
-    if (t.unknown_deaths > 0) {
+void warn_of(const std::vector<tune::input_identity>& inputs) {
+  for (const tune::input_identity& input : inputs) {
+    if (!input.warning.empty()) fmt::print(stderr, "ashlar: {}\n", input.warning);
+    if (input.unknown_deaths > 0) {
       fmt::print(stderr,
                  "ashlar: {}: {} blocks died that were born before the recording; what they needed "
                  "is not in the pools\n",
-                 t.file, format_count(t.unknown_deaths));
+                 input.file, format_count(input.unknown_deaths));
     }
-    if (t.left_out > 0) {
-      fmt::print(stderr, "ashlar: {}: {} requests are larger than --largest and left out\n", t.file,
-                 format_count(t.left_out));
+    if (input.left_out > 0) {
+      fmt::print(stderr,
+                 "ashlar: {}: {} requests are larger than --largest or than any block, and left "
+                 "out\n",
+                 input.file, format_count(input.left_out));
     }
   }
 }
@@ -169,13 +189,14 @@ int tune_command(const tune_options& options) {
   result.borrow = options.borrow;
   result.ashlar_version = ASHLAR_CLI_VERSION;
   try {
-    tune::traced_workload read = tune::read_traces(options.traces, result.read_as, tell);
-    result.traces = std::move(read.traces);
+    result.read_as.sizes = resolution_for(options);
+    tune::input_workload read = tune::read_inputs(options.inputs, result.read_as, tell);
+    result.inputs = std::move(read.inputs);
     result.made = tune::tune_static(read.load, request, tell);
     const std::string rules =
         options.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
     line.reset();
-    warn_of(result.traces);
+    warn_of(result.inputs);
     std::fputs((render(result) + rules).c_str(), stdout);
   } catch (const tune::impossible& error) {
     line.reset();

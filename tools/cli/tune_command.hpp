@@ -1,4 +1,4 @@
-// tools/cli/tune_command.hpp: `ashlar tune`: traces in, a header of pools and its certificate out. Layer: cli.
+// tools/cli/tune_command.hpp: `ashlar tune`: traces and profiles in, a header of pools and its certificate out. Layer: cli.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "tools/tune/traced_workload.hpp"
+#include "tools/tune/input_file.hpp"
 
 namespace ashlar::cli {
 
 struct tune_options {
-  std::vector<std::string> traces;
+  std::vector<std::string> inputs;
   std::string classes = "auto";  // or a number
   std::string mode = "static";   // or heap
   std::string weigh = "both";
@@ -19,6 +19,7 @@ struct tune_options {
   std::optional<std::uint64_t> budget_bytes;
   std::uint64_t alignment = 16;
   std::optional<std::uint64_t> largest;
+  std::string resolution;  // empty: exact, unless a profile is among the inputs
   bool borrow = false;
   bool rules = false;
   std::string header_path;       // empty: none
@@ -26,8 +27,8 @@ struct tune_options {
   std::string space = "tuned";
 };
 
-// Effects: says on standard error what a trace lacks.
-void warn_of(const std::vector<tune::trace_identity>& traces);
+// Effects: says on standard error what an input lacks.
+void warn_of(const std::vector<tune::input_identity>& inputs);
 
 // Effects: prints the classes on standard output; writes the files whole or not at all. Returns: the exit status. Throws:
 // command_error; what tools/trace and tools/tune throw.

@@ -59,6 +59,11 @@ void require_heap_options(const tune_options& options) {
   if (wrong != nullptr)
     throw command_error(status_usage,
                         fmt::format("{}: of --mode static alone: a heap has no capacities", wrong));
+  if (!options.resolution.empty()) {
+    throw command_error(status_usage,
+                        "--resolution: of --mode static alone: a profile has every block size that "
+                        "a heap can have");
+  }
 }
 
 std::string render_heap(const tune::heap_tuning& tuned) {
@@ -105,11 +110,11 @@ int tune_heap_command(const tune_options& options) {
   if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);
   auto line = std::make_unique<progress_line>();
   tune::heap_tuning tuned =
-      tune::tune_heap(options.traces, request,
+      tune::tune_heap(options.inputs, request,
                       [&](std::string_view what, double share) { line->tell(what, share); });
   line.reset();
   tuned.ashlar_version = ASHLAR_CLI_VERSION;
-  warn_of(tuned.traces);
+  warn_of(tuned.inputs);
   std::fputs(render_heap(tuned).c_str(), stdout);
   std::vector<std::string> contents;
   if (!options.header_path.empty())

@@ -1,4 +1,4 @@
-// tools/cli/tune_heap_command.hpp: `ashlar tune --mode heap`: traces in, the process heap's classes out. Layer: cli.
+// tools/cli/tune_heap_command.hpp: `ashlar tune --mode heap`: traces and profiles in, the process heap's classes out. Layer: cli.
 #pragma once
 
 #include "tools/cli/tune_command.hpp"

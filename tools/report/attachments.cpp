@@ -53,9 +53,9 @@ chosen_pools read_pools(const std::string& text, const std::string& file) {
     json about{{"file", file},
                {"total_bytes", count_at(from, "total_bytes")},
                {"margin_percent", count_at(from, "margin_percent")},
-               {"traces", json::array()}};
-    for (const json& each : from.at("traces"))
-      about["traces"].push_back(each.at("file").get<std::string>());
+               {"inputs", json::array()}};
+    for (const json& each : from.at("inputs"))
+      about["inputs"].push_back(each.at("file").get<std::string>());
     return chosen_pools{class_set("chosen classes", std::move(classes)), std::move(about)};
   });
 }

@@ -16,7 +16,7 @@ json pools() {
           {"total_bytes", 1000},
           {"margin_percent", 5},
           {"classes", {{{"block_size", 32}, {"alignment", 16}, {"capacity", 10}}}},
-          {"traces", {{{"file", "run.atrace"}}}}};
+          {"inputs", {{{"file", "run.atrace"}}}}};
 }
 json comparison() {
   return {{"report", "compare"},

@@ -1,12 +1,13 @@
 // tools/tune/certificate.cpp. Layer: tune.
 #include "tools/tune/certificate.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "tools/tune/file_digest.hpp"
-#include "tools/tune/trace_identity_json.hpp"
+#include "tools/tune/input_json.hpp"
 
 namespace ashlar::tune {
 
@@ -32,21 +33,32 @@ json moments_json(const std::vector<moment>& moments) {
   return list;
 }
 
+// What requests the claim is of.
+std::string requests_of(const std::vector<input_identity>& inputs) {
+  const auto count = [&](input_kind kind) {
+    return std::count_if(inputs.begin(), inputs.end(),
+                         [kind](const input_identity& input) { return input.kind == kind; });
+  };
+  if (count(input_kind::profile) == 0) return "each trace";
+  if (count(input_kind::trace) == 0) return "each run of the profiles";
+  return "each trace and each run of the profiles";
+}
+
 }  // namespace
 
 std::string claim_of(const certified_tuning& made) {
   const std::size_t most = made.made.asked_classes;
   if (made.borrow) {
     return "A set of these classes in which an exhausted class takes from the next larger one "
-           "serves "
-           "every request of each trace, in its order.";
+           "serves every request of each trace, in its order.";
   }
   return fmt::format(
-      "A set of these classes serves every request of each trace, and of every program whose "
-      "classes have no more blocks alive at one time than the capacities. No set of at most {} "
-      "class{}, each for all sizes above the one before it, that has a block for every request of "
-      "the traces, and this margin, has fewer bytes.",
-      most, most == 1 ? "" : "es");
+      "A set of these classes serves every request of {}, and of every program whose classes have "
+      "no more blocks alive at one time than the capacities. No set of at most {} class{}, each "
+      "for all sizes above the one before it{}, that has a block for every request, and this "
+      "margin, has fewer bytes.",
+      requests_of(made.inputs), most, most == 1 ? "" : "es",
+      made.read_as.sizes == resolution::profile ? " up to a size of the profiles' grid" : "");
 }
 
 std::string certificate(const certified_tuning& made) {
@@ -56,6 +68,7 @@ std::string certificate(const certified_tuning& made) {
            {"claim", claim_of(made)},
            {"alignment", made.read_as.least_alignment},
            {"largest", made.read_as.largest},
+           {"resolution", word_of(made.read_as.sizes)},
            {"margin_percent", made.margin_percent},
            {"spill", made.borrow ? "take_larger" : "never"},
            {"classes", classes_json(made.made.classes)},
@@ -63,7 +76,7 @@ std::string certificate(const certified_tuning& made) {
            {"at_most_classes", made.made.asked_classes},
            {"curve", made.made.curve},
            {"moments", moments_json(made.made.witness)},
-           {"traces", traces_json(made.traces)}};
+           {"inputs", inputs_json(made.inputs)}};
   if (made.made.least_block_bytes) all["least_block_bytes"] = *made.made.least_block_bytes;
   // Of the text as dump() writes it: the names sorted, no blanks.
   all["seal"] = sha256_of(all.dump());

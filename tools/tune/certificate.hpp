@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/tune/traced_workload.hpp"
+#include "tools/tune/input_workload.hpp"
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::tune {
@@ -17,8 +17,8 @@ inline constexpr std::uint64_t certificate_version = 1;
 
 struct certified_tuning {
   tuning made;
-  std::vector<trace_identity> traces;
-  trace_request read_as;
+  std::vector<input_identity> inputs;
+  input_request read_as;
   std::uint64_t margin_percent = 0;
   bool borrow = false;
   std::string ashlar_version;

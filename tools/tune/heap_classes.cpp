@@ -10,11 +10,14 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/heap/class_table.hpp>
 
+#include "tools/profile/size_grid.hpp"
+
 namespace ashlar::tune {
 namespace {
 
 using ashlar::detail::class_table;
 using ashlar::detail::shared_slab_block_max;
+using profiling::heap_row;
 
 constexpr std::uint64_t heap_page = 4096;  // larger alignments have no class
 
@@ -24,21 +27,32 @@ std::uint32_t least_block(std::uint64_t size) {
   return static_cast<std::uint32_t>(align_up(std::max<std::uint64_t>(size, 1), granule));
 }
 
-bool is_over_aligned(const live_size& of) {
+/// Returns: the largest request's bytes.
+std::uint64_t size_of(const heap_row& of) {
+  return profiling::heap_grid::size_of(of.step);
+}
+bool is_over_aligned(const heap_row& of) {
   return of.alignment > block_granule;
 }
-bool has_class(const live_size& of) {
-  return of.size <= small_size_max && of.alignment <= heap_page;
+bool has_class(const heap_row& of) {
+  return size_of(of) <= small_size_max && of.alignment <= heap_page;
 }
 
-double weight(const live_size& of, weigh by) {
+double at_peak(std::uint64_t number) {
+  return static_cast<double>(number);
+}
+double mean(std::uint64_t number_1024) {
+  return static_cast<double>(number_1024) / 1024;
+}
+
+double weight(const heap_row& of, weigh by) {
   switch (by) {
     case weigh::at_peak:
-      return of.at_peak;
+      return at_peak(of.at_peak.blocks);
     case weigh::over_time:
-      return of.mean;
+      return mean(of.mean_1024.blocks);
     default:
-      return of.at_peak + of.mean;
+      return at_peak(of.at_peak.blocks) + mean(of.mean_1024.blocks);
   }
 }
 
@@ -51,12 +65,12 @@ struct candidate {
 };
 
 /// Over-aligned requests whose slack on the next power of two is worth a class, most slack first.
-std::vector<std::uint32_t> sizes_for_alignments(std::span<const live_size> sizes, weigh by,
+std::vector<std::uint32_t> sizes_for_alignments(std::span<const heap_row> rows, weigh by,
                                                 std::size_t most) {
   std::map<std::uint32_t, double> gains;
-  for (const live_size& of : sizes) {
+  for (const heap_row& of : rows) {
     if (!has_class(of) || !is_over_aligned(of)) continue;
-    const std::uint64_t need = align_up(std::max<std::uint64_t>(of.size, 1), of.alignment);
+    const std::uint64_t need = align_up(size_of(of), of.alignment);
     const std::uint32_t block = least_block(need);
     if (block % of.alignment == 0)
       gains[block] += weight(of, by) * static_cast<double>(std::bit_ceil(need) - block);
@@ -70,7 +84,7 @@ std::vector<std::uint32_t> sizes_for_alignments(std::span<const live_size> sizes
   return taken;
 }
 
-std::vector<candidate> candidates_of(std::span<const live_size> sizes,
+std::vector<candidate> candidates_of(std::span<const heap_row> rows,
                                      const heap_class_request& request) {
   std::map<std::uint32_t, candidate> by_size;
   const auto at = [&by_size](std::uint32_t size) -> candidate& {
@@ -80,15 +94,16 @@ std::vector<candidate> candidates_of(std::span<const live_size> sizes,
     at(size).is_there = true;
   // Half of what is free for the rest: the others must have their share.
   const std::size_t most = (request.classes - least_heap_classes()) / 2;
-  for (const std::uint32_t size : sizes_for_alignments(sizes, request.by, most))
+  for (const std::uint32_t size : sizes_for_alignments(rows, request.by, most))
     at(size).is_there = at(size).is_used = true;
-  for (const live_size& of : sizes) {
+  for (const heap_row& of : rows) {
     const double w = weight(of, request.by);
     if (!has_class(of) || w == 0) continue;
     if (!is_over_aligned(of))
-      at(least_block(of.size)).weight += w;
+      at(least_block(size_of(of))).weight += w;
     else  // served by what is there anyway: a class of its own or a power of two
-      at(static_cast<std::uint32_t>(std::bit_ceil(std::max(of.size, of.alignment)))).is_used = true;
+      at(static_cast<std::uint32_t>(std::bit_ceil(std::max(size_of(of), of.alignment)))).is_used =
+          true;
   }
   std::vector<candidate> all;
   all.reserve(by_size.size());
@@ -163,22 +178,24 @@ std::unique_ptr<class_table> table_of(std::span<const std::uint32_t> classes) {
   return std::make_unique<class_table>(ashlar::detail::make_class_table(classes));
 }
 
-std::size_t count_used(std::span<const live_size> sizes, const class_table& table, weigh by) {
+class_index class_of(const heap_row& of, const class_table& table) {
+  return table.of_aligned_size(size_of(of), std::max<std::uint64_t>(of.alignment, 1));
+}
+
+std::size_t count_used(std::span<const heap_row> rows, const class_table& table, weigh by) {
   std::vector<bool> used(table.count);
-  for (const live_size& of : sizes)
-    if (has_class(of) && weight(of, by) > 0)
-      used[table.of_aligned_size(of.size, std::max<std::uint64_t>(of.alignment, 1))] = true;
+  for (const heap_row& of : rows)
+    if (has_class(of) && weight(of, by) > 0) used[class_of(of, table)] = true;
   return static_cast<std::size_t>(std::count(used.begin(), used.end(), true));
 }
 
-heap_slack slack_in(std::span<const live_size> sizes, const class_table& table) {
+heap_slack slack_in(std::span<const heap_row> rows, const class_table& table) {
   heap_slack sum;
-  for (const live_size& of : sizes) {
+  for (const heap_row& of : rows) {
     if (!has_class(of)) continue;
-    const class_index c = table.of_aligned_size(of.size, std::max<std::uint64_t>(of.alignment, 1));
-    const auto slack = static_cast<double>(table.block_size(c) - of.size);
-    sum.at_peak += of.at_peak * slack;
-    sum.over_time += of.mean * slack;
+    const auto block = static_cast<double>(table.block_size(class_of(of, table)));
+    sum.at_peak += at_peak(of.at_peak.blocks) * block - at_peak(of.at_peak.bytes);
+    sum.over_time += mean(of.mean_1024.blocks) * block - mean(of.mean_1024.bytes);
   }
   return sum;
 }
@@ -189,24 +206,24 @@ std::size_t least_heap_classes() {
   return static_cast<std::size_t>(std::countr_zero(small_size_max / block_granule)) + 1;
 }
 
-heap_slack slack_with(std::span<const live_size> sizes, std::span<const std::uint32_t> classes) {
-  return slack_in(sizes, *table_of(classes));
+heap_slack slack_with(std::span<const heap_row> rows, std::span<const std::uint32_t> classes) {
+  return slack_in(rows, *table_of(classes));
 }
 
-heap_classes choose_heap_classes(std::span<const live_size> sizes,
+heap_classes choose_heap_classes(std::span<const heap_row> rows,
                                  const heap_class_request& request) {
-  const std::vector<candidate> all = candidates_of(sizes, request);
+  const std::vector<candidate> all = candidates_of(rows, request);
   heap_classes chosen;
   chosen.sizes = cheapest_cut(all, request.classes).sizes();
   const auto table = table_of(chosen.sizes);
-  chosen.slack = slack_in(sizes, *table);
-  chosen.used = count_used(sizes, *table, request.by);
-  chosen.standard_slack = slack_in(sizes, ashlar::detail::standard_classes);
-  chosen.standard_used = count_used(sizes, ashlar::detail::standard_classes, request.by);
-  for (const live_size& of : sizes) {
+  chosen.slack = slack_in(rows, *table);
+  chosen.used = count_used(rows, *table, request.by);
+  chosen.standard_slack = slack_in(rows, ashlar::detail::standard_classes);
+  chosen.standard_used = count_used(rows, ashlar::detail::standard_classes, request.by);
+  for (const heap_row& of : rows) {
     if (!has_class(of)) continue;
-    chosen.requested.at_peak += of.at_peak * static_cast<double>(of.size);
-    chosen.requested.over_time += of.mean * static_cast<double>(of.size);
+    chosen.requested.at_peak += at_peak(of.at_peak.bytes);
+    chosen.requested.over_time += mean(of.mean_1024.bytes);
   }
   return chosen;
 }

@@ -5,6 +5,8 @@
 // the least sum of both, exactly: block sizes may be taken for ends of intervals of the sizes that occur (a larger one would only
 // add slack), and an interval program finds the cheapest cut.
 //
+// Requests are told apart by profiling::heap_grid, which has every block size that a class can have: nothing is lost by it.
+//
 // Some block sizes are always there: the powers of two, so that a request which no trace has seen wastes less than half of
 // its block; and of over-aligned requests those that serve them, since only a multiple of the alignment does.
 #pragma once
@@ -14,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/tune/live_sizes.hpp"
+#include "tools/profile/profile.hpp"
 
 namespace ashlar::tune {
 
@@ -49,14 +51,13 @@ struct heap_classes {
 /// The least number of classes: those that are always there, whatever the program.
 [[nodiscard]] std::size_t least_heap_classes();
 
-/// Returns: the cheapest classes for the requests, which may occur several times (those of several traces). Requests above
-/// 128 KiB have no class and do not count. Requires: request.classes is between least_heap_classes() and 88.
-/// O(sizes^2 * classes), sizes being at most 2,072.
-[[nodiscard]] heap_classes choose_heap_classes(std::span<const live_size> sizes,
+/// Returns: the cheapest classes for the requests. Those above 128 KiB have no class and do not count. Requires:
+/// request.classes is between least_heap_classes() and 88. O(sizes^2 * classes), sizes being at most 2,072.
+[[nodiscard]] heap_classes choose_heap_classes(std::span<const profiling::heap_row> rows,
                                                const heap_class_request& request);
 
 /// Returns: the slack of the requests with these classes.
-[[nodiscard]] heap_slack slack_with(std::span<const live_size> sizes,
+[[nodiscard]] heap_slack slack_with(std::span<const profiling::heap_row> rows,
                                     std::span<const std::uint32_t> classes);
 
 }  // namespace ashlar::tune

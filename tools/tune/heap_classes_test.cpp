@@ -1,4 +1,4 @@
-// The choice against trying all choices; what is always there; counting live blocks at a peak and over time.
+// The choice against trying all choices; what is always there. (That blocks are counted right: tools/profile.)
 #include "tools/tune/heap_classes.hpp"
 
 #include <algorithm>
@@ -12,13 +12,22 @@
 
 #include <ashlar/heap/class_table.hpp>
 
+#include "tools/profile/size_grid.hpp"
+
 namespace {
 
 using namespace ashlar;
 using namespace ashlar::tune;
 
-live_size asked(std::uint64_t size, double blocks, std::uint64_t alignment = 0) {
-  return {.size = size, .alignment = alignment, .at_peak = blocks, .mean = 0, .births = 1};
+using profiling::heap_grid;
+using profiling::heap_row;
+
+heap_row asked(std::uint64_t size, std::uint64_t blocks, std::uint64_t alignment = 0) {
+  return {.step = heap_grid::step_of(size),
+          .alignment = heap_grid::alignment_of(alignment),
+          .births = 1,
+          .at_peak = {.blocks = blocks, .bytes = blocks * size},
+          .mean_1024 = {}};
 }
 
 bool has(const heap_classes& chosen, std::uint32_t size) {
@@ -26,10 +35,10 @@ bool has(const heap_classes& chosen, std::uint32_t size) {
 }
 
 /// Classes that serve something cost; so does slack.
-double cost_of(const std::vector<live_size>& sizes, const std::vector<std::uint32_t>& classes) {
+double cost_of(const std::vector<heap_row>& sizes, const std::vector<std::uint32_t>& classes) {
   std::map<std::uint32_t, bool> used;
-  for (const live_size& of : sizes)
-    used[*std::lower_bound(classes.begin(), classes.end(), of.size)] = true;
+  for (const heap_row& of : sizes)
+    used[*std::lower_bound(classes.begin(), classes.end(), heap_grid::size_of(of.step))] = true;
   return slack_with(sizes, classes).at_peak + static_cast<double>(used.size() * heap_class_bytes);
 }
 
@@ -39,14 +48,14 @@ TEST(HeapClasses, AreTheCheapestOfAllChoices) {
     return static_cast<std::uint32_t>(random() % n);
   };
   for (int round = 0; round < 300; ++round) {
-    std::vector<live_size> sizes;
+    std::vector<heap_row> sizes;
     const std::uint32_t kinds = 1 + below(9);
     for (std::uint32_t i = 0; i < kinds; ++i)
       sizes.push_back(asked(1 + below(below(2) == 0 ? 600 : 5000), below(4000)));
     std::vector<std::uint32_t> ladder, free;
     for (std::uint32_t size = 16; size <= small_size_max; size *= 2) ladder.push_back(size);
-    for (const live_size& of : sizes) {
-      const auto block = static_cast<std::uint32_t>(align_up(of.size, std::size_t{16}));
+    for (const heap_row& of : sizes) {
+      const auto block = static_cast<std::uint32_t>(heap_grid::size_of(of.step));
       if (!std::has_single_bit(block) && std::find(free.begin(), free.end(), block) == free.end())
         free.push_back(block);
     }
@@ -69,10 +78,10 @@ TEST(HeapClasses, AreTheCheapestOfAllChoices) {
 TEST(HeapClasses, AHeapCanHaveThemWhateverWasAsked) {
   std::mt19937 random(7);
   for (int round = 0; round < 30; ++round) {
-    std::vector<live_size> sizes;
+    std::vector<heap_row> sizes;
     for (int i = 0; i < 400; ++i)
-      sizes.push_back(asked(random() % 200'000, static_cast<double>(random() % 1'000'000),
-                            std::uint64_t{1} << random() % 15));
+      sizes.push_back(
+          asked(random() % 200'000, random() % 1'000'000, std::uint64_t{1} << random() % 15));
     const std::size_t most = least_heap_classes() + random() % (class_count - least_heap_classes());
     const heap_classes chosen = choose_heap_classes(sizes, {.classes = most});
     std::size_t at = 0;
@@ -83,7 +92,7 @@ TEST(HeapClasses, AHeapCanHaveThemWhateverWasAsked) {
 }
 
 TEST(HeapClasses, ManyBlocksOfASizeGetTheirClassAndFewDoNot) {
-  const std::vector<live_size> sizes = {asked(1100, 10'000), asked(1024, 5000), asked(600, 3)};
+  const std::vector<heap_row> sizes = {asked(1100, 10'000), asked(1024, 5000), asked(600, 3)};
   const heap_classes chosen = choose_heap_classes(sizes, {});
   EXPECT_TRUE(has(chosen, 1104));
   EXPECT_FALSE(has(chosen, 608)) << "3 blocks' slack on 1024 is less than a class costs";
@@ -93,8 +102,8 @@ TEST(HeapClasses, ManyBlocksOfASizeGetTheirClassAndFewDoNot) {
 }
 
 TEST(HeapClasses, OverAlignedRequestsGetAMultipleOfTheirAlignment) {
-  const std::vector<live_size> sizes = {asked(192, 10'000, 64), asked(100, 10'000),
-                                        asked(200, 10'000), asked(96, 1, 32)};
+  const std::vector<heap_row> sizes = {asked(192, 10'000, 64), asked(100, 10'000),
+                                       asked(200, 10'000), asked(96, 1, 32)};
   const heap_classes chosen = choose_heap_classes(sizes, {});
   EXPECT_TRUE(has(chosen, 192));
   EXPECT_TRUE(has(chosen, 112));
@@ -109,62 +118,6 @@ TEST(HeapClasses, RequestsWithoutAClassDoNotCount) {
   EXPECT_EQ(chosen.used, 0u);
   EXPECT_EQ(chosen.sizes.size(), least_heap_classes());
   EXPECT_DOUBLE_EQ(chosen.requested.at_peak, 0.0);
-}
-
-TEST(LiveSizes, AreThoseOfTheFirstHighestMomentAndTheMeanOverTime) {
-  live_size_counter counter;
-  counter.birth(0, 100, 0);
-  counter.birth(10, 100, 0);
-  counter.birth(10, 50, 64);  // 250 bytes: the peak
-  counter.death(20, 100, 0);
-  counter.birth(20, 100, 0);  // 250 again: the first counts
-  counter.death(30, 50, 64);
-  counter.birth(30, 20, 0);
-  counter.death(40, 100, 0);
-  counter.death(40, 100, 0);
-  const std::vector<live_size> sizes = counter.finish();
-  ASSERT_EQ(sizes.size(), 3u);
-  EXPECT_EQ(sizes[0].size, 20u);
-  EXPECT_DOUBLE_EQ(sizes[0].at_peak, 0);
-  EXPECT_DOUBLE_EQ(sizes[0].mean, 0.25);
-  EXPECT_EQ(sizes[1].size, 50u);
-  EXPECT_EQ(sizes[1].alignment, 64u);
-  EXPECT_DOUBLE_EQ(sizes[1].at_peak, 1);
-  EXPECT_DOUBLE_EQ(sizes[1].mean, 0.5);
-  EXPECT_EQ(sizes[2].births, 3u);
-  EXPECT_DOUBLE_EQ(sizes[2].at_peak, 2);
-  EXPECT_DOUBLE_EQ(sizes[2].mean, 1.75);
-  EXPECT_TRUE(counter.finish().empty());
-}
-
-TEST(LiveSizes, AtThePeakEqualACopyTakenThere) {
-  std::mt19937 random(3);
-  for (int round = 0; round < 200; ++round) {
-    live_size_counter counter;
-    std::map<std::uint64_t, double> live, at_peak;
-    std::vector<std::uint64_t> blocks;
-    std::uint64_t bytes = 0, most = 0;
-    for (std::uint64_t time = 0; time < 300; ++time) {
-      if (blocks.empty() || random() % 5 < 3) {
-        const std::uint64_t size = random() % 8 * 24;
-        counter.birth(time, size, 0);
-        blocks.push_back(size);
-        ++live[size];
-        bytes += size;
-        if (bytes > most) {
-          most = bytes;
-          at_peak = live;
-        }
-      } else {
-        std::swap(blocks[random() % blocks.size()], blocks.back());
-        counter.death(time, blocks.back(), 0);
-        --live[blocks.back()];
-        bytes -= blocks.back();
-        blocks.pop_back();
-      }
-    }
-    for (const live_size& of : counter.finish()) ASSERT_DOUBLE_EQ(of.at_peak, at_peak[of.size]);
-  }
 }
 
 }  // namespace

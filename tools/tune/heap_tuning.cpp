@@ -4,54 +4,47 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <ashlar/heap/class_file.hpp>
 
-#include "tools/trace/lifetimes.hpp"
-#include "tools/trace/source.hpp"
-#include "tools/tune/file_digest.hpp"
-#include "tools/tune/trace_identity_json.hpp"
+#include "tools/profile/heap_counter.hpp"
+#include "tools/profile/size_grid.hpp"
+#include "tools/tune/input_json.hpp"
 
 namespace ashlar::tune {
 namespace {
 
 using json = nlohmann::json;
 
-constexpr std::uint64_t steps_between_words = 1 << 18;  // of progress
-
 constexpr std::array<std::pair<weigh, const char*>, 3> weigh_words = {
     {{weigh::at_peak, "peak"}, {weigh::over_time, "time"}, {weigh::both, "both"}}};
 
-trace_identity read_trace(const std::string& file, std::vector<live_size>& into,
-                          const progress& tell) {
-  trace_identity read;
-  read.file = file;
-  read.sha256 = sha256_of_file(file);
-  trace::trace_reader reader(trace::open_file_source(file));
-  trace::lifetimes blocks(reader);
-  live_size_counter counter;
-  std::uint64_t steps = 0;
-  for (trace::step s; blocks.next(s); ++steps) {
-    if (tell && steps % steps_between_words == 0)
-      tell(fmt::format("reading {}", file),
-           static_cast<double>(steps) /
-               static_cast<double>(std::max<std::uint64_t>(reader.events(), 1)));
+input_identity add_trace(const std::string& file, profiling::profile& into, const progress& tell) {
+  profiling::heap_counter counter;
+  const auto take = [&counter](const trace::step& s) {
+    if (!profiling::pool_grid::serves(s.size, s.alignment)) return false;
     if (s.happened == trace::step::what::birth) {
-      ++read.births;
       counter.birth(s.time, s.size, s.alignment);
-    } else if (s.happened == trace::step::what::death) {
-      ++read.deaths;
+    } else {
       counter.death(s.time, s.size, s.alignment);
     }
-  }
-  read.unknown_deaths = blocks.unknown_deaths();
-  read.warning = reader.warning();
-  const std::vector<live_size> sizes = counter.finish();
-  into.insert(into.end(), sizes.begin(), sizes.end());
+    return true;
+  };
+  input_identity read = read_trace(file, take, tell);
+  profiling::profile run;
+  run.heap = counter.rows();
+  profiling::merge(into, run);
   return read;
+}
+
+input_identity add_profile(const std::string& file, profiling::profile& into) {
+  profile_input read = read_profile(file);
+  profiling::merge(into, read.runs);
+  return std::move(read.identity);
 }
 
 /// Lines of numbers, `width` a line at most.
@@ -77,17 +70,17 @@ std::string comment(const heap_tuning& tuned, const std::string& mark) {
       "{0} Chosen by ashlar tune --mode heap {1}, by blocks alive: {2}. Do not edit, tune again.\n"
       "{0} Slack of what was asked for: at the peak {3:.1f} % (standard classes {4:.1f} %), over "
       "time {5:.1f} % ({6:.1f} %).\n"
-      "{0} From these traces (SHA-256, file):\n",
+      "{0} From these files (SHA-256, file):\n",
       mark, tuned.ashlar_version, word_of(tuned.by),
       percent(made.slack.at_peak, made.requested.at_peak),
       percent(made.standard_slack.at_peak, made.requested.at_peak),
       percent(made.slack.over_time, made.requested.over_time),
       percent(made.standard_slack.over_time, made.requested.over_time));
-  for (const trace_identity& t : tuned.traces) {
-    std::string file = t.file;
+  for (const input_identity& input : tuned.inputs) {
+    std::string file = input.file;
     std::replace_if(
         file.begin(), file.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
-    text += fmt::format("{}   {} {}\n", mark, t.sha256, file);
+    text += fmt::format("{}   {} {}\n", mark, input.sha256, file);
   }
   return text;
 }
@@ -113,8 +106,12 @@ heap_tuning tune_heap(const std::vector<std::string>& files, const heap_class_re
                       const progress& tell) {
   heap_tuning tuned;
   tuned.by = request.by;
-  for (const std::string& file : files) tuned.traces.push_back(read_trace(file, tuned.sizes, tell));
-  tuned.made = choose_heap_classes(tuned.sizes, request);
+  profiling::profile all;
+  for (const std::string& file : files) {
+    tuned.inputs.push_back(kind_of(file) == input_kind::profile ? add_profile(file, all)
+                                                                : add_trace(file, all, tell));
+  }
+  tuned.made = choose_heap_classes(all.heap, request);
   return tuned;
 }
 
@@ -152,7 +149,7 @@ std::string classes_json(const heap_tuning& tuned) {
                  {"requested_bytes", slack_json(tuned.made.requested)},
                  {"slack_bytes", slack_json(tuned.made.slack)},
                  {"standard_slack_bytes", slack_json(tuned.made.standard_slack)},
-                 {"traces", traces_json(tuned.traces)}};
+                 {"inputs", inputs_json(tuned.inputs)}};
   return all.dump(1) + "\n";
 }
 

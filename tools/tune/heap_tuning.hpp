@@ -1,25 +1,23 @@
-// tools/tune/heap_tuning.hpp: traces in; the process heap's block sizes out, as text that it loads, as a header, as JSON.
-// Layer: tune.
+// tools/tune/heap_tuning.hpp: traces and profiles in; the process heap's block sizes out, as text that it loads, as a
+// header, as JSON. Layer: tune.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "tools/tune/heap_classes.hpp"
-#include "tools/tune/partition.hpp"
-#include "tools/tune/traced_workload.hpp"
+#include "tools/tune/input_file.hpp"
 
 namespace ashlar::tune {
 
 struct heap_tuning {
   std::string ashlar_version;
   weigh by = weigh::both;
-  std::vector<trace_identity> traces;
-  std::vector<live_size> sizes;  ///< of all traces, one behind the other
+  std::vector<input_identity> inputs;
   heap_classes made;
 };
 
-/// Throws: trace_error where a trace cannot be read. Requires: as choose_heap_classes.
+/// Throws: trace_error where a file cannot be read. Requires: as choose_heap_classes.
 [[nodiscard]] heap_tuning tune_heap(const std::vector<std::string>& files,
                                     const heap_class_request& request, const progress& tell = {});
 

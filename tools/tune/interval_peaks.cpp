@@ -82,6 +82,9 @@ std::vector<peak> interval_peaks::of(std::span<const interval> apart) const {
   for (std::size_t a = 0; a < apart.size(); ++a) {
     const auto [first, last] = apart[a];
     for (std::size_t n = first; n <= last; ++n) owner[n] = static_cast<std::uint32_t>(a);
+    if (load_.profiled)
+      found[a].blocks = static_cast<std::uint32_t>(load_.profiled->at(first, last));
+    if (columns == 0) continue;
     const std::int32_t* const start_before = starts(first);
     const std::int32_t* const start_behind = starts(last + 1);
     const std::int32_t* const top_before = tops(first);

@@ -4,7 +4,8 @@
 // A trace is cut into windows. Of each there are two rows of prefix sums over the needs: blocks alive at its start, and
 // the most of each single need that is alive within it. For an interval, the difference of the first is a peak that was
 // reached, and that of the second one that was not passed: a maximum of sums is at most the sum of the maxima. Only
-// windows whose second is above what has been found are read again, event by event.
+// windows whose second is above what has been found are read again, event by event. What profiles reached is found before
+// any trace is looked at.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +32,12 @@ struct moment {
 
 struct peak {
   std::uint32_t blocks = 0;
-  moment at;  ///< one at which that many were alive
+  moment at;  ///< one at which that many were alive, unless a profile has as many
 };
 
 class interval_peaks {
  public:
-  /// Requires: `load` outlives this and has a birth. Complexity: one reading of the traces.
+  /// Requires: `load` outlives this and has a need. Complexity: one reading of the traces.
   explicit interval_peaks(const workload& load);
 
   [[nodiscard]] const workload& load() const noexcept { return load_; }

@@ -18,7 +18,7 @@ class search {
   search(const interval_peaks& peaks, std::size_t most_classes, std::uint64_t margin_percent)
       : peaks_(peaks),
         margin_(margin_percent),
-        bounds_(peaks.need_count()),
+        bounds_(peaks.load().profiled.value_or(peak_bounds(peaks.need_count()))),
         program_(peaks.load().needs, most_classes, margin_percent) {
     found_.best.resize(most_classes);
   }
@@ -33,7 +33,9 @@ class search {
       level.reserve(parts);
       for (std::size_t p = 0; p < parts; ++p)
         level.push_back({p * needs / parts, (p + 1) * needs / parts - 1});
-      learn(level);
+      std::vector<reached> above;
+      are_bounds_peaks(level, above);
+      learn(above);
       moments -= parts;
     }
   }
@@ -49,18 +51,17 @@ class search {
       program_.run(bounds_);
       ++found_.rounds;
       // All partitions first: learning changes the bounds, which they are read from.
-      std::vector<std::vector<interval>> cheapest;
-      cheapest.reserve(open.size());
-      for (const std::size_t k : open) cheapest.push_back(program_.partition_of(k, bounds_));
+      std::vector<reached> above;
       std::vector<std::size_t> still_open;
-      const std::size_t moments_before = found_.witness.size();
-      for (std::size_t o = 0; o < open.size(); ++o) {
-        partition& best = found_.best[open[o] - 1];
-        learn(cheapest[o]);
-        partition made = partition_of(std::move(cheapest[o]));
-        if (best.parts.empty() || made.bytes < best.bytes) best = std::move(made);
-        if (best.bytes > program_.least(open[o])) still_open.push_back(open[o]);
+      for (const std::size_t k : open) {
+        std::vector<interval> parts = program_.partition_of(k, bounds_);
+        if (are_bounds_peaks(parts, above))
+          found_.best[k - 1] = partition_of(std::move(parts));
+        else
+          still_open.push_back(k);
       }
+      const std::size_t moments_before = found_.witness.size();
+      learn(above);
       open = std::move(still_open);
       if (!open.empty() && found_.witness.size() == moments_before)
         throw std::logic_error("the search has learnt nothing: the program and the set disagree");
@@ -70,19 +71,39 @@ class search {
   [[nodiscard]] partition_search take() { return std::move(found_); }
 
  private:
-  // Finds the peaks of the intervals, and lets the bounds know the moments of those that they did not.
-  void learn(const std::vector<interval>& parts) {
+  struct reached {
+    interval part;
+    peak most;
+  };
+
+  // Returns: whether the bounds are the peaks of these intervals; those above, if they are new, go to `above`. Where they
+  // are, the partition is what the program would give for all true peaks: so the choice between equally cheap ones
+  // does not depend on the moments that were looked at, nor on whether peaks come from a trace or a profile.
+  bool are_bounds_peaks(const std::vector<interval>& parts, std::vector<reached>& above) {
     std::vector<interval> unknown;
     for (const interval& part : parts) {
       if (!known_.contains({part.first, part.last})) unknown.push_back(part);
     }
     const std::vector<peak> found = peaks_.of(unknown);
     for (std::size_t u = 0; u < unknown.size(); ++u) {
-      const auto [first, last] = unknown[u];
-      known_[{first, last}] = found[u].blocks;
-      if (static_cast<std::int64_t>(found[u].blocks) <= bounds_.at(first, last)) continue;
-      bounds_.raise(peaks_.alive_below(found[u].at));
-      found_.witness.push_back(found[u].at);
+      known_[{unknown[u].first, unknown[u].last}] = found[u].blocks;
+      if (is_above_bound(unknown[u], found[u].blocks)) above.push_back({unknown[u], found[u]});
+    }
+    return std::none_of(parts.begin(), parts.end(), [this](const interval& part) {
+      return is_above_bound(part, known_.at({part.first, part.last}));
+    });
+  }
+
+  [[nodiscard]] bool is_above_bound(const interval& part, std::uint32_t blocks) const {
+    return static_cast<std::int64_t>(blocks) > bounds_.at(part.first, part.last);
+  }
+
+  // Lets the bounds know the moments of these peaks, where they do not by those before.
+  void learn(const std::vector<reached>& above) {
+    for (const auto& [part, most] : above) {
+      if (!is_above_bound(part, most.blocks)) continue;
+      bounds_.raise(peaks_.alive_below(most.at));
+      found_.witness.push_back(most.at);
     }
   }
 

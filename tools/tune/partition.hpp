@@ -4,17 +4,17 @@
 // intervals. So the search begins with bounds below the peaks (the blocks alive at a few moments) and repeats: find the
 // cheapest partition for the bounds; find the true peaks of its intervals; where one is above its bound, the moment at
 // which it was reached joins the moments, which raises the bounds of all intervals. It ends when the bounds of the
-// cheapest partition are its peaks: no other one costs less, since no other one costs less than its bounds say.
+// cheapest partition are its peaks: no other one costs less, since no other one costs less than its bounds say. Where all
+// inputs are profiles, the first bounds are the peaks, and there is one search.
 // The moments remain as a witness: with them alone anybody can repeat the last search (docs/tuning.md).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string_view>
 #include <vector>
 
 #include "tools/tune/interval_peaks.hpp"
+#include "tools/tune/progress.hpp"
 #include "tools/tune/sizing.hpp"
 
 namespace ashlar::tune {
@@ -33,9 +33,6 @@ struct partition_search {
 };
 
 enum class search_for { largest_only, each_number };
-
-/// Is told how far a long work has come: of what, and a share from 0 to 1.
-using progress = std::function<void(std::string_view, double)>;
 
 /// More needs than this would need more than 1 GiB.
 inline constexpr std::size_t most_needs = 14000;

@@ -1,6 +1,7 @@
-// tools/tune/peak_bounds.hpp: a bound below the peak of every interval of needs, from the moments looked at so far.
-// Layer: tune.
-// Invariant: at(i, j) == max(1, over the moments: blocks alive for needs i..j) <= the peak of i..j.
+// tools/tune/peak_bounds.hpp: a bound below the peak of every interval of needs, from the profiles and from the moments of
+// traces looked at so far. Layer: tune.
+// Invariant: at(i, j) == max(1, over the profiles: their peak of i..j, over the moments: blocks alive for needs i..j) <=
+// the peak of i..j.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,11 @@ class peak_bounds {
     return {rows_.data() + begin_of(i), needs_ - i};
   }
   [[nodiscard]] std::int32_t at(std::size_t i, std::size_t j) const { return from(i)[j - i]; }
+
+  void raise(std::size_t i, std::size_t j, std::int32_t blocks) {
+    std::int32_t& known = rows_[begin_of(i) + (j - i)];
+    known = std::max(known, blocks);
+  }
 
   /// `below`: as interval_peaks::alive_below. Complexity: O(needs^2).
   void raise(std::span<const std::int32_t> below) {

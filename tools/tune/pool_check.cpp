@@ -10,12 +10,14 @@
 
 #include "tools/tune/borrowing.hpp"
 #include "tools/tune/certificate.hpp"
+#include "tools/tune/tuning.hpp"
 
 namespace ashlar::tune {
 
 namespace {
 
 using json = nlohmann::json;
+using profiling::pool_grid;
 
 // As whole numbers only: json's own get() takes -1 and 1e40, too.
 std::uint64_t whole(const json& in, const char* name) {
@@ -34,6 +36,11 @@ pool_configuration read_classes(const json& all) {
   pools.borrow = all.at("spill") == "take_larger";
   if (!pools.borrow && all.at("spill") != "never")
     throw no_configuration("'spill' is neither never nor take_larger");
+  try {
+    pools.read_as.sizes = resolution_of(all.value("resolution", word_of(resolution::exact)));
+  } catch (const std::out_of_range&) {
+    throw no_configuration("'resolution' is neither exact nor profile");
+  }
   if (pools.borrow) pools.read_as.kept = workload_builder::keep::needs_and_slots;
   for (const json& c : all.at("classes")) {
     pools.classes.push_back({whole(c, "block_size"), whole(c, "alignment"), whole(c, "peak"),
@@ -50,7 +57,61 @@ pool_configuration read_classes(const json& all) {
   return pools;
 }
 
+// Returns: the class of such a request; the number of classes where none serves it.
+std::size_t class_for_request(const pool_configuration& pools, std::uint64_t size,
+                              std::uint64_t alignment) {
+  const auto serving = std::find_if(
+      pools.classes.begin(), pools.classes.end(),
+      [&](const size_class& c) { return c.block_size >= size && c.alignment >= alignment; });
+  return static_cast<std::size_t>(serving - pools.classes.begin());
+}
+
+// Returns: the fewest bytes that a request with this need of the grid can need.
+std::uint64_t least_of_step(const block_need& need, std::uint64_t least_alignment) {
+  const std::uint32_t first_step = pool_grid::step_of(need.size - least_alignment + 1);
+  return align_up(first_step == 0 ? 1 : pool_grid::size_of(first_step - 1) + 1, least_alignment);
+}
+
+// Requests of one need have their classes between that of the smallest and that of the largest and most aligned. A class
+// has at most as many blocks as all needs together from the first to the last that may ask for it.
+void add_profiled(pool_use& use, const pool_configuration& pools, const workload& load,
+                  const peak_bounds& profiled, const std::vector<std::uint32_t>& class_of) {
+  const std::uint64_t alignment = pools.read_as.least_alignment;
+  std::vector<std::size_t> least_class;
+  least_class.reserve(load.needs.size());
+  for (const block_need& need : load.needs)
+    least_class.push_back(class_for_request(pools, least_of_step(need, alignment), alignment));
+  for (std::size_t c = 0; c < use.classes.size(); ++c) {
+    std::optional<interval> asking;
+    for (std::size_t n = 0; n < load.needs.size(); ++n) {
+      if (c < least_class[n] || c > class_of[n]) continue;
+      if (!asking) asking = interval{n, n};
+      asking->last = n;
+    }
+    if (!asking) continue;
+    use.classes[c].peak = static_cast<std::uint64_t>(profiled.at(asking->first, asking->last));
+    for (std::size_t n = asking->first; n <= asking->last; ++n)
+      if (least_class[n] != c || class_of[n] != c) use.classes[c].at_most = true;
+  }
+}
+
 }  // namespace
+
+input_request request_for(const pool_configuration& pools, input_kind kind) {
+  input_request request = pools.read_as;
+  if (kind == input_kind::trace) return request;
+  if (pools.borrow) {
+    throw impossible(
+        "these pools borrow, and whether they serve depends on the order of births and deaths, "
+        "which a profile does not have: check traces");
+  }
+  // The step of the largest request counts as a whole.
+  if (request.sizes == resolution::exact)
+    request.largest =
+        needed_bytes(request.largest, 0, request.least_alignment, resolution::profile);
+  request.sizes = resolution::profile;
+  return request;
+}
 
 pool_configuration read_configuration(std::string_view json_text) {
   try {
@@ -62,16 +123,15 @@ pool_configuration read_configuration(std::string_view json_text) {
 
 pool_use use_of(const pool_configuration& pools, const workload& load, std::uint64_t percent) {
   pool_use use;
-  for (const size_class& c : pools.classes) use.classes.push_back({c.block_size, c.capacity, 0});
+  for (const size_class& c : pools.classes)
+    use.classes.push_back({c.block_size, c.capacity, 0, false});
   std::vector<std::uint32_t> class_of;
   for (const block_need& need : load.needs) {
-    const auto serving =
-        std::find_if(pools.classes.begin(), pools.classes.end(), [&](const size_class& c) {
-          return c.block_size >= need.size && c.alignment >= need.alignment;
-        });
-    if (serving == pools.classes.end() && !use.unserved) use.unserved = need;
-    class_of.push_back(static_cast<std::uint32_t>(serving - pools.classes.begin()));
+    const std::size_t c = class_for_request(pools, need.size, need.alignment);
+    if (c == pools.classes.size() && !use.unserved) use.unserved = need;
+    class_of.push_back(static_cast<std::uint32_t>(c));
   }
+  if (load.profiled) add_profiled(use, pools, load, *load.profiled, class_of);
   for (const series& trace : load.traces) {
     std::vector<std::uint64_t> alive(pools.classes.size() +
                                      1);  // the last: of those that none serves
@@ -91,6 +151,16 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
                               [percent](const class_use& c) { return c.passes(percent); });
   }
   return use;
+}
+
+void join(pool_use& into, const pool_use& other) {
+  for (std::size_t c = 0; c < into.classes.size(); ++c) {
+    class_use& most = into.classes[c];
+    if (other.classes[c].peak > most.peak) most = other.classes[c];
+  }
+  if (other.unserved && (!into.unserved || other.unserved->size < into.unserved->size))
+    into.unserved = other.unserved;
+  into.serves = into.serves && other.serves;
 }
 
 }  // namespace ashlar::tune

@@ -1,4 +1,4 @@
-// tools/tune/pool_check.hpp: what a new trace would use of classes that were chosen before. Layer: tune.
+// tools/tune/pool_check.hpp: what a new trace or profile would use of classes that were chosen before. Layer: tune.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/tune/input_workload.hpp"
 #include "tools/tune/sizing.hpp"
-#include "tools/tune/traced_workload.hpp"
 
 namespace ashlar::tune {
 
@@ -18,17 +18,22 @@ struct no_configuration : std::runtime_error {
 
 struct pool_configuration {
   std::vector<size_class> classes;
-  trace_request read_as;
+  input_request read_as;
   bool borrow = false;
 };
 
 /// Reads what certificate() wrote; one that somebody has changed, too. Throws: no_configuration.
 [[nodiscard]] pool_configuration read_configuration(std::string_view json_text);
 
+/// Returns: how an input is to be read for use_of(). Throws: impossible where a profile cannot be checked.
+[[nodiscard]] input_request request_for(const pool_configuration& pools, input_kind kind);
+
 struct class_use {
   std::uint64_t block_size;
   std::uint64_t capacity;
   std::uint64_t peak;  ///< of the requests that have this class
+  bool at_most =
+      false;  ///< there may be fewer: a step of a profile's sizes may have requests of two classes
   [[nodiscard]] bool passes(std::uint64_t percent) const noexcept {
     return peak * 100 > capacity * percent;
   }
@@ -41,8 +46,11 @@ struct pool_use {
   bool serves = false;
 };
 
-/// Requires: with borrowing, load.slots was kept.
+/// Requires: `load` is of one input, read as request_for() says.
 [[nodiscard]] pool_use use_of(const pool_configuration& pools, const workload& load,
                               std::uint64_t percent);
+
+/// Effects: `into` is the use of the inputs of both, one after the other. Requires: of the same pools.
+void join(pool_use& into, const pool_use& other);
 
 }  // namespace ashlar::tune

@@ -1,10 +1,14 @@
 #include "tools/tune/pool_check.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tools/profile/test_runs.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/test_workloads.hpp"
 
@@ -85,6 +89,126 @@ TEST(PoolCheck, WhatIsNoConfigurationIsRefused) {
   auto empty = good;
   empty["classes"][0]["capacity"] = 0;
   EXPECT_THROW((void)read_configuration(empty.dump()), no_configuration);
+  auto other = good;
+  other["resolution"] = "coarse";
+  EXPECT_THROW((void)read_configuration(other.dump()), no_configuration);
+}
+
+using profiling::test::random_run;
+using profiling::test::run;
+
+// None are left out but what no pool serves.
+workload read_as_trace(const run& made, const input_request& as) {
+  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  builder.begin_trace();
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> live;
+  std::uint32_t next = 0;
+  for (const auto& c : made) {
+    std::vector<std::uint32_t>& slots = live[{c.size, c.alignment}];
+    if (c.is_death) {
+      builder.death(slots.back());
+      slots.pop_back();
+    } else {
+      builder.birth(next, c.size, c.alignment);
+      slots.push_back(next++);
+    }
+  }
+  return builder.finish();
+}
+
+workload read_as_profile(const run& made, const input_request& as) {
+  workload_builder builder(as.least_alignment, as.kept, as.sizes);
+  builder.add(profiling::test::profiled(made), as.largest);
+  return builder.finish();
+}
+
+pool_configuration pools_for(const run& made, resolution sizes, std::uint64_t alignment,
+                             std::size_t classes) {
+  certified_tuning result;
+  result.read_as.least_alignment = alignment;
+  result.read_as.sizes = sizes;
+  result.made = tune_static(read_as_trace(made, result.read_as), {.classes = classes});
+  return read_configuration(certificate(result));
+}
+
+TEST(PoolCheck, AProfileUsesWhatItsTraceUsesOfPoolsOfItsResolution) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const run made = random_run(random, 300, 20);
+    const pool_configuration pools =
+        pools_for(made, resolution::profile, std::uint64_t{1} << random() % 8, 1 + random() % 6);
+    const pool_use traced =
+        use_of(pools, read_as_trace(made, request_for(pools, input_kind::trace)), 100);
+    const pool_use profiled =
+        use_of(pools, read_as_profile(made, request_for(pools, input_kind::profile)), 100);
+    EXPECT_TRUE(traced.serves);
+    EXPECT_TRUE(profiled.serves);
+    for (std::size_t c = 0; c < pools.classes.size(); ++c) {
+      EXPECT_EQ(profiled.classes[c].peak, pools.classes[c].peak) << c;
+      EXPECT_EQ(traced.classes[c].peak, pools.classes[c].peak) << c;
+      EXPECT_FALSE(profiled.classes[c].at_most) << c;
+    }
+  }
+}
+
+TEST(PoolCheck, AProfileHidesNoPeakInPoolsOfOtherSizes) {
+  std::size_t exact = 0, bounds = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const pool_configuration pools = pools_for(random_run(random, 300, 20), resolution::exact,
+                                               std::uint64_t{1} << random() % 8, 1 + random() % 6);
+    const run other = random_run(random, 300, 20);
+    const pool_use traced =
+        use_of(pools, read_as_trace(other, request_for(pools, input_kind::trace)), 100);
+    const pool_use profiled =
+        use_of(pools, read_as_profile(other, request_for(pools, input_kind::profile)), 100);
+    for (std::size_t c = 0; c < pools.classes.size(); ++c) {
+      const class_use& use = profiled.classes[c];
+      ++(use.at_most ? bounds : exact);
+      ASSERT_LE(traced.classes[c].peak, use.peak) << c;
+      if (!use.at_most) {
+        ASSERT_EQ(traced.classes[c].peak, use.peak) << c;
+      }
+    }
+    if (traced.unserved) {
+      ASSERT_TRUE(profiled.unserved);
+    }
+    if (profiled.serves) {
+      ASSERT_TRUE(traced.serves);
+    }
+  }
+  EXPECT_GT(exact, 50u);
+  EXPECT_GT(bounds, 50u);
+}
+
+TEST(PoolCheck, WhatIsLeftOutByAnExactSizeCountsWithItsWholeStep) {
+  pool_configuration pools;
+  pools.read_as.largest = 1000;  // the step is from 993 to 1024
+  pools.read_as.least_alignment = 8;
+  EXPECT_EQ(request_for(pools, input_kind::profile).largest, 1024u);
+  EXPECT_EQ(request_for(pools, input_kind::trace).largest, 1000u);
+  pools.borrow = true;
+  EXPECT_THROW((void)request_for(pools, input_kind::profile), impossible);
+}
+
+TEST(PoolCheck, TheUseOfSeveralInputsIsTheirMost) {
+  pool_use all;
+  all.classes = {{16, 10, 3, false}, {32, 10, 4, true}};
+  all.serves = true;
+  pool_use other = all;
+  other.classes[0].peak = 2;
+  other.classes[1] = {32, 10, 11, false};
+  other.serves = false;
+  other.unserved = block_need{64, 16};
+  join(all, other);
+  EXPECT_EQ(all.classes[0].peak, 3u);
+  EXPECT_EQ(all.classes[1].peak, 11u);
+  EXPECT_FALSE(all.classes[1].at_most);
+  EXPECT_FALSE(all.serves);
+  ASSERT_TRUE(all.unserved);
+  EXPECT_EQ(all.unserved->size, 64u);
 }
 
 }  // namespace

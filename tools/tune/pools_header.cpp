@@ -34,9 +34,9 @@ std::string head(const certified_tuning& made) {
       made.ashlar_version, made.made.bytes, made.made.classes.size(),
       made.made.classes.size() == 1 ? "" : "es", made.margin_percent, made.read_as.least_alignment,
       made.borrow ? "; an exhausted class takes from the next" : "");
-  text += "// Serves these traces (SHA-256, file):\n";
-  for (const trace_identity& t : made.traces)
-    text += fmt::format("//   {} {}\n", t.sha256, printable(t.file));
+  text += "// Serves what is in these files (SHA-256, file):\n";
+  for (const input_identity& input : made.inputs)
+    text += fmt::format("//   {} {}\n", input.sha256, printable(input.file));
   return text;
 }
 
@@ -72,9 +72,8 @@ std::string pools_header(const certified_tuning& made, const std::string& space)
       "\n";
   text += fmt::format("namespace {} {{\n\n", space);
   text +=
-      "/// One class: bytes of a block, the blocks' alignment, their number, and how many the "
-      "traces had alive at one\n"
-      "/// time.\n"
+      "/// One class: bytes of a block, the blocks' alignment, their number, and the most that "
+      "were alive at one time.\n"
       "struct tuned_class {\n"
       "  std::size_t block_size;\n"
       "  std::size_t alignment;\n"

@@ -16,9 +16,13 @@ void require_possible(const workload& load, const tuning_request& request) {
   if (load.needs.size() > most_needs) {
     throw impossible(
         fmt::format("{} different block sizes, and at most {} can be weighed against each other: "
-                    "--align with a "
-                    "larger alignment makes them fewer, and so does --largest",
+                    "--align with a larger alignment makes them fewer, and so does --largest",
                     load.needs.size(), most_needs));
+  }
+  if (request.borrow && load.profiled) {
+    throw impossible(
+        "--borrow looks at the order of births and deaths, and a profile has none: give the "
+        "traces, or leave --borrow out");
   }
   if (request.classes && (*request.classes == 0 || *request.classes > most_classes)) {
     throw impossible(
@@ -54,7 +58,7 @@ std::size_t knee_of(const std::vector<std::uint64_t>& curve, std::uint64_t other
 
 tuning tune_static(const workload& load, const tuning_request& request, const progress& tell) {
   require_possible(load, request);
-  if (tell) tell("looking at the traces", 0);
+  if (tell) tell("looking at the inputs", 0);
   const interval_peaks peaks(load);
   const bool looks_for_knee = !request.classes.has_value();
   partition_search found =

@@ -5,12 +5,29 @@
 #include <numeric>
 #include <utility>
 
-#include <ashlar/core/bits.hpp>
-
 namespace ashlar::tune {
 
-workload_builder::workload_builder(std::uint64_t least_alignment, keep kept)
-    : least_alignment_(least_alignment), kept_(kept), near_(near_count, -1) {}
+namespace {
+
+// Of each interval of the needs, the peak that the profile has.
+peak_bounds peaks_between(const profiling::profile& runs, std::span<const block_need> by_size) {
+  using profiling::pool_grid;
+  peak_bounds peaks(by_size.size());
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    // A step between two needs is of the larger one.
+    const std::uint32_t first = pool_grid::step_of(i == 0 ? 1 : by_size[i - 1].size + 1);
+    for (std::size_t j = i; j < by_size.size(); ++j) {
+      const std::uint32_t blocks = runs.peak_between(first, pool_grid::step_of(by_size[j].size));
+      peaks.raise(i, j, static_cast<std::int32_t>(blocks));
+    }
+  }
+  return peaks;
+}
+
+}  // namespace
+
+workload_builder::workload_builder(std::uint64_t least_alignment, keep kept, resolution sizes)
+    : least_alignment_(least_alignment), kept_(kept), sizes_(sizes), near_(near_count, -1) {}
 
 void workload_builder::begin_trace() {
   read_.traces.emplace_back();
@@ -18,24 +35,44 @@ void workload_builder::begin_trace() {
 }
 
 void workload_builder::birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment) {
+  const std::uint64_t needed = needed_bytes(size, alignment, least_alignment_, sizes_);
   alignment = std::max(alignment, least_alignment_);
-  const std::uint64_t needed = align_up(std::max<std::uint64_t>(size, 1), alignment);
-  if (alignment > least_alignment_) {
-    std::uint64_t& least = over_aligned_.try_emplace({alignment, needed}, size).first->second;
-    least = std::min(least, size);
-  }
+  if (alignment > least_alignment_) note_over_aligned(alignment, needed, size);
   const std::int32_t need = number_of(needed, alignment);
   if (slot >= need_in_slot_.size())
     need_in_slot_.resize(std::max<std::size_t>(slot + std::size_t{1}, 2 * need_in_slot_.size()));
   need_in_slot_[slot] = need;
-  add(need, slot);
+  put(need, slot);
 }
 
 void workload_builder::death(std::uint32_t slot) {
-  add(~need_in_slot_[slot], slot);
+  put(~need_in_slot_[slot], slot);
 }
 
-void workload_builder::add(std::int32_t change, std::uint32_t slot) {
+void workload_builder::add(const profiling::profile& runs, std::uint64_t largest) {
+  begin_trace();  // an empty one: inputs have the same numbers as traces
+  const auto needed = [this](std::uint32_t step) {
+    return align_up(profiling::pool_grid::size_of(step), least_alignment_);
+  };
+  for (const profiling::pool_row& row : runs.pools) {
+    if (needed(row.step) <= largest) number_of(needed(row.step), least_alignment_);
+  }
+  for (const profiling::aligned_row& row : runs.aligned) {
+    if (row.alignment <= least_alignment_ || needed(row.step) > largest) continue;
+    note_over_aligned(row.alignment, needed(row.step), row.smallest);
+    number_of(needed(row.step), row.alignment);
+  }
+  if (!profiled_) profiled_.emplace();
+  profiling::merge(*profiled_, runs);
+}
+
+void workload_builder::note_over_aligned(std::uint64_t alignment, std::uint64_t needed,
+                                         std::uint64_t size) {
+  std::uint64_t& least = over_aligned_.try_emplace({alignment, needed}, size).first->second;
+  least = std::min(least, size);
+}
+
+void workload_builder::put(std::int32_t change, std::uint32_t slot) {
   read_.traces.back().push_back(change);
   if (kept_ == keep::needs_and_slots) read_.slots.back().push_back(slot);
 }
@@ -77,12 +114,14 @@ workload workload_builder::finish() {
     read.needs.push_back(found[n]);
   }
   close_needs(read.needs);
+  if (profiled_) read.profiled = peaks_between(*profiled_, read.needs);
   for (series& trace : read.traces) {
     for (std::int32_t& change : trace) {
       const std::int32_t sorted = place[static_cast<std::size_t>(need_of(change))];
       change = is_birth(change) ? sorted : ~sorted;
     }
   }
+  profiled_.reset();
   far_.clear();
   over_aligned_.clear();
   near_.assign(near_count, -1);

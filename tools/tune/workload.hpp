@@ -1,23 +1,51 @@
-// tools/tune/workload.hpp: what traces ask of pools: which blocks are needed, and when each is born and dies.
-// Layer: tune.
+// tools/tune/workload.hpp: what traces and profiles ask of pools: which blocks are needed, and when each is born and dies,
+// or how many were alive at most. Layer: tune. Includes: core, profile.
 //
 // Law: a block that serves a request of `size` bytes at `alignment` is a multiple of the alignment, so the request needs
 // as much as one of the size rounded up to it. Requests that need the same are one `block_need`; where they differ in
 // alignment, the largest counts.
+//
+// Law: at a profile's resolution each need is a size of the profile's grid, and a step of the grid is of one need: a grid
+// size stays one when it is rounded up to a power of two up to largest_alignment (profile_tuning_test.cpp tries all).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <ashlar/core/bits.hpp>
+
+#include "tools/profile/profile.hpp"
+#include "tools/profile/size_grid.hpp"
+#include "tools/tune/peak_bounds.hpp"
+
 namespace ashlar::tune {
 
 /// Of blocks: 1 MiB.
-inline constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t largest_alignment = profiling::pool_grid::largest_alignment;
+
+/// What tells requests apart.
+enum class resolution {
+  exact,    ///< their sizes
+  profile,  ///< their sizes rounded up to those of a profile (profiling::pool_grid)
+};
+
+/// Returns: the bytes that a block needs to serve the request; 0 bytes count as 1. Requires: pool_grid::serves(size,
+/// alignment); `alignment` is a power of two or 0 (none was told), `least_alignment` one up to largest_alignment.
+[[nodiscard]] constexpr std::uint64_t needed_bytes(std::uint64_t size, std::uint64_t alignment,
+                                                   std::uint64_t least_alignment,
+                                                   resolution sizes) noexcept {
+  const std::uint64_t own =
+      align_up(std::max<std::uint64_t>(size, 1), std::max<std::uint64_t>(alignment, 1));
+  return align_up(sizes == resolution::exact ? own : profiling::pool_grid::round_up(own),
+                  least_alignment);
+}
 
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
@@ -39,18 +67,22 @@ using series = std::vector<std::int32_t>;
 
 struct workload {
   std::vector<block_need> needs;  ///< distinct sizes, from small to large
-  std::vector<series> traces;     ///< none has a death without a birth before it
+  /// Of each input; none has a death without a birth before it. Of a profile: empty, it has no order.
+  std::vector<series> traces;
   /// Of each trace and change, where asked for: a number that its block has from birth to death.
   std::vector<std::vector<std::uint32_t>> slots;
+  /// Where profiles are among the inputs: how many blocks were alive at most in their runs, for each interval of needs.
+  std::optional<peak_bounds> profiled = std::nullopt;
 };
 
-/// Reads requests in the order of time, trace after trace.
+/// Reads requests in the order of time, trace after trace, and profiles.
 class workload_builder {
  public:
   enum class keep { needs, needs_and_slots };
 
   /// `least_alignment`: what every block is aligned to at least. Requires: it is a power of two.
-  explicit workload_builder(std::uint64_t least_alignment, keep kept = keep::needs);
+  explicit workload_builder(std::uint64_t least_alignment, keep kept = keep::needs,
+                            resolution sizes = resolution::exact);
 
   void begin_trace();
   /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block has the slot;
@@ -59,22 +91,29 @@ class workload_builder {
   /// Requires: a live block has the slot.
   void death(std::uint32_t slot);
 
+  /// Effects: adds all runs of a profile, but for what needs more than `largest` bytes. Requires: resolution::profile;
+  /// runs.peak_blocks() is at most INT32_MAX, as decode() has seen to.
+  void add(const profiling::profile& runs, std::uint64_t largest);
+
   /// Returns: what was read; the builder is empty afterwards.
   [[nodiscard]] workload finish();
 
   /// 64 GiB: no pool has such blocks, and totals of smaller ones fit 64 bits.
-  static constexpr std::uint64_t largest_size = std::uint64_t{1} << 36;
+  static constexpr std::uint64_t largest_size = profiling::pool_grid::largest_size;
 
  private:
   static constexpr std::size_t near_count = 1 << 14;
 
   void close_needs(std::vector<block_need>& by_size) const;
-  [[nodiscard]] std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
-  void add(std::int32_t change, std::uint32_t slot);
+  void note_over_aligned(std::uint64_t alignment, std::uint64_t needed, std::uint64_t size);
+  std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
+  void put(std::int32_t change, std::uint32_t slot);
 
   std::uint64_t least_alignment_;
   keep kept_;
-  workload read_;  // needs in the order of their first requests
+  resolution sizes_;
+  std::optional<profiling::profile> profiled_;  // all profiles in one
+  workload read_;                               // needs in the order of their first requests
   std::vector<std::int32_t> need_in_slot_;
   // Of over-aligned requests, by alignment and need: the smallest size.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> over_aligned_;

@@ -247,7 +247,7 @@ function classesSection(section, data) {
   say(
     section,
     pools
-      ? `The chosen classes are those of ${pools.file}: ${bytes(pools.total_bytes)} (${count(pools.total_bytes)} bytes) in all, with a margin of ${pools.margin_percent} %, from ${pools.traces.join(", ")}. ` +
+      ? `The chosen classes are those of ${pools.file}: ${bytes(pools.total_bytes)} (${count(pools.total_bytes)} bytes) in all, with a margin of ${pools.margin_percent} %, from ${pools.inputs.join(", ")}. ` +
           "A class whose peak is above its capacity could not serve this run."
       : "What each class of the process heap would hold.",
   );
