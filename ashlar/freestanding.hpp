@@ -19,7 +19,9 @@
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/page_source.hpp>
 #include <ashlar/core/policy.hpp>
+#include <ashlar/core/recording.hpp>
 #include <ashlar/core/sealable_source.hpp>
+#include <ashlar/core/trace_recorder.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/placement_new.hpp>

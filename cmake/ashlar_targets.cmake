@@ -10,7 +10,9 @@ endif()
 function(ashlar_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef $<$<BOOL:${ASHLAR_WERROR}>:-Werror>)
+    -Wall -Wextra -Wpedantic -Wconversion -Wundef
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>  # in a group, one file's names are around the next one's
+    $<$<BOOL:${ASHLAR_WERROR}>:-Werror>)
   if(ASHLAR_SANITIZE)
     # Lines only: -g takes a third longer to build.
     target_compile_options(${target} PRIVATE -fsanitize=${ASHLAR_SANITIZE} -fno-omit-frame-pointer

@@ -20,6 +20,7 @@ struct check_kind {};
 struct counting_kind {};
 struct death_kind {};
 struct name_kind {};
+struct recording_kind {};
 struct source_kind {};
 
 /// Has lock() and unlock(), as std::mutex has.

@@ -194,7 +194,7 @@ class class_set<type_list<Classes...>, Policies...> {
                 "the block sizes of a pool set go from small to large, and each is there once");
   static_assert(
       of_kinds<blocks_kind, spill_kind, exhaustion_kind, lock_kind, check_kind, counting_kind,
-               death_kind, name_kind, source_kind>::template have_all<Policies...>,
+               death_kind, name_kind, recording_kind, source_kind>::template have_all<Policies...>,
       "a pool set takes no policy of this kind");
   static_assert(!death_type::destroys,
                 "at_death::destroy is for pools of objects: a set's blocks have no type");

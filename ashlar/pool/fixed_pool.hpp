@@ -5,8 +5,9 @@
 //   fixed_pool<Source>      heap_pool{n}: one piece of a page source, taken by the constructor
 //                           heap_blocks{}: slabs of a page source, taken as needed
 //   fixed_pool<Policies...> in any order: exhaustion::*, a lock, check::*, counting::*,
-//                           at_death::*, named<"...">, a page source
-// Defaults: exhaustion::null, no_lock, check::cheap, counting::exact, at_death::ignore, no source.
+//                           at_death::*, named<"...">, recording::*, a page source
+// Defaults: exhaustion::null, no_lock, check::cheap, counting::exact, at_death::ignore,
+// recording::none, no source.
 // Where blocks are checked, 2^32 - 3 can stand side by side; with a source more, in several slabs.
 // Law: blocks are carved on first use; the constructor writes no byte of a caller's storage.
 #pragma once
@@ -52,7 +53,7 @@ struct holds_objects {
 template <class... Policies>
 inline constexpr bool are_pool_policies =
     of_kinds<exhaustion_kind, lock_kind, check_kind, counting_kind, death_kind, name_kind,
-             source_kind, objects_kind>::template have_all<Policies...>;
+             recording_kind, source_kind, objects_kind>::template have_all<Policies...>;
 
 template <class Traits, class Source>
 struct run_on {

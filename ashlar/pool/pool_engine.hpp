@@ -25,6 +25,7 @@
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
+#include <ashlar/core/recording.hpp>
 #include <ashlar/core/tagged_stack.hpp>
 #include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/live_cursor.hpp>
@@ -72,6 +73,7 @@ class pool_engine {
   using counting_type = pick_policy<counting_kind, counting::exact, Policies...>;
   using death_type = pick_policy<death_kind, at_death::ignore, Policies...>;
   using name_type = pick_policy<name_kind, unnamed, Policies...>;
+  using recording_type = pick_policy<recording_kind, recording::none, Policies...>;
 
   static constexpr bool is_lock_free = is_lock_free_policy<lock_type>;
   static constexpr bool is_movable =
@@ -95,27 +97,9 @@ class pool_engine {
   /// lock that throws ends the program. Complexity: O(1), plus one call of the page source when a
   /// slab is added. Thread-safety: as the lock policy says, for all functions of a pool.
   [[nodiscard]] ASHLAR_HOT void* try_allocate() noexcept {
-    if constexpr (is_lock_free) {
-      return take_shared();
-    } else if constexpr (check_type::guards_bytes) {
-      return take_guarded_slow();
-    } else {
-      scoped_lock guard(lock_);
-      void* p = nullptr;
-      if constexpr (tracks_state) {
-        const std::size_t n = run_.mark().pop(run_.links());
-        if (n == 0) [[unlikely]]
-          return take_next_slow();
-        p = run_.at(n);
-      } else {
-        p = free_.pop();
-        if (p == nullptr) [[unlikely]]
-          return take_next_slow();
-      }
-      tell_taken(p);
-      counters_.allocated();
-      return p;
-    }
+    void* const p = take();
+    record_taken(recording_type{}, *this, p);
+    return p;
   }
 
   /// As try_allocate, but an empty pool asks the exhaustion policy, with no lock held.
@@ -143,6 +127,7 @@ class pool_engine {
       if (!owns(p)) [[unlikely]]
         return exhaustion_.give_back(p, request());
     }
+    record_given(recording_type{}, *this, p);
     if constexpr (is_lock_free) {
       give_shared(p);
     } else if constexpr (check_type::guards_bytes) {
@@ -306,6 +291,31 @@ class pool_engine {
     } else {
       scoped_lock guard(lock_);
       return look();
+    }
+  }
+
+  /// Returns: a block, or null when there is none.
+  [[nodiscard]] ASHLAR_HOT void* take() noexcept {
+    if constexpr (is_lock_free) {
+      return take_shared();
+    } else if constexpr (check_type::guards_bytes) {
+      return take_guarded_slow();
+    } else {
+      scoped_lock guard(lock_);
+      void* p = nullptr;
+      if constexpr (tracks_state) {
+        const std::size_t n = run_.mark().pop(run_.links());
+        if (n == 0) [[unlikely]]
+          return take_next_slow();
+        p = run_.at(n);
+      } else {
+        p = free_.pop();
+        if (p == nullptr) [[unlikely]]
+          return take_next_slow();
+      }
+      tell_taken(p);
+      counters_.allocated();
+      return p;
     }
   }
 

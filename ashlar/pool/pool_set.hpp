@@ -5,8 +5,9 @@
 //   pool_set<blocks<32, 200>, blocks<396, 20>, Source, Policies...>      one piece of a page source
 //
 // Classes are written from small to large. Policies, in any order: spill::*, exhaustion::*, a lock,
-// check::*, counting::*, at_death::*, named<"...">. Defaults: spill::take_larger, exhaustion::null,
-// no_lock, check::cheap, counting::exact, at_death::ignore. Each class has a lock of its own.
+// check::*, counting::*, at_death::*, named<"...">, recording::*. Defaults: spill::take_larger,
+// exhaustion::null, no_lock, check::cheap, counting::exact, at_death::ignore, recording::none. Each
+// class has a lock of its own.
 // A request that equals a class's size is served by that class. No block is found by its neighbours
 // or by a header: a class is an address range, so a block's address tells its class.
 //
@@ -28,6 +29,7 @@
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/page_source.hpp>
 #include <ashlar/core/policy.hpp>
+#include <ashlar/core/recording.hpp>
 #include <ashlar/pool/blocks.hpp>
 #include <ashlar/pool/class_set.hpp>
 
@@ -51,6 +53,7 @@ class pool_set_face {
  public:
   using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Arguments...>;
   using name_type = pick_policy<name_kind, unnamed, Arguments...>;
+  using recording_type = pick_policy<recording_kind, recording::none, Arguments...>;
   using stats_type = pool_set_stats<classes_type::count>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
   static constexpr std::size_t class_count = classes_type::count;
@@ -79,10 +82,13 @@ class pool_set_face {
     if constexpr (Set::may_have_no_memory) {
       if (classes == nullptr) [[unlikely]] {
         classes_type::require_power_of_two("allocate", size, alignment);
+        record_taken(recording_type{}, *this, nullptr, size, alignment);
         return nullptr;
       }
     }
-    return classes->take(size, alignment);
+    void* const p = classes->take(size, alignment);
+    record_taken(recording_type{}, *this, p, size, alignment);
+    return p;
   }
 
   /// As try_allocate, but where that is null asks the exhaustion policy, with no lock held and with
@@ -113,6 +119,7 @@ class pool_set_face {
         return exhaustion_.give_back(p, request(size, alignment));
       }
     }
+    record_given(recording_type{}, *this, p);
     classes_of(p)->give(p, size, alignment);
   }
 
@@ -127,6 +134,7 @@ class pool_set_face {
       if (!owns(p)) [[unlikely]]
         return exhaustion_.give_back(p);
     }
+    record_given(recording_type{}, *this, p);
     classes_of(p)->give(p);
   }
 

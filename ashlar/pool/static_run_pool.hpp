@@ -17,13 +17,14 @@
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
+#include <ashlar/core/recording.hpp>
 #include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/run_map.hpp>
 
 namespace ashlar {
 
 /// Memory, not objects: constructors and destructors are the caller's. Policies, in any order:
-/// exhaustion (default null), a lock (no_lock; not lock_free), named. Misuse is always found.
+/// exhaustion (default null), a lock (no_lock; not lock_free), named, recording (none). Misuse is always found.
 template <class T, std::size_t N, class... Policies>
 class static_run_pool {
  public:
@@ -31,12 +32,14 @@ class static_run_pool {
   using exhaustion_type = pick_policy<exhaustion_kind, exhaustion::null, Policies...>;
   using lock_type = pick_policy<lock_kind, no_lock, Policies...>;
   using name_type = pick_policy<name_kind, unnamed, Policies...>;
+  using recording_type = pick_policy<recording_kind, recording::none, Policies...>;
   static constexpr bool nothrow_allocate = exhaustion_type::nothrow;
 
   static_assert(N > 0 && N <= SIZE_MAX / sizeof(T), "from one object to what has an address");
   static_assert(
-      detail::of_kinds<exhaustion_kind, lock_kind, name_kind>::template have_all<Policies...>,
-      "a static_run_pool takes an exhaustion policy, a lock and a name");
+      detail::of_kinds<exhaustion_kind, lock_kind, name_kind,
+                       recording_kind>::template have_all<Policies...>,
+      "a static_run_pool takes an exhaustion policy, a lock, a name and a recording policy");
   static_assert(!exhaustion_type::borrows, "a borrowed array's length would not be known");
   static_assert(!detail::is_lock_free_policy<lock_type>, "arrays need a lock");
 
@@ -57,17 +60,9 @@ class static_run_pool {
   /// null. Throws: nothing. Complexity: O(N / 64 + arrays in use) at worst, O(1) while there is room
   /// near the lowest free slot. Thread-safety: as the lock policy says, for all functions.
   [[nodiscard]] void* try_allocate(std::size_t n = 1) noexcept {
-    detail::scoped_lock guard(lock_);
     n += n == 0;
-    const std::size_t i = map_.take(n);
-    if (i == map_.none) return nullptr;
-    std::byte* const p = memory_.bytes + i * sizeof(T);
-    if constexpr (detail::tools_present) {
-      // A constant initialiser tells nothing, so the first block tells for all.
-      if (!told_.all_closed) detail::tell_closed(memory_.bytes, sizeof memory_.bytes);
-      told_.all_closed = true;
-      detail::tell_made({this, name()}, p, n * sizeof(T), n * sizeof(T));
-    }
+    void* const p = take(n);
+    detail::record_taken(recording_type{}, *this, p, bytes_of(n), alignof(T));
     return p;
   }
 
@@ -83,6 +78,7 @@ class static_run_pool {
   /// use; else ashlar_fault. O(n / 64).
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
+    detail::record_given(recording_type{}, *this, p);
     detail::scoped_lock guard(lock_);
     const std::size_t offset = detail::bytes_from(memory_.bytes, p);
     if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
@@ -107,10 +103,27 @@ class static_run_pool {
   }
 
  private:
+  /// A length that is no size in bytes is refused for its length.
+  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t n) noexcept {
+    return n > N ? SIZE_MAX : n * sizeof(T);
+  }
+  /// Requires: n is not 0.
+  [[nodiscard]] ASHLAR_HOT void* take(std::size_t n) noexcept {
+    detail::scoped_lock guard(lock_);
+    const std::size_t i = map_.take(n);
+    if (i == map_.none) return nullptr;
+    std::byte* const p = memory_.bytes + i * sizeof(T);
+    if constexpr (detail::tools_present) {
+      // A constant initialiser tells nothing, so the first block tells for all.
+      if (!told_.all_closed) detail::tell_closed(memory_.bytes, sizeof memory_.bytes);
+      told_.all_closed = true;
+      detail::tell_made({this, name()}, p, n * sizeof(T), n * sizeof(T));
+    }
+    return p;
+  }
+
   [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t n) noexcept(nothrow_allocate) {
-    // A length that is not a size in bytes was refused for its length.
-    const std::size_t bytes = n > N ? SIZE_MAX : n * sizeof(T);
-    return exhaustion_.exhausted(exhaustion_request{bytes, alignof(T), name()},
+    return exhaustion_.exhausted(exhaustion_request{bytes_of(n), alignof(T), name()},
                                  [this, n]() noexcept { return try_allocate(n); });
   }
   [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {

@@ -84,6 +84,30 @@ def sizes(_, build):
     return "\n".join(lines)
 
 
+def recording(qemu, build):
+    lines = ["| a `static_pool` that is recorded, M4 -O2 | allocate | free | bytes an event |", "|---|---:|---:|---:|"]
+    for name, *figures in rows_of(qemu, str(build / "recording_time.elf"), "recorded"):
+        allocated, freed = figures[0:3], figures[3:6]
+        byte_count, events = map(int, figures[6:8])
+        lines.append(f"| {name} | {span(*allocated)} | {span(*freed)} | {byte_count / events:.1f} |")
+    return "\n".join(lines)
+
+
+def recording_sizes(_, build):
+    lines = ["| the recorder, frames of 512 bytes, one thread, 8 pools | flash | RAM |", "|---|---:|---:|"]
+    for target, text in TARGETS.items():
+        images = [Image(build / f"recording_sizes.{target}.{kind}.elf") for kind in ("recorded", "unrecorded")]
+        flash = [sum(s.size for s in i.sections if s.name in (".text", ".init_array", ".data")) for i in images]
+        ram = [i.size(".bss") for i in images]
+        recorder = next(s.size for s in images[0].symbols() if s.name == "recorder")
+        pool = next(s.size for s in images[0].symbols() if s.name == "recorded_pool_object")
+        if any(i.size(".data") for i in images) or ram[1] != pool or ram[0] < recorder + pool:
+            raise SystemExit(f"report: {target}: .bss is {ram[0]} bytes with the recorder ({recorder}) and {ram[1]} "
+                             f"without; the pool is {pool}, and nothing is to be in .data")
+        lines.append(f"| {text} | {flash[0] - flash[1]} | {ram[0] - ram[1]} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("qemu")
@@ -92,7 +116,8 @@ def main():
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     text = old = arguments.document.read_text()
-    for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes)):
+    for name, table in (("instructions", instructions), ("preemption", preemption), ("sizes", sizes),
+                        ("recording", recording), ("recording_sizes", recording_sizes)):
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
         head, found, rest = text.partition(begin)
         if not found or end not in rest:

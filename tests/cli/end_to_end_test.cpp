@@ -117,8 +117,9 @@ class Run : public Command {
 };
 
 TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
-  for (const words& asked : {words{"--help"}, words{"run", "--help"}, words{"compare", "-h"},
-                             words{"summary", "--help"}}) {
+  for (const words& asked :
+       {words{"--help"}, words{"run", "--help"}, words{"compare", "-h"}, words{"summary", "--help"},
+        words{"profile", "--help"}, words{"merge", "--help"}}) {
     const ended result = command(asked);
     EXPECT_EQ(result.exit_status(), 0);
     EXPECT_TRUE(contains(result.out, "Usage: ashlar")) << result.out;

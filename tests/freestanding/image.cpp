@@ -103,6 +103,22 @@ constinit static_arena<2000, at_death::ignore, interrupt_mask<fake_port>, counti
 constinit refill_lists<static_pages, 128, 8, waiting, at_death::abandon> lists;
 constinit static_run_pool<message, 70> runs;
 
+/// A trace that nobody keeps.
+struct counting_port {
+  static constexpr std::uint32_t ticks_per_second = 1000;
+  static inline std::size_t bytes = 0;
+  static inline std::size_t largest = 0;
+  static std::uint16_t now() noexcept { return static_cast<std::uint16_t>(bytes * 100); }
+  static bool write(const std::byte*, std::size_t count) noexcept {
+    bytes += count;
+    largest = max_of(largest, count);
+    return true;
+  }
+};
+constinit trace_recorder<counting_port, interrupt_mask<fake_port>, trace_limits{.frame_bytes = 256}>
+    recorder;
+constinit static_pool<message, 8, recording::to<recorder>> recorded;
+
 template <class Pool>
 void fill_and_empty(Pool& pool, int step) noexcept {
   void* blocks[300];
@@ -296,6 +312,11 @@ int run() noexcept {
   void* const only = stopping_arena.allocate(64);
   check_that(only != nullptr && stopping_arena.try_extend(only, 64, 10), 54);
   stopping_arena.deallocate(only, 10);
+
+  check_that(recorder.begin("image"), 55);
+  fill_and_empty(recorded, 56);
+  check_that(recorder.end() && recorder.lost() == 0 && fake_port::primask == 0, 57);
+  check_that(counting_port::bytes > 400 && counting_port::largest <= 256, 58);
 
   // Last: it takes what is left of the pages.
   void* of_list[8];

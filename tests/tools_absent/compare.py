@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the machine code of ashlar's pools and arenas, no tool being there, with that of the same sources from which
-every word to a tool is gone (the folder `nothing`).
+"""Compares the machine code of ashlar's pools and arenas, no tool and no recorder being there, with that of the same
+sources from which every word to one is gone (the folder `nothing`).
 
-Usage: compare.py COMPILER CHECKOUT WORK_FOLDER [--plant]
+Usage: compare.py COMPILER CHECKOUT WORK_FOLDER [--plant memory_tools|recording]
 
---plant puts one instruction into a hook of the real header first: then a difference must be found.
+--plant puts one instruction into a hook of that header first: then a difference must be found.
 """
 import pathlib
 import re
@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 LEVELS = ("-O2", "-Os")
-HEADER = "ashlar/core/memory_tools.hpp"
+# What a component calls, and one function of each in which something can be planted.
+HOOKS = {"memory_tools": "tell_freed", "recording": "record_given"}
 # Far fewer would mean that the sources do not say what they said.
 FUNCTIONS_MIN = 60
 
@@ -22,13 +23,17 @@ def fail(text):
     sys.exit(1)
 
 
-def planted(checkout, work):
+def header_of(name):
+    return f"ashlar/core/{name}.hpp"
+
+
+def planted(name, checkout, work):
     """A folder with the real header, but for one instruction in what is told of a freed block."""
-    text = (checkout / HEADER).read_text()
-    leaky, count = re.subn(r"(void tell_freed\([^)]*\) noexcept \{)", r'\1 asm volatile("nop");', text)
+    text = (checkout / header_of(name)).read_text()
+    leaky, count = re.subn(rf"(void {HOOKS[name]}\([^)]*\) noexcept \{{)", r'\1 asm volatile("nop");', text)
     if count != 1:
-        fail(f"{HEADER}: tell_freed was not found, so nothing could be planted")
-    target = work / "planted" / HEADER
+        fail(f"{header_of(name)}: {HOOKS[name]} was not found, so nothing could be planted")
+    target = work / "planted" / header_of(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(leaky)
     return work / "planted"
@@ -47,13 +52,15 @@ def code(compiler, level, folders, work, name):
 
 
 def main():
-    if len(sys.argv) not in (4, 5) or sys.argv[4:] not in ([], ["--plant"]):
+    plant = sys.argv[5] if len(sys.argv) == 6 and sys.argv[4] == "--plant" else None
+    if len(sys.argv) != (6 if plant else 4) or plant not in (None, *HOOKS):
         fail(__doc__)
     compiler, checkout, work = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     work.mkdir(parents=True, exist_ok=True)
-    real = [planted(checkout, work), checkout] if sys.argv[4:] else [checkout]
+    real = [planted(plant, checkout, work), checkout] if plant else [checkout]
+    hooks = " or ".join(header_of(name) for name in ([plant] if plant else HOOKS))
     nothing = [pathlib.Path(__file__).parent / "nothing", checkout]
-    for level in LEVELS if not sys.argv[4:] else LEVELS[:1]:
+    for level in LEVELS if not plant else LEVELS[:1]:
         with_hooks = code(compiler, level, real, work, "hooks")
         without = code(compiler, level, nothing, work, "nothing")
         functions = sum(line.endswith(">:") for line in without)
@@ -61,7 +68,7 @@ def main():
             fail(f"{level}: {functions} functions compared, {FUNCTIONS_MIN} are expected at least")
         if with_hooks != without:
             first = next((pair for pair in zip(with_hooks, without) if pair[0] != pair[1]), ("(end)", "(end)"))
-            fail(f"{compiler} {level}: a hook of {HEADER} left something behind, no tool being there:\n"
+            fail(f"{compiler} {level}: a hook of {hooks} left something behind, where nobody listens:\n"
                  f"  with the hooks    {first[0].strip()}\n  without           {first[1].strip()}\n"
                  f"  see the two objects in {work}")
         print(f"{compiler} {level}: {functions} functions are the same without hooks")

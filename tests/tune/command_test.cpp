@@ -292,6 +292,24 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   expect_refused("check " + sample, "--against");
 }
 
+// Pools that were too small when they were recorded, and a recorder that lost events: what is tuned may be too little.
+TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
+  write_file(
+      path("t.txt"),
+      "ashlar-trace-text 1\nheader options pools\nheader ticks_per_second 1000\n"
+      "1 1 pool 0x1000 40 align=8\n2 1 refused 40 messages\n2 1 refused 41 \\e\n3 1 lost 7\n");
+  const ended written = ashlar("dump --from-text " + path("t.txt") + " -o " + path("t.atrace"));
+  ASSERT_EQ(written.status, 0) << written.said;
+  EXPECT_EQ(ashlar("dump " + path("t.atrace")).said, read_file(path("t.txt")));
+  const ended tuned = ashlar("tune " + path("t.atrace"));
+  EXPECT_EQ(tuned.status, 0) << tuned.said;
+  EXPECT_NE(tuned.said.find("2 requests found no block"), std::string::npos) << tuned.said;
+  EXPECT_NE(tuned.said.find("7 events were lost"), std::string::npos) << tuned.said;
+  EXPECT_NE(
+      ashlar("stat " + path("t.atrace")).said.find("2 requests for which a pool had no block"),
+      std::string::npos);
+}
+
 TEST_F(TuneCommand, WhatStoodAtTheOutputStaysWhenItFails) {
   write_file(path("p.hpp"), "before");
   expect_refused("tune --budget 10 -o " + path("p.hpp") + " " + sample, "--budget 10");

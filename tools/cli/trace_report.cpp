@@ -50,7 +50,8 @@ constexpr std::array reported_kinds{trace::event_kind::by_malloc,
                                     trace::event_kind::fork,
                                     trace::event_kind::image,
                                     trace::event_kind::mark,
-                                    trace::event_kind::lost};
+                                    trace::event_kind::lost,
+                                    trace::event_kind::refused};
 
 std::uint64_t all_events(const trace::trace_summary& s) {
   std::uint64_t sum = 0;
@@ -180,6 +181,9 @@ std::string render_totals(const trace_report& report) {
     text += labelled_line("missing", fmt::format("{} deaths that the trace does not have",
                                                  format_count(s.missing_deaths)));
   if (s.lost != 0) text += labelled_line("lost", fmt::format("{} events", format_count(s.lost)));
+  if (const std::uint64_t refused = count_of(s, trace::event_kind::refused); refused != 0)
+    text += labelled_line(
+        "refused", fmt::format("{} requests for which a pool had no block", format_count(refused)));
   return text;
 }
 
@@ -212,9 +216,12 @@ trace_report make_trace_report(trace::trace_reader& reader, const std::string& p
 
 std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set) {
   using namespace trace::header_name;
-  std::string text = fmt::format("{}: {}\n", report.path,
-                                 shell_quoted(words_of_arguments(report.header.get(arguments))));
-  text += fmt::format("  {}, process {}\n\n", report.header.get(program), report.header.get(pid));
+  // Firmware has neither words nor a process.
+  const std::string words = shell_quoted(words_of_arguments(report.header.get(arguments)));
+  const std::string_view process = report.header.get(pid);
+  std::string text = fmt::format("{}{}{}\n", report.path, words.empty() ? "" : ": ", words);
+  text += fmt::format("  {}{}{}\n\n", report.header.get(program),
+                      process.empty() ? "" : ", process ", process);
   text += render_totals(report);
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",
                       render_sizes(report, rows, set));
@@ -222,7 +229,9 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
       fmt::format("\n  most that lived at once, over time\n\n{}", render_over_time(report, set));
   text += fmt::format("\n  lifetimes of the blocks that died\n\n{}", render_lifetimes(report, set));
   if (!report.sites.empty())
-    text += fmt::format("\n  calls with the most bytes at the peak\n\n{}", render_sites(report));
+    text += fmt::format("\n  {} with the most bytes at the peak\n\n{}",
+                        report.header.get(options) == trace::options_of_pools ? "pools" : "calls",
+                        render_sites(report));
   return text;
 }
 

@@ -14,8 +14,13 @@ namespace {
 
 constexpr std::uint64_t never = UINT64_MAX;
 
+/// What malloc's blocks are aligned to.
+constexpr std::uint64_t usual_alignment = 16;
+
 operation_kind kind_of_birth(const trace::step& s) {
-  if (s.alignment != 0) return operation_kind::aligned;
+  // A pool tells the alignment of every block, and most are what malloc gives anyway.
+  const bool is_usual = s.kind == trace::event_kind::by_pool && s.alignment <= usual_alignment;
+  if (s.alignment != 0 && !is_usual) return operation_kind::aligned;
   return s.kind == trace::event_kind::by_calloc ? operation_kind::zeroed : operation_kind::allocate;
 }
 

@@ -109,6 +109,24 @@ TEST(Script, KeepsHowABlockWasAskedFor) {
   EXPECT_EQ(s.operations[0][1].alignment_shift, 12);
 }
 
+// A pool tells an alignment of each block; only what malloc does not give by itself needs another call.
+TEST(Script, APoolsBlockIsAPlainOneUnlessItIsOverAligned) {
+  std::vector<event> events;
+  for (const std::uint64_t alignment : {1, 4, 16, 32}) {
+    event e = birth(1, 1 + events.size(), 0x1000 * (1 + events.size()), 24);
+    e.kind = event_kind::by_pool;
+    e.alignment = alignment;
+    events.push_back(e);
+  }
+  event back = death(1, 9, 0x1000);
+  back.kind = event_kind::from_pool;
+  events.push_back(back);
+  const script s = script_of(events);
+  EXPECT_EQ(kinds(s.operations[0]), (std::vector{operation_kind::allocate, operation_kind::allocate,
+                                                 operation_kind::allocate, operation_kind::aligned,
+                                                 operation_kind::release}));
+}
+
 TEST(Script, AReallocKeepsItsSlotThoughAnotherThreadComesBetween) {
   const script s =
       script_of({birth(1, 1, 0x1000, 40), given_up(1, 2, 0x1000), birth(2, 3, 0x1000, 7),

@@ -95,7 +95,9 @@ name_of_address names_by_module(std::vector<trace::module_definition> modules) {
         [](std::uint64_t wanted, const auto& module) { return wanted < module.begin; });
     if (after == sorted.begin() || address >= (--after)->end) return hexadecimal(address);
     const std::string& path = after->path;
-    return path.substr(path.rfind('/') + 1) + "+" + hexadecimal(address - after->bias);
+    std::string file = path.substr(path.rfind('/') + 1);
+    if (address == after->bias) return file;  // a pool (docs/trace-format.md)
+    return file + "+" + hexadecimal(address - after->bias);
   };
 }
 

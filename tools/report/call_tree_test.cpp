@@ -50,12 +50,14 @@ TEST(CallTree, WhatIsSmallIsSummedUp) {
 }
 
 TEST(NamesByModule, AnAddressIsNamedByItsFile) {
-  const name_of_address name =
-      names_by_module({{0x2000, 0x3000, 0x1000, "/lib/libb.so"}, {0x1000, 0x2000, 0, "/bin/a"}});
+  const name_of_address name = names_by_module({{0x2000, 0x3000, 0x1000, "/lib/libb.so"},
+                                                {0x1000, 0x2000, 0, "/bin/a"},
+                                                {0x4fff, 0x5001, 0x5000, "messages"}});
   EXPECT_EQ(name(0x1234), "a+0x1234");
   EXPECT_EQ(name(0x2010), "libb.so+0x1010");
   EXPECT_EQ(name(0x3000), "0x3000");
   EXPECT_EQ(name(0xfff), "0xfff");
+  EXPECT_EQ(name(0x5000), "messages");  // a pool
 }
 
 }  // namespace

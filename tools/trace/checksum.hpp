@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/trace_format.hpp>
+
 #include "tools/trace/bytes.hpp"
 
 namespace ashlar::trace {
@@ -15,7 +17,8 @@ constexpr auto crc_rows = [] {
   std::array<std::array<std::uint32_t, 256>, 8> rows{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ ((rest & 1) != 0 ? 0x82f63b78u : 0u);
+    for (int bit = 0; bit < 8; ++bit)
+      rest = rest >> 1 ^ ((rest & 1) != 0 ? checksum_polynomial : 0u);
     rows[0][byte] = rest;
   }
   for (std::size_t r = 1; r < rows.size(); ++r)

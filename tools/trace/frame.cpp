@@ -142,8 +142,7 @@ void frame_encoder::add(const event& e) {
   if (is_birth(e.kind)) return add_birth(e);
   if (is_death(e.kind)) return add_death(e);
   put_varint(columns_[column_sizes], e.size);
-  if (e.kind == event_kind::image || e.kind == event_kind::mark)
-    put_string(columns_[column_texts], e.text);
+  if (has_text(e.kind)) put_string(columns_[column_texts], e.text);
   columns_[column_kinds].push_back(static_cast<char>(e.kind));
 }
 
@@ -247,7 +246,7 @@ const char* frame_decoder::next(event& e) {
     const auto number = rest_[column_sizes].varint();
     if (!number) return "an event without its number";
     e.size = *number;
-    if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+    if (has_text(e.kind)) {
       const auto text = rest_[column_texts].string();
       if (!text) return "an event without its text";
       e.text = *text;

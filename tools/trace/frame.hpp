@@ -21,13 +21,11 @@ bool decode(byte_view bytes, frame_header& header);
 /// The address of a birth is near that of the last birth of its size; both sides of the file expect it there.
 class address_guess {
  public:
-  [[nodiscard]] std::uint64_t& for_size(std::uint64_t size) {
-    return last_[(size + 15) / 16 % last_.size()];
-  }
+  [[nodiscard]] std::uint64_t& for_size(std::uint64_t size) { return last_[guess_place(size)]; }
   void clear() { last_.fill(0); }
 
  private:
-  std::array<std::uint64_t, 256> last_{};
+  std::array<std::uint64_t, guess_places> last_{};
 };
 
 /// Collects the events of one thread. Not thread-safe.

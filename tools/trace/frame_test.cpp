@@ -76,9 +76,9 @@ std::vector<event> random_events(std::uint64_t seed, std::size_t count) {
       live[which] = live.back();
       live.pop_back();
     } else {
-      e.kind = static_cast<event_kind>(32 + random() % 6);
+      e.kind = static_cast<event_kind>(32 + random() % 7);
       e.size = random() >> (random() % 64);
-      if (e.kind == event_kind::mark || e.kind == event_kind::image) e.text = text;
+      if (has_text(e.kind)) e.text = text;
     }
     events.push_back(e);
   }

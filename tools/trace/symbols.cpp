@@ -76,6 +76,7 @@ std::string symbol_finder::name(std::uint64_t address, bool is_return) {
   });
   if (module == modules_.rend()) return fmt::format("{:#x}", address);
   const std::string file = std::filesystem::path(module->path).filename().string();
+  if (address == module->bias) return file;  // nobody returns to a file's first byte: a pool
   const table& symbols = symbols_of(module->path);
   const std::uint64_t own = inside - module->bias;
   auto behind = std::upper_bound(symbols.begin(), symbols.end(), own,

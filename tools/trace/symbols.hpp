@@ -17,7 +17,8 @@ class symbol_finder {
   explicit symbol_finder(std::vector<module_definition> modules);
   ~symbol_finder();
 
-  /// Returns: "function in library.so", "library.so+0x1234" where no symbol is there, "0x1234" where no module is.
+  /// Returns: "function in library.so", "library.so+0x1234" where no symbol is there, "0x1234" where no module is; of a
+  /// recorded pool its name (docs/trace-format.md).
   /// `is_return`: the call is before the address.
   std::string name(std::uint64_t address, bool is_return);
 

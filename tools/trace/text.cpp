@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view first_line = "ashlar-trace-text 1";
 
-constexpr std::array<std::pair<event_kind, std::string_view>, 18> names{{
+constexpr std::array<std::pair<event_kind, std::string_view>, 19> names{{
     {event_kind::by_malloc, "malloc"},
     {event_kind::by_calloc, "calloc"},
     {event_kind::by_realloc, "realloc"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<event_kind, std::string_view>, 18> names{{
     {event_kind::image, "image"},
     {event_kind::mark, "mark"},
     {event_kind::lost, "lost"},
+    {event_kind::refused, "refused"},
 }};
 
 std::optional<event_kind> kind_of(std::string_view name) {
@@ -76,7 +77,7 @@ std::string line_of(const event& e) {
   if (!is_death(e.kind)) put_field(line, "", e.size);
   if (e.alignment != 0) put_field(line, "align=", e.alignment);
   if (e.stack != 0) put_field(line, "stack=", e.stack);
-  if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+  if (has_text(e.kind)) {
     line += ' ';
     line += escape(e.text);
   }
@@ -198,7 +199,7 @@ class text_reader {
     if (is_birth(e.kind) || is_death(e.kind)) e.address = number(word());
     if (!is_death(e.kind)) e.size = number(word());
     std::string plain;
-    if (e.kind == event_kind::image || e.kind == event_kind::mark) {
+    if (has_text(e.kind)) {
       plain = text(word());
       e.text = plain;
     }

@@ -44,9 +44,9 @@ std::string rich_trace() {
   const std::vector<event_kind> deaths{event_kind::from_free, event_kind::from_realloc,
                                        event_kind::from_delete, event_kind::from_delete_array,
                                        event_kind::from_pool};
-  const std::vector<event_kind> others{event_kind::thread_start, event_kind::thread_exit,
-                                       event_kind::fork,         event_kind::image,
-                                       event_kind::mark,         event_kind::lost};
+  const std::vector<event_kind> others{
+      event_kind::thread_start, event_kind::thread_exit, event_kind::fork,   event_kind::image,
+      event_kind::mark,         event_kind::lost,        event_kind::refused};
   std::uint64_t time = 100;
   for (const std::uint32_t thread : {1u, 9u}) {
     for (const event_kind kind : births) {
@@ -64,9 +64,8 @@ std::string rich_trace() {
       out.add(e);
     }
     for (const event_kind kind : others) {
-      const bool has_text = kind == event_kind::image || kind == event_kind::mark;
       out.add(test::other(kind, thread, ++time, 4711,
-                          has_text ? std::string_view("a b\0\\\n\xff", 7) : ""));
+                          has_text(kind) ? std::string_view("a b\0\\\n\xff", 7) : ""));
     }
     out.add(test::other(event_kind::mark, thread, ++time, 0, ""));
   }

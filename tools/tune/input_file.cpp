@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,22 @@ std::string bytes_of(const std::string& file) {
   return bytes;
 }
 
+/// What a trace lacks, and what pools could not serve when it was made: with either, peaks may have been higher.
+std::string shortcomings(const trace::trace_reader& reader, const std::string& file,
+                         std::uint64_t lost, std::uint64_t refused) {
+  std::vector<std::string> all;
+  if (!reader.warning().empty()) all.push_back(reader.warning());
+  if (lost != 0)
+    all.push_back(fmt::format("{}: {} events were lost: peaks may have been higher", file, lost));
+  if (refused != 0) {
+    all.push_back(fmt::format(
+        "{}: {} requests found no block in the pools that were recorded: more may be needed than "
+        "the trace has; record with larger capacities",
+        file, refused));
+  }
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
 std::string missing_in(const profiling::profile& runs, const std::string& file) {
   std::string missing;
   const auto add = [&](std::uint64_t count, const char* what) {
@@ -52,6 +69,8 @@ input_identity read_trace(const std::string& file, const step_taker& take, const
   trace::trace_reader reader(trace::open_file_source(file));
   trace::lifetimes blocks(reader);
   std::uint64_t steps = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t refused = 0;
   for (trace::step s; blocks.next(s); ++steps) {
     if (tell && steps % steps_between_words == 0) {
       tell(fmt::format("reading {}", file),
@@ -62,10 +81,13 @@ input_identity read_trace(const std::string& file, const step_taker& take, const
       ++(take(s) ? read.births : read.left_out);
     } else if (s.happened == trace::step::what::death) {
       read.deaths += take(s) ? 1 : 0;
+    } else if (s.happened == trace::step::what::other) {
+      if (s.kind == trace::event_kind::lost) lost += s.size;
+      if (s.kind == trace::event_kind::refused) ++refused;
     }
   }
   read.unknown_deaths = blocks.unknown_deaths();
-  read.warning = reader.warning();
+  read.warning = shortcomings(reader, file, lost, refused);
   read.sha256 = sha256_of_file(file);
   return read;
 }

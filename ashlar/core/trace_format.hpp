@@ -1,0 +1,116 @@
+// core/trace_format.hpp: the numbers of the trace format, for who writes it and who reads it.
+// Layer: core (freestanding). docs/trace-format.md tells in words how they lie in a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ashlar::trace {
+
+/// What happened. The numbers are part of the file format: none is ever used again for something else.
+enum class event_kind : std::uint8_t {
+  // Births: `address`, `size`, `alignment` if the program asked for one, `stack` if stacks were recorded.
+  by_malloc = 1,
+  by_calloc = 2,
+  by_realloc = 3,  ///< directly behind its `from_realloc` of the same thread
+  by_aligned = 4,  ///< aligned_alloc, posix_memalign, memalign, valloc, pvalloc
+  by_new = 5,
+  by_new_array = 6,
+  by_pool = 7,
+  // Deaths: `address`.
+  from_free = 16,
+  from_realloc = 17,
+  from_delete = 18,
+  from_delete_array = 19,
+  from_pool = 20,
+  // Others: `number` and `text` as said here.
+  thread_start = 32,  ///< the thread's first event
+  thread_exit = 33,
+  fork = 34,  ///< number: the child's process number; the child has a trace of its own
+  image =
+      35,  ///< the process executed another program: no block lives on. text: its arguments, each ended by '\0'
+  mark = 36,  ///< text: what the program wanted to be remembered
+  lost = 37,  ///< number: how many events of this thread are missing here
+  refused =
+      38,  ///< number: bytes for which a pool had no block; text: the pool's name, empty where it has none
+};
+
+[[nodiscard]] constexpr bool is_birth(event_kind kind) noexcept {
+  return kind >= event_kind::by_malloc && kind <= event_kind::by_pool;
+}
+[[nodiscard]] constexpr bool is_death(event_kind kind) noexcept {
+  return kind >= event_kind::from_free && kind <= event_kind::from_pool;
+}
+[[nodiscard]] constexpr bool is_other(event_kind kind) noexcept {
+  return kind >= event_kind::thread_start && kind <= event_kind::refused;
+}
+[[nodiscard]] constexpr bool has_text(event_kind kind) noexcept {
+  return kind == event_kind::image || kind == event_kind::mark || kind == event_kind::refused;
+}
+
+/// The first byte is no text, and the last ones are what a transfer as text would change.
+inline constexpr std::string_view magic{
+    "\x89"
+    "ATR\r\n\x1a\n",
+    8};
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
+inline constexpr std::uint32_t header_bytes_max = 16u << 20;
+
+namespace header_name {
+inline constexpr std::string_view ashlar = "ashlar";        // version of what wrote the trace
+inline constexpr std::string_view program = "program";      // path
+inline constexpr std::string_view arguments = "arguments";  // each ended by '\0'
+inline constexpr std::string_view pid = "pid";
+inline constexpr std::string_view parent =
+    "parent";  // of a forked process: the number of the process it came from
+inline constexpr std::string_view page_bytes = "page_bytes";
+inline constexpr std::string_view word_bytes = "word_bytes";
+inline constexpr std::string_view ticks_per_second = "ticks_per_second";
+inline constexpr std::string_view started = "started";  // seconds since 1970
+inline constexpr std::string_view options = "options";
+}  // namespace header_name
+/// The value of `options` in a trace that pools told (core/trace_recorder.hpp): what stands for stacks there are pools.
+inline constexpr std::string_view options_of_pools = "pools";
+
+enum class frame_kind : std::uint32_t {
+  events = 1,   // of one thread, in its order
+  stacks = 2,   // definitions: number, frames, addresses from the inside out
+  modules = 3,  // definitions: where a file was mapped
+  end = 4,      // the last frame: how many events there were
+};
+inline constexpr std::uint32_t frame_marker = 0x4d524641;  // "AFRM"
+inline constexpr std::size_t frame_header_bytes = 44;
+inline constexpr std::uint32_t frame_events_max = 1u << 16;
+inline constexpr std::uint32_t frame_payload_max = 64u << 20;
+inline constexpr std::size_t mark_bytes_max = 1u << 20;
+
+/// The columns of a frame of events, in their order. Each is a varint of its length, a varint of its length compressed
+/// (0: it is not compressed), and its bytes.
+enum column : std::size_t {
+  column_kinds,  // a byte an event: event_kind, with the flags below
+  column_times,  // varint: ticks since the event before
+  column_sizes,  // varint for each birth and other
+  column_addresses,  // for each birth and death: its difference to what is expected, as the document tells
+  column_alignments,  // a byte for each birth with flag_aligned: its logarithm
+  column_stacks,      // varint for each birth with flag_stack
+  column_texts,       // varint of the length and the bytes for each event that has_text
+  column_count
+};
+inline constexpr std::uint8_t kind_mask = 0x3f;
+inline constexpr std::uint8_t flag_aligned = 0x40;  // of a birth
+inline constexpr std::uint8_t flag_stack = 0x80;    // of a birth
+inline constexpr std::uint8_t flag_near =
+    0x40;  // of a death: its address is how many births of this frame ago
+
+/// A birth is expected near the last one of a size with the same place.
+inline constexpr std::size_t guess_places = 256;
+[[nodiscard]] constexpr std::size_t guess_place(std::uint64_t size) noexcept {
+  return static_cast<std::size_t>((size + 15) / 16 % guess_places);
+}
+
+/// CRC-32C's polynomial (Castagnoli), its bits reversed.
+inline constexpr std::uint32_t checksum_polynomial = 0x82f63b78;
+
+}  // namespace ashlar::trace
