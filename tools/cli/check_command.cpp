@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,21 +43,18 @@ bool perhaps_enough(const tune::pool_use& use, std::uint64_t percent) {
 }
 
 tune::pool_use use_of_all(const tune::pool_configuration& pools, const check_options& options) {
-  std::optional<tune::pool_use> all;
+  std::vector<tune::pool_use> uses;
   try {
     for (const std::string& file : options.inputs) {
       const tune::input_request request = tune::request_for(pools, tune::kind_of(file));
-      const tune::pool_use use =
-          tune::use_of(pools, tune::read_inputs({file}, request).load, options.percent);
-      if (all)
-        tune::join(*all, use);
-      else
-        all = use;
+      uses.push_back(tune::use_of(pools, tune::read_inputs({file}, request).load, options.percent));
     }
   } catch (const tune::impossible& error) {
     throw command_error(status_usage, error.what());
   }
-  return all.value();
+  tune::pool_use all = std::move(uses.front());  // at least one: the option is required
+  for (std::size_t u = 1; u < uses.size(); ++u) tune::join(all, uses[u]);
+  return all;
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t bar_columns = 20;
-
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %",
                      100 * ratio_to(static_cast<double>(part), static_cast<double>(whole)));

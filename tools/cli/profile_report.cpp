@@ -20,8 +20,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t bar_columns = 20;
-
 // A size of the grid, with what asked for it.
 struct step_figures {
   std::uint64_t size = 0;
@@ -62,24 +60,20 @@ trace::log_histogram lifetimes_of(const profiling::profile& runs) {
   return sum;
 }
 
-std::string count_line(const char* label, const std::string& value) {
-  return fmt::format("  {:<14} {}\n", label, value);
-}
-
 std::string render_totals(const profiling::profile& runs) {
   const std::vector<step_figures> all = figures_of(runs);
-  std::string text =
-      count_line("runs", fmt::format("{} in {} s", format_count(runs.runs),
-                                     format_seconds(static_cast<double>(runs.nanoseconds) / 1e9)));
-  text += count_line("births",
-                     fmt::format("{} of {} sizes; {} asked for in all", format_count(runs.births()),
-                                 format_count(all.size()), format_bytes(requested_in_all(all))));
-  text += count_line("deaths", format_count(runs.deaths()));
-  text += count_line(
+  std::string text = labelled_line(
+      "runs", fmt::format("{} in {} s", format_count(runs.runs),
+                          format_seconds(static_cast<double>(runs.nanoseconds) / 1e9)));
+  text += labelled_line(
+      "births", fmt::format("{} of {} sizes; {} asked for in all", format_count(runs.births()),
+                            format_count(all.size()), format_bytes(requested_in_all(all))));
+  text += labelled_line("deaths", format_count(runs.deaths()));
+  text += labelled_line(
       "peak", fmt::format("{} of one run; {} blocks of one run", format_bytes(runs.peak_bytes),
                           format_count(runs.peak_blocks())));
   const auto add = [&text](const char* label, std::uint64_t count, const char* of) {
-    if (count != 0) text += count_line(label, fmt::format("{} {}", format_count(count), of));
+    if (count != 0) text += labelled_line(label, fmt::format("{} {}", format_count(count), of));
   };
   add("left out", runs.left_out, "requests that no pool serves");
   add("unknown", runs.unknown_deaths, "deaths of blocks from before the recording");

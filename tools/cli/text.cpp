@@ -88,6 +88,10 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
+std::string labelled_line(std::string_view label, std::string_view value) {
+  return fmt::format("  {:<14} {}\n", label, value);
+}
+
 std::string format_bar(double share, std::size_t columns, glyphs set) {
   if (!(share > 0)) return {};
   const double length = std::min(share, 1.0) * static_cast<double>(columns);

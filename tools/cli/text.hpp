@@ -34,6 +34,11 @@ std::size_t display_width(std::string_view text);
 // A horizontal bar for 0 <= share <= 1 that is at most `columns` wide; a share above 0 is never
 // empty.
 std::string format_bar(double share, std::size_t columns, glyphs set);
+// Of a share beside it in a table.
+inline constexpr std::size_t bar_columns = 20;
+
+// One of the lines above a report's tables: "  events         12,345".
+std::string labelled_line(std::string_view label, std::string_view value);
 
 // "–" or "-".
 std::string_view dash(glyphs set);

@@ -21,7 +21,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t bar_columns = 20;
 constexpr std::size_t text_moments = 20;
 
 double seconds_of(const trace_report& report, std::uint64_t ticks) {
@@ -150,10 +149,6 @@ std::string render_sites(const trace_report& report) {
   return text;
 }
 
-std::string count_line(const char* label, const std::string& value) {
-  return fmt::format("  {:<14} {}\n", label, value);
-}
-
 std::string render_totals(const trace_report& report) {
   const trace::trace_summary& s = report.summary;
   std::string kinds;
@@ -162,32 +157,32 @@ std::string render_totals(const trace_report& report) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", format_count(count_of(s, kind)),
                          trace::name_of(kind));
   }
-  std::string text = count_line(
+  std::string text = labelled_line(
       "events", fmt::format("{} in {} s: {}", format_count(all_events(s)),
                             format_seconds(seconds_of(report, s.last_time - s.first_time)), kinds));
-  text += count_line(
+  text += labelled_line(
       "peak", fmt::format("{} at {} s; {} blocks at {} s", format_bytes(s.peak_bytes),
                           format_seconds(seconds_of(report, s.peak_bytes_time - s.first_time)),
                           format_count(s.peak_blocks),
                           format_seconds(seconds_of(report, s.peak_blocks_time - s.first_time))));
-  text += count_line("at the end", fmt::format("{} in {} blocks", format_bytes(s.live_bytes),
-                                               format_count(s.live_blocks)));
-  text +=
-      count_line("sizes", fmt::format("{} different; {} asked for in all",
-                                      format_count(s.sizes.size()), format_bytes(s.birth_bytes)));
-  text += count_line(
+  text += labelled_line("at the end", fmt::format("{} in {} blocks", format_bytes(s.live_bytes),
+                                                  format_count(s.live_blocks)));
+  text += labelled_line(
+      "sizes", fmt::format("{} different; {} asked for in all", format_count(s.sizes.size()),
+                           format_bytes(s.birth_bytes)));
+  text += labelled_line(
       "threads", fmt::format("{}; {} of {} deaths by another thread than the birth's ({:.1f} %)",
                              s.threads, format_count(s.cross_thread_deaths), format_count(s.deaths),
                              100 * share(s.cross_thread_deaths, s.deaths)));
   if (s.unknown_deaths != 0)
-    text += count_line("unknown", fmt::format("{} deaths of blocks from before the recording",
-                                              format_count(s.unknown_deaths)));
+    text += labelled_line("unknown", fmt::format("{} deaths of blocks from before the recording",
+                                                 format_count(s.unknown_deaths)));
   if (s.missing_deaths != 0)
-    text += count_line("missing", fmt::format("{} deaths that the trace does not have",
-                                              format_count(s.missing_deaths)));
-  if (s.lost != 0) text += count_line("lost", fmt::format("{} events", format_count(s.lost)));
+    text += labelled_line("missing", fmt::format("{} deaths that the trace does not have",
+                                                 format_count(s.missing_deaths)));
+  if (s.lost != 0) text += labelled_line("lost", fmt::format("{} events", format_count(s.lost)));
   if (const std::uint64_t refused = count_of(s, trace::event_kind::refused); refused != 0)
-    text += count_line(
+    text += labelled_line(
         "refused", fmt::format("{} requests for which a pool had no block", format_count(refused)));
   return text;
 }

@@ -22,7 +22,7 @@ struct input_identity {
   std::uint64_t deaths = 0;
   std::uint64_t left_out = 0;  ///< births of blocks that are larger than asked for, or than any
   std::uint64_t unknown_deaths = 0;  ///< of blocks from before the recording; they change nothing
-  std::string warning;               ///< what is missing at the trace's end; empty: nothing
+  std::string warning;               ///< what is missing in the input; empty: nothing
 };
 
 /// Returns: what the file's first bytes say. Throws: trace_error where it cannot be read.

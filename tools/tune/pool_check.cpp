@@ -75,9 +75,10 @@ std::uint64_t least_of_step(const block_need& need, std::uint64_t least_alignmen
 // Requests of one need have their classes between that of the smallest and that of the largest and most aligned. A class
 // has at most as many blocks as all needs together from the first to the last that may ask for it.
 void add_profiled(pool_use& use, const pool_configuration& pools, const workload& load,
-                  const std::vector<std::uint32_t>& class_of) {
+                  const peak_bounds& profiled, const std::vector<std::uint32_t>& class_of) {
   const std::uint64_t alignment = pools.read_as.least_alignment;
   std::vector<std::size_t> least_class;
+  least_class.reserve(load.needs.size());
   for (const block_need& need : load.needs)
     least_class.push_back(class_for_request(pools, least_of_step(need, alignment), alignment));
   for (std::size_t c = 0; c < use.classes.size(); ++c) {
@@ -88,8 +89,7 @@ void add_profiled(pool_use& use, const pool_configuration& pools, const workload
       asking->last = n;
     }
     if (!asking) continue;
-    use.classes[c].peak =
-        static_cast<std::uint64_t>(load.profiled->at(asking->first, asking->last));
+    use.classes[c].peak = static_cast<std::uint64_t>(profiled.at(asking->first, asking->last));
     for (std::size_t n = asking->first; n <= asking->last; ++n)
       if (least_class[n] != c || class_of[n] != c) use.classes[c].at_most = true;
   }
@@ -131,7 +131,7 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
     if (c == pools.classes.size() && !use.unserved) use.unserved = need;
     class_of.push_back(static_cast<std::uint32_t>(c));
   }
-  if (load.profiled) add_profiled(use, pools, load, class_of);
+  if (load.profiled) add_profiled(use, pools, load, *load.profiled, class_of);
   for (const series& trace : load.traces) {
     std::vector<std::uint64_t> alive(pools.classes.size() +
                                      1);  // the last: of those that none serves

@@ -7,6 +7,25 @@
 
 namespace ashlar::tune {
 
+namespace {
+
+// Of each interval of the needs, the peak that the profile has.
+peak_bounds peaks_between(const profiling::profile& runs, std::span<const block_need> by_size) {
+  using profiling::pool_grid;
+  peak_bounds peaks(by_size.size());
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    // A step between two needs is of the larger one.
+    const std::uint32_t first = pool_grid::step_of(i == 0 ? 1 : by_size[i - 1].size + 1);
+    for (std::size_t j = i; j < by_size.size(); ++j) {
+      const std::uint32_t blocks = runs.peak_between(first, pool_grid::step_of(by_size[j].size));
+      peaks.raise(i, j, static_cast<std::int32_t>(blocks));
+    }
+  }
+  return peaks;
+}
+
+}  // namespace
+
 workload_builder::workload_builder(std::uint64_t least_alignment, keep kept, resolution sizes)
     : least_alignment_(least_alignment), kept_(kept), sizes_(sizes), near_(near_count, -1) {}
 
@@ -81,21 +100,6 @@ void workload_builder::close_needs(std::vector<block_need>& by_size) const {
   }
 }
 
-peak_bounds workload_builder::peaks_between(std::span<const block_need> by_size) const {
-  using profiling::pool_grid;
-  peak_bounds peaks(by_size.size());
-  for (std::size_t i = 0; i < by_size.size(); ++i) {
-    // A step between two needs is of the larger one.
-    const std::uint32_t first = pool_grid::step_of(i == 0 ? 1 : by_size[i - 1].size + 1);
-    for (std::size_t j = i; j < by_size.size(); ++j) {
-      const std::uint32_t blocks =
-          profiled_->peak_between(first, pool_grid::step_of(by_size[j].size));
-      peaks.raise(i, j, static_cast<std::int32_t>(blocks));
-    }
-  }
-  return peaks;
-}
-
 workload workload_builder::finish() {
   workload read = std::exchange(read_, {});
   const std::vector<block_need> found = std::move(read.needs);
@@ -110,7 +114,7 @@ workload workload_builder::finish() {
     read.needs.push_back(found[n]);
   }
   close_needs(read.needs);
-  if (profiled_) read.profiled = peaks_between(read.needs);
+  if (profiled_) read.profiled = peaks_between(*profiled_, read.needs);
   for (series& trace : read.traces) {
     for (std::int32_t& change : trace) {
       const std::int32_t sorted = place[static_cast<std::size_t>(need_of(change))];

@@ -105,7 +105,6 @@ class workload_builder {
   static constexpr std::size_t near_count = 1 << 14;
 
   void close_needs(std::vector<block_need>& by_size) const;
-  [[nodiscard]] peak_bounds peaks_between(std::span<const block_need> by_size) const;
   void note_over_aligned(std::uint64_t alignment, std::uint64_t needed, std::uint64_t size);
   std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);
   void put(std::int32_t change, std::uint32_t slot);

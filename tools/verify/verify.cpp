@@ -2,6 +2,7 @@
 #include "tools/verify/verify.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -270,7 +271,7 @@ class verification {
     std::vector<u64> failures(classes_.size());
     for (const auto& changes : traces_) {
       if (changes.empty()) continue;  // a profile
-      std::vector<fixed_pool<os::page_source>> pools;
+      std::deque<fixed_pool<os::page_source>> pools;
       for (const size_class& c : classes_) {
         pools.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity - fewer});
         require("blocks of a real pool", c.capacity - fewer, pools.back().stats().capacity);

