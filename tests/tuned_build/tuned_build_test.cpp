@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/xmalloc.h>
 #include <ashlar/runtime/process_classes.hpp>
 #include <ashlar/runtime/tuned_classes.hpp>
-#include <gtest/gtest.h>
 
 namespace {
 
@@ -30,8 +31,7 @@ bool is_standard(std::uint32_t size) {
 }
 
 TEST(TunedBuild, TheSizesAreNotTheStandardOnes) {
-  EXPECT_NE(std::ranges::count_if(tuned::block_sizes, is_standard),
-            std::ssize(tuned::block_sizes));
+  EXPECT_NE(std::ranges::count_if(tuned::block_sizes, is_standard), std::ssize(tuned::block_sizes));
 }
 
 TEST(TunedBuild, EachRequestGetsTheSmallestTunedBlockThatHoldsIt) {
