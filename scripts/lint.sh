@@ -33,7 +33,7 @@ if ! $analyze; then
   options=("$left_out")
   together=build/lint-together
   rm -rf $together/ashlar $together/tools
-  configure $together -DASHLAR_UNITY=ON
+  configure $together -DCMAKE_UNITY_BUILD=ON
   # The drop-in library has the sources of the other one; its own stay for below.
   mapfile -t groups < <(find $together -path '*/Unity/unity_*.cxx' -not -path '*/ashlar_malloc_objects.dir/*')
   # Two warnings are about the groups themselves: of an included source file, and of names that two files both have.

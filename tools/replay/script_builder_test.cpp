@@ -112,7 +112,7 @@ TEST(Script, KeepsHowABlockWasAskedFor) {
 // A pool tells an alignment of each block; only what malloc does not give by itself needs another call.
 TEST(Script, APoolsBlockIsAPlainOneUnlessItIsOverAligned) {
   std::vector<event> events;
-  for (const std::uint64_t alignment : {1, 4, 16, 32}) {
+  for (const std::uint64_t alignment : {1u, 4u, 16u, 32u}) {
     event e = birth(1, 1 + events.size(), 0x1000 * (1 + events.size()), 24);
     e.kind = event_kind::by_pool;
     e.alignment = alignment;
