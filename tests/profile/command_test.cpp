@@ -1,40 +1,23 @@
 // ashlar profile and ashlar merge as a user meets them: arguments in; streams, files and exit status out.
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
+#include <tests/support/command_by_shell.hpp>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/writer.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
 using ashlar::profiling::profile;
 using ashlar::profiling::read_profile;
 
-struct ended {
-  int status = -1;
-  std::string said;  // on both streams
-};
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void write_file(const fs::path& path, const std::string& contents) {
-  std::ofstream(path, std::ios::binary) << contents;
-}
+using support::ended;
+using support::read_file;
+using support::write_file;
 
 /// Some thousand blocks of random sizes, of which some live on.
 std::string some_trace(std::uint64_t seed) {
@@ -66,49 +49,14 @@ std::string some_trace(std::uint64_t seed) {
   return bytes;
 }
 
-class ProfileCommand : public testing::Test {
+class ProfileCommand : public support::CommandByShell {
  protected:
-  ProfileCommand() {
-    std::string name = (fs::temp_directory_path() / "ashlar-profile-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~ProfileCommand() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
   // Makes NAME.atrace and NAME.aprof.
   void make(const std::string& name, std::uint64_t seed) const {
     write_file(path(name + ".atrace"), some_trace(seed));
     const ended made = ashlar("profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
     ASSERT_EQ(made.status, 0) << made.said;
   }
-
-  // Runs the command with these words, which a shell reads.
-  [[nodiscard]] static ended ashlar(const std::string& words) {
-    ended result;
-    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> piece{};
-    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
-      result.said.append(piece.data(), got);
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-  void expect_refused(const std::string& words, const std::string& named) const {
-    const std::size_t files = count_files();
-    const ended result = ashlar(words);
-    EXPECT_EQ(result.status, 2) << words << '\n' << result.said;
-    EXPECT_NE(result.said.find(named), std::string::npos) << words << '\n' << result.said;
-    EXPECT_EQ(count_files(), files) << words << ": a file was left";
-  }
-  [[nodiscard]] std::size_t count_files() const {
-    const fs::directory_iterator all(folder_);
-    return static_cast<std::size_t>(std::distance(fs::begin(all), fs::end(all)));
-  }
-
-  fs::path folder_;
 };
 
 TEST_F(ProfileCommand, AProfileOfATraceTellsWhatItIsOf) {

@@ -1,71 +1,25 @@
 // ashlar tune, verify and check as a user meets them: arguments in; streams, files and exit status out.
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tests/support/command_by_shell.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
 namespace fs = std::filesystem;
 const std::string sample = ASHLAR_SAMPLE_TRACE;
 
-struct ended {
-  int status = -1;
-  std::string said;  // on both streams
-};
+using support::ended;
+using support::read_file;
+using support::write_file;
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void write_file(const fs::path& path, const std::string& contents) {
-  std::ofstream(path, std::ios::binary) << contents;
-}
-
-class TuneCommand : public testing::Test {
- protected:
-  TuneCommand() {
-    std::string name = (fs::temp_directory_path() / "ashlar-tune-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~TuneCommand() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-
-  // Runs the command with these words, which a shell reads.
-  [[nodiscard]] static ended ashlar(const std::string& words) {
-    ended result;
-    FILE* const pipe = ::popen(("LC_ALL=C '" ASHLAR_COMMAND "' " + words + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> piece{};
-    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
-      result.said.append(piece.data(), got);
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-
-  void expect_refused(const std::string& words, const std::string& named) {
-    const ended result = ashlar(words);
-    EXPECT_EQ(result.status, 2) << words << '\n' << result.said;
-    EXPECT_NE(result.said.find(named), std::string::npos) << words << '\n' << result.said;
-  }
-
-  fs::path folder_;
-};
+using TuneCommand = support::CommandByShell;
 
 TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
   const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + sample);

@@ -2,13 +2,12 @@
 #include "tools/cli/profile_command.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/process_files.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
@@ -18,18 +17,10 @@
 
 namespace ashlar::cli {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-// A trace, say, is not written over by mistake.
 void prepare(replaced_files& files, const std::string& output) {
-  std::error_code error;
-  if (fs::is_regular_file(output, error) && fs::file_size(output, error) > 0 &&
-      !profiling::is_profile(output)) {
-    throw input_error(fmt::format(
-        "'{}' is there and is no profile; name another file with -o, or remove it", output));
-  }
+  require_replaceable(output, profiling::profile_magic, "profile");
   files.prepare("-o", output);
 }
 
