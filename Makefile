@@ -18,13 +18,14 @@ build: ## Release build in build/release
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
 
-# Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it.
+# Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
+# report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
 test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
-	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal)
+	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
 	@scripts/test.sh
 
 test-all: ## the same at length: every type, level and library, more operations, clang's analyzer (25 minutes)
-	@scripts/setup.sh build test fleet
+	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
 	@scripts/test.sh --all
 
 MUTANTS_ARGS ?=

@@ -1,5 +1,15 @@
 # The helpers that every CMakeLists.txt here uses.
 
+# Instrumented programs are large: the system's linker takes several times as long for them as LLVM's, where that is there.
+set(ashlar_linker "")
+if(ASHLAR_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  find_program(ASHLAR_LLD NAMES ld.lld-19 ld.lld)
+  if(ASHLAR_LLD)
+    set(ashlar_linker --ld-path=${ASHLAR_LLD})
+    add_link_options(${ashlar_linker})
+  endif()
+endif()
+
 # ashlar_options(<target>): warnings, sanitizers and the language level, for our own code only.
 # Instrumented code is not optimised, since that takes two (ASan), three (UBSan) and five times (TSan) as long to compile;
 # the library's own level is its own (ashlar/CMakeLists.txt). Fuzzers live by their speed, and `make test-all` has time.
@@ -11,7 +21,8 @@ function(ashlar_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wconversion -Wundef
-    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>  # in a group, one file's names are around the next one's
+    # In a group, one file's names are around the next one's.
+    $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>,-Wshadow>
     $<$<BOOL:${ASHLAR_WERROR}>:-Werror>)
   if(ASHLAR_SANITIZE)
     # Lines only: -g takes a third longer to build.
@@ -28,17 +39,23 @@ function(ashlar_options target)
   endif()
 endfunction()
 
-# ashlar_programs_level(): in this folder and below, programs are compiled at the level that `make test` has time for: gcc
-# at -O1, of which -O3 takes twice as long; clang at -O0, of which -O1 takes three times as long. So it is gcc that
-# optimises the headers' templates. The library keeps its own level, and so does each target that names one.
-macro(ashlar_programs_level)
+# ashlar_programs_level(<level>): in this folder and below, programs are compiled at the level that `make test` has time for:
+# gcc at this one, of which -O3 takes twice (-O1) or three times (-O0) as long; clang at -O0, of which -O1 takes three times
+# as long. So it is gcc that optimises the headers' templates: in the examples, and in tests with ${ashlar_optimised} among
+# their OPTIONS. The library keeps its own level, and so does each target that names one.
+macro(ashlar_programs_level level)
   if(NOT ASHLAR_TEST_ALL)
     set(CMAKE_CXX_FLAGS_RELEASE "-O0 -DNDEBUG")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+      set(CMAKE_CXX_FLAGS_RELEASE "${level} -DNDEBUG")
     endif()
   endif()
 endmacro()
+set(ashlar_optimised "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ASHLAR_TEST_ALL
+   AND NOT ASHLAR_SANITIZE)
+  set(ashlar_optimised -O1)
+endif()
 
 function(ashlar_test_options target)
   ashlar_options(${target})
@@ -54,19 +71,28 @@ function(ashlar_test_options target)
   endif()
 endfunction()
 
-# ashlar_test(<name> <source>... [LIBS lib...] [LABELS label...]): one GoogleTest program, one ctest entry.
+# ashlar_test_headers(<target> <option>...): compiles it with these options, and what tests include is read once for all
+# tests that have the same: a second less for each of some hundred files.
+function(ashlar_test_headers target)
+  string(MAKE_C_IDENTIFIER "test_headers${ARGN}" headers)
+  if(NOT TARGET ${headers})
+    add_executable(${headers} ${PROJECT_SOURCE_DIR}/tests/support/test_headers.cpp)  # a program, as the tests are: -fPIE
+    ashlar_test_options(${headers})
+    target_compile_options(${headers} PRIVATE ${ARGN})
+    target_precompile_headers(${headers} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test_headers.hpp)
+  endif()
+  target_compile_options(${target} PRIVATE ${ARGN})
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
+
+# ashlar_test(<name> <source>... [LIBS lib...] [LABELS label...] [OPTIONS option...]): one GoogleTest program, one ctest
+# entry.
 function(ashlar_test name)
-  cmake_parse_arguments(arg "" "" "LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LIBS;LABELS;OPTIONS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   ashlar_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
-  # What each of them includes is read once: a second less for each of some sixty files.
-  if(NOT TARGET test_headers)
-    add_executable(test_headers ${PROJECT_SOURCE_DIR}/tests/support/test_headers.cpp)  # a program, as the tests are: -fPIE
-    ashlar_test_options(test_headers)
-    target_precompile_headers(test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test_headers.hpp)
-  endif()
-  target_precompile_headers(${name} REUSE_FROM test_headers)
+  ashlar_test_headers(${name} ${arg_OPTIONS})
   add_test(NAME ${name} COMMAND ${name})
   # COST: these are the longest, and what begins last with nothing beside it costs a processor.
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 10 LABELS "${arg_LABELS}")

@@ -33,9 +33,11 @@ if ! $analyze; then
   options=("$left_out")
   together=build/lint-together
   rm -rf $together/ashlar $together/tools
-  configure $together -DCMAKE_UNITY_BUILD=ON
-  # The drop-in library has the sources of the other one; its own stay for below.
-  mapfile -t groups < <(find $together -path '*/Unity/unity_*.cxx' -not -path '*/ashlar_malloc_objects.dir/*')
+  configure $together -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
+  # The largest first, so that the last one is short. The drop-in library has the sources of the other one; its own stay for
+  # below.
+  mapfile -t groups < <(grep -rc --include='unity_*.cxx' '^#include' $together | grep -v /ashlar_malloc_objects.dir/ |
+    sort -t: -k2 -rn | cut -d: -f1)
   # Two warnings are about the groups themselves: of an included source file, and of names that two files both have.
   if printf '%s\n' "${groups[@]}" |
     tidy $together 1 "$left_out,-bugprone-suspicious-include" --extra-arg=-Wno-shadow; then

@@ -6,7 +6,7 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev"
-  [test]="libgtest-dev abigail-tools libbenchmark-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite"
+  [test]="libgtest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
   [bench]="libbenchmark-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
@@ -18,7 +18,7 @@ declare -A packages=(
   [coverage]="gcovr python3"  # gcov is g++'s own
   [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed
   [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
-  [browser]="chromium fonts-dejavu-core"  # what looks at the page of `ashlar report`; 400 MB, and the test says so where it is missing
+  [browser]="chromium fonts-dejavu-core"  # what looks at the page of `ashlar report`: 180 MB to fetch, 650 MB installed
   [recording]="python3 g++ valgrind heaptrack"  # bench/recording
   [uplot]="npm openssl"  # for third_party/uplot/renew.sh only
   [fleet]="python3-distributed"  # examples/fleet on Dask; setpriv is in util-linux, which every Debian has

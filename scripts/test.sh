@@ -17,6 +17,15 @@ fi
 [ "$#" -eq 0 ] || presets=("$@")
 jobs=$(nproc)
 summary=()
+skipped=()
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+# What a test of this preset said first, as of why it was skipped.
+first_words() {
+  awk -v name="$2" '$2 == "Test:" && $3 == name { found = 1 } found && /^-----/ { getline; print; exit }' \
+    "build/$1/Testing/Temporary/LastTest.log"
+}
 
 for preset in "${presets[@]}"; do
   started=$SECONDS
@@ -26,11 +35,13 @@ for preset in "${presets[@]}"; do
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
     *)
-      cmake --preset "$preset" >"/tmp/ashlar-configure-$$.log" || { cat "/tmp/ashlar-configure-$$.log"; exit 1; }
-      rm -f "/tmp/ashlar-configure-$$.log"
+      cmake --preset "$preset" >"$said" || { cat "$said"; exit 1; }
       cmake --build --preset "$preset" -j "$jobs"
       built=$((SECONDS - started))
-      ctest --preset "$preset" -j "$jobs"
+      ctest --preset "$preset" -j "$jobs" --output-log "$said"
+      while read -r name; do
+        skipped+=("$preset, $name: $(first_words "$preset" "$name")")
+      done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$said")
       ;;
   esac
   summary+=("$(printf '%-14s passed in %4d s' "$preset" $((SECONDS - started)))${built:+, $built of them to build}")
@@ -40,3 +51,4 @@ printf '%-14s passed in %4d s\n' together "$SECONDS"
 if [ "$SECONDS" -gt "$allowed_seconds" ]; then
   echo "test: that is longer than the $allowed_seconds s that it should take on two quiet processors; what became longer?"
 fi
+[ "${#skipped[@]}" -eq 0 ] || printf 'skipped: %s\n' "${skipped[@]}"

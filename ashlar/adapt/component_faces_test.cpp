@@ -40,9 +40,10 @@ TEST(HeapFaces, TellACheckedHeapTheSizesThatTheyAskedFor) {
   const pool_allocator<int, checked> a(one);
   const pool_allocator<int, checked> b(two);
   support::check_allocator(a, &b);
-  support::run_containers(a, 1);
+  support::run_containers<support::extent::brief>(a, 1);
   pmr::resource resource(two);
-  support::run_containers(std::pmr::polymorphic_allocator<int>(&resource), 2);
+  support::run_containers<support::extent::brief>(std::pmr::polymorphic_allocator<int>(&resource),
+                                                  2);
   const auto shared = allocate_shared<int>(one, 3);
   const auto unique = allocate_unique<int>(two, 4);
   EXPECT_TRUE(one.owns(shared.get()) && two.owns(unique.get()));

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <tests/support/extent.hpp>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -58,7 +59,7 @@ static_assert(
 // ---- exact_divisor: every 16-bit divisor that matters against every 16-bit number ----
 
 TEST(ExactDivisor, AgreesWithDivisionForAllSixteenBitNumbers) {
-  for (unsigned d = 1; d < 0x10000; d += (d < 300 ? 1 : 257)) {
+  for (unsigned d = 1; d < 0x10000; d += (d < 300 ? 1u : 257u) * support::step(7u)) {
     const detail::exact_divisor<std::uint16_t> divisor(static_cast<std::uint16_t>(d));
     const unsigned most = 0xffff / d;
     for (unsigned n = 0; n < 0x10000; ++n) {

@@ -152,11 +152,10 @@ class basic_heap {
   }
 
   /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
-  /// when that is for `allocate_large`. A slab starts at a page, so a class can promise no more
-  /// than that.
+  /// when that is for `allocate_large`.
   [[nodiscard]] static constexpr class_index class_for(std::size_t size,
                                                        std::size_t alignment) noexcept {
-    if (size > small_size_max || alignment > detail::page_size) return 0;
+    if (!detail::class_table::serves(size, alignment)) return 0;
     return classes::of_aligned_size(size, alignment);
   }
 

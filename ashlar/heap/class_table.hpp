@@ -30,13 +30,17 @@ struct class_table {
   [[nodiscard]] constexpr std::size_t block_size(class_index c) const noexcept {
     return shapes[c].block_size;
   }
+  /// Whether a class can serve `size` bytes at multiples of `alignment`: a slab starts at a page and promises no more.
+  [[nodiscard]] static constexpr bool serves(std::size_t size, std::size_t alignment) noexcept {
+    return size <= small_size_max && alignment <= page_size;
+  }
   /// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max. O(1).
   [[nodiscard]] ASHLAR_HOT constexpr class_index of_size(std::size_t size) const noexcept {
     return by_granules[(size + block_granule - 1) / block_granule];
   }
   /// Returns: the smallest class whose blocks hold `size` bytes at multiples of `alignment` when its slab starts at
-  /// one, or 0 when no class does. Requires: size <= small_size_max, `alignment` a power of two. O(1) where classes
-  /// above 128 bytes are 8 a doubling, as the standard ones are; else O(classes).
+  /// one, or 0 when no class does. Requires: size <= small_size_max, `alignment` a power of two or 0 (none). O(1) where
+  /// classes above 128 bytes are 8 a doubling, as the standard ones are; else O(classes).
   [[nodiscard]] constexpr class_index of_aligned_size(std::size_t size,
                                                       std::size_t alignment) const noexcept {
     if (alignment <= block_granule) return of_size(size);

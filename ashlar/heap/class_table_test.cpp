@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST(ClassTable, AlignedClassesAreTheFirstMultiplesOfTheAlignment) {
   for (const auto& sizes : all_sizes()) {
     const class_table table = make_class_table(sizes);
     for (std::size_t alignment = 1; alignment <= small_size_max; alignment *= 2) {
-      for (std::size_t size = 0; size <= small_size_max; size += 7) {
+      for (std::size_t size = 0; size <= small_size_max; size += 7 * support::step(5u)) {
         std::size_t first = 0;  // by looking at each
         for (const std::uint32_t block : sizes)
           if (first == 0 && block >= size && (alignment <= block_granule || block % alignment == 0))
@@ -82,7 +83,15 @@ TEST(ClassTable, AlignedClassesAreTheFirstMultiplesOfTheAlignment) {
       }
     }
     EXPECT_EQ(table.of_aligned_size(16, small_size_max * 2), 0u);
+    EXPECT_EQ(table.of_aligned_size(200, 0), table.of_size(200));
   }
+}
+
+TEST(ClassTable, NoClassServesMoreThanTheLargestBlockAndAPagesAlignment) {
+  EXPECT_TRUE(class_table::serves(0, 0));
+  EXPECT_TRUE(class_table::serves(small_size_max, page_size));
+  EXPECT_FALSE(class_table::serves(small_size_max + 1, 0));
+  EXPECT_FALSE(class_table::serves(16, 2 * page_size));
 }
 
 // What every slab must be for the heap to work, whatever the sizes: docs/invariants.md.

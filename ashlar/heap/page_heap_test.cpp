@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <tests/support/test_space.hpp>
 #include <vector>
 
@@ -931,7 +932,7 @@ void fixed_program(modelled& m, sealable<test_space>& space) {
 
 TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
   for (const bool all_after : {false, true}) {
-    for (std::uint64_t n = 1;; ++n) {
+    for (std::uint64_t n = 1;; n += support::step(7u)) {
       SCOPED_TRACE(testing::Message() << "call " << n << (all_after ? " and later" : ""));
       sealable<test_space> space;
       space.set_limit(4 << 20);  // the first range: 1 MiB, so that more are added

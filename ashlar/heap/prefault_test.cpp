@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <tests/support/test_heap.hpp>
 #include <vector>
 
@@ -146,7 +147,7 @@ TEST(Prefault, CostsLittleBesideItsBytes) {
 }
 
 TEST(Prefault, EveryCallMayFail) {
-  for (std::uint64_t n = 1;; ++n) {
+  for (std::uint64_t n = 1;; n += support::step(7u)) {
     const auto h = std::make_unique<test_heap>();
     cache* own = h->attach();
     ASSERT_NE(own, nullptr);

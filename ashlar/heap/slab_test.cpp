@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -102,7 +103,7 @@ TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
     slab_fixture f(c);
     std::vector<bool> is_free(standard_classes.shapes[c].blocks, true);
     std::vector<char*> held;
-    for (int step = 0; step < 2000; ++step) {
+    for (int step = 0; step < support::times(2000); ++step) {
       if (random() % 2 == 0) {
         for (char* block : take(f, 1 + random() % 80)) {
           const auto index = static_cast<std::size_t>(block - f.base()) / block_sizes[c];
@@ -156,7 +157,7 @@ TEST(Slab, EveryStretchMarksItsBitsAndNoOthers) {
   const std::uint32_t blocks = standard_classes.shapes[c].blocks;
   ASSERT_EQ(standard_classes.shapes[c].words, 4u);
   ASSERT_NE(blocks % 64, 0u);
-  for (std::uint32_t index = 0; index < blocks; ++index) {
+  for (std::uint32_t index = 0; index < blocks; index += support::step(7u)) {
     for (std::uint32_t count = 1; count <= blocks - index; ++count) {
       slab_fixture f(c);
       f.bits.assign(f.bits.size(), 0);
@@ -211,7 +212,7 @@ TEST(Slab, RandomStretchesAgreeWithABitModel) {
     slab_fixture f(c);
     std::vector<bool> is_free(f.bits.size() * 64, false);
     std::fill_n(is_free.begin(), blocks, true);
-    for (int step = 0; step < 5000; ++step) {
+    for (int step = 0; step < support::times(5000); ++step) {
       if (random() % 2 == 0) {
         for (char* block : take(f, 1 + random() % 200)) is_free[index_of(f, block)] = false;
       } else {

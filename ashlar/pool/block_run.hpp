@@ -443,7 +443,7 @@ class grown_run : public block_run<Traits> {
 
   grown_run(grown_run&& other) noexcept
     requires(!Traits::shared)
-      : plain(std::move(other)),
+      : plain(static_cast<plain&&>(other)),  // that part alone is moved: the rest is taken below
         source_(std::move(other.source_)),
         newest_(std::exchange(other.newest_, nullptr)),
         in_use_(std::exchange(other.in_use_, nullptr)),

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tests/support/type_lists.hpp>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -68,9 +69,10 @@ struct on_slabs {
 template <class Setup>
 class LiveObjects : public testing::Test {};
 using setups =
-    testing::Types<inside<>, inside<check::full<3>>, inside<lock_free<>>, inside<std::mutex>,
-                   on_storage<>, on_storage<counting::none>, on_storage<lock_free<>>, on_slabs<>,
-                   on_slabs<check::full<2>>, on_slabs<std::mutex>>;
+    support::types<testing::Types<inside<>, inside<lock_free<>>, on_storage<counting::none>,
+                                  on_slabs<check::full<2>>, on_slabs<std::mutex>>,
+                   testing::Types<inside<check::full<3>>, inside<std::mutex>, on_storage<>,
+                                  on_storage<lock_free<>>, on_slabs<>>>;
 TYPED_TEST_SUITE(LiveObjects, setups);
 
 template <class Pool>

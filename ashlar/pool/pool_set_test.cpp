@@ -533,8 +533,9 @@ TEST(PoolSetExhaustionDeathTest, StopNamesTheSetAndTheSize) {
 
 template <class Setup>
 class CheckedSetDeathTest : public testing::Test {};
-using checked = testing::Types<inside<>, inside<check::full<>>, inside<lock_free<>>,
-                               inside<std::mutex>, inside<spill::never>, from_source<>>;
+using checked =
+    support::types<testing::Types<inside<check::full<>>, inside<lock_free<>>, from_source<>>,
+                   testing::Types<inside<>, inside<std::mutex>, inside<spill::never>>>;
 TYPED_TEST_SUITE(CheckedSetDeathTest, checked);
 
 TYPED_TEST(CheckedSetDeathTest, SeesWhatMustNotBeFreed) {
@@ -643,9 +644,10 @@ TEST(PoolSetAtDeathDeathTest, BlocksInUseAreIgnoredReportedOrAFault) {
 
 template <class Setup>
 class SharedSet : public testing::Test {};
-using shared = testing::Types<inside<std::mutex>, inside<spin_lock, spill::never>,
-                              inside<spin_lock, check::full<3>>, inside<lock_free<>>,
-                              from_source<lock_free<>, check::none>>;
+using shared =
+    support::types<testing::Types<inside<std::mutex>, inside<spin_lock, check::full<3>>,
+                                  inside<lock_free<>>, from_source<lock_free<>, check::none>>,
+                   testing::Types<inside<spin_lock, spill::never>>>;
 TYPED_TEST_SUITE(SharedSet, shared);
 
 TYPED_TEST(SharedSet, ThreadsNeverShareABlock) {

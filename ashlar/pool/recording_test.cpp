@@ -87,22 +87,6 @@ static_assert(sizeof(static_run_pool<block, 9>) == sizeof(static_run_pool<block,
 static_assert(std::is_trivially_destructible_v<static_pool<block, 5, to_heard>> ==
               std::is_trivially_destructible_v<static_pool<block, 5>>);
 
-TEST_F(PoolRecording, APoolTellsItsBlocksWithTheirSizeAndAlignment) {
-  static_pool<block, 2, to_heard, named<"two">> pool;
-  void* const a = pool.allocate();
-  void* const b = pool.try_allocate();
-  EXPECT_EQ(pool.allocate(), nullptr);
-  pool.deallocate(a);
-  pool.deallocate(nullptr);
-  pool.deallocate(b);
-  ASSERT_EQ(heard.all.size(), 5u);
-  expect(0, told::what::allocated, &pool, "two", a, 40, 8);
-  expect(1, told::what::allocated, &pool, "two", b, 40, 8);
-  expect(2, told::what::refused, &pool, "two", nullptr, 40, 8);
-  expect(3, told::what::freed, &pool, "two", a);
-  expect(4, told::what::freed, &pool, "two", b);
-}
-
 TEST_F(PoolRecording, APoolWithoutRecordingTellsNobody) {
   static_pool<block, 1> pool;
   pool.deallocate(pool.allocate());
@@ -111,24 +95,24 @@ TEST_F(PoolRecording, APoolWithoutRecordingTellsNobody) {
 
 template <class Pool>
 class PoolRecordingOf : public PoolRecording {};
-using pools = testing::Types<
-    static_pool<block, 3, to_heard>, static_pool<block, 3, to_heard, check::none, counting::none>,
-    static_pool<block, 3, to_heard, check::full<2>>, static_pool<block, 3, to_heard, lock_free<>>,
-    static_pool<block, 3, to_heard, std::mutex>>;
+template <class... Policies>
+using recorded = static_pool<block, 3, to_heard, named<"three">, Policies...>;
+using pools = testing::Types<recorded<>, recorded<check::none, counting::none>,
+                             recorded<check::full<2>>, recorded<lock_free<>>, recorded<std::mutex>>;
 TYPED_TEST_SUITE(PoolRecordingOf, pools);
 
-TYPED_TEST(PoolRecordingOf, EveryPolicyTellsTheSame) {
+TYPED_TEST(PoolRecordingOf, TellsItsBlocksWithTheirSizeAndAlignmentWhateverThePolicy) {
   TypeParam pool;
-  void* held[3];
-  for (void*& p : held) p = pool.allocate();
+  void* const held[] = {pool.allocate(), pool.try_allocate(), pool.allocate()};
   EXPECT_EQ(pool.allocate(), nullptr);
+  pool.deallocate(nullptr);
   for (void* p : held) pool.deallocate(p);
   ASSERT_EQ(heard.all.size(), 7u);
   for (std::size_t i = 0; i < 3; ++i) {
-    this->expect(i, told::what::allocated, &pool, "-", held[i], 40, 8);
-    this->expect(4 + i, told::what::freed, &pool, "-", held[i]);
+    this->expect(i, told::what::allocated, &pool, "three", held[i], 40, 8);
+    this->expect(4 + i, told::what::freed, &pool, "three", held[i]);
   }
-  this->expect(3, told::what::refused, &pool, "-", nullptr, 40, 8);
+  this->expect(3, told::what::refused, &pool, "three", nullptr, 40, 8);
 }
 
 // The order in which a recorder hears of a block's births and deaths is that in which it changes hands: a birth is told

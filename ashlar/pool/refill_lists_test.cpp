@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -209,7 +210,7 @@ TEST(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
 // ---- a random program against a model ----
 
 template <class Lists>
-void random_program(Lists& pool, unsigned seed, std::size_t most) {
+void random_program(Lists& pool, unsigned seed, std::size_t most, int steps = 30'000) {
   struct held {
     std::byte* p;
     std::size_t size, alignment;
@@ -224,7 +225,7 @@ void random_program(Lists& pool, unsigned seed, std::size_t most) {
     live[i] = live.back();
     live.pop_back();
   };
-  for (int i = 0; i < 30'000; ++i) {
+  for (int i = 0; i < steps; ++i) {
     if (live.empty() || random() % 5 < 3) {
       held h{nullptr, random() % most, std::size_t{1} << random() % 6,
              static_cast<std::byte>(random())};
@@ -269,18 +270,19 @@ TEST(RefillLists, random_program_short_of_memory) {
   }
 }
 TEST(RefillLists, random_program_with_other_bounds) {
+  constexpr int steps = support::times(30'000);
   ledger book;
   {
     refill_lists<ledger_source, 4096> pool(ledger_source{&book});
-    random_program(pool, 3, 5000);
+    random_program(pool, 3, 5000, steps);
   }
   {
     refill_lists<ledger_source, 1024, 64> pool(ledger_source{&book});
-    random_program(pool, 4, 1200);
+    random_program(pool, 4, 1200, steps);
   }
   {
     refill_lists<ledger_source, 24, 8, check::none> pool(ledger_source{&book});
-    random_program(pool, 5, 30);
+    random_program(pool, 5, 30, steps);
   }
   EXPECT_EQ(book.given, 0u);
 }

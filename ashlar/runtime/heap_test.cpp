@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tests/support/extent.hpp>
 #include <tests/support/resident.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
@@ -311,9 +312,10 @@ TEST(HeapBudget, PoliciesSayWhatHappensThen) {
 // ---- sources --------------------------------------------------------------------------------------
 
 TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
-  for (const std::size_t budget : {std::size_t{192} << 10, 3 * mib, 40 * mib, SIZE_MAX}) {
+  constexpr std::size_t much = (support::takes_samples ? 6 : 40) * mib;
+  for (const std::size_t budget : {std::size_t{192} << 10, 3 * mib, much, SIZE_MAX}) {
     ledger book;
-    if (budget == SIZE_MAX) book.limit = 50 * mib;
+    if (budget == SIZE_MAX) book.limit = much + much / 4;
     const std::size_t most = std::min(budget, book.limit);
     {
       heap h({.budget_bytes = budget}, noting_source(book));
@@ -579,7 +581,7 @@ TEST(HeapFork, TheChildKeepsUsableHeaps) {
   }
   void* kept = inner.try_allocate(1000);
   std::memset(kept, 7, 1000);
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < support::times(50); ++i) {
     EXPECT_EQ(in_child([&] {
                 if (static_cast<unsigned char*>(kept)[999] != 7) return 1;
                 inner.deallocate(kept);

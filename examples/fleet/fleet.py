@@ -30,8 +30,13 @@ from concurrent.futures import CancelledError
 from multiprocessing import resource_tracker
 from pathlib import Path
 
+# numpy starts threads when it is imported, and the system may give Ctrl-C to any thread that does not block it. The
+# interruption would then come wherever this program is just then, and not where finished() asks for it.
+mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 from distributed import Client, Future, LocalCluster, get_worker
 from distributed.scheduler import KilledWorker
+
+signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
 
 MAGIC = b"\x89APR\r\n\x1a\n"  # of a profile: docs/profile-format.md
 
@@ -77,10 +82,7 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
         status, said = run(ashlar, "record", "-o", folder / "run.atrace", "--", *words)
         if status != 0:
             raise FleetError(f"{name} ended with {status}: {said}")
-        recorded = sorted(folder.glob("*.atrace"))
-        if not recorded:
-            raise FleetError(f"{name} left no trace: {said}")
-        status, said = run(ashlar, "profile", "-o", result, *recorded)
+        status, said = run(ashlar, "profile", "-o", result, *sorted(folder.glob("*.atrace")))
         if status != 0:
             raise FleetError(f"{name}: {said}")
         return Profile(name, result.read_bytes())
@@ -204,6 +206,9 @@ def finished(root: Future) -> Profile:
     """The result, or Ctrl-C, for which this is the only place: in the middle of Dask's own work it may be lost."""
     while not root.done():
         if signal.sigtimedwait({signal.SIGINT}, 0.05):
+            # A cluster takes its time to close: a second Ctrl-C ends this process at once, and its workers end with it.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             raise KeyboardInterrupt
     return root.result()
 

@@ -1,111 +1,60 @@
 // The ashlar command as a user meets it: arguments in, streams, files and exit status out.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tests/support/command_in_folder.hpp>
+#include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 namespace fs = std::filesystem;
-using words = std::vector<std::string>;
+using support::read_file;
+using support::words;
+using ended = support::finished_command;
 
 const std::string program = ASHLAR_TEST_PROGRAM;
 const std::string library = ASHLAR_TEST_LIBRARY;
 
-struct ended {
-  int wait_status = 0;
-  std::string out;
-  std::string err;
-
-  [[nodiscard]] int exit_status() const {
-    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-  }
-  [[nodiscard]] int signal() const { return WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0; }
-};
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class Command : public testing::Test {
- protected:
-  Command() {
-    std::string name = (fs::temp_directory_path() / "ashlar-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-    fs::create_directory(folder_ / "tmp");
-  }
-  ~Command() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-
-  // What the command left in its TMPDIR: nothing, always.
-  [[nodiscard]] bool left_nothing_behind() const { return fs::is_empty(folder_ / "tmp"); }
-
-  // Starts the command in a process group of its own, streams to files.
-  pid_t start(const words& arguments) {
-    fs::remove(path("out"));  // what an earlier program said is not what wait_for() waits for
-    const pid_t child = ::fork();
-    if (child != 0) {
-      ::setpgid(child, child);
-      return child;
-    }
-    ::setpgid(0, 0);
-    ::setenv("TMPDIR", path("tmp").c_str(), 1);
-    ::setenv("LC_ALL", "C", 1);
-    for (const auto& [name, value] : environment_) ::setenv(name.c_str(), value.c_str(), 1);
-    ::dup2(::open(path("in").c_str(), O_RDONLY | O_CREAT, 0600), 0);
-    ::dup2(::open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
-    for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    ::execv(ASHLAR_COMMAND, pointers.data());
-    ::_exit(125);
-  }
-
-  ended finish(pid_t child) {
-    ended result;
-    while (::waitpid(child, &result.wait_status, 0) < 0 && errno == EINTR) {
-    }
-    result.out = read_file(path("out"));
-    result.err = read_file(path("err"));
-    return result;
-  }
-
-  ended command(const words& arguments) { return finish(start(arguments)); }
-
-  // Waits until the program has said `text` on its standard output.
-  void wait_for(const std::string& text) {
-    for (int i = 0; i < 5000; ++i) {
-      if (read_file(path("out")).find(text) != std::string::npos) return;
-      ::usleep(2000);
-    }
-    ADD_FAILURE() << "the program did not start";
-  }
-
-  std::vector<std::pair<std::string, std::string>> environment_;
-
- private:
-  fs::path folder_;
-};
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+class Command : public support::CommandInFolder {
+ protected:
+  // Waits until the program has said `text` on its standard output.
+  void wait_until_said(const std::string& text) const {
+    EXPECT_TRUE(support::becomes_true([&] { return contains(said("out"), text); }))
+        << "the program did not start";
+  }
+};
+
+// Of a trace that says so little, and nothing good: no unit of time, and what a terminal would obey.
+TEST_F(Command, StatTellsTimesWithoutAUnitAndTextsWithoutControlCharacters) {
+  support::write_file(path("a.txt"),
+                      "ashlar-trace-text 1\n"
+                      "header program \\1b]0;title\\07\n"
+                      "header arguments a\\1b[2Jb\\00\n"
+                      "header pid 1\\0a2\n"
+                      "module 0x1000 0x2000 0x0 /\\c2\\9blib\n"
+                      "stack 1 0x1500\n"
+                      "1000000000 1 malloc 0x10 24 stack=1\n"
+                      "4500000000 1 free 0x10\n");
+  ASSERT_EQ(ashlar({"dump", "--from-text", "a.txt", "-o", "a.atrace"}), 0);
+  const ended result = command({"stat", "a.atrace"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_TRUE(
+      result.out.starts_with("a.atrace: $'a\\x1b[2Jb'\n  \\x1b]0;title\\x07, process 1\\x0a2\n"))
+      << result.out;
+  EXPECT_TRUE(contains(result.out, " \\xc2\\x9blib+0x1500\n")) << result.out;
+  EXPECT_TRUE(contains(result.out, "2 in 3.500 s")) << result.out;
 }
 
 // Tests that need the drop-in library.
@@ -117,9 +66,11 @@ class Run : public Command {
 };
 
 TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
-  for (const words& asked :
-       {words{"--help"}, words{"run", "--help"}, words{"compare", "-h"}, words{"summary", "--help"},
-        words{"profile", "--help"}, words{"merge", "--help"}}) {
+  std::vector<words> all{{"--help"}, {"compare", "-h"}};
+  for (const char* name : {"run", "record", "report", "stat", "dump", "compare", "summary",
+                           "profile", "merge", "tune", "replay", "verify", "check"})
+    all.push_back({name, "--help"});
+  for (const words& asked : all) {
     const ended result = command(asked);
     EXPECT_EQ(result.exit_status(), 0);
     EXPECT_TRUE(contains(result.out, "Usage: ashlar")) << result.out;
@@ -197,7 +148,7 @@ TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
   const pid_t child =
       start({"compare", "-n", "1000", "--warmup", "0", "--only", "system", "--json", path("j"),
              "--show-output", "--", "/bin/sh", "-c", "echo said; sleep 0.1"});
-  wait_for("said\nsaid");
+  wait_until_said("said\nsaid");
   ::kill(-child, SIGINT);
   const ended result = finish(child);
   EXPECT_EQ(result.exit_status(), 128 + SIGINT);
@@ -206,6 +157,19 @@ TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
   EXPECT_EQ(json.at("interrupted_by"), "SIGINT");
   EXPECT_GE(json.at("allocators").at(0).at("runs"), 1);
   EXPECT_TRUE(left_nothing_behind());
+}
+
+// Standard error is under the same limit, and is longer where there is no drop-in library.
+TEST_F(Run, AReportThatDoesNotFitLeavesWhatWasThere) {
+  support::write_file(path("r"), "the last report");
+  // 512 or 1024 bytes, as the shell likes.
+  const std::string line = "ulimit -f 1; exec '" ASHLAR_COMMAND "' compare --only system --json '" +
+                           path("r") + "' -- true >/dev/null 2>'" + path("err") + "'";
+  const int status = std::system(line.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << status << said("err");
+  EXPECT_TRUE(contains(said("err"), "cannot write '" + path("r") + "'")) << said("err");
+  EXPECT_EQ(read_file(path("r")), "the last report");
+  EXPECT_EQ(files(), words{"r"});
 }
 
 TEST_F(Command, AReaderThatGoesAwayLeavesNoTemporaryFiles) {
@@ -300,10 +264,21 @@ TEST_F(Run, ALibraryAtAPathThatLdPreloadCannotExpressStillWorks) {
   EXPECT_TRUE(contains(result.err, "  112 B ")) << result.err;
 }
 
+TEST_F(Run, SuchALibraryIsComparedToo) {
+  fs::create_directory(path("a b:c"));
+  fs::copy_file(library, path("a b:c/lib.so"));
+  const ended result =
+      command({"compare", "-n", "2", "--only", "mine", "--with", "mine=" + path("a b:c/lib.so"),
+               "--", "/bin/sh", "-c", "grep -q 'a b:c/lib.so' /proc/self/maps"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "mine")) << result.out;
+  EXPECT_FALSE(contains(result.out, "exit status")) << result.out;  // it was mapped each time
+}
+
 TEST_F(Run, CtrlCEndsTheProgramAndTheReportStillComes) {
   // To the whole group, as a terminal does it.
   const pid_t child = start({"run", "--", program, "serve", "9"});
-  wait_for("ready");
+  wait_until_said("ready");
   ::kill(-child, SIGINT);
   const ended result = finish(child);
   EXPECT_EQ(result.exit_status(), 9) << result.err;
@@ -314,13 +289,13 @@ TEST_F(Run, CtrlCEndsTheProgramAndTheReportStillComes) {
 TEST_F(Run, ASignalToTheCommandAloneReachesTheProgram) {
   for (const int number : {SIGINT, SIGTERM}) {
     const pid_t child = start({"run", "--", program, "serve", "9"});
-    wait_for("ready");
+    wait_until_said("ready");
     ::kill(child, number);
     EXPECT_EQ(finish(child).exit_status(), 9);
   }
   for (const int number : {SIGHUP, SIGQUIT}) {
     const pid_t child = start({"run", "--", program, "hang"});
-    wait_for("ready");
+    wait_until_said("ready");
     ::kill(child, number);
     const ended result = finish(child);
     EXPECT_EQ(result.signal(), number);

@@ -9,27 +9,11 @@
 #include <string>
 #include <string_view>
 #include <tests/fuzz/input.hpp>
+#include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>
 #include <vector>
 
-#include <unistd.h>
-
 #include <ashlar/runtime/settings.hpp>
-
-namespace {
-
-std::string* said = nullptr;
-
-}  // namespace
-
-// The linker's --wrap=write leads the library's calls here: a descriptor of their own would be three system
-// calls an input.
-extern "C" ssize_t __real_write(int file, const void* bytes, std::size_t count);
-extern "C" ssize_t __wrap_write(int file, const void* bytes, std::size_t count) {
-  if (said == nullptr || file != STDERR_FILENO) return __real_write(file, bytes, count);
-  said->append(static_cast<const char*>(bytes), count);
-  return static_cast<ssize_t>(count);
-}
 
 namespace {
 
@@ -138,11 +122,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   environment.push_back(nullptr);
 
   std::string written;
-  said = &written;
-  errno = 77;
-  const ashlar::runtime::settings s = ashlar::runtime::read_settings(environment.data());
-  REQUIRE(errno == 77);
-  said = nullptr;
+  const ashlar::runtime::settings s = [&] {
+    fuzz::caught_standard_error caught;
+    errno = 77;
+    const ashlar::runtime::settings read = ashlar::runtime::read_settings(environment.data());
+    REQUIRE(errno == 77);
+    written = caught.text();
+    return read;
+  }();
 
   const expectation expected(entries);
   REQUIRE(s.purge.delay_ms == expected.delay_ms);

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Compiles every public header alone: an empty source file that includes it and nothing else.
-# With --together: all of them in one file, and in the reverse order in another one. What a header forgot to include is
-# seen by the first; what another compiler or language level says of its text by the second, in a tenth of the time.
-# Usage: check_headers.sh [--together] ROOT COMPILER FLAGS...
+# With --together: all of them in one file, --backwards: the last one first. What a header forgot to include is seen alone;
+# what another compiler or language level says of its text together, in a twentieth of the time.
+# Usage: check_headers.sh [--together|--backwards] ROOT COMPILER FLAGS...
 # All headers of the layers and the umbrella headers are public; the classic ones are included by their bare
 # names, with the one directory that they promise to need.
 set -euo pipefail
-together=false
-if [ "$1" = --together ]; then
-  together=true
+together=
+if [[ $1 = --together || $1 = --backwards ]]; then
+  together=$1
   shift
 fi
 root=$1
@@ -41,16 +41,15 @@ done
 checked=$((${#headers[@]} + ${#classic[@]}))
 [ "$checked" -gt 90 ] || { echo "only $checked headers were found under $root: the check proves little"; status=1; }
 
-if $together; then
-  mapfile -t forward < <(include "${headers[@]}")
-  mapfile -t backward < <(include "${headers[@]}" | tac | awk 'NR % 2 { name = $0; next } { print; print name }')
-  compile "all headers" -I. "${forward[@]}"
-  compile "all headers, last one first" -I. "${backward[@]}"
+if [ -n "$together" ]; then
+  mapfile -t headers < <(printf '%s\n' "${headers[@]}" | if [ "$together" = --backwards ]; then tac; else cat; fi)
+  mapfile -t x < <(include "${headers[@]}")
+  compile "all headers, $together" -I. "${x[@]}"
   # Two of the documents call their class `Allocator`, and each mode of xmalloc defines it: they are met one at a time.
   alone='^(Allocator|memory_pool_allocator|xallocator.*)\.h$'
   mapfile -t x < <(printf '%s\n' "${classic[@]}" | grep -vE "$alone")
-  mapfile -t forward < <(include "${x[@]}")
-  compile "the classic headers" -Iashlar/compat "${forward[@]}"
+  mapfile -t x < <(include "${x[@]}")
+  compile "the classic headers" -Iashlar/compat "${x[@]}"
   mapfile -t classic < <(printf '%s\n' "${classic[@]}" | grep -E "$alone")
   headers=()
 fi

@@ -62,13 +62,14 @@ void at_least() {
 }
 
 void resources() {
-  support::run_containers(std::pmr::polymorphic_allocator<int>(ashlar::pmr::process_resource()), 4);
+  support::run_containers<support::extent::brief>(
+      std::pmr::polymorphic_allocator<int>(ashlar::pmr::process_resource()), 4);
   model_heap heap;
   ashlar::pmr::resource bottom(heap);
   fixed_pool<ashlar::pmr::source> pool(block_layout{64, 16}, heap_blocks{},
                                        ashlar::pmr::source(&bottom));
   ashlar::pmr::resource top(pool, &bottom);
-  support::run_containers(std::pmr::polymorphic_allocator<int>(&top), 5);
+  support::run_containers<support::extent::brief>(std::pmr::polymorphic_allocator<int>(&top), 5);
   REQUIRE(pool.stats().blocks_in_use == 0);
 }
 

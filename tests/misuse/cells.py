@@ -59,7 +59,8 @@ def sentences() -> dict[str, str]:
 SENTENCES = sentences()
 
 
-def no_core_file() -> None:
+def leave_no_core_files() -> None:
+    """The children inherit it. A preexec_fn would keep Python from its quick way to start them."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -68,11 +69,12 @@ def run(column: Column, fault: str, programs: pathlib.Path, drop_in: str) -> Run
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("ASHLAR_", "MALLOC_", "GLIBC_TUNABLES", "SCUDO_", "MIMALLOC_", "LD_PRELOAD"))}
     environment.update(column.environment)
+    leave_no_core_files()
     if column.preload:
         environment["LD_PRELOAD"] = drop_in if column.preload == "drop-in" else column.preload
     with subprocess.Popen([programs / column.program, column.argument, fault], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", preexec_fn=no_core_file) as child:
+                          errors="replace") as child:
         try:
             out, err = child.communicate(timeout=TIMEOUT_SECONDS)
             return Run(out, err, child.returncode)

@@ -82,12 +82,12 @@ random.seed(7)
 class Node:
     def __init__(self, n): self.n = n; self.other = None; self.load = [n] * (n % 50)
 total = 0
-for round in range(6):
+for round in range(3):
     nodes = [Node(i) for i in range(12000)]
     for node in nodes: node.other = random.choice(nodes)   # cycles: only the collector frees them
     total += sum(node.other.n for node in nodes)
     del nodes
-    if round % 3 == 0: gc.collect()
+    if round % 2 == 0: gc.collect()
 document = {str(i): {"list": list(range(i % 40)), "text": "x" * (i % 300)} for i in range(4000)}
 text = json.dumps(document, sort_keys=True)
 for _ in range(3): assert json.dumps(json.loads(text), sort_keys=True) == text
@@ -110,7 +110,7 @@ def worker():
         results.append((item, hashlib.md5(data).hexdigest(), len(table)))
 threads = [threading.Thread(target=worker) for _ in range(6)]
 for t in threads: t.start()
-for i in range(36): work.put(i)
+for i in range(18): work.put(i)
 for _ in threads: work.put(None)
 for t in threads: t.join()
 for r in sorted(results): print(*r)
@@ -125,11 +125,11 @@ if __name__ == "__main__":
         while not busy.is_set(): [bytearray(i) for i in range(0, 20000, 97)]
     noise = [threading.Thread(target=churn) for _ in range(2)]
     for t in noise: t.start()
-    for i in range(15):
+    for i in range(8):
         out = subprocess.run([sys.executable, "-c", f"print(sum(range({i}000)), 'y' * {i})"],
                              capture_output=True, text=True, check=True).stdout
         print(out.strip())
-    for i in range(20):
+    for i in range(10):
         child = os.fork()
         if child == 0:
             keep = [str(n) * 9 for n in range(20000)]
@@ -210,7 +210,7 @@ def redis(world):
                      "HLEN hash:7", "STRLEN grown:11", "GET key:3999", "GET grown:5"]
         talk = [client, "-s", socket]
         world.run(talk, stdin="\n".join(commands).encode())
-        world.run([benchmark, "-s", socket, "-q", "-n", "15000", "-c", "20", "-d", "300", "-r",
+        world.run([benchmark, "-s", socket, "-q", "-n", "6000", "-c", "20", "-d", "300", "-r",
                    "5000", "-t", "set,get,lpush,lpop,sadd,hset,zadd,mset"])
         world.results.pop()  # times
         world.run(talk + ["DEBUG", "RELOAD", "NOSAVE"])

@@ -1,109 +1,61 @@
 // ashlar replay as a user meets it: traces written here, allocators that are sound or planted, tables and JSON out.
-#include <cerrno>
-#include <cstdlib>
+#include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tests/support/command_in_folder.hpp>
+#include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tools/trace/trace_test_files.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
 using ashlar::trace::event;
 using ashlar::trace::event_kind;
 using ashlar::trace::test::birth;
 using ashlar::trace::test::death;
 using json = nlohmann::json;
-using words = std::vector<std::string>;
+using support::read_file;
+using support::words;
+using ended = support::finished_command;
 
 const std::string library = ASHLAR_TEST_LIBRARY;
 const std::string planted_malloc = PLANTED_MALLOC;
-
-struct ended {
-  int exit_status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-class Replay : public testing::Test {
+class Replay : public support::CommandInFolder {
  protected:
-  Replay() {
-    std::string name = (fs::temp_directory_path() / "ashlar-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-    fs::create_directory(folder_ / "tmp");
-  }
-  ~Replay() override {
-    EXPECT_TRUE(fs::is_empty(folder_ / "tmp")) << "the command left files behind";
-    fs::remove_all(folder_);
-  }
+  ~Replay() override { EXPECT_TRUE(left_nothing_behind()); }
 
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path(name), std::ios::binary) << bytes;
+    support::write_file(path(name), bytes);
     return path(name);
   }
   std::string write_trace(const std::vector<event>& events) const {
     return write("a.atrace", ashlar::trace::test::written(events));
   }
 
-  ended command(const words& arguments, const std::string& planted = "none") const {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::setenv("TMPDIR", path("tmp").c_str(), 1);
-      ::setenv("LC_ALL", "C", 1);
-      ::setenv("PLANTED", planted.c_str(), 1);
-      ::dup2(::open("/dev/null", O_RDONLY), 0);
-      ::dup2(::open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-      ::dup2(::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-      std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
-      for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
-      pointers.push_back(nullptr);
-      ::execv(ASHLAR_COMMAND, pointers.data());
-      ::_exit(125);
-    }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
-            read_file(path("err"))};
-  }
   // With --json: what that says of the only target.
   json outcome(const std::string& trace, const std::string& on, int exit_status,
-               const std::string& planted = "none", const words& more = {}) const {
+               const std::string& planted = "none", const words& more = {}) {
     words arguments{"replay", trace, "--on", on, "-n", "1", "--json", path("replay.json")};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const ended result = command(arguments, planted);
-    EXPECT_EQ(result.exit_status, exit_status) << result.out << result.err;
+    environment_ = {{"PLANTED", planted}};
+    const ended result = command(arguments);
+    EXPECT_EQ(result.exit_status(), exit_status) << result.out << result.err;
     said_ = result.out;
     const json all = json::parse(read_file(path("replay.json")), nullptr, false);
     if (!all.is_object()) return json::object();
     return all.at("outcomes").at(0);
   }
 
-  mutable std::string said_;
-
- private:
-  fs::path folder_;
+  std::string said_;
 };
 
 // Every kind of call, among them with blocks of the planted size; 9 of those are alive at once.
@@ -167,6 +119,14 @@ TEST_F(Replay, AnAllocatorWithoutASizeOfItsOwnHasNoSlack) {
   EXPECT_FALSE(outcome(write_trace(all_kinds()), planted_malloc, 0).contains("slack"));
 }
 
+TEST_F(Replay, AnAllocatorsPathMayHaveWhatTheLoaderCannotBeTold) {
+  std::filesystem::create_directory(path("a b:c"));
+  std::filesystem::copy_file(planted_malloc, path("a b:c/planted.so"));
+  EXPECT_EQ(outcome(write_trace(all_kinds()), path("a b:c/planted.so"), 0).at("failures"), 0);
+  const ended planted = command({"replay", path("a.atrace"), "--on", "nosuch.so"});
+  EXPECT_TRUE(contains(planted.err, "--on nosuch.so: there is no library")) << planted.err;
+}
+
 TEST_F(Replay, WhatAPlantedAllocatorDoesWrongIsReported) {
   const std::string trace = write_trace(all_kinds());
   json found = outcome(trace, planted_malloc, 1, "corrupt");
@@ -226,7 +186,7 @@ TEST_F(Replay, AHandOverBetweenThreadsKeepsItsOrder) {
 TEST_F(Replay, AllWhatIsInstalledIsOneTable) {
   if (library.empty()) GTEST_SKIP() << "this build has no drop-in library";
   const ended result = command({"replay", write_trace(all_kinds()), "--on", "all", "-n", "2"});
-  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
   for (const char* name : {"system", "ashlar", "p99.99"})
     EXPECT_TRUE(contains(result.out, name)) << result.out;
 }
@@ -250,10 +210,19 @@ TEST_F(Replay, PoolsOfTheTunerHaveNoFailureAndNoBlockToSpare) {
   const std::string trace = write_trace(two_classes());
   const ended tuned = command(
       {"tune", trace, "--classes", "2", "--largest", "4096", "--certificate", path("pools.json")});
-  ASSERT_EQ(tuned.exit_status, 0) << tuned.err;
+  ASSERT_EQ(tuned.exit_status(), 0) << tuned.err;
   json found = outcome(trace, path("pools.json"), 0);
   EXPECT_EQ(found.at("failures"), 0);
   EXPECT_EQ(found.at("left_out"), 1);
+  // Each target that did less than the others is named, in whatever place.
+  for (const std::string& on : {"system," + path("pools.json"), path("pools.json") + ",system"}) {
+    const ended beside = command({"replay", trace, "--on", on, "-n", "1"});
+    EXPECT_EQ(beside.exit_status(), 0) << beside.err;
+    for (const std::string& told : {std::string("34 births, 33 deaths; 2 threads"),
+                                    path("pools.json") + ": 1 requests larger"})
+      EXPECT_TRUE(contains(beside.out, told)) << on << beside.out;
+    EXPECT_FALSE(contains(beside.out, "system: ")) << beside.out;
+  }
   const json pools = json::parse(read_file(path("pools.json")));
   ASSERT_EQ(found.at("classes").size(), 2);
   EXPECT_EQ(found.at("classes").at(0).at("peak"), 8);
@@ -278,6 +247,20 @@ TEST_F(Replay, PoolsOfTheTunerHaveNoFailureAndNoBlockToSpare) {
   EXPECT_EQ(outcome(trace, write("borrows.json", borrows.dump()), 0).at("failures"), 0);
 }
 
+TEST_F(Replay, PoolsThatThereIsNoMemoryForAreNotSaidToRefuseRequests) {
+  std::vector<event> events;
+  for (std::uint64_t i = 0; i < 4096; ++i)  // 256 TiB
+    events.push_back(birth(1, i, 0x1000 + i * 16, std::uint64_t{1} << 36));
+  const std::string trace = write_trace(events);
+  ASSERT_EQ(command({"tune", trace, "--certificate", path("pools.json")}).exit_status(), 0);
+  const json found = outcome(trace, path("pools.json"), 1);
+  EXPECT_TRUE(contains(found.at("worker_failure"), "no memory for pools")) << found;
+  EXPECT_EQ(found.at("failures"), 0);
+  const ended verified = command({"verify", path("pools.json")});
+  EXPECT_EQ(verified.exit_status(), 2) << verified.err;
+  EXPECT_TRUE(contains(verified.err, "too little memory")) << verified.err;
+}
+
 TEST_F(Replay, WhatATraceCannotSayIsSkippedAndTold) {
   const std::string trace =
       write_trace({death(1, 1000, 0x9000), birth(1, 2000, 0x1000, 40), death(1, 3000, 0x1000)});
@@ -286,6 +269,16 @@ TEST_F(Replay, WhatATraceCannotSayIsSkippedAndTold) {
   EXPECT_EQ(found.at("operations"), 2);
   EXPECT_TRUE(contains(said_, "1 deaths of blocks from before the recording: skipped")) << said_;
   EXPECT_EQ(outcome(write_trace({}), "system", 0).at("operations"), 0);
+}
+
+TEST_F(Replay, ASignalEndsTheReadingOfTheTrace) {
+  pending_signal_ = SIGTERM;
+  const ended result = command(
+      {"replay", write_trace(all_kinds()), "--on", "system", "--json", path("replay.json")});
+  EXPECT_EQ(result.exit_status(), 128 + SIGTERM);
+  EXPECT_EQ(result.err, "ashlar: ended early by SIGTERM: nothing was measured\n");
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(files(), std::vector<std::string>{"a.atrace"});
 }
 
 TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
@@ -312,7 +305,7 @@ TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
   for (auto [arguments, named] : wrong) {
     arguments.insert(arguments.begin(), "replay");
     const ended result = command(arguments);
-    EXPECT_EQ(result.exit_status, 2) << named << result.err;
+    EXPECT_EQ(result.exit_status(), 2) << named << result.err;
     EXPECT_TRUE(contains(result.err, named)) << named << ": " << result.err;
     EXPECT_EQ(result.out, "");
   }

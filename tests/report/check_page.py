@@ -170,8 +170,11 @@ def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
     (folder / "foreign.atrace").write_text("no trace at all")
     (folder / "empty").write_bytes(b"")
     (folder / "old.html").write_text("the page of yesterday")
+    nobody = json.loads((folder / "compare.json").read_text()) | {"allocators": []}
+    (folder / "nobody.json").write_text(json.dumps(nobody))
     cases = [["damaged.atrace"], ["foreign.atrace"], ["empty"], ["nonesuch.atrace"],
              ["run.atrace", "--pools", "compare.json"], ["run.atrace", "--compare", "empty"],
+             ["run.atrace", "--compare", "nobody.json"],
              ["run.atrace", "--replay", "nonesuch.json"]]
 
     def report(*arguments: str) -> subprocess.CompletedProcess:
@@ -190,12 +193,14 @@ def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
 
 
 def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]:
-    """Without other files, of a trace without stacks, or without an event, or with its end cut off: what there is."""
+    """Without other files, of a trace without stacks, or without an event and begun at a time that no calendar has, or with
+    its end cut off: what there is."""
     plain = [line.split(" stack=")[0] for line in run_files.trace_text().splitlines() if not line.startswith("stack ")]
     cut = (folder / "run.atrace").read_bytes()
     (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
     faults = []
-    for name, lines, charts in (("plain", plain, 4), ("none", plain[:1], 0), ("cut", None, 4)):
+    none = plain[:1] + [f"header started {2**64 - 1}"]
+    for name, lines, charts in (("plain", plain, 4), ("none", none, 0), ("cut", None, 4)):
         if lines is not None:
             (folder / "bare.txt").write_text("\n".join(lines) + "\n")
             subprocess.run([ashlar, "dump", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)

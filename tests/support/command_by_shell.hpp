@@ -5,11 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
+#include <tests/support/test_folder.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,25 +20,8 @@ struct ended {
   std::string said;  // on both streams
 };
 
-inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-inline void write_file(const std::filesystem::path& path, const std::string& contents) {
-  std::ofstream(path, std::ios::binary) << contents;
-}
-
-class CommandByShell : public testing::Test {
+class CommandByShell : public TestFolder {
  protected:
-  CommandByShell() {
-    std::string name = (std::filesystem::temp_directory_path() / "ashlar-command-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~CommandByShell() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
   [[nodiscard]] std::size_t count_files() const {
     const std::filesystem::directory_iterator all(folder_);
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
@@ -65,8 +47,6 @@ class CommandByShell : public testing::Test {
     EXPECT_NE(result.said.find(named), std::string::npos) << words << '\n' << result.said;
     EXPECT_EQ(count_files(), files) << words << ": a file was left";
   }
-
-  std::filesystem::path folder_;
 };
 
 }  // namespace support

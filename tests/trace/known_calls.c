@@ -175,6 +175,7 @@ static void quarters(long count) {
   pause();
 }
 
+/* Any other word, such as "nothing": nothing. */
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "calls";
   if (strcmp(what, "calls") == 0) calls();
@@ -203,6 +204,11 @@ int main(int argc, char** argv) {
   if (strcmp(what, "exec") == 0) {
     keep(malloc(777));
     execl(argv[0], argv[0], argc > 2 ? argv[2] : "calls", (char*)NULL);
+  }
+  if (strcmp(what, "starts") == 0) {
+    const pid_t child = fork();
+    if (child == 0) execl(argv[2], argv[2], (char*)NULL);
+    waitpid(child, NULL, 0);
   }
   if (strcmp(what, "wait") == 0) {
     keep(malloc(777));

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tests/support/command_in_folder.hpp>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/trace/command_in_folder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/profile/size_grid.hpp"
 
@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace ashlar::profiling;
+using support::becomes_true;
+using support::words;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 
@@ -50,7 +52,7 @@ profile without_times(profile p) {
   return p;
 }
 
-class RecordProfile : public CommandInFolder {
+class RecordProfile : public support::CommandInFolder {
  protected:
   [[nodiscard]] profile read(const std::string& name = "run.aprof") const {
     return read_profile(path(name));
@@ -138,6 +140,14 @@ TEST_F(RecordProfile, WhatAProgramExecutesGoesOnInIt) {
   EXPECT_GT(before.births, 100u);
   EXPECT_EQ(before.births, before.deaths);  // exec was the last death
   EXPECT_GE(p.births(), 100'001u);
+}
+
+TEST_F(RecordProfile, OfAProgramThatAllocatesNothingIsARunWithoutBirths) {
+  ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "nothing"}), 0) << said("err");
+  EXPECT_EQ(files(), words{"run.aprof"});
+  profile right;
+  right.runs = 1;
+  EXPECT_EQ(read(), right);
 }
 
 TEST_F(RecordProfile, IsWrittenWhileTheProgramRuns) {

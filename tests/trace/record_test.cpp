@@ -1,17 +1,23 @@
 // ashlar record as a user meets it: what a program is known to do is what its trace says.
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <tests/support/command_in_folder.hpp>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/trace/command_in_folder.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/text.hpp"
 
@@ -19,17 +25,20 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace ashlar::trace;
+using support::becomes_true;
+using support::words;
 
 const std::string calls = ASHLAR_TEST_CALLS;
 const std::string operators = ASHLAR_TEST_OPERATORS;
 const std::string hard_stacks = ASHLAR_TEST_STACKS;
+const std::string static_calls = ASHLAR_TEST_STATIC;
 
 struct kept_event {
   event e;
   std::string text;
 };
 
-class Record : public CommandInFolder {
+class Record : public support::CommandInFolder {
  protected:
   [[nodiscard]] std::vector<kept_event> events(const std::string& name = "run.atrace") const {
     trace_reader reader(open_file_source(path(name)), unfinished::refuse);
@@ -139,6 +148,40 @@ TEST_F(Record, EveryOperatorIsOneEventAndAnExceptionPassesThrough) {
   EXPECT_TRUE(has_size(after, 90));
 }
 
+// A block lives from the end of the call that makes it to the begin of the call that frees it: an allocator's own time
+// is in nobody's life. Here it is so long that each event shows on which side of its call it is.
+TEST_F(Record, TheTimeOfACallIsBeforeABirthAndBehindADeath) {
+  for (const words& program : {words{calls, "calls"}, words{operators}}) {
+    SCOPED_TRACE(program.front());
+    words command{"record", "--on", ASHLAR_TEST_SLOW_ALLOCATOR, "--"};
+    command.insert(command.end(), program.begin(), program.end());
+    ASSERT_EQ(ashlar(command), 0) << said("err");
+    const trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
+    // A tenth less, for the clocks.
+    const std::uint64_t call =
+        reader.ticks_per_second() * ASHLAR_TEST_CALL_MICROSECONDS / 1'000'000 * 9 / 10;
+    const auto all = events();
+    const auto mark = [&](const char* text) {
+      return std::find_if(all.begin(), all.end(), [&](const auto& k) {
+        return k.e.kind == event_kind::mark && k.text == text;
+      });
+    };
+    const auto end = mark("end");
+    ASSERT_NE(end, all.end());
+    ASSERT_GT(end - mark("begin"), 18);
+    for (auto before = mark("begin"); before != end; ++before) {
+      const event_kind first = before[0].e.kind;
+      const event_kind second = before[1].e.kind;
+      const bool are_one_call =
+          first == event_kind::from_realloc && second == event_kind::by_realloc;
+      const unsigned calls_between =
+          are_one_call ? 1 : unsigned{is_death(first)} + unsigned{is_birth(second)};
+      EXPECT_GE(before[1].e.time - before[0].e.time, calls_between * call)
+          << name_of(first) << ", then " << name_of(second);
+    }
+  }
+}
+
 TEST_F(Record, ThreadsAreNumberedStartAndEnd) {
   EXPECT_EQ(ashlar({"record", "--", calls, "threads"}), 0);
   const auto found = marked();
@@ -216,6 +259,31 @@ TEST_F(Record, AForkedProcessHasItsOwnTrace) {
   EXPECT_EQ(sizes.size(), 4u);
 }
 
+// docs/trace-format.md, "Forked processes": what the commands make of a block from before the fork.
+TEST_F(Record, WhatAForkedProcessInheritedIsToldByEachCommandAndInNoFigure) {
+  ASSERT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0);
+  const auto names = files();
+  const auto child = std::find_if(names.begin(), names.end(),
+                                  [](const std::string& name) { return name != "my.atrace"; });
+  ASSERT_NE(child, names.end());
+  const auto tells = [&](const words& command, const char* stream, const std::string& what) {
+    EXPECT_EQ(ashlar(command), 0) << said("err");
+    EXPECT_NE(said(stream).find(what), std::string::npos) << command[0] << '\n' << said(stream);
+  };
+  const std::string before = "1 deaths of blocks from before the recording";
+  const std::string not_in_pools = "1 blocks died that were born before the recording";
+  tells({"stat", *child}, "out", before);
+  tells({"stat", "--json", *child}, "out", "\"unknown_deaths\": 1");
+  EXPECT_EQ(said("out").find("\"size\": 444"), std::string::npos) << said("out");
+  tells({"profile", "-o", "child.aprof", *child}, "err", "1 run, 1 births of 1 sizes");
+  tells({"stat", "child.aprof"}, "out", before);
+  tells({"tune", "--certificate", "child.json", *child}, "err", not_in_pools);
+  tells({"check", "--against", "child.json", *child}, "err", not_in_pools);
+  EXPECT_EQ(ashlar({"verify", "child.json"}), 0) << said("err");
+  tells({"replay", "--on", "system", "-n", "1", *child}, "out", before + ": skipped");
+  tells({"report", "--json", *child}, "out", "\"unknown_deaths\": 1");
+}
+
 TEST_F(Record, AKilledProgramsTraceHasAllThatItDid) {
   EXPECT_EQ(WTERMSIG(ashlar({"record", "--", calls, "kill"})), SIGKILL);
   const auto all = events();
@@ -251,6 +319,81 @@ TEST_F(Record, WhatCameBeforeExecComesFirstHoweverMuchFollows) {
   EXPECT_GT(all.end() - image, 200'000);
 }
 
+// It began, and no block lives on: that it allocates nothing changes neither.
+TEST_F(Record, WhatAProgramExecutesEndsItsBlocksThoughItAllocatesNothing) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "exec", "nothing"}), 0);
+  const auto all = events();
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all.back().e.kind, event_kind::image);
+  EXPECT_EQ(all.back().text, calls + '\0' + "nothing" + '\0');
+  trace_reader reader(open_file_source(path("run.atrace")));
+  lifetimes from(reader);
+  for (step s; from.next(s);) {
+  }
+  EXPECT_EQ(from.live_blocks(), 0u);
+}
+
+TEST_F(Record, AProgramThatAllocatesNothingHasATraceWithoutEvents) {
+  EXPECT_EQ(ashlar({"record", "--", calls, "nothing"}), 0) << said("err");
+  EXPECT_NE(said("err").find("allocated nothing"), std::string::npos) << said("err");
+  EXPECT_EQ(files(), words{"run.atrace"});
+  trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
+  EXPECT_EQ(reader.events(), 0u);
+  EXPECT_EQ(reader.header().get(header_name::program), fs::canonical(calls).string());
+  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"profile", "-o", "run.aprof", "run.atrace"}), 0) << said("err");
+}
+
+// What a user is told of a program that no recorder got into, and that this is not taken for success.
+class NothingRecorded : public Record {
+ protected:
+  void expect_nothing(const words& program, int exit_status, const std::string& why) {
+    for (const words& kind : {words{}, words{"--profile"}}) {
+      words command{"record"};
+      command.insert(command.end(), kind.begin(), kind.end());
+      command.emplace_back("--");
+      command.insert(command.end(), program.begin(), program.end());
+      const std::vector<std::string> before = files();
+      EXPECT_EQ(WEXITSTATUS(ashlar(command)), exit_status) << said("err");
+      EXPECT_NE(said("err").find(why), std::string::npos) << said("err");
+      EXPECT_EQ(files(), before);
+    }
+  }
+};
+
+TEST_F(NothingRecorded, OfAStaticProgram) {
+  expect_nothing({static_calls}, 1, "it is statically linked");
+  expect_nothing({static_calls, "_exit"}, 3, "it is statically linked");  // its own status says so
+  EXPECT_EQ(WTERMSIG(ashlar({"record", "--", static_calls, "kill"})), SIGKILL);
+}
+
+TEST_F(NothingRecorded, OfAProgramThatGainsRights) {
+  fs::copy_file(calls, path("privileged"));
+  struct statvfs mounted{};
+  if (::chown(path("privileged").c_str(), 65'534, 65'534) != 0 ||
+      ::chmod(path("privileged").c_str(), 04755) != 0 ||
+      ::statvfs(path("privileged").c_str(), &mounted) != 0 || (mounted.f_flag & ST_NOSUID) != 0)
+    GTEST_SKIP() << "only root can make such a program, where the system heeds it";
+  expect_nothing({path("privileged")}, 1, "it gains rights");
+}
+
+TEST_F(NothingRecorded, ByALibraryThatTheLoaderDoesNotTake) {
+  std::ofstream(path("library.so")) << "this is no library";
+  ::setenv("ASHLAR_RECORD_LIB", path("library.so").c_str(), 1);
+  expect_nothing({calls}, 1, "the loader does not take the recorder");
+  ::unsetenv("ASHLAR_RECORD_LIB");
+}
+
+// A program of its own processes only: what they do is there, but not what was asked for.
+TEST_F(NothingRecorded, OfTheProgramItselfButOfWhatItStarts) {
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--", static_calls, "starts", calls})), 1);
+  EXPECT_NE(said("err").find("it is statically linked"), std::string::npos) << said("err");
+  const auto names = files();
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_NE(names.front(), "run.atrace");
+  EXPECT_FALSE(events(names.front()).empty());
+}
+
 TEST_F(Record, NoEventIsLostWhenThereAreMany) {
   EXPECT_EQ(ashlar({"record", "--", calls, "many", "1000000"}), 0);
   std::uint64_t births = 0;
@@ -282,7 +425,7 @@ TEST_F(Record, ASignalGoesToTheProgramAndTheTraceStays) {
 }
 
 TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
-  const pid_t command = start({"record", "--", calls, "many", "2000000000"});
+  const pid_t command = start({"record", "--", calls, "many", "500000000"});
   const auto part = [&] {
     for (const std::string& name : files())
       if (fs::path(name).extension() == ".part" && fs::file_size(path(name)) > 10'000) return name;
@@ -299,6 +442,79 @@ TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
   trace_reader left(open_file_source(path(name)));
   EXPECT_NE(left.warning(), "");
   EXPECT_GT(left.events(), 10'000u);
+}
+
+// The disk is full, or a limit is reached. The program goes on, and its end is told.
+TEST_F(Record, WhatWasWrittenBeforeAFailureStays) {
+  const pid_t command = start({"record", "-o", "my.atrace", "--", calls, "many", "5000000"});
+  const auto part = [&] {
+    for (const std::string& name : files())
+      if (fs::path(name).extension() == ".part" && fs::file_size(path(name)) > 10'000) return name;
+    return std::string();
+  };
+  ASSERT_TRUE(becomes_true([&] { return !part().empty(); }));
+  const rlimit limit{100'000, 100'000};
+  ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  const int status = wait_for(command);
+  EXPECT_EQ(WEXITSTATUS(status), 1) << said("err");
+  EXPECT_FALSE(WIFSIGNALED(status));
+  const std::string name = part();
+  ASSERT_NE(name, "");
+  EXPECT_EQ(files(), words{name});
+  EXPECT_NE(said("err").find("cannot write '" + name + "'"), std::string::npos) << said("err");
+  EXPECT_NE(said("err").find("recorded before can be read in '" + name + "'"), std::string::npos);
+  trace_reader left(open_file_source(path(name)));
+  EXPECT_NE(left.warning(), "");
+  EXPECT_GT(left.events(), 10'000u);
+}
+
+TEST_F(Record, AProgramsOwnEndIsToldThoughRecordingFailed) {
+  // The shell ends long after the limit, and allocates so little that its own trace would fit.
+  const pid_t command = start({"record", "--", "/bin/sh", "-c", calls + " many 5000000; exit 7"});
+  const auto has_part = [&] {
+    const auto names = files();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return fs::path(name).extension() == ".part" && fs::file_size(path(name)) > 10'000;
+    });
+  };
+  ASSERT_TRUE(becomes_true(has_part));
+  const rlimit limit{100'000, 100'000};
+  ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  EXPECT_EQ(WEXITSTATUS(wait_for(command)), 7) << said("err");
+  EXPECT_TRUE(has_part());
+}
+
+TEST_F(Record, ANameThatIsTooLongIsFoundBeforeTheProgramRuns) {
+  for (const std::size_t length : {244u, 249u, 255u}) {
+    for (const char* what : {"-o", "--profile"}) {
+      const std::string name(length, 'n');
+      const words before = files();
+      words line{"record", "-o", name, "--", calls, "wait"};  // that would wait for ever
+      if (what != std::string("-o")) line.insert(line.begin() + 1, what);
+      const pid_t command = start(line);
+      int status = 0;
+      const bool ended =
+          becomes_true([&] { return ::waitpid(command, &status, WNOHANG) == command; });
+      if (!ended) {
+        ::kill(-command, SIGKILL);
+        wait_for(command);
+      }
+      EXPECT_TRUE(ended) << length << what;
+      EXPECT_EQ(WEXITSTATUS(status), 2) << said("err");
+      EXPECT_NE(said("err").find("File name too long"), std::string::npos) << said("err");
+      EXPECT_EQ(files(), before);
+    }
+  }
+}
+
+TEST_F(Record, ALimitOfFilesThatIsTooLowIsNamed) {
+  const std::string line = "cd '" + folder_.string() +
+                           "' && ulimit -f 100000 && '" ASHLAR_COMMAND "' record -- '" + calls +
+                           "' 2>err";
+  const int status = std::system(line.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_NE(said("err").find("ulimit -f"), std::string::npos) << said("err");
+  EXPECT_EQ(files(), words{});
 }
 
 TEST_F(Record, StacksLeadToTheCall) {
@@ -329,6 +545,20 @@ TEST_F(Record, AShellsProgramsAreRecordedToo) {
   EXPECT_EQ(files().size(), 3u);
 }
 
+// A build starts thousands.
+TEST_F(Record, MoreProcessesThanMayHaveAFileOpenAreRecorded) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 30;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += calls + " calls\n";
+  EXPECT_EQ(ashlar({"record", "--", "/bin/sh", "-c", lines + "true"}), 0) << said("err");
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(files().size(), 41u);
+}
+
 TEST_F(Record, AFileThatIsNoTraceIsNotWrittenOver) {
   std::ofstream(path("notes.txt")) << "precious";
   EXPECT_EQ(WEXITSTATUS(ashlar({"record", "-o", "notes.txt", "--", calls})), 2);
@@ -351,6 +581,47 @@ TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
     }
   }
   EXPECT_EQ(files(), (words{"empty", "text"}));
+}
+
+TEST_F(Record, DumpLeavesAloneWhatItDoesNotWrite) {
+  ASSERT_EQ(ashlar({"record", "--", calls}), 0);
+  ASSERT_EQ(ashlar({"dump", "run.atrace"}), 0);
+  const std::string text = said("out");
+  support::write_file(path("x.txt.part"), "precious");
+  fs::create_symlink("file", path("link"));
+  for (const char* output : {"x.txt", "link"}) {
+    EXPECT_EQ(ashlar({"dump", "run.atrace", "-o", output}), 0) << said("err");
+    EXPECT_EQ(said(output), text);
+  }
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(said("x.txt.part"), "precious");
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int kept_open = ::open(path("pipe").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  const pid_t command = start({"dump", "run.atrace", "-o", "pipe"});
+  std::string piped;
+  EXPECT_TRUE(becomes_true([&] {
+    std::array<char, 4096> piece{};
+    const ssize_t got = ::read(kept_open, piece.data(), piece.size());
+    if (got > 0) piped.append(piece.data(), static_cast<std::size_t>(got));
+    return piped.size() >= text.size();
+  }));
+  ::close(kept_open);
+  EXPECT_EQ(wait_for(command), 0);
+  EXPECT_EQ(piped, text);
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+}
+
+TEST_F(Record, ADumpThatASignalEndsLeavesNothing) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int text = ::open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);  // it never ends
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t command = start({"dump", "--from-text", "pipe", "-o", "x.atrace"});
+    EXPECT_TRUE(becomes_true([&] { return files().size() == 2; }));
+    ::kill(command, number);
+    EXPECT_EQ(WTERMSIG(wait_for(command)), number);
+    EXPECT_EQ(files(), words{"pipe"});
+  }
+  ::close(text);
 }
 
 TEST_F(Record, DumpedTextBecomesTheSameTraceAgain) {

@@ -211,6 +211,51 @@ TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
   EXPECT_NE(large.said.find("no class serves"), std::string::npos) << large.said;
 }
 
+// Peaks that nobody saw: the exit status is all that a job of continuous integration looks at.
+TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
+  ASSERT_EQ(ashlar("tune -o " + path("p.hpp") + " " + sample).status, 0);
+  const std::string check = "check --against " + path("p.json") + " ";
+  const std::string whole = read_file(sample);
+  write_file(path("cut"), whole.substr(0, whole.size() / 2));
+  const ended cut = ashlar(check + path("cut"));
+  EXPECT_EQ(cut.status, 1) << cut.said;
+  EXPECT_NE(cut.said.find("cannot be told"), std::string::npos) << cut.said;
+  EXPECT_EQ(ashlar(check + path("cut") + " " + sample).status, 1);
+  ASSERT_EQ(ashlar("profile -o " + path("cut.aprof") + " " + path("cut")).status, 0);
+  EXPECT_EQ(ashlar(check + path("cut.aprof")).status, 1);
+  write_file(
+      path("t.txt"),
+      "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 16\n2 1 lost 7\n");
+  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("lost")).status, 0);
+  const ended lost = ashlar(check + path("lost"));
+  EXPECT_EQ(lost.status, 1) << lost.said;
+  EXPECT_NE(lost.said.find("7 events were lost"), std::string::npos) << lost.said;
+}
+
+TEST_F(TuneCommand, CheckOfPoolsThatBorrowDoesNotCallTooManyWhatFits) {
+  ASSERT_EQ(ashlar("tune --borrow --classes 5 -o " + path("p.hpp") + " " + sample).status, 0);
+  const std::string check = "check --against " + path("p.json") + " " + sample;
+  const ended fits = ashlar(check);
+  EXPECT_EQ(fits.status, 0) << fits.said;
+  EXPECT_EQ(fits.said.find("too many"), std::string::npos) << fits.said;
+  EXPECT_NE(fits.said.find("borrows"), std::string::npos) << fits.said;
+  const ended half = ashlar(check + " --percent 50");
+  EXPECT_EQ(half.status, 1) << half.said;
+  EXPECT_NE(half.said.find("are not enough"), std::string::npos) << half.said;
+}
+
+TEST_F(TuneCommand, PoolsThatSomebodyChangedToWhatCannotBeAreRefused) {
+  ASSERT_EQ(ashlar("tune --classes 3 -o " + path("p.hpp") + " " + sample).status, 0);
+  auto json = nlohmann::json::parse(read_file(path("p.json")));
+  std::swap(json["classes"][0], json["classes"][1]);
+  write_file(path("swapped.json"), json.dump());
+  expect_refused("check --against " + path("swapped.json") + " " + sample, "not sorted");
+  expect_refused("replay --on " + path("swapped.json") + " " + sample, "not sorted");
+  ASSERT_EQ(ashlar("tune --mode heap --certificate " + path("heap.json") + " " + sample).status, 0);
+  expect_refused("check --against " + path("heap.json") + " " + sample, "--mode heap");
+  expect_refused("verify " + path("heap.json"), "static pools");
+}
+
 TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   write_file(path("empty"), "");
   write_file(path("foreign"), "int main() {}\n");
@@ -232,9 +277,16 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   expect_refused("tune --align 0" + to + sample, "--align 0");
   expect_refused("tune --largest 1000000000000" + to + sample, "--largest");
   expect_refused("tune --margin 99999" + to + sample, "--margin");
-  expect_refused("tune --margin -1" + to + sample, "--margin");
+  expect_refused("tune --margin -1" + to + sample, "--margin: '-1'");
+  expect_refused("tune --align -8" + to + sample, "--align: '-8'");
+  expect_refused("tune --largest -1" + to + sample, "--largest: '-1'");
+  expect_refused("tune --budget -5" + to + sample, "--budget: '-5'");
+  expect_refused("tune --budget 18446744073709551616" + to + sample, "2^64");
+  expect_refused("tune --budget 1.5MiB" + to + sample, "'1.5MiB'");
   expect_refused("tune --mode frob" + to + sample, "--mode frob");
   expect_refused("tune --namespace 7up" + to + sample, "7up");
+  expect_refused("tune --namespace class" + to + sample, "'class'");
+  expect_refused("tune --namespace my::xor" + to + sample, "'my::xor'");
   expect_refused("tune" + to, "TRACE");
   EXPECT_FALSE(fs::exists(path("p.hpp")));
   EXPECT_FALSE(fs::exists(path("p.json")));
@@ -259,15 +311,109 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
   EXPECT_EQ(tuned.status, 0) << tuned.said;
   EXPECT_NE(tuned.said.find("2 requests found no block"), std::string::npos) << tuned.said;
   EXPECT_NE(tuned.said.find("7 events were lost"), std::string::npos) << tuned.said;
-  EXPECT_NE(
-      ashlar("stat " + path("t.atrace")).said.find("2 requests for which a pool had no block"),
-      std::string::npos);
+  const std::string in_pools = "requests for which a pool had no block";
+  EXPECT_NE(ashlar("stat " + path("t.atrace")).said.find("2 " + in_pools), std::string::npos);
+
+  // Nor do profiles of it, and merged ones, forget that.
+  const std::string profile = path("t.aprof");
+  ASSERT_EQ(ashlar("profile -o " + profile + " " + path("t.atrace")).status, 0);
+  ASSERT_EQ(ashlar("merge -o " + profile + " " + profile + " " + profile).status, 0);
+  EXPECT_NE(ashlar("stat " + profile).said.find("4 " + in_pools), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(ashlar("stat --json " + profile).said).at("refused"), 4);
+  const ended by_profile = ashlar("tune " + profile);
+  EXPECT_EQ(by_profile.status, 0) << by_profile.said;
+  EXPECT_NE(by_profile.said.find("4 requests found no block"), std::string::npos)
+      << by_profile.said;
+}
+
+// Nothing is left to choose pools for: what is missing in the trace is the reason.
+TEST_F(TuneCommand, WhyNoRequestIsLeftIsSaid) {
+  write_file(
+      path("t.txt"),
+      "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 free 0x1000\n2 1 free 0x2000\n");
+  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("frees")).status, 0);
+  expect_refused("tune " + path("frees"), "no request is left");
+  expect_refused("tune " + path("frees"), "2 blocks died that were born before the recording");
+  write_file(path("t.txt"),
+             "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 100\n");
+  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("large")).status, 0);
+  expect_refused("tune --largest 64 " + path("large"), "larger than --largest");
+}
+
+// A file may have any name; JSON is UTF-8.
+TEST_F(TuneCommand, ATraceOfAnyNameIsTuned) {
+  const std::string name = path("\xff\xfe.atrace");
+  fs::copy_file(sample, name);
+  const ended tuned = ashlar("tune -o " + path("p.hpp") + " '" + name + "'");
+  ASSERT_EQ(tuned.status, 0) << tuned.said;
+  EXPECT_NE(read_file(path("p.hpp")).find("\xff\xfe.atrace"), std::string::npos);
+  const ended verified = ashlar("verify " + path("p.json") + " '" + name + "'");
+  EXPECT_EQ(verified.status, 0) << verified.said;
+  EXPECT_EQ(ashlar("tune --mode heap --certificate " + path("c.json") + " '" + name + "'").status,
+            0);
+}
+
+// Else the line behind it belonged to the comment.
+TEST_F(TuneCommand, ABackslashAtANamesEndEndsNoComment) {
+  const std::string name = path("x\\");
+  fs::copy_file(sample, name);
+  for (const char* mode : {"static", "heap"}) {
+    ASSERT_EQ(
+        ashlar(std::string("tune --mode ") + mode + " -o " + path("p.hpp") + " '" + name + "'")
+            .status,
+        0);
+    EXPECT_EQ(read_file(path("p.hpp")).find('\\'), std::string::npos) << mode;
+  }
 }
 
 TEST_F(TuneCommand, WhatStoodAtTheOutputStaysWhenItFails) {
   write_file(path("p.hpp"), "before");
   expect_refused("tune --budget 10 -o " + path("p.hpp") + " " + sample, "--budget 10");
   EXPECT_EQ(read_file(path("p.hpp")), "before");
+}
+
+TEST_F(TuneCommand, NoOutputIsAnInputOrAnotherOutput) {
+  const std::string trace = path("t.atrace");
+  fs::copy_file(sample, trace);
+  for (const char* words :
+       {"tune -o ", "tune --certificate ", "tune --mode heap -o ",
+        "tune --mode heap --certificate ", "report -o ", "dump -o ", "replay --on system --json "})
+    expect_refused(words + trace + " " + trace, "is an input");
+  EXPECT_EQ(read_file(trace), read_file(sample));
+  const std::string made = path("made.json");
+  expect_refused("tune -o " + made + " " + trace, "--certificate " + made);
+  expect_refused("tune -o " + made + " --certificate " + made + " " + trace, "what -o writes");
+  EXPECT_FALSE(fs::exists(made));
+  ASSERT_EQ(ashlar("tune --certificate " + made + " " + trace).status, 0);
+  expect_refused("replay --on " + made + " --json " + made + " " + trace, "is an input");
+  EXPECT_EQ(ashlar("tune -o /dev/null --certificate /dev/null " + trace).status, 0);
+}
+
+// Nobody named the file beside the header.
+TEST_F(TuneCommand, OnlyACertificateIsReplacedBesideTheHeader) {
+  const std::string tune = "tune -o " + path("notes.hpp") + " " + sample;
+  write_file(path("notes.json"), R"({"precious": 1})");
+  expect_refused(tune, "notes.json");
+  EXPECT_EQ(read_file(path("notes.json")), R"({"precious": 1})");
+  EXPECT_FALSE(fs::exists(path("notes.hpp")));
+  EXPECT_EQ(ashlar(tune + " --certificate " + path("c.json")).status, 0);
+  EXPECT_EQ(ashlar(tune + " --certificate " + path("notes.json")).status, 0);
+  EXPECT_EQ(ashlar(tune).status, 0);  // it is one now
+  write_file(path("notes.json"), "");
+  EXPECT_EQ(ashlar(tune).status, 0);
+}
+
+TEST_F(TuneCommand, WhatStandardOutputDoesNotTakeIsNoSuccess) {
+  const std::string certificate = path("p.json");
+  ASSERT_EQ(ashlar("tune --certificate " + certificate + " " + sample).status, 0);
+  for (const std::string& words :
+       {"stat " + sample, "tune " + sample, "check --against " + certificate + " " + sample,
+        "verify " + certificate, "replay -n 1 --on system " + sample, "dump " + sample,
+        "report --json " + sample, std::string("compare --list"), std::string("--help")}) {
+    const ended result = ashlar(words + " 3>&1 >/dev/full 2>&3 3>&- #");
+    EXPECT_EQ(result.status, 1) << words << result.said;
+    EXPECT_NE(result.said.find("cannot write"), std::string::npos) << words << result.said;
+  }
 }
 
 TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
@@ -278,10 +424,13 @@ TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
   const ended result = ashlar("verify " + path("p.json"));
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.said.find("refused"), std::string::npos) << result.said;
-  write_file(path("p.json"), "nonsense");
-  EXPECT_EQ(ashlar("verify " + path("p.json")).status, 1);
+  for (const char* text : {"nonsense", ""}) {
+    write_file(path("none.json"), text);
+    expect_refused("verify " + path("none.json"), "none.json: no certificate");
+  }
   json["certificate"] = 2;
   write_file(path("p.json"), json.dump());
+  expect_refused("verify " + path("p.json"), "another version");
   expect_refused("check --against " + path("p.json") + " " + sample, "another version");
 }
 

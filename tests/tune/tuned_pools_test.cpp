@@ -87,7 +87,7 @@ TEST(TunedPools, NoCapacityCouldBeLess) {
 }
 
 TEST(TunedPools, BorrowingOnesServeItWithFewerBytes) {
-  static constinit sample::borrowing::static_pools<> set;
+  static constinit sample::ashlar::static_pools<> set;
   EXPECT_LT(sizeof set, sample::pools::total_bytes);
   EXPECT_EQ(failures(set), 0u);
 }

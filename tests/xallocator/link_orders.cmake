@@ -1,6 +1,7 @@
 # Links the objects in every order, runs each program, and expects texts of it.
 # cmake -DLINK="<compiler and flags>" -DOBJECTS="a.o;b.o;c.o" -DLIBRARIES="..." -DEXPECT="<regex>;..."
-#       -DWORK=<scratch folder> -P link_orders.cmake
+#       -DWORK=<scratch folder> [-DROTATIONS=ON] -P link_orders.cmake
+# ROTATIONS: fewer, in which each pair of objects is met both ways.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
@@ -20,15 +21,14 @@ function(link_and_run order)
       message(FATAL_ERROR "order ${order} ended with '${code}' and wrote: ${output}${errors}")
     endif()
   endforeach()
+  math(EXPR count "${programs} + 1")
+  set(programs ${count} PARENT_SCOPE)
 endfunction()
 
 # permute(<objects taken> <objects left>): every order of what is left.
 function(permute taken left)
   if(left STREQUAL "")
     link_and_run("${taken}")
-    math(EXPR count "${programs} + 1")
-    set(programs ${count} PARENT_SCOPE)
-    return()
   endif()
   foreach(next IN LISTS left)
     set(others ${left})
@@ -38,7 +38,19 @@ function(permute taken left)
   set(programs ${programs} PARENT_SCOPE)
 endfunction()
 
-permute("" "${OBJECTS}")
+if(ROTATIONS)
+  set(order ${OBJECTS})
+  foreach(first IN LISTS OBJECTS)
+    link_and_run("${order}")
+    set(backwards ${order})
+    list(REVERSE backwards)
+    link_and_run("${backwards}")
+    list(POP_FRONT order next)
+    list(APPEND order ${next})
+  endforeach()
+else()
+  permute("" "${OBJECTS}")
+endif()
 if(programs LESS 6 OR NOT EXPECT)
   message(FATAL_ERROR "only ${programs} order(s) of '${OBJECTS}', or no text to expect: the test would prove little")
 endif()

@@ -121,9 +121,12 @@ std::string find_record_library() {
 
 std::string preloadable_name(const std::string& library, const scratch_directory& scratch) {
   if (library.find_first_of(" \t\n:$") == std::string::npos) return library;
-  const fs::path link = fs::path(scratch.path()) / fs::path(library).filename();
-  fs::create_symlink(library, link);
-  return link.string();
+  for (int number = 1;; ++number) {
+    const fs::path link = fs::path(scratch.path()) / fmt::format("library-{}.so", number);
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(link, error))) fs::create_symlink(library, link);
+    if (fs::read_symlink(link) == library) return link.string();
+  }
 }
 
 std::vector<std::string> lookup_in_loader_cache(std::string_view cache,
@@ -185,33 +188,33 @@ std::vector<allocator> installed_allocators() {
   return found;
 }
 
-allocator parse_allocator(const std::string& text) {
+allocator parse_allocator(std::string_view option, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-    throw command_error(status_usage, fmt::format("--with {}: expected NAME=LIBRARY, as in --with "
-                                                  "mine=./libmine.so",
-                                                  text));
-  }
-  allocator parsed{text.substr(0, equals), text.substr(equals + 1)};
-  std::error_code error;
-  if (!is_file(parsed.library)) {
-    std::string found = parsed.library.find('/') == std::string::npos
-                            ? find_shared_library(parsed.library)
-                            : std::string{};
-    if (found.empty()) {
-      throw command_error(status_usage,
-                          fmt::format("--with {}: there is no library '{}'", text, parsed.library));
-    }
-    parsed.library = std::move(found);
-  }
-  const auto kind = read_elf_kind(parsed.library);
-  if (!kind || !kind->shared_object) {
     throw command_error(
-        status_usage, fmt::format("--with {}: '{}' is not a shared library", text, parsed.library));
+        status_usage,
+        fmt::format("{0} {1}: expected NAME=LIBRARY, as in {0} mine=./libmine.so", option, text));
   }
-  const fs::path canonical = fs::canonical(parsed.library, error);
-  if (!error) parsed.library = canonical.string();
-  return parsed;
+  return {text.substr(0, equals),
+          find_given_library(fmt::format("{} {}", option, text), text.substr(equals + 1))};
+}
+
+std::string find_given_library(std::string_view given_by, const std::string& name) {
+  std::string path = name;
+  if (!is_file(path)) {
+    path = path.find('/') == std::string::npos ? find_shared_library(path) : std::string{};
+    if (path.empty())
+      throw command_error(status_usage,
+                          fmt::format("{}: there is no library '{}'", given_by, name));
+  }
+  const auto kind = read_elf_kind(path);
+  if (!kind || !kind->shared_object) {
+    throw command_error(status_usage,
+                        fmt::format("{}: '{}' is not a shared library", given_by, path));
+  }
+  std::error_code error;
+  const fs::path canonical = fs::canonical(path, error);
+  return error ? path : canonical.string();
 }
 
 std::string preload_complaint(const std::string& library, const signal_watch& watch) {
@@ -222,8 +225,8 @@ std::string preload_complaint(const std::string& library, const signal_watch& wa
   request.file = own_executable();
   request.arguments = {request.file};
   // The loader then lists what it would load, says what it cannot, and runs nothing (ld.so(8)).
-  request.environment =
-      environment_with({{"LD_PRELOAD", library}, {"LD_TRACE_LOADED_OBJECTS", "1"}});
+  request.environment = environment_with(
+      {{"LD_PRELOAD", preloadable_name(library, scratch)}, {"LD_TRACE_LOADED_OBJECTS", "1"}});
   request.stdin_fd = null.descriptor();
   request.stdout_fd = null.descriptor();
   request.stderr_fd = output.descriptor();

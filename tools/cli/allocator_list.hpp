@@ -31,8 +31,10 @@ std::vector<std::string> lookup_in_loader_cache(std::string_view cache, std::str
 // The other drop-in allocators that are installed, in a fixed order.
 std::vector<allocator> installed_allocators();
 
-// "NAME=LIB.so" from the command line. Throws: command_error.
-allocator parse_allocator(const std::string& text);
+// "NAME=LIB.so", the value of an option. Throws: command_error.
+allocator parse_allocator(std::string_view option, const std::string& text);
+// A library's name or path. Throws: command_error that says by which words it was `given_by`.
+std::string find_given_library(std::string_view given_by, const std::string& name);
 
 // Effects: lets the loader try to preload the library (into this tool, without running it), since a
 // library that it skips would leave the system's allocator to be measured under a wrong name.
@@ -40,7 +42,7 @@ allocator parse_allocator(const std::string& text);
 std::string preload_complaint(const std::string& library, const signal_watch& watch);
 
 // The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is given a plain name in the
-// scratch folder.
+// scratch folder, the same each time.
 std::string preloadable_name(const std::string& library, const scratch_directory& scratch);
 
 // LD_PRELOAD with the library first and the user's own after it.

@@ -52,8 +52,37 @@ TEST(LoaderCache, ADamagedCacheIsReadToItsEndAndNoFurther) {
 
 TEST(AllocatorList, ANameWithoutALibraryIsRefused) {
   for (const char* text : {"", "x", "x=", "=lib.so", "x=/no/such/lib.so", "x=/proc/self/status"}) {
-    EXPECT_THROW(parse_allocator(text), command_error) << text;
+    EXPECT_THROW(parse_allocator("--with", text), command_error) << text;
   }
+}
+
+TEST(AllocatorList, WhatIsRefusedIsCalledAsItWasGiven) {
+  const auto complaint = [](auto find) {
+    try {
+      find();
+    } catch (const command_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(complaint([] { find_given_library("--on nosuch", "nosuch"); }),
+            "--on nosuch: there is no library 'nosuch'");
+  EXPECT_EQ(complaint([] { parse_allocator("--on", "x=nosuch"); }),
+            "--on x=nosuch: there is no library 'nosuch'");
+  EXPECT_EQ(complaint([] { parse_allocator("--on", "x="); }),
+            "--on x=: expected NAME=LIBRARY, as in --on mine=./libmine.so");
+}
+
+TEST(AllocatorList, APathThatTheLoaderCannotBeToldGetsAPlainNameOnce) {
+  const scratch_directory scratch;
+  EXPECT_EQ(preloadable_name("/plain/lib.so", scratch), "/plain/lib.so");
+  const std::string first = preloadable_name("/a b/lib.so", scratch);
+  const std::string second = preloadable_name("/a:b/lib.so", scratch);
+  for (const std::string& name : {first, second})
+    EXPECT_EQ(name.find_first_of(" :$\t\n"), std::string::npos) << name;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(preloadable_name("/a b/lib.so", scratch), first);
+  EXPECT_EQ(preloadable_name("/a:b/lib.so", scratch), second);
 }
 
 TEST(AllocatorList, WhatTheLoaderCannotTakeIsFoundBeforeItMatters) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "tools/cli/files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/cli/tune_command.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/tuning.hpp"
 
@@ -19,15 +21,19 @@ namespace ashlar::cli {
 
 namespace {
 
-std::string render(const tune::pool_use& use, std::uint64_t percent) {
+std::string_view verdict_on(const tune::class_use& c, bool borrow, std::uint64_t percent) {
+  if (!c.passes(percent)) return c.at_most ? "at most" : "";
+  if (borrow) return "borrows";  // whether it finds enough depends on the order
+  return c.at_most ? "perhaps too many" : "too many";
+}
+
+std::string render(const tune::pool_use& use, bool borrow, std::uint64_t percent) {
   table classes({{"block"}, {"capacity"}, {"peak"}, {"percent"}, {"", align::left}});
   for (const tune::class_use& c : use.classes) {
-    const char* const verdict = c.passes(percent) ? (c.at_most ? "perhaps too many" : "too many")
-                                                  : (c.at_most ? "at most" : "");
     classes.add_row(
         {format_count(c.block_size), format_count(c.capacity), format_count(c.peak),
          fmt::format("{:.1f}", 100 * static_cast<double>(c.peak) / static_cast<double>(c.capacity)),
-         verdict});
+         std::string(verdict_on(c, borrow, percent))});
   }
   return classes.render(2);
 }
@@ -42,19 +48,28 @@ bool perhaps_enough(const tune::pool_use& use, std::uint64_t percent) {
   return passing(true) && !passing(false);
 }
 
-tune::pool_use use_of_all(const tune::pool_configuration& pools, const check_options& options) {
+struct found_use {
+  tune::pool_use of_all;
+  bool inputs_are_whole = true;  // else peaks may have been higher
+};
+
+found_use use_of_all(const tune::pool_configuration& pools, const check_options& options) {
   std::vector<tune::pool_use> uses;
+  found_use found;
   try {
     for (const std::string& file : options.inputs) {
       const tune::input_request request = tune::request_for(pools, tune::kind_of(file));
-      uses.push_back(tune::use_of(pools, tune::read_inputs({file}, request).load, options.percent));
+      const tune::input_workload read = tune::read_inputs({file}, request);
+      warn_of_missing(read.inputs.front());
+      found.inputs_are_whole = found.inputs_are_whole && read.inputs.front().warning.empty();
+      uses.push_back(tune::use_of(pools, read.load, options.percent));
     }
   } catch (const tune::impossible& error) {
     throw command_error(status_usage, error.what());
   }
-  tune::pool_use all = std::move(uses.front());  // at least one: the option is required
-  for (std::size_t u = 1; u < uses.size(); ++u) tune::join(all, uses[u]);
-  return all;
+  found.of_all = std::move(uses.front());  // at least one: the option is required
+  for (std::size_t u = 1; u < uses.size(); ++u) tune::join(found.of_all, uses[u]);
+  return found;
 }
 
 }  // namespace
@@ -67,18 +82,27 @@ int check_command(const check_options& options) {
     throw command_error(status_usage,
                         fmt::format("--against {}: {}", options.against, error.what()));
   }
-  const tune::pool_use use = use_of_all(pools, options);
-  std::fputs(render(use, options.percent).c_str(), stdout);
-  if (use.serves) return 0;
+  const found_use found = use_of_all(pools, options);
+  const tune::pool_use& use = found.of_all;
+  std::fputs(render(use, pools.borrow, options.percent).c_str(), stdout);
+  if (use.serves && found.inputs_are_whole) return 0;
+  if (use.serves) {
+    fmt::print(
+        stderr,
+        "ashlar: the pools serve what was read; whether they serve what is missing cannot be "
+        "told: record again\n");
+    return status_failed;
+  }
+  const char* const perhaps =
+      ", or it cannot be told at a profile's resolution: check traces, or tune with --resolution "
+      "profile";
   if (use.unserved) {
-    fmt::print(stderr, "ashlar: no class serves requests that need {} bytes at alignment {}\n",
-               format_count(use.unserved->size), format_count(use.unserved->alignment));
+    fmt::print(stderr, "ashlar: no class serves requests that need {} bytes at alignment {}{}\n",
+               format_count(use.unserved->size), format_count(use.unserved->alignment),
+               use.unserved->perhaps ? perhaps : "");
   } else {
     fmt::print(stderr, "ashlar: {} percent of the capacities are not enough{}\n", options.percent,
-               perhaps_enough(use, options.percent)
-                   ? ", or it cannot be told at a profile's resolution: check traces, or tune "
-                     "with --resolution profile"
-                   : "");
+               perhaps_enough(use, options.percent) ? perhaps : "");
   }
   return status_failed;
 }

@@ -14,7 +14,7 @@ struct check_options {
 };
 
 // Effects: prints each class with its new peak. Returns: 0 where no class passes that many percent of its capacity, 1 where
-// one does or a request fits no class. Throws: command_error; what tools/trace throws.
+// one does, a request fits no class, or an input is not whole, so that it cannot be told. Throws: command_error; what tools/trace throws.
 int check_command(const check_options& options);
 
 }  // namespace ashlar::cli

@@ -21,6 +21,7 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/program_file.hpp"
+#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
 
 namespace ashlar::cli {
@@ -75,7 +76,7 @@ std::vector<allocator> all_allocators(const std::vector<std::string>& with, bool
   }
   for (allocator& found : installed_allocators()) list.push_back(std::move(found));
   for (const std::string& text : with) {
-    allocator given = parse_allocator(text);
+    allocator given = parse_allocator("--with", text);
     // A library given by hand replaces one that was found under that name.
     const auto same =
         std::find_if(list.begin(), list.end(), [&](const auto& a) { return a.name == given.name; });
@@ -125,12 +126,6 @@ void check_preloading(const std::string& program, const std::vector<allocator>& 
     if (!complaint.empty()) {
       throw command_error(status_usage, fmt::format("the loader does not take {} ({}): {}",
                                                     each.name, each.library, complaint));
-    }
-    if (each.library.find_first_of(" \t\n:$") != std::string::npos) {
-      throw command_error(status_usage,
-                          fmt::format("the path of {} ({}) has a character that LD_PRELOAD cannot "
-                                      "express: link to it from a plain path",
-                                      each.name, each.library));
     }
   }
 }
@@ -202,9 +197,11 @@ class measurement {
     child_request request;
     request.file = program_;
     request.arguments = options_.command;
-    request.environment = which.library.empty()
-                              ? environment_with({})
-                              : environment_with({{"LD_PRELOAD", preload_value(which.library)}});
+    request.environment =
+        which.library.empty()
+            ? environment_with({})
+            : environment_with(
+                  {{"LD_PRELOAD", preload_value(preloadable_name(which.library, scratch_))}});
     request.stdin_fd = null_.descriptor();
     if (!options_.show_output) {
       request.stdout_fd = null_.descriptor();
@@ -236,10 +233,9 @@ std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& gene
 
 int compare_command(const compare_options& options) {
   const std::string program = find_program(options.command.front());
-  std::optional<report_file> json;
-  std::optional<report_file> csv;
-  if (!options.json_path.empty()) json.emplace("--json", options.json_path);
-  if (!options.csv_path.empty()) csv.emplace("--csv", options.csv_path);
+  replaced_files files({program});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
 
   comparison compared;
   compared.command = options.command;
@@ -265,12 +261,14 @@ int compare_command(const compare_options& options) {
 
   fmt::print("{}", render_comparison(compared, reader_glyphs()));
   std::fflush(stdout);
-  if (json) {
-    json->commit(
+  std::vector<std::string> contents;
+  if (!options.json_path.empty()) {
+    contents.push_back(
         comparison_json(compared).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
         "\n");
   }
-  if (csv) csv->commit(comparison_csv(compared));
+  if (!options.csv_path.empty()) contents.push_back(comparison_csv(compared));
+  files.commit(contents);
   if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
   const bool any_failed = std::any_of(
       compared.allocators.begin(), compared.allocators.end(),

@@ -21,6 +21,7 @@ struct compare_options {
   std::string json_path;
   std::string csv_path;
   bool show_output = false;
+  bool list_only = false;  // list_allocators() instead
 };
 
 // The order of one round: 0 .. count-1 shuffled. The same generator state gives the same order with

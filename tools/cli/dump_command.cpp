@@ -7,12 +7,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <utility>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/heaptrack.hpp"
@@ -22,43 +23,11 @@ namespace ashlar::cli {
 
 namespace {
 
-// Standard output, or a file that has its name only when it is whole.
-class result_file {
- public:
-  explicit result_file(std::string path) : path_(std::move(path)), part_(path_ + ".part") {
-    if (path_.empty()) return;
-    file_ = std::fopen(part_.c_str(), "wb");
-    if (file_ == nullptr)
-      throw input_error(fmt::format("cannot write '{}': {}", path_, std::strerror(errno)));
-  }
-  ~result_file() {
-    if (path_.empty() || file_ == nullptr) return;
-    std::fclose(file_);
-    ::unlink(part_.c_str());
-  }
-  result_file(const result_file&) = delete;
-  result_file& operator=(const result_file&) = delete;
-
-  void write(std::string_view bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail();
-  }
-  void commit() {
-    if (std::fflush(file_) != 0) fail();
-    if (path_.empty()) return;
-    const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-    if (!closed || std::rename(part_.c_str(), path_.c_str()) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() const {
+void write_to_standard_output(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
     throw command_error(status_failed,
-                        fmt::format("cannot write {}: {}", path_.empty() ? "the output" : path_,
-                                    std::strerror(errno)));
-  }
-  std::string path_;
-  std::string part_;
-  std::FILE* file_ = stdout;
-};
+                        fmt::format("cannot write the output: {}", std::strerror(errno)));
+}
 
 void import(const dump_options& options, const trace::byte_sink& to) {
   const bool from_standard_input = options.input == "-";
@@ -83,14 +52,18 @@ int dump_command(const dump_options& options) {
   return with_trace_errors([&] {
     std::unique_ptr<trace::trace_reader> reader;
     if (!imports) reader = open_trace(options.input);
-    result_file to(options.output);
-    const auto sink = [&](std::string_view bytes) { to.write(bytes); };
+    replaced_files files({options.input == "-" ? "/dev/stdin" : options.input});
+    trace::byte_sink sink = write_to_standard_output;
+    if (!options.output.empty()) {
+      files.prepare("-o", options.output);
+      sink = [&](std::string_view bytes) { files.write(0, bytes); };
+    }
     if (imports) {
       import(options, sink);
     } else {
       trace::write_text(*reader, sink);
     }
-    to.commit();
+    files.commit();
     return 0;
   });
 }

@@ -19,7 +19,8 @@ struct command_error : std::runtime_error {
   int exit_status;
 };
 
-// What a command was given to read is not what it has to be: status 2, too, but the options were right.
+// What a command was given to read is not what it has to be, or what it was given to write cannot be written: status 2,
+// too, but the options were right.
 struct input_error : command_error {
   explicit input_error(const std::string& message) : command_error(status_usage, message) {}
 };

@@ -82,30 +82,4 @@ std::string read_input(const std::string& path) {
   return read_whole(file);
 }
 
-report_file::report_file(std::string_view option, const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) {
-  if (file_.descriptor() < 0) {
-    throw command_error(status_usage, fmt::format("{} {}: cannot write there: {}", option, path,
-                                                  std::strerror(errno)));
-  }
-}
-
-void report_file::commit(std::string_view contents) {
-  const auto fail = [&] {
-    throw command_error(status_failed,
-                        fmt::format("cannot write '{}': {}", path_, std::strerror(errno)));
-  };
-  struct stat status{};
-  // Pipes and terminals have no length to cut.
-  if (::fstat(file_.descriptor(), &status) == 0 && S_ISREG(status.st_mode)) {
-    if (::ftruncate(file_.descriptor(), 0) != 0) fail();
-  }
-  while (!contents.empty()) {
-    const ssize_t put = ::write(file_.descriptor(), contents.data(), contents.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail();
-    contents.remove_prefix(static_cast<std::size_t>(put));
-  }
-}
-
 }  // namespace ashlar::cli

@@ -1,9 +1,8 @@
-// tools/cli/files.hpp: the files that a command makes: a private folder that goes away with it, and
-// a report that is opened before the work and written after it. Layer: cli.
+// tools/cli/files.hpp: open files, a private folder that goes away with the command, and what is read as a whole.
+// Layer: cli. What a command writes where the user says: replaced_files.hpp.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace ashlar::cli {
 
@@ -46,19 +45,5 @@ std::string read_input(const std::string& path);
 
 // Everything from the file's start.
 std::string read_whole(const open_file& file);
-
-// A file that the user asked for. Opened at once, so that a path that cannot be written is found
-// before the work; what it held stays until commit().
-class report_file {
- public:
-  // Throws: command_error that names `option` and the path.
-  report_file(std::string_view option, const std::string& path);
-  // Effects: replaces the contents. Throws: command_error.
-  void commit(std::string_view contents);
-
- private:
-  std::string path_;
-  open_file file_;
-};
 
 }  // namespace ashlar::cli

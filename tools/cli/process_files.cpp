@@ -38,6 +38,16 @@ std::string path_for_process(const std::string& output, std::uint32_t pid,
       .string();
 }
 
+std::string free_path_for_process(const std::string& output, std::uint32_t pid,
+                                  std::uint32_t program_pid, std::string_view magic) {
+  std::string path = path_for_process(output, pid, program_pid);
+  if (pid == program_pid) return path;  // it was looked at before the program ran
+  std::string free = path;
+  for (std::uint32_t number = 2; !may_be_replaced(free, magic); ++number)
+    free = path_for_process(path, number, 0);
+  return free;
+}
+
 void require_replaceable(const std::string& output, std::string_view magic, std::string_view kind) {
   if (!may_be_replaced(output, magic)) {
     throw input_error(fmt::format(

@@ -11,6 +11,10 @@ namespace ashlar::cli {
 std::string path_for_process(const std::string& output, std::uint32_t pid,
                              std::uint32_t program_pid);
 
+// Returns: the same, of another process with a number added where it has a file that require_replaceable() would refuse.
+std::string free_path_for_process(const std::string& output, std::uint32_t pid,
+                                  std::uint32_t program_pid, std::string_view magic);
+
 // Effects: finds out whether a file of this kind can be written there. One that is there has to be empty or to begin with
 // `magic`: another is not written over by mistake. Throws: input_error, which calls it no `kind`.
 void require_replaceable(const std::string& output, std::string_view magic, std::string_view kind);

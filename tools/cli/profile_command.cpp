@@ -54,7 +54,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& words) {
 }  // namespace
 
 int profile_command(const profile_options& options) {
-  replaced_files files;
+  replaced_files files(options.traces);
   prepare(files, options.output);
   profiling::profile all;
   for (const std::string& path : options.traces) {
@@ -73,7 +73,7 @@ int profile_command(const profile_options& options) {
 }
 
 int merge_command(const merge_options& options) {
-  replaced_files files;
+  replaced_files files;  // all is read before: it may be added to a profile
   prepare(files, options.output);
   const std::vector<std::string> names = names_of(options.profiles);
   profiling::profile all;

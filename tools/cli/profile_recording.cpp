@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
+#include "tools/cli/replaced_files.hpp"
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/lifetimes.hpp"
@@ -53,6 +53,8 @@ class profile_recording::process_profile final : public trace::stream_reader {
 profile_recording::profile_recording(std::string output, std::chrono::seconds each)
     : output_(std::move(output)), each_(each) {
   require_replaceable(output_, profiling::profile_magic, "profile");
+  // A name that is too long, say, is found before the program runs.
+  replaced_files{}.prepare("-o", path_for_process(output_, UINT32_MAX, 0));
 }
 
 profile_recording::~profile_recording() = default;
@@ -64,16 +66,16 @@ std::unique_ptr<trace::stream_reader> profile_recording::open(std::uint32_t pid,
 
 // In weeks, a process may get the number of one that ended.
 std::string profile_recording::path_of(std::uint32_t pid) {
-  const std::string path = path_for_process(output_, pid, program_pid_);
+  const std::string path =
+      free_path_for_process(output_, pid, program_pid_, profiling::profile_magic);
   const std::uint32_t before = seen_[pid]++;
   return before == 0 ? path : path_for_process(path, before + 1, 0);
 }
 
-const std::vector<profile_recording::result>& profile_recording::finish() {
+std::string profile_recording::finish() {
   std::string all;
   for (const std::string& failure : files_.finish()) all += (all.empty() ? "" : "; ") + failure;
-  if (!all.empty()) throw command_error(status_failed, all);
-  return results_;
+  return all;
 }
 
 }  // namespace ashlar::cli

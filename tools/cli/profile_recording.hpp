@@ -35,9 +35,10 @@ class profile_recording {
     std::uint64_t deaths = 0;
     std::uint64_t bytes = 0;  // of the file
   };
-  // Effects: waits until all is written. Returns: of each process that ended, in that order. Throws: command_error when one
-  // could not be written.
-  const std::vector<result>& finish();
+  // Effects: waits until all is written. Returns: what could not be, and why; empty: all could.
+  std::string finish();
+  // Of each process that ended, in that order.
+  [[nodiscard]] const std::vector<result>& results() const { return results_; }
 
  private:
   class process_profile;

@@ -79,6 +79,7 @@ std::string render_totals(const profiling::profile& runs) {
   add("unknown", runs.unknown_deaths, "deaths of blocks from before the recording");
   add("missing", runs.missing_deaths, "deaths that the traces do not have");
   add("lost", runs.lost_events, "events");
+  add("refused", runs.refused_requests, "requests for which a pool had no block");
   add("unfinished", runs.unfinished_runs, "runs whose traces have no end");
   return text;
 }
@@ -184,6 +185,7 @@ nlohmann::json profile_report_json(const profiling::profile& runs, const std::st
           {"unknown_deaths", runs.unknown_deaths},
           {"missing_deaths", runs.missing_deaths},
           {"lost", runs.lost_events},
+          {"refused", runs.refused_requests},
           {"peak", {{"bytes", runs.peak_bytes}, {"blocks", runs.peak_blocks()}}},
           {"sizes", sizes},
           {"aligned", aligned},

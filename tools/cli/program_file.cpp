@@ -143,8 +143,9 @@ std::string describe(preload_effect effect) {
     case preload_effect::works:
       return {};
     case preload_effect::ignored_static:
-      return "it is statically linked, so no library can be preloaded into it (link it with ashlar "
-             "instead)";
+      return "it is statically linked, so no library can be preloaded into it (link it "
+             "dynamically, "
+             "or, to run it on ashlar, with that)";
     case preload_effect::ignored_privileged:
       return "it gains rights when it is run (setuid, setgid or capabilities), so the loader "
              "ignores "

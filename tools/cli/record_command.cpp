@@ -10,6 +10,7 @@
 #include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -58,25 +59,15 @@ class drain_while_running {
   std::exception_ptr failure_;
 };
 
-std::string why_nothing(const std::string& program, const std::string& library, int wait_status) {
-  const preload_effect effect = effect_of_preload(program, library);
-  if (effect != preload_effect::works)
-    return fmt::format("'{}' cannot be recorded: {}", program, describe(effect));
-  return fmt::format(
-      "the program ({}) loaded no recorder: it cleared its environment, or the loader said above "
-      "why",
-      describe_wait_status(wait_status));
-}
-
-std::string preloaded(const record_options& options, const std::string& library,
+std::string preloaded(const record_options& options, const std::string& recorder_name,
                       const scratch_directory& scratch) {
-  std::string value = preloadable_name(library, scratch);
+  std::string value = recorder_name;
   if (options.on == "ashlar") {
     value += fmt::format(":{}", preloadable_name(find_ashlar_library(), scratch));
   } else if (!options.on.empty()) {
     value += fmt::format(
-        ":{}",
-        preloadable_name(parse_allocator(fmt::format("on={}", options.on)).library, scratch));
+        ":{}", preloadable_name(find_given_library(fmt::format("--on {}", options.on), options.on),
+                                scratch));
   }
   return preload_value(value);
 }
@@ -87,22 +78,30 @@ class recorded_program {
   explicit recorded_program(const record_options& options)
       : options_(options),
         program_(find_program(options.command.front())),
-        library_(find_record_library()) {}
+        library_(find_record_library()),
+        recorder_name_(preloadable_name(library_, scratch_)) {}
 
-  // Effects: runs the program with this recorder, which is told its process first. Throws: command_error.
+  // Effects: runs the program with this recorder, which is told its process first. Where recording fails meanwhile, the
+  // program goes on: failure(). Throws: command_error when the program cannot be run.
   child_outcome run(trace::recorder& recorder, const std::function<void(std::uint32_t pid)>& begin);
-  // Effects: says why there is nothing from the program itself.
-  void explain(std::string_view kind, const child_outcome& outcome) const {
-    fmt::print(stderr, "ashlar: no {} '{}': {}\n", kind, options_.output,
-               why_nothing(program_, library_, outcome.wait_status));
-  }
+  // Effects: where there is no result of the program itself, says why. Returns: its wait status. Throws: command_error
+  // where that would look as if there were one.
+  [[nodiscard]] int end(bool has_result, std::string_view kind, const child_outcome& outcome) const;
+  // The same where there is not all that there should be.
+  [[nodiscard]] static int fail(const std::string& why, const child_outcome& outcome);
+  // Why there is not all that the program did; empty: there is.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
+  [[nodiscard]] std::string why_nothing(const child_outcome& outcome) const;
+
   const record_options& options_;
-  std::string program_;
-  std::string library_;
   signal_watch watch_;
   scratch_directory scratch_;
+  std::string program_;
+  std::string library_;
+  std::string recorder_name_;  // of the library, for the loader
+  std::string failure_;
 };
 
 child_outcome recorded_program::run(trace::recorder& recorder,
@@ -111,10 +110,15 @@ child_outcome recorded_program::run(trace::recorder& recorder,
   child_request request;
   request.file = program_;
   request.arguments = options_.command;
-  request.environment = environment_with({{"LD_PRELOAD", preloaded(options_, library_, scratch_)},
-                                          {trace::spool_variable, recorder.spool_path()}});
-  request.meanwhile = [&](pid_t pid) {
+  request.environment =
+      environment_with({{"LD_PRELOAD", preloaded(options_, recorder_name_, scratch_)},
+                        {trace::spool_variable, recorder.spool_path()}});
+  const auto begin_with = [&](pid_t pid) {
+    recorder.set_program(static_cast<std::uint32_t>(pid));
     begin(static_cast<std::uint32_t>(pid));
+  };
+  request.meanwhile = [&](pid_t pid) {
+    begin_with(pid);
     return drain();
   };
   child_outcome outcome = run_child(request, watch_);
@@ -124,9 +128,43 @@ child_outcome recorded_program::run(trace::recorder& recorder,
         fmt::format("cannot run '{}': {}{}", program_, std::strerror(outcome.start_error),
                     outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
   }
-  begin(static_cast<std::uint32_t>(outcome.pid));
-  drain.finish();
+  begin_with(outcome.pid);
+  try {
+    drain.finish();
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
   return outcome;
+}
+
+std::string recorded_program::why_nothing(const child_outcome& outcome) const {
+  const preload_effect effect = effect_of_preload(program_, library_);
+  if (effect != preload_effect::works)
+    return fmt::format("'{}' cannot be recorded: {}", program_, describe(effect));
+  const std::string complaint = preload_complaint(recorder_name_, watch_);
+  if (!complaint.empty()) {
+    return fmt::format(
+        "the loader does not take the recorder (build it for this machine; ASHLAR_RECORD_LIB names "
+        "another): {}",
+        complaint);
+  }
+  return fmt::format(
+      "the program ({}) began without the recorder: the recorder or the loader said above why; "
+      "where neither did, something that is statically linked runs the program, or a security "
+      "policy keeps LD_PRELOAD from it",
+      describe_wait_status(outcome.wait_status));
+}
+
+int recorded_program::end(bool has_result, std::string_view kind,
+                          const child_outcome& outcome) const {
+  if (has_result) return outcome.wait_status;
+  return fail(fmt::format("no {} '{}': {}", kind, options_.output, why_nothing(outcome)), outcome);
+}
+
+int recorded_program::fail(const std::string& why, const child_outcome& outcome) {
+  if (exited_with(outcome.wait_status, 0)) throw command_error(status_failed, why);
+  fmt::print(stderr, "ashlar: {}\n", why);
+  return outcome.wait_status;
 }
 
 template <class Results>
@@ -144,17 +182,29 @@ int record_trace(const record_options& options) {
        options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
       [&](std::uint32_t pid) { return files.open(pid); });
   const child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
+  if (!program.failure().empty()) {
+    const std::vector<std::string> parts = files.unfinished();
+    const std::string kept =
+        parts.empty()
+            ? ""
+            : fmt::format("; what was recorded before can be read in '{}'{}", parts[0],
+                          parts.size() == 1 ? "" : " and the other .part files beside it");
+    return recorded_program::fail(program.failure() + kept, outcome);
+  }
   const auto results = recorder.results();
-  if (!has_process(results, outcome)) program.explain("trace", outcome);
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
+    if (result.events == 0) {
+      fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
+                 written.path, result.pid);
+      continue;
+    }
     fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
                written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
-               static_cast<double>(written.bytes) /
-                   static_cast<double>(std::max<std::uint64_t>(result.events, 1)));
+               static_cast<double>(written.bytes) / static_cast<double>(result.events));
   }
-  return outcome.wait_status;
+  return program.end(has_process(results, outcome), "trace", outcome);
 }
 
 int record_profile(const record_options& options) {
@@ -164,14 +214,16 @@ int record_profile(const record_options& options) {
       [&](std::uint32_t pid, trace::event_source& from) { return profiles.open(pid, from); });
   const child_outcome outcome =
       program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
-  const auto& results = profiles.finish();
-  if (!has_process(results, outcome)) program.explain("profile", outcome);
+  const auto unwritten = profiles.finish();
+  if (!program.failure().empty()) return recorded_program::fail(program.failure(), outcome);
+  if (!unwritten.empty()) return recorded_program::fail(unwritten, outcome);
+  const auto& results = profiles.results();
   for (const auto& result : results) {
     fmt::print(stderr, "ashlar: {}: {} births and {} deaths of process {} in {}\n", result.path,
                format_count(result.births), format_count(result.deaths), result.pid,
                format_bytes(result.bytes));
   }
-  return outcome.wait_status;
+  return program.end(has_process(results, outcome), "profile", outcome);
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
-// tools/cli/replaced_files.hpp: files that are there whole or not at all. Layer: cli.
+// tools/cli/replaced_files.hpp: what a command writes into files that the user named. Layer: cli.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tools/cli/files.hpp"
+#include "tools/cli/temporary_file.hpp"
 
 namespace ashlar::cli {
 
@@ -11,27 +15,38 @@ namespace ashlar::cli {
 // contents or the new ones.
 enum class reaches_disk { some_time, before_the_name };
 
-// Contents go into temporary files beside the places; commit() gives them their names, all of them at the end. What a
-// place held stays until then, and when an error ends the command. Devices and pipes are written as they are.
+// Files that are there whole or not at all. Contents go into temporary files beside the places; commit() gives them their
+// names, all of them at the end. What a place held stays until then, and when an error or a signal ends the command.
+// Devices and pipes are written as they are, and links stay links.
 class replaced_files {
  public:
-  replaced_files() = default;
-  ~replaced_files();
+  // `inputs`: the names of the files that the command reads: none of them is to be written over.
+  explicit replaced_files(std::vector<std::string> inputs = {}) : inputs_(std::move(inputs)) {}
   replaced_files(const replaced_files&) = delete;
   replaced_files& operator=(const replaced_files&) = delete;
 
-  // Effects: finds out whether a file can be written there. Throws: command_error that names `option` and the path.
+  // Effects: finds out whether a file can be written there, which is no input and no other place of these. Throws:
+  // command_error that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
-  // Effects: writes the contents of the files in the order of prepare(), and names them. Throws: command_error.
+  // Effects: adds to the contents of a place, which are numbered from 0 in the order of prepare(). Throws: input_error.
+  void write(std::size_t place_number, std::string_view bytes);
+  // Effects: the places have the contents that were written. Throws: input_error.
+  void commit(reaches_disk when = reaches_disk::some_time);
+  // The same for contents, one of each place, that are there as a whole.
   void commit(const std::vector<std::string>& contents,
               reaches_disk when = reaches_disk::some_time);
 
  private:
   struct place {
-    std::string path;
-    std::string temporary;  // empty: the path itself is written
-    int descriptor;
+    std::string option;
+    std::string path;    // as it was named
+    std::string target;  // the file that it leads to; empty: no regular file
+    std::unique_ptr<temporary_file> temporary;
+    open_file device{-1};  // what is no regular file is written itself
   };
+  [[nodiscard]] static int descriptor_of(const place& of);
+
+  std::vector<std::string> inputs_;
   std::vector<place> places_;
 };
 

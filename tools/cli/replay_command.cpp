@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,16 +20,24 @@ namespace ashlar::cli {
 
 namespace {
 
+// Thrown where a signal ends the command while it reads the trace: nothing was measured, so there is nothing to report.
+struct interrupted {
+  int signal;
+};
+
 replay_script make_script(const std::string& trace, replay::script_order order,
-                          std::uint64_t largest, const scratch_directory& scratch, bool warn) {
+                          std::uint64_t largest, const scratch_directory& scratch,
+                          const signal_watch& watch, bool warn) {
   replay_script made{scratch.make_unnamed_file(), {}};
   trace::trace_reader reader(trace::open_file_source(trace));
   if (warn && !reader.warning().empty()) fmt::print(stderr, "ashlar: {}\n", reader.warning());
   progress_line line;
   replay::script_builder builder(made.file.descriptor(), order, largest);
   try {
-    made.summary = replay::write_script(
-        reader, builder, [&](double share) { line.tell("reading " + trace, share); });
+    made.summary = replay::write_script(reader, builder, [&](double share) {
+      if (const int signal = watch.fetch_pending(); signal != 0) throw interrupted{signal};
+      line.tell("reading " + trace, share);
+    });
   } catch (const std::system_error& error) {
     throw command_error(status_failed, error.what());
   }
@@ -38,7 +47,9 @@ replay_script make_script(const std::string& trace, replay::script_order order,
 // One for all allocators; one for each configuration of pools, which may leave large requests out.
 class scripts_of_targets {
  public:
-  scripts_of_targets(const std::string& trace, const std::vector<replay_target>& targets) {
+  // Throws: interrupted.
+  scripts_of_targets(const std::string& trace, const std::vector<replay_target>& targets,
+                     const signal_watch& watch) {
     made_.reserve(targets.size());  // pointers into it stay
     const replay_script* for_allocators = nullptr;
     for (const replay_target& target : targets) {
@@ -46,11 +57,11 @@ class scripts_of_targets {
         of_target_.push_back(for_allocators);
         continue;
       }
-      made_.push_back(target.pools
-                          ? make_script(trace, replay::script_order::one_sequence,
-                                        target.pools->read_as.largest, scratch_, made_.empty())
-                          : make_script(trace, replay::script_order::by_thread, UINT64_MAX,
-                                        scratch_, made_.empty()));
+      made_.push_back(target.pools ? make_script(trace, replay::script_order::one_sequence,
+                                                 target.pools->read_as.largest, scratch_, watch,
+                                                 made_.empty())
+                                   : make_script(trace, replay::script_order::by_thread, UINT64_MAX,
+                                                 scratch_, watch, made_.empty()));
       of_target_.push_back(&made_.back());
       if (!target.pools) for_allocators = &made_.back();
     }
@@ -65,11 +76,13 @@ class scripts_of_targets {
 
 }  // namespace
 
-int replay_command(const replay_options& options) {
+int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,
                         fmt::format("--touch {}: there are ends and all", options.touch));
-  replaced_files files;
+  std::vector<std::string> inputs = options.on;  // pools, and libraries by their paths
+  inputs.push_back(options.trace);
+  replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
   replay_report report;
@@ -78,7 +91,7 @@ int replay_command(const replay_options& options) {
                  options.seed ? *options.seed : std::random_device{}()};
   const signal_watch watch;
   std::vector<replay_target> targets = find_replay_targets(options.on, watch);
-  const scripts_of_targets scripts(options.trace, targets);
+  const scripts_of_targets scripts(options.trace, targets, watch);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     replay_outcome& outcome = report.outcomes.emplace_back();
     outcome.target = std::move(targets[i]);
@@ -96,6 +109,9 @@ int replay_command(const replay_options& options) {
                      [](const replay_outcome& o) { return o.faults.any(); })
              ? status_failed
              : 0;
+} catch (const interrupted& by) {
+  fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n", signal_name(by.signal));
+  return 128 + by.signal;
 }
 
 }  // namespace ashlar::cli

@@ -149,9 +149,28 @@ std::string render_skipped(const replay::script_summary& script) {
   say(script.unknown_deaths, "deaths of blocks from before the recording: skipped");
   say(script.missing_deaths,
       "deaths that the trace does not have, of blocks whose address was born again: added");
-  say(script.left_out, "requests larger than the pools' --largest: left out");
   say(script.lost, "events lost by the recorder");
   return text;
+}
+
+// These pools did less than the others.
+std::string render_left_out(const std::vector<replay_outcome>& outcomes) {
+  std::string text;
+  for (const replay_outcome& o : outcomes) {
+    if (o.script.left_out == 0) continue;
+    text += fmt::format("  {}: {} requests larger than the pools' --largest: left out\n",
+                        o.target.name, format_count(o.script.left_out));
+  }
+  return text;
+}
+
+// What was executed where nothing was left out, or least.
+const replay::script_summary& fullest_script(const std::vector<replay_outcome>& outcomes) {
+  return std::min_element(outcomes.begin(), outcomes.end(),
+                          [](const replay_outcome& a, const replay_outcome& b) {
+                            return a.script.left_out < b.script.left_out;
+                          })
+      ->script;
 }
 
 json spread_json(const spread& s) {
@@ -226,12 +245,12 @@ json outcome_json(const replay_outcome& o) {
 }  // namespace
 
 std::string render_replay(const replay_report& report, glyphs set) {
-  const replay::script_summary& script = report.outcomes.front().script;
+  const replay::script_summary& script = fullest_script(report.outcomes);
   std::string text =
-      fmt::format("{}: {} births, {} deaths; {} thread{}, at most {} at once\n{}\n", report.trace,
+      fmt::format("{}: {} births, {} deaths; {} thread{}, at most {} at once\n{}{}\n", report.trace,
                   format_count(script.births), format_count(script.deaths), script.header.threads,
                   script.header.threads == 1 ? "" : "s", script.header.most_threads_at_once,
-                  render_skipped(script));
+                  render_skipped(script), render_left_out(report.outcomes));
   text += render_figures(report, set) + "\n" + render_latencies(report);
   for (const replay_outcome& o : report.outcomes)
     if (!o.classes.empty()) text += render_classes(o);

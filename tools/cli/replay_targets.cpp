@@ -29,20 +29,10 @@ bool names_a_library(const std::string& name) {
 }
 
 replay_target given_library(const std::string& text) {
-  // parse_allocator speaks of --with: its option in compare.
-  const std::string named = text.find('=') != std::string::npos
-                                ? text
-                                : fmt::format("{}={}", fs::path(text).stem().string(), text);
-  try {
-    allocator found = parse_allocator(named);
-    return {std::move(found.name), std::move(found.library), {}};
-  } catch (const command_error& error) {
-    const std::string_view what = error.what();
-    const std::size_t colon = what.find(": ");
-    throw command_error(
-        error.exit_status,
-        fmt::format("--on {}{}", text, colon == std::string_view::npos ? "" : what.substr(colon)));
-  }
+  if (text.find('=') == std::string::npos)
+    return {fs::path(text).stem().string(), find_given_library("--on " + text, text), {}};
+  allocator found = parse_allocator("--on", text);
+  return {std::move(found.name), std::move(found.library), {}};
 }
 
 replay_target installed(const std::string& name) {

@@ -56,7 +56,7 @@ int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;
   return with_trace_errors([&] {
-    replaced_files files;
+    replaced_files files({options.trace, options.pools, options.compare, options.replay});
     if (!output.empty()) files.prepare("-o", output);
     nlohmann::json data;
     try {

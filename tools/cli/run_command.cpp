@@ -21,6 +21,7 @@
 #include "tools/cli/pool_report.hpp"
 #include "tools/cli/pool_statistics.hpp"
 #include "tools/cli/program_file.hpp"
+#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
 
 namespace ashlar::cli {
@@ -142,8 +143,8 @@ std::string report_text(const run_options& options, const child_outcome& outcome
 int run_command(const run_options& options) {
   const std::string program = find_program(options.command.front());
   const std::string library = find_ashlar_library();
-  std::optional<report_file> json;
-  if (!options.json_path.empty()) json.emplace("--json", options.json_path);
+  replaced_files files({program, library});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
   const signal_watch watch;
   const scratch_directory scratch;
@@ -171,10 +172,10 @@ int run_command(const run_options& options) {
                                        : collected.damage;
   }
   std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
-  if (json) {
-    json->commit(report_json(options, library, outcome, collected, missing)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                 "\n");
+  if (!options.json_path.empty()) {
+    files.commit({report_json(options, library, outcome, collected, missing)
+                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n"});
   }
   return outcome.wait_status;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +41,28 @@ std::string format_count(std::uint64_t count) {
   return digits;
 }
 
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t count = 0;
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || stopped != text.data() + text.size()) return {};
+  return count;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::uint64_t> count = parse_count(text.substr(0, digits));
+  std::string unit(text.substr(digits));
+  unit.erase(0, unit.find_first_not_of(' '));
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.size() == 2 && unit.ends_with('i')) unit.pop_back();
+  const std::size_t prefix = std::string_view(" kmgtpe").find(unit.empty() ? ' ' : unit.front());
+  if (!count || unit.size() > 1 || prefix == std::string_view::npos) return {};
+  const std::size_t shift = 10 * prefix;
+  if (*count > UINT64_MAX >> shift) return {};
+  return *count << shift;
+}
+
 std::string format_seconds(double seconds) {
   if (seconds < 0.1) return fmt::format("{:.4f}", seconds);
   if (seconds < 10) return fmt::format("{:.3f}", seconds);
@@ -56,11 +80,33 @@ bool is_plain(char c) {
          std::strchr("_-./=:,+@%", c) != nullptr;
 }
 
+// How many bytes a control character has that begins here: of the C0 set, DEL, or of the C1 set in UTF-8; 0: none does.
+std::size_t control_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  return text.size() > 1 && byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0 ? 2 : 0;
+}
+
+// Each control character's bytes as \x1b; before any that is in `also`, a backslash.
+std::string escaped(std::string_view text, std::string_view also) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t bytes = control_bytes(text);
+    for (std::size_t i = 0; i < bytes; ++i)
+      safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+    if (bytes == 0 && also.find(text.front()) != std::string_view::npos) safe += '\\';
+    if (bytes == 0) safe += text.front();
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return safe;
+}
+
 std::string shell_quoted(const std::string& word) {
   if (!word.empty() &&
       std::all_of(word.begin(), word.end(), [](char c) { return c != '\0' && is_plain(c); })) {
     return word;
   }
+  if (printable(word) != word) return "$'" + escaped(word, "'\\") + "'";
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'') {
@@ -72,6 +118,10 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 }  // namespace
+
+std::string printable(std::string_view text) {
+  return escaped(text, {});
+}
 
 std::string shell_quoted(const std::vector<std::string>& words) {
   std::string line;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +21,19 @@ glyphs reader_glyphs();
 std::string format_bytes(std::uint64_t bytes);
 // "12,345,678".
 std::string format_count(std::uint64_t count);
+// Returns: the number that "12345678" is; nothing for any other text.
+std::optional<std::uint64_t> parse_count(std::string_view text);
+// Returns: the bytes that "4096", "64KiB", "64 kb" or "64k" are (powers of 1024, up to E); nothing for any other text.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // Seconds with the digits that a stopwatch deserves: "0.0123", "1.234", "123.4".
 std::string format_seconds(double seconds);
 // MiB with one digit after the point, without the unit: for a column that names it.
 std::string format_mebibytes(double bytes);
 
-// A command line that a shell would read back as the same words.
+// What a file says, for a terminal: control characters, which a terminal would obey, as "\x1b".
+std::string printable(std::string_view text);
+
+// A command line that a shell would read back as the same words; where one has control characters, bash.
 std::string shell_quoted(const std::vector<std::string>& words);
 
 // Columns on a terminal: code points (the tool itself prints no wide or combining ones).

@@ -11,61 +11,83 @@
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
+#include "tools/cli/temporary_file.hpp"
 #include "tools/trace/format.hpp"
 
 namespace ashlar::cli {
 
-struct trace_files::part {
-  part(std::string part_path, int descriptor) : path(std::move(part_path)), file(descriptor) {}
-  std::string path;
-  open_file file;
-  std::uint64_t bytes = 0;
-};
-
 namespace {
 
-void write_all(int file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(file, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0)
-      throw command_error(status_failed,
-                          fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
 }
 
 }  // namespace
 
+struct trace_files::part {
+  std::string path;
+  std::uint64_t bytes = 0;
+
+  // Nothing stays open between two frames: there are as many traces as processes, of which a program may start more than
+  // a process may have files open.
+  void append(std::string_view rest) {
+    const open_file file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+    if (file.descriptor() < 0) fail_to_write(path);
+    while (!rest.empty()) {
+      const ssize_t put = ::write(file.descriptor(), rest.data(), rest.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail_to_write(path);
+      bytes += static_cast<std::uint64_t>(put);
+      rest.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+};
+
 trace_files::trace_files(std::string output) : output_(std::move(output)) {
   require_replaceable(output_, trace::magic, "trace");
+  // A name that is too long, say, is found before the program runs.
+  const signals_held_back until_it_is_gone;
+  ::unlink(make_part(UINT32_MAX)->path.c_str());
 }
 
-// What did not get its name: nobody is to take it for a trace.
+// What has nothing is of no use to anybody.
 trace_files::~trace_files() {
-  for (const auto& [pid, each] : parts_) ::unlink(each->path.c_str());
+  for (const auto& [pid, each] : parts_) {
+    if (each->bytes == 0) ::unlink(each->path.c_str());
+  }
+}
+
+// A recorder that was killed may have left a file of this name, whose trace is nowhere else.
+std::unique_ptr<trace_files::part> trace_files::make_part(std::uint32_t pid) const {
+  for (std::uint32_t number = 1;; ++number) {
+    std::string path = number == 1 ? fmt::format("{}.{}.part", output_, pid)
+                                   : fmt::format("{}.{}.{}.part", output_, pid, number);
+    const open_file created(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (created.descriptor() >= 0) return std::make_unique<part>(part{std::move(path)});
+    if (errno != EEXIST) fail_to_write(path);
+  }
 }
 
 trace::byte_sink trace_files::open(std::uint32_t pid) {
-  std::string path = fmt::format("{}.{}.part", output_, pid);
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-  part* const opened = (parts_[pid] = std::make_unique<part>(std::move(path), file)).get();
-  return [opened](std::string_view bytes) {
-    write_all(opened->file.descriptor(), bytes, opened->path);
-    opened->bytes += bytes.size();
-  };
+  part* const opened = (parts_[pid] = make_part(pid)).get();
+  return [opened](std::string_view bytes) { opened->append(bytes); };
 }
 
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   const auto found = parts_.find(pid);
-  const std::string path = path_for_process(output_, pid, program_pid);
-  if (::rename(found->second->path.c_str(), path.c_str()) != 0)
-    throw command_error(status_failed,
-                        fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  const std::string path = free_path_for_process(output_, pid, program_pid, trace::magic);
+  if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path);
   const std::uint64_t bytes = found->second->bytes;
   parts_.erase(found);
   return {path, bytes};
+}
+
+std::vector<std::string> trace_files::unfinished() const {
+  std::vector<std::string> names;
+  for (const auto& [pid, each] : parts_) {
+    if (each->bytes != 0) names.push_back(each->path);
+  }
+  return names;
 }
 
 }  // namespace ashlar::cli

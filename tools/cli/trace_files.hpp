@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tools/cli/files.hpp"
 #include "tools/trace/writer.hpp"
@@ -12,7 +13,7 @@
 namespace ashlar::cli {
 
 // A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole:
-// path_for_process().
+// path_for_process(). Files that were there are not written over, but for a trace that has the name.
 class trace_files {
  public:
   // Throws: command_error when there is something else, or nothing can be written there.
@@ -29,9 +30,13 @@ class trace_files {
   };
   // Effects: gives the file its name. Requires: it was opened. Throws: command_error.
   written commit(std::uint32_t pid, std::uint32_t program_pid);
+  // Returns: the names of the files that have something, but not their names. They stay.
+  [[nodiscard]] std::vector<std::string> unfinished() const;
 
  private:
   struct part;
+  [[nodiscard]] std::unique_ptr<part> make_part(std::uint32_t pid) const;
+
   std::string output_;
   std::map<std::uint32_t, std::unique_ptr<part>> parts_;
 };

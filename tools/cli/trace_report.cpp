@@ -24,9 +24,7 @@ namespace {
 constexpr std::size_t text_moments = 20;
 
 double seconds_of(const trace_report& report, std::uint64_t ticks) {
-  return static_cast<double>(ticks) /
-         static_cast<double>(std::max<std::uint64_t>(
-             1, report.header.number(trace::header_name::ticks_per_second, 1)));
+  return static_cast<double>(ticks) / static_cast<double>(report.header.ticks_per_second());
 }
 
 std::uint64_t count_of(const trace::trace_summary& s, trace::event_kind kind) {
@@ -144,7 +142,8 @@ std::string render_sites(const trace_report& report) {
     text += fmt::format("  {} at the peak, {} blocks of {} in all\n",
                         format_bytes(site.figures.at_peak_bytes), format_count(site.figures.births),
                         format_bytes(site.figures.bytes));
-    for (const std::string& frame : site.frames) text += fmt::format("      {}\n", frame);
+    for (const std::string& frame : site.frames)
+      text += fmt::format("      {}\n", printable(frame));
   }
   return text;
 }
@@ -158,8 +157,9 @@ std::string render_totals(const trace_report& report) {
                          trace::name_of(kind));
   }
   std::string text = labelled_line(
-      "events", fmt::format("{} in {} s: {}", format_count(all_events(s)),
-                            format_seconds(seconds_of(report, s.last_time - s.first_time)), kinds));
+      "events", fmt::format("{} in {} s{}{}", format_count(all_events(s)),
+                            format_seconds(seconds_of(report, s.last_time - s.first_time)),
+                            kinds.empty() ? "" : ": ", kinds));
   text += labelled_line(
       "peak", fmt::format("{} at {} s; {} blocks at {} s", format_bytes(s.peak_bytes),
                           format_seconds(seconds_of(report, s.peak_bytes_time - s.first_time)),
@@ -218,9 +218,9 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   using namespace trace::header_name;
   // Firmware has neither words nor a process.
   const std::string words = shell_quoted(words_of_arguments(report.header.get(arguments)));
-  const std::string_view process = report.header.get(pid);
+  const std::string process = printable(report.header.get(pid));
   std::string text = fmt::format("{}{}{}\n", report.path, words.empty() ? "" : ": ", words);
-  text += fmt::format("  {}{}{}\n\n", report.header.get(program),
+  text += fmt::format("  {}{}{}\n\n", printable(report.header.get(program)),
                       process.empty() ? "" : ", process ", process);
   text += render_totals(report);
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",

@@ -1,17 +1,19 @@
 // tools/cli/tune_command.cpp. Layer: cli.
 #include "tools/cli/tune_command.hpp"
 
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include <ashlar/core/bits.hpp>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/files.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/table.hpp"
@@ -30,14 +32,11 @@ namespace {
 tune::tuning_request request_of(const tune_options& options) {
   tune::tuning_request request;
   if (options.classes != "auto") {
-    std::size_t number = 0;
-    const char* const end = options.classes.data() + options.classes.size();
-    const auto [stopped, error] = std::from_chars(options.classes.data(), end, number);
-    if (error != std::errc{} || stopped != end) {
+    request.classes = parse_count(options.classes);
+    if (!request.classes) {
       throw command_error(status_usage,
                           fmt::format("--classes {}: neither a number nor auto", options.classes));
     }
-    request.classes = number;
   }
   request.margin_percent = options.margin_percent;
   request.budget_bytes = options.budget_bytes;
@@ -82,6 +81,26 @@ tune::resolution resolution_for(const tune_options& options) {
     throw command_error(status_usage, fmt::format("--resolution {}: neither exact nor profile",
                                                   options.resolution));
   }
+}
+
+// Beside the header, where the user named none; then only what tune wrote is written over there.
+std::string certificate_path_of(const tune_options& options) {
+  if (!options.certificate_path.empty() || options.header_path.empty())
+    return options.certificate_path;
+  namespace fs = std::filesystem;
+  const std::string path = fs::path(options.header_path).replace_extension(".json").string();
+  std::error_code error;
+  if (path == options.header_path || !fs::is_regular_file(path, error) ||
+      fs::file_size(path, error) == 0)
+    return path;
+  const auto found = nlohmann::json::parse(read_input(path), nullptr, false);
+  // It has a mode, as what --mode heap writes does.
+  if (!found.is_object() || !found.contains("ashlar") || !found.contains("mode"))
+    throw command_error(status_usage,
+                        fmt::format("-o {}: '{}', where its certificate would go, is there and is "
+                                    "none; name another file with --certificate, or remove it",
+                                    options.header_path, path));
+  return path;
 }
 
 std::string render_classes(const tune::certified_tuning& result) {
@@ -149,15 +168,19 @@ std::string render(const tune::certified_tuning& result) {
 
 }  // namespace
 
+void warn_of_missing(const tune::input_identity& input) {
+  if (!input.warning.empty()) fmt::print(stderr, "ashlar: {}\n", input.warning);
+  if (input.unknown_deaths > 0) {
+    fmt::print(stderr,
+               "ashlar: {}: {} blocks died that were born before the recording; what they needed "
+               "is not in the pools\n",
+               input.file, format_count(input.unknown_deaths));
+  }
+}
+
 void warn_of(const std::vector<tune::input_identity>& inputs) {
   for (const tune::input_identity& input : inputs) {
-    if (!input.warning.empty()) fmt::print(stderr, "ashlar: {}\n", input.warning);
-    if (input.unknown_deaths > 0) {
-      fmt::print(stderr,
-                 "ashlar: {}: {} blocks died that were born before the recording; what they needed "
-                 "is not in the pools\n",
-                 input.file, format_count(input.unknown_deaths));
-    }
+    warn_of_missing(input);
     if (input.left_out > 0) {
       fmt::print(stderr,
                  "ashlar: {}: {} requests are larger than --largest or than any block, and left "
@@ -171,12 +194,9 @@ int tune_command(const tune_options& options) {
   if (options.mode == "heap") return tune_heap_command(options);
   require_sense(options);
   const tune::tuning_request request = request_of(options);
-  replaced_files files;
+  replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
-  const std::string certificate_path =
-      options.certificate_path.empty() && !options.header_path.empty()
-          ? std::filesystem::path(options.header_path).replace_extension(".json").string()
-          : options.certificate_path;
+  const std::string certificate_path = certificate_path_of(options);
   if (!certificate_path.empty()) files.prepare("--certificate", certificate_path);
 
   auto line = std::make_unique<progress_line>();
@@ -200,6 +220,7 @@ int tune_command(const tune_options& options) {
     std::fputs((render(result) + rules).c_str(), stdout);
   } catch (const tune::impossible& error) {
     line.reset();
+    warn_of(result.inputs);  // perhaps the reason
     throw command_error(status_usage, error.what());
   }
   std::vector<std::string> contents;

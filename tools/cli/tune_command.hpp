@@ -29,6 +29,8 @@ struct tune_options {
 
 // Effects: says on standard error what an input lacks.
 void warn_of(const std::vector<tune::input_identity>& inputs);
+// The same but for what was left out on purpose.
+void warn_of_missing(const tune::input_identity& input);
 
 // Effects: prints the classes on standard output; writes the files whole or not at all. Returns: the exit status. Throws:
 // command_error; what tools/trace and tools/tune throw.

@@ -1,7 +1,6 @@
 // tools/cli/tune_heap_command.cpp. Layer: cli.
 #include "tools/cli/tune_heap_command.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -26,16 +25,15 @@ constexpr std::size_t most_classes = ashlar::class_count - 1;
 tune::heap_class_request heap_request_of(const tune_options& options) {
   tune::heap_class_request request;
   if (options.classes != "auto") {
-    const char* const end = options.classes.data() + options.classes.size();
-    const auto [stopped, error] = std::from_chars(options.classes.data(), end, request.classes);
+    const std::optional<std::uint64_t> number = parse_count(options.classes);
     const std::size_t least = tune::least_heap_classes();
-    if (error != std::errc{} || stopped != end || request.classes < least ||
-        request.classes > most_classes)
+    if (!number || *number < least || *number > most_classes)
       throw command_error(status_usage,
                           fmt::format("--classes {}: a heap has {} (the powers of two from 16 "
                                       "bytes to 128 KiB, for requests that no "
                                       "trace has) to {} classes; or auto",
                                       options.classes, least, most_classes));
+    request.classes = *number;
   }
   try {
     request.by = tune::weigh_of(options.weigh);
@@ -105,7 +103,7 @@ bool is_header(const std::string& path) {
 int tune_heap_command(const tune_options& options) {
   require_heap_options(options);
   const tune::heap_class_request request = heap_request_of(options);
-  replaced_files files;
+  replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);
   auto line = std::make_unique<progress_line>();

@@ -6,8 +6,13 @@
 
 namespace ashlar::cli {
 
-// Effects: prints what was found right. `traces`: where they are not where they were; else none. Returns: 0. Throws:
-// command_error, of status_failed where the certificate is refused.
-int verify_command(const std::string& certificate, const std::vector<std::string>& traces);
+struct verify_options {
+  std::string certificate;
+  std::vector<std::string> traces;  // where they are not where they were; else none
+};
+
+// Effects: prints what was found right. Returns: 0. Throws: command_error, of status_failed where it is refused and only
+// there: of status_usage where something cannot be read, or there is no memory for what it says.
+int verify_command(const verify_options& options);
 
 }  // namespace ashlar::cli

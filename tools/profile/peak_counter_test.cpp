@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ struct shape {
 };
 
 void compare_on_random_runs(const shape& of, std::uint32_t seeds) {
-  for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(seeds); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", window of " << of.window.sizes
                                     << " sizes, " << of.window.events << " events");
     std::mt19937 random(seed);

@@ -116,6 +116,7 @@ void merge(profile& into, const profile& other) {
   add(into.unknown_deaths, other.unknown_deaths);
   add(into.missing_deaths, other.missing_deaths);
   add(into.lost_events, other.lost_events);
+  add(into.refused_requests, other.refused_requests);
   into.peak_bytes = std::max(into.peak_bytes, other.peak_bytes);
 
   std::vector<pool_row> pools = joined(into.pools, other.pools, std::mem_fn(&pool_row::step));

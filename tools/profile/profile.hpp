@@ -66,7 +66,9 @@ struct profile {
   std::uint64_t unknown_deaths = 0;  ///< of blocks from before the recording; they change nothing
   std::uint64_t missing_deaths = 0;  ///< whose blocks died when their addresses were born again
   std::uint64_t lost_events = 0;     ///< that the recorder had no room for
-  std::uint64_t peak_bytes = 0;      ///< the most bytes alive at one time of one run
+  std::uint64_t refused_requests =
+      0;  ///< for which a recorded pool had no block; more may be needed than is counted
+  std::uint64_t peak_bytes = 0;  ///< the most bytes alive at one time of one run
 
   std::vector<pool_row> pools;  ///< by step
   interval_table peaks;  ///< of places in `pools`: the most blocks alive at one time of one run

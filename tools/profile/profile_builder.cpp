@@ -36,6 +36,7 @@ void profile_builder::take(const trace::step& s) {
       break;
     case trace::step::what::other:
       if (s.kind == trace::event_kind::lost) lost_events_ += s.size;
+      if (s.kind == trace::event_kind::refused) ++refused_requests_;
       break;
   }
 }
@@ -81,6 +82,7 @@ profile profile_builder::snapshot() {
   made.unknown_deaths = unknown_deaths_;
   made.missing_deaths = missing_deaths_;
   made.lost_events = lost_events_;
+  made.refused_requests = refused_requests_;
   made.peak_bytes = heap_.peak_bytes();
   peak_counter::result peaks = peaks_.snapshot();
   for (const std::uint32_t step : peaks.used) {
@@ -100,8 +102,7 @@ profile profile_builder::snapshot() {
 
 profile profile_of(trace::trace_reader& from, const share_done& tell) {
   constexpr std::uint64_t steps_between_words = 1 << 18;
-  profile_builder builder(std::max<std::uint64_t>(
-      from.header().number(trace::header_name::ticks_per_second, nanoseconds_per_second), 1));
+  profile_builder builder(from.ticks_per_second());
   trace::lifetimes blocks(from);
   std::uint64_t steps = 0;
   for (trace::step s; blocks.next(s); ++steps) {

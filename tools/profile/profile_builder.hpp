@@ -55,6 +55,7 @@ class profile_builder {
   std::uint64_t unknown_deaths_ = 0;
   std::uint64_t missing_deaths_ = 0;
   std::uint64_t lost_events_ = 0;
+  std::uint64_t refused_requests_ = 0;
 };
 
 /// Called now and then with the share that is done, 0 to 1.

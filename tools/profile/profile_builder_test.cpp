@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -71,7 +72,7 @@ TEST(ProfileBuilder, CountsEachRequestOnceInEachPart) {
 }
 
 TEST(ProfileBuilder, ASnapshotIsTheProfileOfARunThatEndedThereAndChangesNothing) {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(30u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const test::run made = test::random_run(random, 300, 40);
@@ -134,9 +135,11 @@ TEST(ProfileOf, ATraceIsReadToItsEndWithAllThatIsOddInIt) {
       other(event_kind::thread_start, 1, 0),
       birth(1, 10, 0x1000, 24),
       birth(1, 20, 0x2000, 100),
-      death(1, 30, 0x9000),                  // born before the recording
-      birth(1, 40, 0x1000, 600),             // the death of the first is missing
-      other(event_kind::lost, 1, 45, 1000),  // of so many events nothing is known
+      death(1, 30, 0x9000),                               // born before the recording
+      birth(1, 40, 0x1000, 600),                          // the death of the first is missing
+      other(event_kind::lost, 1, 45, 1000),               // of so many events nothing is known
+      other(event_kind::refused, 1, 46, 24, "messages"),  // it stands for one request of 24 bytes
+      other(event_kind::refused, 1, 47, 9000, "buffers"),
       death(1, 50, 0x2000),
       birth(1, 60, 0x3000, 24),
   });
@@ -151,6 +154,7 @@ TEST(ProfileOf, ATraceIsReadToItsEndWithAllThatIsOddInIt) {
   EXPECT_EQ(built.unknown_deaths, 1u);
   EXPECT_EQ(built.missing_deaths, 1u);
   EXPECT_EQ(built.lost_events, 1000u);
+  EXPECT_EQ(built.refused_requests, 2u);
   EXPECT_EQ(built.nanoseconds, 50'000u);  // a tick is a microsecond
   EXPECT_EQ(built.peak_blocks(), 2u);
   EXPECT_EQ(built.peak_bytes, 700u);

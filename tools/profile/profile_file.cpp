@@ -27,10 +27,10 @@ constexpr std::size_t checksum_bytes = 4;
 constexpr std::uint32_t most_blocks = INT32_MAX;  // of a peak
 
 /// What comes first in a body, in this order.
-constexpr std::array<std::uint64_t profile::*, 8> counts = {
-    &profile::runs,        &profile::unfinished_runs, &profile::nanoseconds,
-    &profile::left_out,    &profile::unknown_deaths,  &profile::missing_deaths,
-    &profile::lost_events, &profile::peak_bytes};
+constexpr std::array<std::uint64_t profile::*, 9> counts = {
+    &profile::runs,        &profile::unfinished_runs,  &profile::nanoseconds,
+    &profile::left_out,    &profile::unknown_deaths,   &profile::missing_deaths,
+    &profile::lost_events, &profile::refused_requests, &profile::peak_bytes};
 
 /// No peak of an interval is below that of a shorter one in it: what is written is how far it is above.
 std::uint32_t least_peak(const interval_table& peaks, std::size_t first, std::size_t last) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ std::string framed(const std::vector<std::uint64_t>& numbers) {
 /// Numbers of a run of three blocks: two of 38 bytes, of which one lived 4 to 7 ns, then one of 70 bytes at alignment 32.
 /// docs/profile-format.md says what each is.
 struct numbers {
-  std::vector<std::uint64_t> counts = {1, 0, 9, 0, 0, 0, 0, 108};
+  std::vector<std::uint64_t> counts = {1, 0, 9, 0, 0, 0, 0, 5, 108};
   std::vector<std::uint64_t> pools = {2,                  //
                                       4, 2, 76, 3, 1, 1,  // 40 bytes
                                       6, 1, 70, 0, 0};    // 96 bytes
@@ -73,7 +74,7 @@ struct numbers {
 };
 
 TEST(ProfileFile, WhatIsWrittenIsReadAgain) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(200u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const profile made = test::random_profile(random);
@@ -88,6 +89,7 @@ TEST(ProfileFile, NumbersLieWhereTheFormatSays) {
   const profile made = read(numbers{}.file());
   EXPECT_EQ(made.runs, 1u);
   EXPECT_EQ(made.nanoseconds, 9u);
+  EXPECT_EQ(made.refused_requests, 5u);
   EXPECT_EQ(made.peak_bytes, 108u);
   ASSERT_EQ(made.pools.size(), 2u);
   EXPECT_EQ(pool_grid::size_of(made.pools[0].step), 40u);
@@ -154,16 +156,16 @@ TEST(ProfileFile, AnyBitThatChangesIsNoticed) {
 TEST(ProfileFile, WhatNoRunCanHaveIsRefusedAtItsPlace) {
   numbers n;
   n.counts[1] = 2;
-  expect_refused(n.file(), "at byte 27: there are more unfinished runs than runs");
+  expect_refused(n.file(), "at byte 28: there are more unfinished runs than runs");
   n = {};
   n.counts[0] = 0;
   expect_refused(n.file(), "there are figures of no run");
   n = {};
   n.pools[0] = 267;
-  expect_refused(n.file(), "at byte 28: the number of pool sizes: 267 is not from 0 to 266");
+  expect_refused(n.file(), "at byte 29: the number of pool sizes: 267 is not from 0 to 266");
   n = {};
   n.pools[1] = 266;
-  expect_refused(n.file(), "at byte 29: a pool size: 266 is not from 0 to 265");
+  expect_refused(n.file(), "at byte 30: a pool size: 266 is not from 0 to 265");
   n = {};
   n.pools[1] = 265;
   expect_refused(n.file(), "there is no size behind the last one");
@@ -240,7 +242,7 @@ TEST(ProfileFile, ThereIsOneWayToWriteANumber) {
   expect_refused(framed(longer), "at byte 22: a number is not written in its shortest way");
   numbers n;
   n.pools = {2, 4, 2, 76, 2, 2, 0, 1, 6, 1, 70, 0, 0};  // a lifetime that no block had is written
-  expect_refused(n.file(), "at byte 32: a number is not written in its shortest way");
+  expect_refused(n.file(), "at byte 33: a number is not written in its shortest way");
 }
 
 // Whatever was merged must be readable: the largest there can be.
@@ -248,7 +250,7 @@ TEST(ProfileFile, TheLargestProfileIsBelowTheLimit) {
   profile largest;
   for (const auto count : {&profile::runs, &profile::unfinished_runs, &profile::nanoseconds,
                            &profile::left_out, &profile::unknown_deaths, &profile::missing_deaths,
-                           &profile::lost_events, &profile::peak_bytes})
+                           &profile::lost_events, &profile::refused_requests, &profile::peak_bytes})
     largest.*count = UINT64_MAX;
   largest.peaks = interval_table(pool_grid::count);
   for (std::uint32_t step = 0; step < pool_grid::count; ++step) {

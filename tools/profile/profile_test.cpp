@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ profile merged(profile a, const profile& b) {
 }
 
 TEST(Merge, AnyOrderAndAnyGroupingGiveTheSameBytes) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(20u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     std::vector<profile> parts(5);
@@ -60,7 +61,7 @@ TEST(Merge, TheEmptyProfileIsNeutral) {
 }
 
 TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(60u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const std::array<profile, 3> parts = {
@@ -90,13 +91,15 @@ TEST(Merge, PeaksAreTheMostOfAnyRunAndNotOfTheirSum) {
 
 TEST(Merge, ARunTwiceHasItsPeaksOnceAndItsSumsTwice) {
   std::mt19937_64 random(11);
-  const profile once = test::random_profile(random);
+  profile once = test::random_profile(random);
+  once.refused_requests = 7;
   profile twice = once;
   merge(twice, twice);
   EXPECT_EQ(twice.peaks, once.peaks);
   EXPECT_EQ(twice.peak_bytes, once.peak_bytes);
   EXPECT_EQ(twice.aligned, once.aligned);
   EXPECT_EQ(twice.runs, 2u);
+  EXPECT_EQ(twice.refused_requests, 2 * once.refused_requests);
   ASSERT_EQ(twice.heap.size(), once.heap.size());
   for (std::size_t i = 0; i < once.heap.size(); ++i) {
     EXPECT_EQ(twice.heap[i].at_peak.blocks, 2 * once.heap[i].at_peak.blocks);

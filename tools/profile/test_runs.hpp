@@ -79,7 +79,7 @@ inline profile random_profile(std::mt19937_64& random) {
   profile made = profiled(random_run(random, random() % 400, 60));
   made.unfinished_runs = random() % 2;
   for (const auto count : {&profile::left_out, &profile::unknown_deaths, &profile::missing_deaths,
-                           &profile::lost_events})
+                           &profile::lost_events, &profile::refused_requests})
     made.*count = random() % 3;
   return made;
 }

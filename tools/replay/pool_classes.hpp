@@ -36,6 +36,13 @@ class pool_classes {
     }
   }
 
+  /// Whether there was memory for all pools: without it, one has no block.
+  [[nodiscard]] bool has_all_blocks() const {
+    for (std::size_t c = 0; c < pools_.size(); ++c)
+      if (pools_[c].capacity() != results_[c].capacity) return false;
+    return true;
+  }
+
   void* allocate(std::size_t size) { return aligned(size, 1); }
   void* zeroed(std::size_t size) {
     void* const block = allocate(size);

@@ -46,6 +46,13 @@ TEST(PoolClasses, WhereTheySpillALargerOneServes) {
   EXPECT_EQ(pools.results()[1].served, 2u);
 }
 
+TEST(PoolClasses, PoolsWithoutMemoryAreTold) {
+  EXPECT_TRUE(pool_classes(classes, 16, false).has_all_blocks());
+  const std::array<class_request, 2> too_much{
+      {{16, 16, 2}, {std::uint64_t{1} << 36, 16, std::uint64_t{1} << 20}}};
+  EXPECT_FALSE(pool_classes(too_much, 16, false).has_all_blocks());
+}
+
 TEST(PoolClasses, AnAlignmentFindsAClassThatHasIt) {
   pool_classes pools(classes, 16, false);
   void* const block = pools.aligned(10, 64);

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   for (int at = classes_begin; at < argc; at += 3)
     classes.push_back({number(argv[at]), number(argv[at + 1]), number(argv[at + 2])});
   pool_classes target(classes, number(argv[3]), std::string_view(argv[4]) == "take_larger");
+  if (!target.has_all_blocks()) give_up("no memory for pools of these capacities", ENOMEM);
   run_worker(target, argc, argv, result);
   if (!target.audit()) {
     static_cast<void>(::fputs("ashlar-replay-pool-worker: the pools' audit fails\n", stderr));

@@ -76,6 +76,7 @@ json read_comparison(const std::string& text, const std::string& file) {
       }
       allocators.push_back(std::move(one));
     }
+    require(!allocators.empty(), "it has no allocators");
     return json{{"file", file},
                 {"label", from.at("label").get<std::string>()},
                 {"command", from.at("command").get<std::vector<std::string>>()},
@@ -107,6 +108,7 @@ json read_replay(const std::string& text, const std::string& file) {
       }
       outcomes.push_back(std::move(one));
     }
+    require(!outcomes.empty(), "it has no outcomes");
     return json{{"file", file},
                 {"trace", from.at("trace").get<std::string>()},
                 {"outcomes", std::move(outcomes)}};

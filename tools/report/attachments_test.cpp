@@ -84,6 +84,16 @@ TEST(Attachments, WhatIsNotAsItShouldBeIsRefused) {
   refuse_each_change(replay(), [](const std::string& text) { (void)read_replay(text, "x"); });
 }
 
+// Its page would compare all with the first.
+TEST(Attachments, WhatHasNoAllocatorIsRefused) {
+  json compared = comparison();
+  compared["allocators"] = json::array();
+  EXPECT_THROW((void)read_comparison(compared.dump(), "x"), attachment_error);
+  json replayed = replay();
+  replayed["outcomes"] = json::array();
+  EXPECT_THROW((void)read_replay(replayed.dump(), "x"), attachment_error);
+}
+
 TEST(Attachments, TheMessageNamesFileFaultAndCommand) {
   const auto message = [](const std::string& text) -> std::string {
     try {

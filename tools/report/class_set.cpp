@@ -12,6 +12,7 @@
 
 namespace ashlar::report {
 
+using ashlar::detail::class_table;
 using ashlar::detail::standard_classes;
 
 class_set class_set::process_heap() {
@@ -32,10 +33,8 @@ class_set::class_set(std::string name, std::vector<block_class> classes)
 }
 
 class_set::place class_set::of_process_heap(std::uint64_t size, std::uint64_t alignment) const {
-  // A slab begins at a page, so a class can promise no larger alignment.
-  if (size <= small_size_max && alignment <= std::size_t{1} << heap_page_shift) {
-    const class_index c =
-        standard_classes.of_aligned_size(size, std::max<std::uint64_t>(alignment, 1));
+  if (class_table::serves(size, alignment)) {
+    const class_index c = standard_classes.of_aligned_size(size, alignment);
     if (c != 0) return {c - std::size_t{1}, standard_classes.block_size(c)};
   }
   // A damaged trace may say anything; no such block ever lived.

@@ -12,6 +12,7 @@
 #include "tools/report/marked_counts.hpp"
 #include "tools/report/timeline.hpp"
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::report {
 namespace {
@@ -153,9 +154,7 @@ class trace_account {
   trace_account(trace::trace_reader& reader, const trace_request& request)
       : reader_(reader),
         request_(request),
-        seconds_per_tick_(1.0 / static_cast<double>(std::max<std::uint64_t>(
-                                    1, reader.header().number(trace::header_name::ticks_per_second,
-                                                              1'000'000'000)))),
+        seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         heap_(class_set::process_heap()),
         calls_(reader.stacks()),
         over_time_((request.chosen ? request.chosen->size() : heap_.set().size()) + 1),
@@ -171,19 +170,10 @@ class trace_account {
     while (life.next(s)) {
       pass_time(s.time);
       threads_ = std::max(threads_, s.thread);
-      switch (s.happened) {
-        case trace::step::what::birth:
-          birth(s);
-          break;
-        case trace::step::what::death:
-          death(s);
-          break;
-        case trace::step::what::unknown_death:
-          break;
-        case trace::step::what::other:
-          if (s.kind == trace::event_kind::lost) lost_events_ += s.size;
-          break;
-      }
+      const bool is_peak = counts_.count(s);
+      if (s.happened == trace::step::what::birth) birth(s);
+      if (s.happened == trace::step::what::death) death(s);
+      if (is_peak) mark_peak();
     }
     over_time_.close();
     missing_deaths_ = life.missing_deaths();
@@ -206,10 +196,12 @@ class trace_account {
   [[nodiscard]] double seconds() const { return static_cast<double>(now_) * seconds_per_tick_; }
   [[nodiscard]] const set_account& shown() const { return chosen_ ? *chosen_ : heap_; }
 
-  void pass_time(std::uint64_t time) {
+  void pass_time(std::uint64_t ticks) {
+    if (!begin_) begin_ = ticks;
+    const std::uint64_t time = ticks - std::min(ticks, *begin_);
     if (time <= now_) return;
     const double passed = static_cast<double>(time - now_) * seconds_per_tick_;
-    byte_seconds_ += static_cast<double>(state_.bytes) * passed;
+    byte_seconds_ += static_cast<double>(counts_.live_bytes) * passed;
     heap_.time_passes(passed);
     if (chosen_) chosen_->time_passes(passed);
     now_ = time;
@@ -217,10 +209,6 @@ class trace_account {
   }
 
   void birth(const trace::step& s) {
-    ++births_;
-    birth_bytes_ += s.size;
-    state_.bytes += s.size;
-    ++state_.blocks;
     const std::size_t bin = size_bins::of(s.size);
     ++size_births_[bin];
     change_size(bin, s.size, 1);
@@ -228,23 +216,9 @@ class trace_account {
     std::size_t layer = heap_.birth(s.size, s.alignment);
     if (chosen_) layer = chosen_->birth(s.size, s.alignment);
     changed(layer, static_cast<std::int64_t>(s.size));
-    peak_blocks_ = std::max(peak_blocks_, state_.blocks);
-    if (state_.bytes > peak_.bytes) {
-      peak_ = state_;
-      peak_time_ = now_;
-      size_blocks_.mark();
-      size_bytes_.mark();
-      calls_.mark();
-      heap_.mark();
-      if (chosen_) chosen_->mark();
-    }
   }
 
   void death(const trace::step& s) {
-    ++deaths_;
-    if (s.born_by != s.thread) ++deaths_elsewhere_;
-    state_.bytes -= s.size;
-    --state_.blocks;
     change_size(size_bins::of(s.size), s.size, -1);
     calls_.death(s.stack, s.size);
     // Threads' clocks may differ by a little.
@@ -256,14 +230,26 @@ class trace_account {
     changed(layer, -static_cast<std::int64_t>(s.size));
   }
 
+  // More bytes live than ever before.
+  void mark_peak() {
+    peak_time_ = now_;
+    blocks_at_peak_ = counts_.live_blocks;
+    size_blocks_.mark();
+    size_bytes_.mark();
+    calls_.mark();
+    heap_.mark();
+    if (chosen_) chosen_->mark();
+  }
+
   void change_size(std::size_t bin, std::uint64_t size, std::int64_t sign) {
     size_blocks_.add(bin, sign);
     size_bytes_.add(bin, sign * static_cast<std::int64_t>(size));
   }
 
   void changed(std::size_t layer, std::int64_t bytes) {
-    state_.slack = {heap_.slack(), chosen_ ? chosen_->slack() : 0};
-    over_time_.change(state_, layer, bytes);
+    over_time_.change(
+        {counts_.live_bytes, counts_.live_blocks, {heap_.slack(), chosen_ ? chosen_->slack() : 0}},
+        layer, bytes);
   }
 
   [[nodiscard]] json about() const {
@@ -282,24 +268,24 @@ class trace_account {
             {"started", header.number(trace::header_name::started, 0)},
             {"seconds", seconds()},
             {"events", reader_.events()},
-            {"births", births_},
-            {"birth_bytes", birth_bytes_},
-            {"deaths", deaths_},
-            {"deaths_in_another_thread", deaths_elsewhere_},
+            {"births", counts_.births},
+            {"birth_bytes", counts_.birth_bytes},
+            {"deaths", counts_.deaths},
+            {"deaths_in_another_thread", counts_.cross_thread_deaths},
             {"unknown_deaths", unknown_deaths_},
             {"missing_deaths", missing_deaths_},
-            {"lost_events", lost_events_},
+            {"lost_events", counts_.lost},
             {"threads", threads_},
-            {"live_bytes_at_end", state_.bytes},
-            {"live_blocks_at_end", state_.blocks},
+            {"live_bytes_at_end", counts_.live_bytes},
+            {"live_blocks_at_end", counts_.live_blocks},
             {"live_bytes_mean", seconds() > 0 ? byte_seconds_ / seconds() : 0.0}};
   }
 
   [[nodiscard]] json peak() const {
     return {{"seconds", static_cast<double>(peak_time_) * seconds_per_tick_},
-            {"live_bytes", peak_.bytes},
-            {"live_blocks", peak_.blocks},
-            {"most_blocks", peak_blocks_}};
+            {"live_bytes", counts_.peak_bytes},
+            {"live_blocks", blocks_at_peak_},
+            {"most_blocks", counts_.peak_blocks}};
   }
 
   // The entries that get a layer of their own: those with the most bytes in any point, by size.
@@ -427,24 +413,20 @@ class trace_account {
   std::optional<set_account> chosen_;
   call_account calls_;
   timeline over_time_;
-  heap_state state_;
-  heap_state peak_;
-  std::uint64_t now_ = 0;
-  std::uint64_t peak_time_ = 0;
-  std::uint64_t peak_blocks_ = 0;
+  trace::step_counts counts_;
+  std::optional<std::uint64_t> begin_;  // the first event's time
+  std::uint64_t now_ =
+      0;  // since then; never goes back, though threads' clocks may differ by a little
+  std::uint64_t peak_time_ = 0;  // of this clock
+  std::uint64_t blocks_at_peak_ = 0;
   double byte_seconds_ = 0;
   std::vector<std::uint64_t> size_births_;
   marked_counts size_blocks_;
   marked_counts size_bytes_;
   std::array<std::uint64_t, time_bins::count> lifetime_blocks_{};
   std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
-  std::uint64_t births_ = 0;
-  std::uint64_t birth_bytes_ = 0;
-  std::uint64_t deaths_ = 0;
-  std::uint64_t deaths_elsewhere_ = 0;
   std::uint64_t unknown_deaths_ = 0;
   std::uint64_t missing_deaths_ = 0;
-  std::uint64_t lost_events_ = 0;
   std::uint32_t threads_ = 0;
 };
 

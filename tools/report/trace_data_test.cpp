@@ -43,20 +43,36 @@ TEST(TraceData, ASmallTraceByHand) {
   EXPECT_EQ(data["trace"]["threads"], 2);
   EXPECT_EQ(data["trace"]["live_bytes_at_end"], 60);
   EXPECT_EQ(data["trace"]["arguments"], (std::vector<std::string>{"program", "-x"}));
-  EXPECT_DOUBLE_EQ(data["trace"]["seconds"].get<double>(), 50e-6);
+  // From the first event on.
+  EXPECT_DOUBLE_EQ(data["trace"]["seconds"].get<double>(), 40e-6);
   EXPECT_DOUBLE_EQ(data["trace"]["live_bytes_mean"].get<double>(),
-                   (100 * 10 + 140 * 10 + 40 * 10 + 60 * 10) / 50.0);
+                   (100 * 10 + 140 * 10 + 40 * 10 + 60 * 10) / 40.0);
   EXPECT_EQ(data["peak"]["live_bytes"], 140);
   EXPECT_EQ(data["peak"]["live_blocks"], 2);
-  EXPECT_DOUBLE_EQ(data["peak"]["seconds"].get<double>(), 20e-6);
+  EXPECT_DOUBLE_EQ(data["peak"]["seconds"].get<double>(), 10e-6);
   EXPECT_EQ(data["class_sets"][0]["slack_at_peak"], (112 - 100) + (48 - 40));
   EXPECT_EQ(data["class_sets"][1]["slack_at_peak"], 0);
-  EXPECT_DOUBLE_EQ(data["class_sets"][1]["slack_mean"].get<double>(), 20 * 10 / 50.0);
+  EXPECT_DOUBLE_EQ(data["class_sets"][1]["slack_mean"].get<double>(), 20 * 10 / 40.0);
   EXPECT_EQ(data["class_sets"][1]["classes"][0]["peak_blocks"], 2);
   EXPECT_EQ(data["class_sets"][1]["classes"][0]["blocks_at_peak"], 1);
   EXPECT_EQ(data["lifetimes"]["blocks"], (std::vector<int>{1}));
   EXPECT_DOUBLE_EQ(data["lifetimes"]["from_seconds"][0].get<double>(), 16e-6);
   EXPECT_TRUE(data["call_sites"].is_null());
+}
+
+// A forked process, as any whose recorder began long before it, has the figures of its own time.
+TEST(TraceData, WhenItBeganChangesNoFigure) {
+  const auto begun_at = [](std::uint64_t begin) {
+    return data_of({birth(1, begin, 0x1000, 1000), birth(2, begin + 500'000, 0x2000, 500),
+                    death(1, begin + 1'000'000, 0x1000)});
+  };
+  const nlohmann::json at_once = begun_at(0);
+  EXPECT_DOUBLE_EQ(at_once["trace"]["seconds"].get<double>(), 1);
+  EXPECT_DOUBLE_EQ(at_once["trace"]["live_bytes_mean"].get<double>(), 1250);
+  EXPECT_EQ(at_once["timeline"]["seconds"][0], 0);
+  EXPECT_GT(at_once["timeline"]["seconds"].size(), 500u);
+  for (const std::uint64_t begin : {1u, 100'000'000u, 4'000'000'000u})
+    EXPECT_EQ(begun_at(begin), at_once) << begin;
 }
 
 TEST(TraceData, NoEventAtAll) {

@@ -1,6 +1,11 @@
 // tools/trace/address_map.hpp: address -> slot, for the blocks that live. Layer: trace.
-// Invariant: every key is reachable from its own place without an empty place between (linear probing; what is erased
-// is filled from behind, so there are no tombstones and a trace of any length leaves the table as full as its blocks are).
+//
+//   entry   | tag: the address's hash | slot |      8 bytes, at the place that the tag's first bits say, or behind it
+//
+// The addresses are not here but with their blocks, which whoever looks one up needs anyhow: a table of 64-bit addresses
+// would be twice as large, and what such a table costs is the way to memory.
+// Invariant: every entry is reachable from its own place without an empty one between (linear probing; what is erased is
+// filled from behind, so there are no tombstones and a trace of any length leaves the table as full as its blocks are).
 #pragma once
 
 #include <bit>
@@ -14,59 +19,90 @@ class address_map {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  /// Returns: the slot, or none.
-  [[nodiscard]] std::uint32_t find(std::uint64_t address) const {
-    for (std::size_t i = home(address); places_[i].slot != none; i = (i + 1) & mask())
-      if (places_[i].address == address) return places_[i].slot;
-    return none;
+  /// Where an address is, or where it belongs, with slot none. Valid until the next insert() or erase().
+  struct place {
+    std::size_t entry;
+    std::uint32_t slot;
+  };
+
+  /// `has_it`: whether a slot's block has this address.
+  template <class HasIt>
+  [[nodiscard]] place find(std::uint64_t address, const HasIt& has_it) const {
+    const std::uint32_t tag = tag_of(address);
+    std::size_t i = home(tag);
+    for (; entries_[i].slot != none; i = next(i))
+      if (entries_[i].tag == tag && has_it(entries_[i].slot)) break;
+    return {i, entries_[i].slot};
   }
-  /// Requires: the address is not there; slot is not none.
-  void insert(std::uint64_t address, std::uint32_t slot) {
-    if (2 * ++used_ > places_.size()) grow();
-    place_at_end(address, slot);
+  /// Requires: `at` is of this address, which is not there; slot is not none.
+  void insert(place at, std::uint64_t address, std::uint32_t slot) {
+    const std::uint32_t tag = tag_of(address);
+    if (2 * ++used_ > entries_.size() && entries_.size() < most_entries) {
+      grow();
+      put(tag, slot);
+    } else {
+      entries_[at.entry] = {tag, slot};
+    }
   }
-  /// Returns: the slot it had, or none.
-  std::uint32_t erase(std::uint64_t address) {
-    std::size_t hole = home(address);
-    while (places_[hole].slot != none && places_[hole].address != address)
-      hole = (hole + 1) & mask();
-    const std::uint32_t slot = places_[hole].slot;
-    if (slot == none) return none;
+  /// Requires: `at` is of an address that is there.
+  void erase(place at) {
     --used_;
-    for (std::size_t i = (hole + 1) & mask(); places_[i].slot != none; i = (i + 1) & mask()) {
+    std::size_t hole = at.entry;
+    for (std::size_t i = next(hole); entries_[i].slot != none; i = next(i)) {
       // It may move to the hole unless its home lies behind the hole.
-      if (((i - home(places_[i].address)) & mask()) < ((i - hole) & mask())) continue;
-      places_[hole] = places_[i];
+      if (((i - home(entries_[i].tag)) & mask_) < ((i - hole) & mask_)) continue;
+      entries_[hole] = entries_[i];
       hole = i;
     }
-    places_[hole].slot = none;
-    return slot;
+    entries_[hole].slot = none;
   }
   [[nodiscard]] std::size_t size() const { return used_; }
 
- private:
-  struct place {
-    std::uint64_t address = 0;
-    std::uint32_t slot = none;
-  };
-  [[nodiscard]] std::size_t mask() const { return places_.size() - 1; }
-  [[nodiscard]] std::size_t home(std::uint64_t address) const {
-    return static_cast<std::size_t>(address * 0x9e3779b97f4a7c15u >>
-                                    (65 - std::bit_width(places_.size())));
+  /// Effects: none; find() will be faster.
+  void prefetch(std::uint64_t address) const {
+    __builtin_prefetch(&entries_[home(tag_of(address))]);
   }
-  void place_at_end(std::uint64_t address, std::uint32_t slot) {
-    std::size_t i = home(address);
-    while (places_[i].slot != none) i = (i + 1) & mask();
-    places_[i] = {address, slot};
-  }
-  void grow() {
-    std::vector<place> old(2 * places_.size());
-    old.swap(places_);
-    for (const place& each : old)
-      if (each.slot != none) place_at_end(each.address, each.slot);
+  /// Returns: what find() most likely will, without a look at any block; or none.
+  [[nodiscard]] std::uint32_t likely_slot(std::uint64_t address) const {
+    const std::uint32_t tag = tag_of(address);
+    std::size_t i = home(tag);
+    while (entries_[i].slot != none && entries_[i].tag != tag) i = next(i);
+    return entries_[i].slot;
   }
 
-  std::vector<place> places_ = std::vector<place>(1024);
+ private:
+  struct entry {
+    std::uint32_t tag = 0;
+    std::uint32_t slot = none;
+  };
+  static constexpr std::size_t first_entries = 1024;
+  static constexpr unsigned tag_bits = 32;
+  /// A tag tells no more places apart; from there on the table becomes fuller instead.
+  static constexpr std::uint64_t most_entries = std::uint64_t{1} << tag_bits;
+
+  static std::uint32_t tag_of(std::uint64_t address) {
+    return static_cast<std::uint32_t>(address * 0x9e3779b97f4a7c15u >> (64 - tag_bits));
+  }
+  [[nodiscard]] std::size_t home(std::uint32_t tag) const { return tag >> shift_; }
+  [[nodiscard]] std::size_t next(std::size_t i) const { return (i + 1) & mask_; }
+
+  void put(std::uint32_t tag, std::uint32_t slot) {
+    std::size_t i = home(tag);
+    while (entries_[i].slot != none) i = next(i);
+    entries_[i] = {tag, slot};
+  }
+  void grow() {
+    std::vector<entry> old(2 * entries_.size());
+    old.swap(entries_);
+    mask_ = entries_.size() - 1;
+    --shift_;
+    for (const entry& each : old)
+      if (each.slot != none) put(each.tag, each.slot);
+  }
+
+  std::vector<entry> entries_ = std::vector<entry>(first_entries);
+  std::size_t mask_ = first_entries - 1;
+  unsigned shift_ = tag_bits - static_cast<unsigned>(std::countr_zero(first_entries));
   std::size_t used_ = 0;
 };
 

@@ -3,10 +3,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "tools/trace/event.hpp"
 
 namespace ashlar::trace {
+
+/// Who can do something useful for an event before it comes: have the memory that it will touch brought near.
+class event_preview {
+ public:
+  /// `events`: of one thread, which come next of that thread.
+  virtual void coming(std::span<const event> events) = 0;
+
+ protected:
+  event_preview() = default;
+  ~event_preview() = default;
+};
 
 /// What lies in a file (trace_reader), or what a running program tells (event_stream).
 class event_source {
@@ -24,6 +36,8 @@ class event_source {
   /// are known if `ticks` is at most clock_difference().
   /// Returns: false where there is none (peek() is unchanged).
   virtual bool postpone(std::uint64_t ticks) = 0;
+  /// Effects: tells `to` (null: nobody) of events before they come. A source may tell of some only, or of none.
+  virtual void tell_ahead(event_preview* /*to*/) {}
 };
 
 /// Returns: the ticks by which the clocks of two threads may differ: those of processors agree to far less than that.

@@ -56,6 +56,15 @@ void file_recorder::open_trace(const process& of) {
   t->writer = std::make_unique<trace_writer>(open_(of.pid), header);
 }
 
+/// Effects: its trace begins, or goes on with it behind the images before it, also those that told nothing.
+void file_recorder::begin(const process& of) {
+  if (progress_.size() < processes().size()) progress_.resize(processes().size());
+  if (progress_[of.index].begun) return;
+  if (of.before != 0) begin(*processes()[of.before - 1]);
+  progress_[of.index].begun = true;
+  open_trace(of);
+}
+
 void file_recorder::flush_definitions(trace& of, bool all) {
   chunk_definitions& of_chunks = of.definitions;
   if (!all && of_chunks.stacks.size() < definitions_each) return;
@@ -94,9 +103,8 @@ bool file_recorder::take(std::uint32_t index) {
   if (c.header.sequence != next) return false;
   ++next;
   if (!so_far.begun) {
-    if (of->was_executed) take_abandoned(of->index);  // what the image before has left comes before
-    so_far.begun = true;
-    open_trace(*of);
+    if (of->before != 0) take_abandoned(of->index);  // what the image before has left comes before
+    begin(*of);
   }
   read_records(*of, c);
   return true;
@@ -164,6 +172,9 @@ void file_recorder::finish() {
   finished_ = true;
   while (drain() != 0) {
   }
+  // No block lives across exec, though what was executed told nothing.
+  for (const auto& p : processes())
+    if (p->pid == program() || traces_.contains(p->pid)) begin(*p);
   for (const auto& p : processes()) add_lost(*p);
   for (const auto& [pid, t] : traces_) {
     flush_definitions(*t, true);

@@ -48,6 +48,7 @@ class file_recorder final : public recorder {
     std::unordered_map<std::uint32_t, std::uint32_t> next_chunk;  // by thread
   };
 
+  void begin(const process& of);
   void open_trace(const process& of);
   bool take(std::uint32_t index);
   std::size_t take_sealed();

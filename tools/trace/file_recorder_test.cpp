@@ -54,6 +54,40 @@ TEST(FileRecorder, AnImageThatWasShortIsReadFromItsBegin) {
   EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0, 0x2000, 0x3000, 0x4000}));
 }
 
+// Between two images there is one that told nothing, and one comes last.
+TEST(FileRecorder, AnImageThatToldNothingIsInTheTraceAtItsPlace) {
+  recorded_trace t;
+  const std::uint32_t pid = test::ended_process();
+  std::uint32_t chunk = 0;
+  for (const std::uint64_t address : {0x1000u, 0u, 0x2000u, 0u}) {
+    const std::uint32_t image = t.program.begin_process(pid);
+    t.program.describe(chunk++, image, std::string_view("/bin/a\0a\0", 9));
+    if (address == 0) continue;
+    t.program.take_chunk(chunk, image, 1, 0);
+    t.program.put(chunk++, by_malloc, 10, address);
+  }
+  t.recorder.finish();
+  EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0, 0, 0x2000, 0}));
+}
+
+TEST(FileRecorder, TheProgramHasATraceThoughItToldNothing) {
+  for (const bool is_program : {true, false}) {
+    recorded_trace t;
+    const std::uint32_t pid = test::ended_process();
+    t.recorder.set_program(is_program ? pid : pid + 1);
+    t.program.describe(0, t.program.begin_process(pid), std::string_view("/bin/a\0a\0", 9));
+    t.recorder.drain();
+    t.recorder.finish();
+    ASSERT_EQ(t.recorder.results().size(), is_program ? 1u : 0u);
+    if (!is_program) continue;
+    EXPECT_EQ(t.recorder.results()[0].pid, pid);
+    EXPECT_EQ(t.recorder.results()[0].events, 0u);
+    EXPECT_TRUE(t.addresses().empty());
+    trace_reader reader(memory_source("a.atrace", t.bytes), unfinished::refuse);
+    EXPECT_EQ(reader.header().get(header_name::program), "/bin/a");
+  }
+}
+
 TEST(FileRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
   recorded_trace t;
   const std::uint32_t p = t.program.begin_process(static_cast<std::uint32_t>(::getpid()));

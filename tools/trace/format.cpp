@@ -19,6 +19,11 @@ std::uint64_t trace_header::number(std::string_view name, std::uint64_t otherwis
   return error == std::errc{} && end == text.data() + text.size() ? value : otherwise;
 }
 
+std::uint64_t trace_header::ticks_per_second() const {
+  const std::uint64_t said = number(header_name::ticks_per_second, 0);
+  return said != 0 ? said : 1'000'000'000;
+}
+
 void trace_header::set(std::string_view name, std::string_view value) {
   const auto found =
       std::find_if(pairs_.begin(), pairs_.end(), [&](const pair& p) { return p.first == name; });

@@ -27,6 +27,8 @@ class trace_header {
   [[nodiscard]] std::string_view get(std::string_view name) const;
   /// Returns: `otherwise` where there is no such name, or no number there.
   [[nodiscard]] std::uint64_t number(std::string_view name, std::uint64_t otherwise) const;
+  /// Returns: what times are counted in: nanoseconds where the header does not say, or says 0.
+  [[nodiscard]] std::uint64_t ticks_per_second() const;
   void set(std::string_view name, std::string_view value);
   void set(std::string_view name, std::uint64_t value) { set(name, std::to_string(value)); }
   [[nodiscard]] const std::vector<pair>& all() const { return pairs_; }

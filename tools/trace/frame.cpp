@@ -260,6 +260,22 @@ const char* frame_decoder::next(event& e) {
 
 // ---- definitions ----------------------------------------------------------------------------------
 
+namespace {
+
+/// Effects: unpacks the one column, and takes its bytes from `room`. Returns: what is wrong, or null.
+const char* unpack(byte_view payload, decompressor& with, std::uint64_t& room, std::string& bytes) {
+  // Its length comes first, so nothing is unpacked that is too much.
+  const auto length = byte_reader(payload).varint();
+  if (length && *length > room) return "more definitions than a trace of this size may have";
+  byte_reader packed(payload);
+  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
+    return "definitions that cannot be decompressed";
+  room -= bytes.size();
+  return nullptr;
+}
+
+}  // namespace
+
 std::string encode(const std::vector<stack_definition>& stacks, compressor& with) {
   std::string bytes;
   std::uint64_t last = 0;
@@ -286,11 +302,9 @@ std::string encode(const std::vector<module_definition>& modules, compressor& wi
 }
 
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::vector<stack_definition>& stacks) {
+                   std::uint64_t& room, std::vector<stack_definition>& stacks) {
   std::string bytes;
-  byte_reader packed(payload);
-  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
-    return "stacks that cannot be decompressed";
+  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
   byte_reader from(view_of(bytes));
   std::uint64_t last = 0;
   for (std::uint32_t i = 0; i < header.count; ++i) {
@@ -310,11 +324,9 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
 }
 
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::vector<module_definition>& modules) {
+                   std::uint64_t& room, std::vector<module_definition>& modules) {
   std::string bytes;
-  byte_reader packed(payload);
-  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
-    return "modules that cannot be decompressed";
+  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
   byte_reader from(view_of(bytes));
   for (std::uint32_t i = 0; i < header.count; ++i) {
     const auto begin = from.varint();

@@ -83,11 +83,12 @@ class frame_decoder {
 
 std::string encode(const std::vector<stack_definition>& stacks, compressor& with);
 std::string encode(const std::vector<module_definition>& modules, compressor& with);
-/// Effects: appends the definitions. Returns: what is wrong, or null.
+/// Effects: appends the definitions, and takes the bytes that they unpack to from `room`. Returns: what is wrong, or null;
+/// also where there is less room.
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::vector<stack_definition>& stacks);
+                   std::uint64_t& room, std::vector<stack_definition>& stacks);
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::vector<module_definition>& modules);
+                   std::uint64_t& room, std::vector<module_definition>& modules);
 /// The last frame.
 std::string encode_end(std::uint64_t events);
 bool decode_end(byte_view payload, std::uint64_t& events);

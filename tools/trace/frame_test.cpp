@@ -181,16 +181,20 @@ TEST(Definitions, StacksAndModulesComeBack) {
   frame_header header;
   std::vector<stack_definition> stacks_read;
   std::vector<module_definition> modules_read;
+  std::uint64_t room = 1000;
   ASSERT_TRUE(decode(view_of(stack_bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, stacks_read),
-            nullptr);
+  EXPECT_EQ(
+      decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, room, stacks_read),
+      nullptr);
   EXPECT_EQ(stacks_read, stacks);
   header.count = 4;
-  EXPECT_NE(decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, stacks_read),
-            nullptr);
+  EXPECT_NE(
+      decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, room, stacks_read),
+      nullptr);
   ASSERT_TRUE(decode(view_of(module_bytes).first(frame_header_bytes), header));
-  EXPECT_EQ(decode(header, view_of(module_bytes).subspan(frame_header_bytes), unpack, modules_read),
-            nullptr);
+  EXPECT_EQ(
+      decode(header, view_of(module_bytes).subspan(frame_header_bytes), unpack, room, modules_read),
+      nullptr);
   EXPECT_EQ(modules_read, modules);
 }
 

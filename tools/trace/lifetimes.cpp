@@ -6,7 +6,31 @@
 namespace ashlar::trace {
 
 lifetimes::lifetimes(event_source& from)
-    : events_(from), patience_(clock_difference(from.ticks_per_second())) {}
+    : events_(from), patience_(clock_difference(from.ticks_per_second())) {
+  events_.tell_ahead(this);
+}
+
+lifetimes::~lifetimes() {
+  events_.tell_ahead(nullptr);
+}
+
+void lifetimes::coming(std::span<const event> events) {
+  for (const event& e : events) live_.prefetch(e.address);
+  // By now the first entries are there. Births take the slots that died last, which are near.
+  for (const event& e : events) {
+    if (!is_death(e.kind)) continue;
+    const std::uint32_t slot = live_.likely_slot(e.address);
+    if (slot == address_map::none) continue;
+    const auto* const bytes = reinterpret_cast<const char*>(&blocks_[slot]);
+    __builtin_prefetch(bytes);
+    __builtin_prefetch(bytes + sizeof(block) - 1);  // it may lie on two cache lines
+  }
+}
+
+address_map::place lifetimes::place_of(std::uint64_t address) const {
+  return live_.find(
+      address, [this, address](std::uint32_t slot) { return blocks_[slot].address == address; });
+}
 
 void lifetimes::fill(const event& e, step& s) const {
   s = step{};
@@ -20,7 +44,7 @@ void lifetimes::fill(const event& e, step& s) const {
   s.text = e.text;
 }
 
-void lifetimes::birth(const event& e, step& s) {
+void lifetimes::birth(const event& e, address_map::place at, step& s) {
   fill(e, s);
   s.happened = step::what::birth;
   if (free_.empty()) {
@@ -32,7 +56,7 @@ void lifetimes::birth(const event& e, step& s) {
   const auto logarithm = e.alignment == 0 ? 0 : std::countr_zero(e.alignment) + 1;
   blocks_[s.slot] = {
       e.address, e.size, e.time, e.thread, e.stack, static_cast<std::uint8_t>(logarithm), true};
-  live_.insert(e.address, s.slot);
+  live_.insert(at, e.address, s.slot);
   if (e.kind != event_kind::by_realloc) return;
   const auto given_up = given_up_.find(e.thread);
   if (given_up == given_up_.end()) return;
@@ -40,11 +64,11 @@ void lifetimes::birth(const event& e, step& s) {
   given_up_.erase(given_up);
 }
 
-void lifetimes::death(const event& e, std::uint32_t slot, step& s) {
+void lifetimes::death(const event& e, address_map::place at, step& s) {
   fill(e, s);
   s.happened = step::what::death;
-  s.slot = slot;
-  block& b = blocks_[slot];
+  s.slot = at.slot;
+  block& b = blocks_[at.slot];
   s.address = b.address;
   s.size = b.size;
   s.alignment = b.alignment == 0 ? 0 : std::uint64_t{1} << (b.alignment - 1);
@@ -52,14 +76,14 @@ void lifetimes::death(const event& e, std::uint32_t slot, step& s) {
   s.born_by = b.thread;
   s.stack = b.stack;
   b.lives = false;
-  live_.erase(b.address);
-  free_.push_back(slot);
+  live_.erase(at);
+  free_.push_back(at.slot);
 }
 
 bool lifetimes::end_next_of_image(step& s) {
   while (image_slot_ < blocks_.size() && !blocks_[image_slot_].lives) ++image_slot_;
   if (image_slot_ == blocks_.size()) return false;
-  death(*events_.peek(), image_slot_, s);
+  death(*events_.peek(), place_of(blocks_[image_slot_].address), s);
   return true;
 }
 
@@ -70,21 +94,21 @@ bool lifetimes::next(step& s) {
     const event* const e = events_.peek();
     if (e == nullptr) return false;
     if (is_birth(e->kind)) {
-      const std::uint32_t lives = live_.find(e->address);
-      if (lives != address_map::none) {
+      const address_map::place at = place_of(e->address);
+      if (at.slot != address_map::none) {
         if (events_.postpone(patience_)) continue;
         ++missing_deaths_;
-        death(*e, lives, s);
+        death(*e, at, s);
         s.kind = event_kind::lost;
         return true;
       }
-      birth(*e, s);
+      birth(*e, at, s);
     } else if (is_death(e->kind)) {
-      const std::uint32_t slot = live_.find(e->address);
-      if (slot == address_map::none && events_.postpone(patience_)) continue;
-      if (e->kind == event_kind::from_realloc) given_up_[e->thread] = slot;
-      if (slot != address_map::none) {
-        death(*e, slot, s);
+      const address_map::place at = place_of(e->address);
+      if (at.slot == address_map::none && events_.postpone(patience_)) continue;
+      if (e->kind == event_kind::from_realloc) given_up_[e->thread] = at.slot;
+      if (at.slot != address_map::none) {
+        death(*e, at, s);
       } else {
         fill(*e, s);
         s.happened = step::what::unknown_death;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -44,10 +45,16 @@ struct step {
 /// Two threads' clocks may differ by a little. A birth at an address that still lives therefore waits for the other
 /// threads' events of the next moment, and so does a death of an address that does not live. Where that brings nothing,
 /// the death (or the birth) is missing in the trace: the block that lived there dies first, by the event `lost`.
-class lifetimes {
+///
+/// In a large heap each event is about a block of long ago, whose bytes are in no cache. So the source tells of events ahead,
+/// and what will be looked at is brought near many events at a time (coming()), instead of being waited for one by one.
+class lifetimes final : private event_preview {
  public:
-  /// Does not own the source, which nobody else reads meanwhile.
+  /// Does not own the source, which nobody else reads meanwhile and which lives longer.
   explicit lifetimes(event_source& from);
+  ~lifetimes();
+  lifetimes(const lifetimes&) = delete;
+  lifetimes& operator=(const lifetimes&) = delete;
 
   /// Returns: false at the end; of a running program, where no more is known yet. Throws: trace_error.
   bool next(step& s);
@@ -68,8 +75,10 @@ class lifetimes {
     std::uint8_t alignment = 0;  // its logarithm + 1; 0: none
     bool lives = false;
   };
-  void birth(const event& e, step& s);
-  void death(const event& e, std::uint32_t slot, step& s);
+  void coming(std::span<const event> events) override;
+  [[nodiscard]] address_map::place place_of(std::uint64_t address) const;
+  void birth(const event& e, address_map::place at, step& s);
+  void death(const event& e, address_map::place at, step& s);
   bool end_next_of_image(step& s);
   void fill(const event& e, step& s) const;
 

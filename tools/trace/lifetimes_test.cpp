@@ -1,7 +1,9 @@
 #include "tools/trace/lifetimes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -33,26 +35,57 @@ event of_kind(event e, event_kind kind) {
   return e;
 }
 
+/// Addresses at random, each inserted where it is not there and erased where it is, in the map and in the standard's.
+template <class RandomAddress>
+void compare_with_model(RandomAddress random_address) {
+  address_map map;
+  std::map<std::uint64_t, std::uint32_t> model;
+  std::vector<std::uint64_t> address_of;  // by slot
+  for (std::uint32_t slot = 0; slot < 20'000; ++slot) {
+    const std::uint64_t address = random_address();
+    address_of.push_back(address);
+    const auto has_it = [&](std::uint32_t each) { return address_of[each] == address; };
+    const auto expected = model.find(address);
+    const address_map::place found = map.find(address, has_it);
+    if (expected == model.end()) {
+      ASSERT_EQ(found.slot, address_map::none);
+      map.insert(found, address, slot);
+      model[address] = slot;
+    } else {
+      ASSERT_EQ(found.slot, expected->second);
+      map.erase(found);
+      ASSERT_EQ(map.find(address, has_it).slot, address_map::none);
+      model.erase(expected);
+    }
+    ASSERT_EQ(map.size(), model.size());
+  }
+}
+
 TEST(AddressMap, AgreesWithTheStandardsMap) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 20; ++round) {
-    address_map map;
-    std::map<std::uint64_t, std::uint32_t> model;
     const std::uint64_t different = 1 + random() % 5000;  // few: addresses come again
-    for (std::uint32_t i = 0; i < 20'000; ++i) {
-      const std::uint64_t address = random() % different * 16;
-      const auto found = model.find(address);
-      ASSERT_EQ(map.find(address), found == model.end() ? address_map::none : found->second);
-      if (found == model.end()) {
-        map.insert(address, i);
-        model[address] = i;
-      } else {
-        ASSERT_EQ(map.erase(address), found->second);
-        ASSERT_EQ(map.erase(address), address_map::none);
-        model.erase(found);
-      }
-      ASSERT_EQ(map.size(), model.size());
-    }
+    compare_with_model([&] { return random() % different * 16; });
+  }
+}
+
+TEST(AddressMap, TellsAddressesOfOneHashApart) {
+  std::uint64_t inverse = 1;  // of the hash's factor: each round has twice as many right bits
+  for (int round = 0; round < 6; ++round) inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
+  std::mt19937_64 random(2);
+  // Products that differ in their low bits only, and some at the table's end, which goes on at its beginning.
+  compare_with_model([&] { return random() % 200 * inverse; });
+  compare_with_model([&] { return (random() % 200 - 100) * inverse; });
+}
+
+TEST(AddressMap, TheLikelySlotIsTheAddressesUnlessAnotherHasItsHash) {
+  address_map map;
+  const auto nobody = [](std::uint32_t) { return false; };
+  for (std::uint32_t slot = 0; slot < 3000; ++slot)
+    map.insert(map.find(48 * slot, nobody), 48 * slot, slot);
+  for (std::uint32_t slot = 0; slot < 3000; ++slot) {
+    ASSERT_EQ(map.likely_slot(48 * slot), slot);
+    ASSERT_EQ(map.likely_slot(48 * slot + 16), address_map::none);
   }
 }
 
@@ -134,6 +167,20 @@ TEST(Lifetimes, AtOneTimeWhatIsPossibleComesFirst) {
   EXPECT_EQ(steps[2].happened, what::birth);
 }
 
+// Its births wait for an event at the last time that there is, behind which nothing can wait.
+TEST(Lifetimes, WhatHappensAtTheLastTimeThereIsHasAnEnd) {
+  for (const std::uint64_t before : {0u, 1u, 5u, 6u}) {  // 5 ticks are what clocks may differ by
+    SCOPED_TRACE(before);
+    const auto steps =
+        steps_of({birth(1, UINT64_MAX - before, 0x1000), birth(1, UINT64_MAX - before, 0x1000),
+                  birth(2, UINT64_MAX, 0x2000), death(3, UINT64_MAX, 0x1000)});
+    ASSERT_EQ(steps.size(), 5u);
+    EXPECT_EQ(std::count_if(steps.begin(), steps.end(),
+                            [](const step& s) { return s.kind == event_kind::lost; }),
+              1);
+  }
+}
+
 TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
   trace_reader reader =
       read(written({birth(1, 10, 0x1000, 24), birth(2, 20, 0x1000, 32), death(1, 5000, 0x1000)}));
@@ -168,7 +215,7 @@ TEST(Lifetimes, NothingLivesAcrossExec) {
 // Random programs of several threads against a model: each address lives or does not, and slots are dense.
 TEST(Lifetimes, RandomProgramsAreReadAsTheyWere) {
   std::mt19937_64 random(2);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < support::times(20); ++round) {
     std::vector<event> events;
     std::map<std::uint64_t, event> live;
     std::size_t peak = 0;

@@ -48,12 +48,14 @@ void merged_events::pop() {
 
 bool merged_events::postpone(std::uint64_t ticks) {
   if (waiting_.empty()) return false;
+  // It comes after current_, whose turn is not before its time: a difference, as the sum may be more than 64 bits.
   const lane& other = *waiting_.front();
-  if (other.turn > current_->next.time + ticks) return false;
+  if (other.turn - current_->next.time > ticks) return false;
   lane& postponed = *current_;
-  postponed.turn = std::max(postponed.turn, other.turn);
   // The other one goes first at one time, whatever their numbers are.
-  if (!other.comes_before(postponed)) ++postponed.turn;
+  const std::uint64_t turn = other.turn + (other.thread < postponed.thread ? 0 : 1);
+  if (turn < other.turn) return false;  // there is no time after its
+  postponed.turn = turn;
   current_ = nullptr;
   schedule(postponed);
   return true;

@@ -3,23 +3,45 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::trace {
+namespace {
 
-/// A thread's frames, one of which is open.
+// What the definitions may unpack to, all together. Those of real programs are far from it: a stack has at most 256 frames
+// (heaptrack's), each mostly some bytes, and takes some bytes of the file, as do the events that name it. Without a limit
+// two kilobytes of a file would fill gigabytes of memory.
+constexpr std::uint64_t definition_bytes = 4u << 20;
+constexpr std::uint64_t definition_bytes_for_each_of_file = 256;
+
+}  // namespace
+
+struct trace_reader::open_frame {
+  /// So many are decoded ahead: enough that memory has time to answer, few enough that what it answered is still near.
+  static constexpr std::size_t some = 64;
+
+  std::uint64_t payload_at = 0;
+  frame_decoder decoder;
+  std::array<event, some> events;  // decoded; those from `next` to `end` were not given out yet
+  std::size_t next = 0;
+  std::size_t end = 0;
+  const char* fault = nullptr;  // of the event behind them
+};
+
+/// A thread's frames.
 struct trace_reader::cursor : lane {
   std::vector<frame_place> frames;
-  std::size_t frame = 0;  // the next one
-  std::uint64_t payload_at = 0;
-  std::unique_ptr<frame_decoder> decoder;  // while a frame is open
+  std::size_t frame = 0;             // the next one
+  std::unique_ptr<open_frame> open;  // the one before it, until the last one was read
 };
 
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
-    : source_(std::move(source)) {
+    : source_(std::move(source)),
+      definition_room_(definition_bytes + definition_bytes_for_each_of_file * source_->size()) {
   read_header();
   index_frames(about);
   check_times();
@@ -132,9 +154,10 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
 
 void trace_reader::read_definitions(const frame_place& place) {
   const std::string payload = payload_of(place);
-  const char* const fault = place.header.kind == frame_kind::stacks
-                                ? decode(place.header, view_of(payload), decompressor_, stacks_)
-                                : decode(place.header, view_of(payload), decompressor_, modules_);
+  const char* const fault =
+      place.header.kind == frame_kind::stacks
+          ? decode(place.header, view_of(payload), decompressor_, definition_room_, stacks_)
+          : decode(place.header, view_of(payload), decompressor_, definition_room_, modules_);
   if (fault != nullptr) fail(place.payload_at, fault);
 }
 
@@ -157,23 +180,42 @@ std::string trace_reader::payload_of(const frame_place& place) {
   return payload;
 }
 
+/// Returns: false where there is none.
+bool trace_reader::begin_next_frame(cursor& of) {
+  if (of.frame == of.frames.size()) {
+    of.open.reset();
+    return false;
+  }
+  const frame_place& place = of.frames[of.frame++];
+  if (of.open == nullptr) of.open = std::make_unique<open_frame>();
+  of.open->payload_at = place.payload_at;
+  const std::string payload = payload_of(place);
+  const char* const fault = of.open->decoder.begin(place.header, view_of(payload), decompressor_);
+  if (fault != nullptr) fail(place.payload_at, fault);
+  return true;
+}
+
+/// Requires: all before was given out. What is wrong with an event is told when it is its turn.
+void trace_reader::decode_some(open_frame& from) {
+  from.next = from.end = 0;
+  while (from.end < from.events.size() && from.decoder.left() != 0) {
+    from.fault = from.decoder.next(from.events[from.end]);
+    if (from.fault != nullptr) break;
+    ++from.end;
+  }
+  if (preview_ != nullptr) preview_->coming(std::span(from.events).first(from.end));
+}
+
 bool trace_reader::advance(lane& of) {
   cursor& c = static_cast<cursor&>(of);
   c.has_event = false;
-  if (c.decoder == nullptr || c.decoder->left() == 0) {
-    if (c.frame == c.frames.size()) {
-      c.decoder.reset();
-      return false;
-    }
-    const frame_place& place = c.frames[c.frame++];
-    if (c.decoder == nullptr) c.decoder = std::make_unique<frame_decoder>();
-    c.payload_at = place.payload_at;
-    const std::string payload = payload_of(place);
-    const char* const fault = c.decoder->begin(place.header, view_of(payload), decompressor_);
-    if (fault != nullptr) fail(place.payload_at, fault);
+  if (c.open == nullptr || c.open->next == c.open->end) {
+    if (c.open != nullptr && c.open->fault != nullptr) fail(c.open->payload_at, c.open->fault);
+    if ((c.open == nullptr || c.open->decoder.left() == 0) && !begin_next_frame(c)) return false;
+    decode_some(*c.open);
+    if (c.open->end == 0) fail(c.open->payload_at, c.open->fault);
   }
-  const char* const fault = c.decoder->next(c.next);
-  if (fault != nullptr) fail(c.payload_at, fault);
+  c.next = c.open->events[c.open->next++];
   c.turn = c.next.time;
   return c.has_event = true;
 }

@@ -35,14 +35,16 @@ class trace_reader final : public merged_events {
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {
-    return header_.number(header_name::ticks_per_second, 1'000'000'000);
+    return header_.ticks_per_second();
   }
+  void tell_ahead(event_preview* to) override { preview_ = to; }
 
  private:
   struct frame_place {
     frame_header header;
     std::uint64_t payload_at = 0;
   };
+  struct open_frame;
   struct cursor;
 
   void read_header();
@@ -54,6 +56,8 @@ class trace_reader final : public merged_events {
   void check_times() const;
   [[noreturn]] void fail(std::uint64_t offset, const std::string& fault) const;
   std::string payload_of(const frame_place& place);
+  bool begin_next_frame(cursor& of);
+  void decode_some(open_frame& from);
   bool advance(lane& of) override;
 
   std::unique_ptr<byte_source> source_;
@@ -61,9 +65,11 @@ class trace_reader final : public merged_events {
   std::string warning_;
   std::uint64_t events_ = 0;
   bool ended_ = false;
+  std::uint64_t definition_room_;  // bytes that definitions may still unpack to
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
   decompressor decompressor_;
+  event_preview* preview_ = nullptr;
   std::vector<std::unique_ptr<cursor>> cursors_;
 };
 

@@ -1,13 +1,18 @@
 #include "tools/trace/reader.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/trace/error.hpp"
 #include "tools/trace/trace_test_files.hpp"
@@ -73,6 +78,18 @@ TEST(Reader, HeaderAndEventsComeBack) {
   EXPECT_EQ(all[5].e, death(2, 9, 0x1000));
 }
 
+TEST(Reader, WithoutAnotherUnitTimesAreNanoseconds) {
+  trace_header header;
+  EXPECT_EQ(header.ticks_per_second(), 1'000'000'000u);
+  for (const char* none : {"0", "", "many", "-1", "99999999999999999999"}) {
+    header.set(header_name::ticks_per_second, none);
+    EXPECT_EQ(header.ticks_per_second(), 1'000'000'000u) << none;
+  }
+  header.set(header_name::ticks_per_second, 1);
+  EXPECT_EQ(header.ticks_per_second(), 1u);
+  EXPECT_EQ(read(small_trace()).ticks_per_second(), 1'000'000u);
+}
+
 TEST(Reader, AllThreadsAreInOneOrderHoweverTheirFramesLie) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
@@ -103,8 +120,25 @@ TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   newer[8] = 2;
   EXPECT_TRUE(contains(fault_of(newer),
                        "at byte 8: the trace has version 2, and this ashlar reads up to 1"));
-  EXPECT_THROW(open_file_source("/nowhere/a.atrace"), trace_error);
-  EXPECT_THROW(open_file_source("/dev/null"), trace_error);
+}
+
+std::string fault_of_file(const std::string& path) {
+  try {
+    return open_file_source(path)->name();
+  } catch (const trace_error& error) {
+    return error.what();
+  }
+}
+
+TEST(Reader, WhatCannotBeOpenedOrIsNoFileIsRefusedWithoutAnOffset) {
+  EXPECT_EQ(fault_of_file("/nowhere/a.atrace"),
+            "/nowhere/a.atrace: cannot be opened: No such file or directory");
+  EXPECT_TRUE(fault_of_file("/dev/null").starts_with("/dev/null: is not a file;"));
+  const std::filesystem::path pipe =
+      std::filesystem::temp_directory_path() / ("ashlar-reader-test." + std::to_string(::getpid()));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(contains(fault_of_file(pipe.string()), ": is not a file;"));  // nobody writes there
+  std::filesystem::remove(pipe);
 }
 
 TEST(Reader, AFileThatEndsAnywhereIsReadUpToThere) {
@@ -160,6 +194,82 @@ TEST(Reader, BytesBehindTheEndAndMissingEventsAreFaults) {
   const std::string without =
       head + whole.substr(head.size() + frame_header_bytes + first.payload_bytes);
   EXPECT_TRUE(contains(fault_of(without), "not as many events"));
+}
+
+// Events are decoded ahead of their turn, and faults are not told ahead.
+TEST(Reader, EventsBeforeAFaultyOneAreRead) {
+  std::vector<event> events;
+  for (std::uint64_t time = 1; time <= 300; ++time) events.push_back(birth(1, time, 16 * time));
+  const std::string whole = written(events);
+  const std::string head = encode(test::header());
+  for (const std::uint64_t last_good : {1u, 63u, 64u, 65u, 150u, 299u}) {
+    // The header lies about the time of its last event, and every checksum is right.
+    frame_header header;
+    ASSERT_TRUE(decode(view_of(whole).subspan(head.size(), frame_header_bytes), header));
+    header.last_time = last_good;
+    trace_reader reader =
+        read(head + encode(header) + whole.substr(head.size() + frame_header_bytes));
+    std::uint64_t read_events = 0;
+    EXPECT_THROW(
+        {
+          for (; reader.peek() != nullptr; reader.pop()) ++read_events;
+        },
+        trace_error);
+    EXPECT_EQ(read_events, last_good);
+  }
+}
+
+TEST(Reader, ToldAheadIsEveryEventInItsThreadsOrder) {
+  struct listener final : event_preview {
+    std::map<std::uint32_t, std::deque<event>> told;
+    void coming(std::span<const event> events) override {
+      for (const event& e : events) told[e.thread].push_back(e);
+    }
+  };
+  std::mt19937_64 random(3);
+  std::vector<event> events;
+  for (std::uint64_t i = 0; i < 3000; ++i)
+    events.push_back(birth(1 + static_cast<std::uint32_t>(random() % 3), i, 16 * i));
+  trace_reader reader = read(written(events, 700));
+  listener to;
+  reader.tell_ahead(&to);
+  std::size_t ahead = 0;
+  for (; const event* const e = reader.peek(); reader.pop()) {
+    std::deque<event>& told = to.told[e->thread];
+    ASSERT_FALSE(told.empty());
+    ASSERT_EQ(told.front(), *e);
+    told.pop_front();
+    ahead += told.empty() ? 0 : 1;
+    if (e->time == 2000) reader.tell_ahead(nullptr);
+    if (e->time >= 2000 && told.empty()) break;
+  }
+  EXPECT_GT(ahead, 1500u);
+}
+
+/// So many stacks of two frames, all the same: their bytes are 1, 2, 0, 0.
+std::string same_stacks(std::size_t count) {
+  compressor pack;
+  return encode(std::vector<stack_definition>(count, {1, {0, 0}}), pack);
+}
+
+TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
+  const auto with = [](const std::string& definitions, const std::string& trace) {
+    const std::size_t header = encode(test::header()).size();
+    return trace.substr(0, header) + definitions + trace.substr(header);
+  };
+  const std::string fault = "more definitions than a trace of this size may have";
+  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 4 MiB from 1 KB
+  EXPECT_TRUE(contains(fault_of(with(same_stacks(2u << 20), small_trace())), fault));
+  // All of them count, however many frames they are in.
+  std::string frames;
+  for (int i = 0; i < 12; ++i) frames += same_stacks(1u << 17);
+  EXPECT_TRUE(contains(fault_of(with(frames, small_trace())), fault));
+  // In a larger file they may be right.
+  std::mt19937_64 random(3);
+  std::string noise;
+  for (int i = 0; i < 1 << 15; ++i) noise += static_cast<char>(random());
+  const std::string larger = written({other(event_kind::mark, 1, 5, 0, noise)});
+  EXPECT_EQ(fault_of(with(frames, larger)), "");
 }
 
 TEST(Reader, AFileOnDiskIsReadLikeBytes) {

@@ -85,7 +85,11 @@ std::uint64_t measure_ticks_per_second(spool_clock clock) {
 recorder::recorder(std::uint32_t stack_depth) {
   file_ = ::memfd_create("ashlar-record", MFD_CLOEXEC);
   if (file_ < 0) refuse("no memory for recording");
-  if (::ftruncate(file_, static_cast<off_t>(spool_bytes)) != 0) refuse("no memory for recording");
+  if (::ftruncate(file_, static_cast<off_t>(spool_bytes)) != 0) {
+    refuse(errno == EFBIG ? "no memory for recording: files are limited to less than " +
+                                std::to_string(spool_bytes >> 20) + " MiB (ulimit -f)"
+                          : "no memory for recording");
+  }
   void* const memory =
       ::mmap(nullptr, spool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (memory == MAP_FAILED) refuse("no address space for recording");
@@ -126,7 +130,8 @@ void recorder::learn_processes() {
     added->pid = pid;
     added->parent = std::min(entry.parent, index);
     added->index = index;
-    added->was_executed = latest_.contains(pid);
+    const auto known = latest_.find(pid);
+    added->before = known == latest_.end() ? 0 : known->second + 1;
     latest_[pid] = index;
     processes_.push_back(std::move(added));
   }

@@ -24,6 +24,8 @@ class recorder {
   virtual std::size_t drain() = 0;
   /// Effects: what runs is not recorded any further.
   void stop() { spool_->stop.store(1); }
+  /// Effects: a result comes of this process even if it allocates nothing. Requires: before the first drain().
+  void set_program(std::uint32_t pid) { program_ = pid; }
   /// Effects: ends the recording of whatever still runs, takes all there is and ends what is written.
   virtual void finish() = 0;
 
@@ -38,11 +40,12 @@ class recorder {
     std::uint32_t parent = 0;  // index + 1
     std::string path;
     std::string arguments;
-    bool was_executed = false;  // there is an image before it
+    std::uint32_t before = 0;  // index + 1 of the image that the process was until then; 0: none
     bool described = false;
     bool ended = false;
   };
 
+  [[nodiscard]] std::uint32_t program() const { return program_; }
   [[nodiscard]] std::uint64_t ticks_per_second() const { return ticks_per_second_; }
   /// The clock's when the recording began: an event's time is counted from there.
   [[nodiscard]] std::uint64_t start_ticks() const { return spool_->start_ticks; }
@@ -95,6 +98,7 @@ class recorder {
   std::uint64_t ticks_per_second_ = 0;
   std::vector<std::unique_ptr<process>> processes_;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // pid -> index of its last image
+  std::uint32_t program_ = 0;                                // set_program()'s
   std::uint64_t calls_ = 0;                                  // of is_time_to_look_for_the_dead()
   std::uint32_t fewest_in_use_ = 0;                          // chunks, since it was last time
 };

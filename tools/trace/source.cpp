@@ -15,19 +15,22 @@
 namespace ashlar::trace {
 namespace {
 
+[[noreturn]] void fail_to_open(const std::string& path) {
+  throw trace_error(path, std::string("cannot be opened: ") + std::strerror(errno));
+}
+
 class file_source final : public byte_source {
  public:
-  explicit file_source(const std::string& path)
-      : name_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0)
-      throw trace_error(path, 0, std::string("cannot be opened: ") + std::strerror(errno));
+  explicit file_source(const std::string& path) : name_(path) {
+    // Before it is opened: that waits for a pipe's other end, and may have an effect on a device.
     struct stat status{};
-    const bool known = ::fstat(file_, &status) == 0;
-    if (!known || !S_ISREG(status.st_mode)) {
-      ::close(file_);
-      throw trace_error(path, 0,
+    if (::stat(path.c_str(), &status) != 0) fail_to_open(path);
+    if (!S_ISREG(status.st_mode))
+      throw trace_error(path,
                         "is not a file; a trace that comes through a pipe has to be saved first");
-    }
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) fail_to_open(path);
+    ::fstat(file_, &status);  // of this one, should it have been replaced meanwhile
     size_ = static_cast<std::uint64_t>(status.st_size);
   }
   ~file_source() override { ::close(file_); }
@@ -53,7 +56,7 @@ class file_source final : public byte_source {
 
  private:
   std::string name_;
-  int file_;
+  int file_ = -1;
   std::uint64_t size_ = 0;
 };
 

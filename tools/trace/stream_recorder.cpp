@@ -60,20 +60,28 @@ void stream_recorder::give_back(std::uint32_t chunk_index) {
   free(chunk_index);
 }
 
-void stream_recorder::begin_streams() {
-  for (const auto& [index, chunk_indices] : waiting_) {
-    const std::uint32_t pid = processes()[index]->pid;
-    std::unique_ptr<stream>& s = streams_[pid];
-    if (s != nullptr) continue;
-    chunk_access access{
-        [this](std::uint32_t i) -> const chunk& { return chunk_at(i); },
-        [this](std::uint32_t i) { return is_left_[i] || state_of(i) == chunk_state::sealed; },
-        [this](std::uint32_t i) { give_back(i); },
-    };
-    s = std::unique_ptr<stream>(new stream{
-        index, event_stream(std::move(access), start_ticks(), ticks_per_second()), nullptr});
-    s->reader = open_(pid, s->events);
-  }
+/// Effects: the process is read from this image on, if it is not read yet.
+void stream_recorder::begin_stream(std::uint32_t image) {
+  const std::uint32_t pid = processes()[image]->pid;
+  std::unique_ptr<stream>& s = streams_[pid];
+  if (s != nullptr) return;
+  chunk_access access{
+      [this](std::uint32_t i) -> const chunk& { return chunk_at(i); },
+      [this](std::uint32_t i) { return is_left_[i] || state_of(i) == chunk_state::sealed; },
+      [this](std::uint32_t i) { give_back(i); },
+  };
+  s = std::unique_ptr<stream>(new stream{
+      image, event_stream(std::move(access), start_ticks(), ticks_per_second()), nullptr});
+  s->reader = open_(pid, s->events);
+  if (pid == program()) program_was_read_ = true;
+}
+
+/// Effects: a program that told nothing is read, too: that it was recorded is a result.
+void stream_recorder::begin_silent_program() {
+  if (program_was_read_) return;
+  const auto first = std::find_if(processes().begin(), processes().end(),
+                                  [this](const auto& p) { return p->pid == program(); });
+  if (first != processes().end()) begin_stream((*first)->index);
 }
 
 void stream_recorder::attach_waiting(stream& to) {
@@ -126,7 +134,8 @@ std::size_t stream_recorder::drain() {
   if (looks_for_the_dead) look_for_the_dead();
   find_chunks();
   if (looks_for_the_dead) find_left_chunks();
-  begin_streams();
+  for (const auto& [image, chunk_indices] : waiting_) begin_stream(image);
+  if (finished_) begin_silent_program();
   for (auto at = streams_.begin(); at != streams_.end();) {
     stream& s = *at->second;
     while (go_to_next_image(s)) {

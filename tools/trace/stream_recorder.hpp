@@ -42,7 +42,8 @@ class stream_recorder final : public recorder {
   void find_chunks();
   void find_left_chunks();
   void give_back(std::uint32_t chunk_index);
-  void begin_streams();
+  void begin_stream(std::uint32_t image);
+  void begin_silent_program();
   void attach_waiting(stream& to);
   void read_until(stream& of, std::uint64_t time);
   void read_all(stream& of);
@@ -55,6 +56,7 @@ class stream_recorder final : public recorder {
   std::map<std::uint32_t, std::vector<std::uint32_t>> waiting_;  // by process: chunks, in order
   std::map<std::uint32_t, std::unique_ptr<stream>> streams_;     // by pid
   std::size_t given_back_ = 0;                                   // in this drain()
+  bool program_was_read_ = false;
   bool finished_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <unordered_set>
 
+#include "tools/trace/lifetimes.hpp"
+
 namespace ashlar::trace {
 namespace {
 
@@ -48,30 +50,56 @@ class moment_series {
   std::vector<moment_figures> points_;
 };
 
+/// The figures of each size. Those of small ones, which nearly all are, are found without a search.
+class figures_by_size {
+ public:
+  explicit figures_by_size(trace_summary& into) : all_(into.sizes), near_(near_sizes) {}
+  size_figures& of(std::uint64_t size) {
+    if (size >= near_sizes) return all_[size];
+    size_figures*& known = near_[static_cast<std::size_t>(size)];
+    if (known == nullptr) known = &all_[size];
+    return *known;
+  }
+
+ private:
+  static constexpr std::size_t near_sizes = 4096;
+
+  std::map<std::uint64_t, size_figures>& all_;
+  std::vector<size_figures*> near_;
+};
+
 /// For each stack, what lived at the peak, without a copy of all at each new peak: a stack's figure is taken when it changes
 /// for the first time after a peak.
 class peak_by_stack {
  public:
   explicit peak_by_stack(trace_summary& into) : into_(into) {}
   void new_peak() { ++peak_; }
-  void change(std::uint32_t stack, std::int64_t bytes) {
-    state& s = states_[stack];
-    stack_figures& figures = into_.stacks[stack];
-    settle(s, figures);
-    figures.live_bytes += static_cast<std::uint64_t>(bytes);
+  void birth(std::uint32_t stack, std::uint64_t bytes) {
+    stack_figures& figures = changing(stack);
+    ++figures.births;
+    figures.bytes += bytes;
+    figures.live_bytes += bytes;
   }
+  void death(std::uint32_t stack, std::uint64_t bytes) { changing(stack).live_bytes -= bytes; }
   void finish() {
-    for (auto& [stack, s] : states_) settle(s, into_.stacks[stack]);
+    for (auto& [stack, s] : states_) settle(s);
   }
 
  private:
   struct state {
     std::uint64_t seen = 0;  // the last peak up to which at_peak_bytes is right
+    stack_figures* figures = nullptr;
   };
-  void settle(state& s, stack_figures& figures) const {
+  void settle(state& s) const {
     if (s.seen == peak_) return;
     s.seen = peak_;
-    figures.at_peak_bytes = figures.live_bytes;
+    s.figures->at_peak_bytes = s.figures->live_bytes;
+  }
+  stack_figures& changing(std::uint32_t stack) {
+    state& s = states_[stack];
+    if (s.figures == nullptr) s.figures = &into_.stacks[stack];
+    settle(s);
+    return *s.figures;
   }
 
   trace_summary& into_;
@@ -94,12 +122,12 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
   trace_summary all;
   lifetimes steps(from);
   moment_series series(moments);
+  figures_by_size sizes(all);
   peak_by_stack peaks(all);
   std::unordered_set<std::uint32_t> threads;
   std::uint32_t last_thread = 0;
   bool first = true;
-  const double ticks_per_microsecond =
-      static_cast<double>(from.header().number(header_name::ticks_per_second, 1'000'000'000)) / 1e6;
+  const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
   const auto lived = [&](std::uint64_t ticks) {
     ++all.lifetimes[static_cast<std::size_t>(std::bit_width(ticks))];
     ++all.lifetimes_by_decade[decade_of(ticks, ticks_per_microsecond)];
@@ -109,49 +137,27 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     first = false;
     all.last_time = std::max(all.last_time, s.time);
     if (s.thread != last_thread) threads.insert(last_thread = s.thread);
+    const bool is_peak = all.count(s);
     switch (s.happened) {
       case step::what::birth: {
         ++all.events[static_cast<std::size_t>(s.kind)];
-        ++all.births;
-        all.birth_bytes += s.size;
-        size_figures& size = all.sizes[s.size];
+        size_figures& size = sizes.of(s.size);
         ++size.births;
         size.peak = std::max(size.peak, ++size.live);
         if (s.alignment != 0) ++all.alignments[s.alignment];
-        if (++all.live_blocks > all.peak_blocks) {
-          all.peak_blocks = all.live_blocks;
-          all.peak_blocks_time = s.time;
-        }
-        if (s.stack != 0) {
-          peaks.change(s.stack, static_cast<std::int64_t>(s.size));
-          stack_figures& stack = all.stacks[s.stack];
-          ++stack.births;
-          stack.bytes += s.size;
-        }
-        all.live_bytes += s.size;
-        if (all.live_bytes > all.peak_bytes) {
-          all.peak_bytes = all.live_bytes;
-          all.peak_bytes_time = s.time;
-          peaks.new_peak();
-        }
+        if (s.stack != 0) peaks.birth(s.stack, s.size);
+        if (is_peak) peaks.new_peak();
         break;
       }
       case step::what::death:
         if (is_death(s.kind)) ++all.events[static_cast<std::size_t>(s.kind)];
-        ++all.deaths;
-        all.cross_thread_deaths += s.born_by != s.thread;
         lived(s.time - std::min(s.time, s.born_at));
-        --all.sizes[s.size].live;
-        if (s.stack != 0) peaks.change(s.stack, -static_cast<std::int64_t>(s.size));
-        --all.live_blocks;
-        all.live_bytes -= s.size;
+        --sizes.of(s.size).live;
+        if (s.stack != 0) peaks.death(s.stack, s.size);
         break;
       case step::what::unknown_death:
-        ++all.events[static_cast<std::size_t>(s.kind)];
-        break;
       case step::what::other:
         ++all.events[static_cast<std::size_t>(s.kind)];
-        if (s.kind == event_kind::lost) all.lost += s.size;
         break;
     }
     series.add(s.time, all.live_bytes, all.live_blocks);

@@ -7,7 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/reader.hpp"
+#include "tools/trace/step_counts.hpp"
 
 namespace ashlar::trace {
 
@@ -32,24 +33,13 @@ struct moment_figures {
   std::uint64_t blocks = 0;
 };
 
-struct trace_summary {
+struct trace_summary : step_counts {
   std::array<std::uint64_t, 64> events{};  ///< by event_kind
   std::uint64_t first_time = 0;
   std::uint64_t last_time = 0;
   std::uint64_t threads = 0;
-  std::uint64_t births = 0;
-  std::uint64_t birth_bytes = 0;
-  std::uint64_t deaths = 0;
-  std::uint64_t cross_thread_deaths = 0;  ///< by another thread than the birth's
   std::uint64_t unknown_deaths = 0;
   std::uint64_t missing_deaths = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t live_blocks = 0;  ///< in the end
-  std::uint64_t live_bytes = 0;
-  std::uint64_t peak_blocks = 0;
-  std::uint64_t peak_bytes = 0;
-  std::uint64_t peak_blocks_time = 0;
-  std::uint64_t peak_bytes_time = 0;
   std::map<std::uint64_t, size_figures> sizes;
   log_histogram lifetimes{};  ///< in ticks, of blocks that died
   /// The same by time: below 1, 10, 100 us, 1, 10, 100 ms, 1 s, and longer.

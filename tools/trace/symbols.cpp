@@ -5,12 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <utility>
 
 #include <cxxabi.h>
 #include <elf.h>
 #include <fmt/format.h>
+
+#include "tools/trace/error.hpp"
 
 namespace ashlar::trace {
 namespace {
@@ -25,10 +26,19 @@ std::string demangled(const char* name) {
 
 /// A part of a file that has to be there; nothing where the file says otherwise.
 template <class Part>
-bool read_part(const std::string& file, std::uint64_t at, Part& part) {
-  if (at > file.size() || file.size() - at < sizeof part) return false;
-  std::memcpy(&part, file.data() + at, sizeof part);
-  return true;
+bool read_part(byte_source& file, std::uint64_t at, Part& part) {
+  return at <= file.size() && file.size() - at >= sizeof part &&
+         file.read(at, {reinterpret_cast<std::uint8_t*>(&part), sizeof part}) == sizeof part;
+}
+
+/// What the file has of it.
+std::string bytes_of(byte_source& file, const Elf64_Shdr& section) {
+  if (section.sh_offset >= file.size()) return {};
+  std::string bytes(std::min<std::uint64_t>(section.sh_size, file.size() - section.sh_offset),
+                    '\0');
+  bytes.resize(
+      file.read(section.sh_offset, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}));
+  return bytes;
 }
 
 }  // namespace
@@ -37,35 +47,42 @@ symbol_finder::symbol_finder(std::vector<module_definition> modules)
     : modules_(std::move(modules)) {}
 symbol_finder::~symbol_finder() = default;
 
-const symbol_finder::table& symbol_finder::symbols_of(const std::string& path) {
-  const auto known = tables_.find(path);
-  if (known != tables_.end()) return known->second;
-  table& symbols = tables_[path];
-  std::ifstream stream(path, std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(stream), {}};
+void symbol_finder::read_symbols(byte_source& file, table& symbols) {
   Elf64_Ehdr header;
   if (!read_part(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64)
-    return symbols;
+    return;
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
-    Elf64_Shdr names;
+    Elf64_Shdr linked;
     if (!read_part(file, header.e_shoff + std::uint64_t{i} * sizeof section, section)) break;
     if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
-    if (!read_part(file, header.e_shoff + std::uint64_t{section.sh_link} * sizeof names, names))
+    if (!read_part(file, header.e_shoff + std::uint64_t{section.sh_link} * sizeof linked, linked))
       continue;
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
+    const std::string names = bytes_of(file, linked);
+    const std::string entries = bytes_of(file, section);
+    for (std::size_t at = 0; entries.size() - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
       Elf64_Sym s;
-      if (!read_part(file, section.sh_offset + at, s)) break;
-      const std::uint64_t name_at = names.sh_offset + s.st_name;
-      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_size == 0 || name_at >= file.size())
+      std::memcpy(&s, entries.data() + at, sizeof s);
+      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_size == 0 || s.st_name >= names.size())
         continue;
-      symbols.push_back({s.st_value, s.st_value + s.st_size, file.c_str() + name_at});
+      symbols.push_back({s.st_value, s.st_value + s.st_size, names.c_str() + s.st_name});
     }
   }
   std::sort(symbols.begin(), symbols.end(),
             [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
-  return symbols;
+}
+
+const symbol_finder::table& symbol_finder::symbols_of(const std::string& path) {
+  const auto [found, is_new] = tables_.try_emplace(path);
+  if (is_new) {
+    try {
+      read_symbols(*open_file_source(path), found->second);
+    } catch (const trace_error&) {
+      found->second.clear();  // it is gone, or was none: a trace may name a device
+    }
+  }
+  return found->second;
 }
 
 std::string symbol_finder::name(std::uint64_t address, bool is_return) {

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/trace/format.hpp"
+#include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
 
@@ -29,6 +29,7 @@ class symbol_finder {
     std::string name;
   };
   using table = std::vector<symbol>;  // by begin
+  static void read_symbols(byte_source& file, table& symbols);
   const table& symbols_of(const std::string& path);
 
   std::vector<module_definition> modules_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ std::vector<std::uint32_t> class_of_each(const partition& from) {
 
 TEST(Borrowing, ServesTheTracesWithNoMoreBytesAndNoFewerThanItsBound) {
   std::size_t saved = 0;
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(300u); ++seed) {
     std::mt19937 random(seed);
     const workload load =
         random_workload(random, 40, 600, 1 + random() % 2, workload_builder::keep::needs_and_slots);

@@ -79,8 +79,8 @@ std::string certificate(const certified_tuning& made) {
            {"inputs", inputs_json(made.inputs)}};
   if (made.made.least_block_bytes) all["least_block_bytes"] = *made.made.least_block_bytes;
   // Of the text as dump() writes it: the names sorted, no blanks.
-  all["seal"] = sha256_of(all.dump());
-  return all.dump(1) + "\n";
+  all["seal"] = sha256_of(dumped(all));
+  return dumped(all, 1) + "\n";
 }
 
 }  // namespace ashlar::tune

@@ -20,7 +20,7 @@
 
 namespace ashlar::tune {
 
-/// What is too large to exist: 4 PiB. Sums of a few of them are whole numbers in a double.
+/// What is too large to exist: 4 PiB. Sums of a few of them do not overflow.
 inline constexpr std::uint64_t too_many_bytes = std::uint64_t{1} << 52;
 
 /// Blocks of a class are aligned to a pointer at least: the pool's own rule.

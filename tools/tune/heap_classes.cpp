@@ -19,11 +19,11 @@ using ashlar::detail::class_table;
 using ashlar::detail::shared_slab_block_max;
 using profiling::heap_row;
 
-constexpr std::uint64_t heap_page = 4096;  // larger alignments have no class
+constexpr std::uint64_t large_granule = 4096;  // of block sizes above shared_slab_block_max
 
 /// Returns: the least block size that serves `size` bytes. Requires: size <= small_size_max.
 std::uint32_t least_block(std::uint64_t size) {
-  const std::uint64_t granule = size <= shared_slab_block_max ? block_granule : heap_page;
+  const std::uint64_t granule = size <= shared_slab_block_max ? block_granule : large_granule;
   return static_cast<std::uint32_t>(align_up(std::max<std::uint64_t>(size, 1), granule));
 }
 
@@ -35,7 +35,7 @@ bool is_over_aligned(const heap_row& of) {
   return of.alignment > block_granule;
 }
 bool has_class(const heap_row& of) {
-  return size_of(of) <= small_size_max && of.alignment <= heap_page;
+  return class_table::serves(size_of(of), of.alignment);
 }
 
 double at_peak(std::uint64_t number) {
@@ -179,7 +179,7 @@ std::unique_ptr<class_table> table_of(std::span<const std::uint32_t> classes) {
 }
 
 class_index class_of(const heap_row& of, const class_table& table) {
-  return table.of_aligned_size(size_of(of), std::max<std::uint64_t>(of.alignment, 1));
+  return table.of_aligned_size(size_of(of), of.alignment);
 }
 
 std::size_t count_used(std::span<const heap_row> rows, const class_table& table, weigh by) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ TEST(HeapClasses, AreTheCheapestOfAllChoices) {
   const auto below = [&random](std::uint32_t n) {
     return static_cast<std::uint32_t>(random() % n);
   };
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < support::times(300); ++round) {
     std::vector<heap_row> sizes;
     const std::uint32_t kinds = 1 + below(9);
     for (std::uint32_t i = 0; i < kinds; ++i)

@@ -14,6 +14,7 @@
 #include "tools/profile/heap_counter.hpp"
 #include "tools/profile/size_grid.hpp"
 #include "tools/tune/input_json.hpp"
+#include "tools/tune/input_text.hpp"
 
 namespace ashlar::tune {
 namespace {
@@ -77,10 +78,7 @@ std::string comment(const heap_tuning& tuned, const std::string& mark) {
       percent(made.slack.over_time, made.requested.over_time),
       percent(made.standard_slack.over_time, made.requested.over_time));
   for (const input_identity& input : tuned.inputs) {
-    std::string file = input.file;
-    std::replace_if(
-        file.begin(), file.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
-    text += fmt::format("{}   {} {}\n", mark, input.sha256, file);
+    text += fmt::format("{}   {} {}\n", mark, input.sha256, in_comment(input.file));
   }
   return text;
 }
@@ -150,7 +148,7 @@ std::string classes_json(const heap_tuning& tuned) {
                  {"slack_bytes", slack_json(tuned.made.slack)},
                  {"standard_slack_bytes", slack_json(tuned.made.standard_slack)},
                  {"inputs", inputs_json(tuned.inputs)}};
-  return all.dump(1) + "\n";
+  return dumped(all, 1) + "\n";
 }
 
 }  // namespace ashlar::tune

@@ -31,6 +31,13 @@ std::string bytes_of(const std::string& file) {
   return bytes;
 }
 
+std::string refusals(const std::string& file, std::uint64_t refused, const char* kind) {
+  return fmt::format(
+      "{}: {} requests found no block in the pools that were recorded: more may be needed than the "
+      "{} has; record with larger capacities",
+      file, refused, kind);
+}
+
 /// What a trace lacks, and what pools could not serve when it was made: with either, peaks may have been higher.
 std::string shortcomings(const trace::trace_reader& reader, const std::string& file,
                          std::uint64_t lost, std::uint64_t refused) {
@@ -38,23 +45,22 @@ std::string shortcomings(const trace::trace_reader& reader, const std::string& f
   if (!reader.warning().empty()) all.push_back(reader.warning());
   if (lost != 0)
     all.push_back(fmt::format("{}: {} events were lost: peaks may have been higher", file, lost));
-  if (refused != 0) {
-    all.push_back(fmt::format(
-        "{}: {} requests found no block in the pools that were recorded: more may be needed than "
-        "the trace has; record with larger capacities",
-        file, refused));
-  }
+  if (refused != 0) all.push_back(refusals(file, refused, "trace"));
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
-std::string missing_in(const profiling::profile& runs, const std::string& file) {
+/// The same of a profile.
+std::string shortcomings(const profiling::profile& runs, const std::string& file) {
   std::string missing;
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count > 0) missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", count, what);
   };
   add(runs.unfinished_runs, "runs whose traces have no end");
   add(runs.lost_events, "events that the recorder lost");
-  return missing.empty() ? missing : fmt::format("{}: has {}", file, missing);
+  std::vector<std::string> all;
+  if (!missing.empty()) all.push_back(fmt::format("{}: has {}", file, missing));
+  if (runs.refused_requests > 0) all.push_back(refusals(file, runs.refused_requests, "profile"));
+  return fmt::format("{}", fmt::join(all, "; "));
 }
 
 }  // namespace
@@ -104,7 +110,7 @@ profile_input read_profile(const std::string& file) {
   read.identity.deaths = read.runs.deaths();
   read.identity.left_out = read.runs.left_out;
   read.identity.unknown_deaths = read.runs.unknown_deaths;
-  read.identity.warning = missing_in(read.runs, file);
+  read.identity.warning = shortcomings(read.runs, file);
   return read;
 }
 

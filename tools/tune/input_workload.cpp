@@ -59,10 +59,10 @@ input_identity add_profile(const std::string& file, const input_request& request
         file));
   }
   profile_input read = read_profile(file);
-  into.add(read.runs, request.largest);
+  const profile_limit limit{request.largest, request.largest_is_of_exact_sizes};
+  into.add(read.runs, limit);
   for (const profiling::pool_row& row : read.runs.pools) {
-    if (align_up(pool_grid::size_of(row.step), request.least_alignment) <= request.largest)
-      continue;
+    if (into.counts(row, limit)) continue;
     read.identity.births -= row.births;
     read.identity.left_out += row.births;
     read.identity.deaths -=

@@ -19,6 +19,8 @@ struct input_request {
   /// Bytes; larger requests are left out, at a profile's resolution those that need more.
   std::uint64_t largest = workload_builder::largest_size;
   resolution sizes = resolution::exact;
+  /// Of a profile: it is compared with exact sizes all the same (profile_limit).
+  bool largest_is_of_exact_sizes = false;
   workload_builder::keep kept = workload_builder::keep::needs;
 };
 

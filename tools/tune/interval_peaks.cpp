@@ -6,10 +6,19 @@
 namespace ashlar::tune {
 
 namespace {
-constexpr std::size_t table_bytes = std::size_t{256} << 20;  // both tables together
+
+constexpr std::size_t table_bytes = std::size_t{256} << 20;  // of starts and single needs' tops
 constexpr std::size_t most_windows = 2048;
 constexpr std::size_t least_changes =
     64;  // of a window: reading fewer is cheaper than looking at bounds
+
+// A group of one level has so many of the level before it; the first level's are single needs.
+constexpr std::size_t group_log2 = 4;
+
+constexpr std::size_t groups_for(std::size_t count) {
+  return (count + (std::size_t{1} << group_log2) - 1) >> group_log2;
+}
+
 }  // namespace
 
 interval_peaks::interval_peaks(const workload& load) : load_(load) {
@@ -33,42 +42,54 @@ void interval_peaks::cut_into_windows() {
 }
 
 void interval_peaks::read_windows() {
-  const std::size_t needs = need_count();
-  const std::size_t columns = windows_.size();
-  starts_.resize((needs + 1) * columns);
-  tops_.resize((needs + 1) * columns);
-  // A table's row is of one need and a window is a column: columns are gathered until they fill a cache line.
-  constexpr std::size_t gathered = 16;
-  std::vector<std::int32_t> start_columns(gathered * (needs + 1));
-  std::vector<std::int32_t> top_columns(gathered * (needs + 1));
-  std::vector<std::int32_t> alive(needs);
-  std::vector<std::int32_t> most(needs);
-  const auto put = [&](std::vector<std::int32_t>& table, const std::vector<std::int32_t>& from,
-                       std::size_t first, std::size_t count) {
-    for (std::size_t n = 0; n <= needs; ++n) {
-      for (std::size_t c = 0; c < count; ++c)
-        table[n * columns + first + c] = from[c * (needs + 1) + n];
-    }
+  struct counts {
+    std::vector<std::int32_t> alive;
+    std::vector<std::int32_t> most;
   };
-  const auto add_up = [needs](const std::vector<std::int32_t>& values, std::int32_t* sums) {
-    sums[0] = 0;
-    for (std::size_t n = 0; n < needs; ++n) sums[n + 1] = sums[n] + values[n];
+  std::vector<counts> levels;  // of groups: blocks alive, and the most within the window
+  for (std::size_t groups = need_count();; groups = groups_for(groups)) {
+    levels.push_back({std::vector<std::int32_t>(groups), {}});
+    tops_.emplace_back(groups, windows_.size());
+    if (groups_for(groups) == 1) break;
+  }
+  starts_ = prefix_table(need_count(), windows_.size());
+  for (const window& w : windows_) {
+    for (counts& level : levels) {
+      if (w.begin == 0) std::fill(level.alive.begin(), level.alive.end(), 0);
+      level.most = level.alive;
+    }
+    starts_.add_column(levels.front().alive);
+    for (const std::int32_t change : changes_of(w)) {
+      auto group = static_cast<std::size_t>(need_of(change));
+      for (counts& level : levels) {
+        level.alive[group] += is_birth(change) ? 1 : -1;
+        level.most[group] = std::max(level.most[group], level.alive[group]);
+        group >>= group_log2;
+      }
+    }
+    for (std::size_t l = 0; l < levels.size(); ++l) tops_[l].add_column(levels[l].most);
+  }
+}
+
+// Adds for each window a bound above what the interval reaches within it.
+void interval_peaks::add_tops(interval served, std::span<std::int32_t> bounds) const {
+  std::size_t begin = served.first;
+  std::size_t end = served.last + 1;
+  const auto add = [&](std::size_t l, std::size_t from, std::size_t to) {
+    if (from == to) return;
+    const std::span<const std::int32_t> before = tops_[l].of_first(from);
+    const std::span<const std::int32_t> behind = tops_[l].of_first(to);
+    for (std::size_t w = 0; w < bounds.size(); ++w) bounds[w] += behind[w] - before[w];
   };
-  for (std::size_t w = 0; w < columns; ++w) {
-    if (windows_[w].begin == 0) std::fill(alive.begin(), alive.end(), 0);
-    const std::size_t c = w % gathered;
-    add_up(alive, start_columns.data() + c * (needs + 1));
-    most = alive;
-    for (const std::int32_t change : changes_of(windows_[w])) {
-      const auto n = static_cast<std::size_t>(need_of(change));
-      alive[n] += is_birth(change) ? 1 : -1;
-      most[n] = std::max(most[n], alive[n]);
-    }
-    add_up(most, top_columns.data() + c * (needs + 1));
-    if (c + 1 == gathered || w + 1 == columns) {
-      put(starts_, start_columns, w - c, c + 1);
-      put(tops_, top_columns, w - c, c + 1);
-    }
+  for (std::size_t l = 0; begin < end; ++l) {
+    if (l + 1 == tops_.size()) return add(l, begin, end);
+    // What is in no whole group of the next level.
+    const std::size_t whole_begin = std::min(groups_for(begin) << group_log2, end);
+    const std::size_t whole_end = std::max(end >> group_log2 << group_log2, whole_begin);
+    add(l, begin, whole_begin);
+    add(l, whole_end, end);
+    begin = groups_for(whole_begin);
+    end = whole_end >> group_log2;
   }
 }
 
@@ -82,52 +103,55 @@ std::vector<peak> interval_peaks::of(std::span<const interval> apart) const {
   for (std::size_t a = 0; a < apart.size(); ++a) {
     const auto [first, last] = apart[a];
     for (std::size_t n = first; n <= last; ++n) owner[n] = static_cast<std::uint32_t>(a);
-    if (load_.profiled)
-      found[a].blocks = static_cast<std::uint32_t>(load_.profiled->at(first, last));
+    if (load_.profiled) found[a].blocks = load_.profiled->at(first, last);
     if (columns == 0) continue;
-    const std::int32_t* const start_before = starts(first);
-    const std::int32_t* const start_behind = starts(last + 1);
-    const std::int32_t* const top_before = tops(first);
-    const std::int32_t* const top_behind = tops(last + 1);
-    std::int32_t* const bound = bounds.data() + a * columns;
+    const std::span<const std::int32_t> before = starts_.of_first(first);
+    const std::span<const std::int32_t> behind = starts_.of_first(last + 1);
     for (std::size_t w = 0; w < columns; ++w) {
-      const auto reached = static_cast<std::uint32_t>(start_behind[w] - start_before[w]);
-      bound[w] = top_behind[w] - top_before[w];
+      const auto reached = static_cast<std::uint32_t>(behind[w] - before[w]);
       if (reached > found[a].blocks) found[a] = {reached, {windows_[w].trace, windows_[w].begin}};
     }
-    promising.push_back(static_cast<std::size_t>(std::max_element(bound, bound + columns) - bound));
+    const std::span<std::int32_t> bound = std::span(bounds).subspan(a * columns, columns);
+    add_tops(apart[a], bound);
+    promising.push_back(
+        static_cast<std::size_t>(std::max_element(bound.begin(), bound.end()) - bound.begin()));
   }
   for (std::size_t w = 0; w < columns; ++w) promising.push_back(w);
+  for (const std::size_t w : promising) {
+    bool any = false;
+    for (std::size_t a = 0; a < apart.size(); ++a)
+      any = any || bounds[a * columns + w] > static_cast<std::int32_t>(found[a].blocks);
+    if (any) read_window(w, apart, owner, found);
+  }
+  return found;
+}
 
+// Raises what was found to what the intervals reach within the window. `owner`: of each need, the number of its interval.
+void interval_peaks::read_window(std::size_t w, std::span<const interval> apart,
+                                 std::span<const std::uint32_t> owner,
+                                 std::vector<peak>& found) const {
   std::vector<std::int32_t> alive(apart.size() + 1);
   std::vector<std::int32_t> most(apart.size() + 1);
   std::vector<std::uint32_t> when(apart.size() + 1);
-  for (const std::size_t w : promising) {
-    bool any = false;
-    for (std::size_t a = 0; a < apart.size(); ++a) {
-      any = any || bounds[a * columns + w] > static_cast<std::int32_t>(found[a].blocks);
-      alive[a] = starts(apart[a].last + 1)[w] - starts(apart[a].first)[w];
-      most[a] = static_cast<std::int32_t>(found[a].blocks);
-    }
-    if (!any) continue;
-    alive.back() = 0;
-    most.back() = INT32_MAX;  // of what is in no interval
-    std::uint32_t at = windows_[w].begin;
-    for (const std::int32_t change : changes_of(windows_[w])) {
-      ++at;
-      const std::uint32_t a = owner[static_cast<std::size_t>(need_of(change))];
-      alive[a] += is_birth(change) ? 1 : -1;
-      if (alive[a] > most[a]) {
-        most[a] = alive[a];
-        when[a] = at;
-      }
-    }
-    for (std::size_t a = 0; a < apart.size(); ++a) {
-      const auto blocks = static_cast<std::uint32_t>(most[a]);
-      if (blocks > found[a].blocks) found[a] = {blocks, {windows_[w].trace, when[a]}};
+  for (std::size_t a = 0; a < apart.size(); ++a) {
+    alive[a] = starts_.of_first(apart[a].last + 1)[w] - starts_.of_first(apart[a].first)[w];
+    most[a] = static_cast<std::int32_t>(found[a].blocks);
+  }
+  most.back() = INT32_MAX;  // of what is in no interval
+  std::uint32_t at = windows_[w].begin;
+  for (const std::int32_t change : changes_of(windows_[w])) {
+    ++at;
+    const std::uint32_t a = owner[static_cast<std::size_t>(need_of(change))];
+    alive[a] += is_birth(change) ? 1 : -1;
+    if (alive[a] > most[a]) {
+      most[a] = alive[a];
+      when[a] = at;
     }
   }
-  return found;
+  for (std::size_t a = 0; a < apart.size(); ++a) {
+    const auto blocks = static_cast<std::uint32_t>(most[a]);
+    if (blocks > found[a].blocks) found[a] = {blocks, {windows_[w].trace, when[a]}};
+  }
 }
 
 std::vector<std::int32_t> interval_peaks::alive_below(moment at) const {
@@ -141,7 +165,7 @@ std::vector<std::int32_t> interval_peaks::alive_below(moment at) const {
     since[static_cast<std::size_t>(need_of(change))] += is_birth(change) ? 1 : -1;
   std::int32_t added = 0;
   for (std::size_t n = 0; n <= need_count(); ++n) {
-    below[n] = starts(n)[w] + added;
+    below[n] = starts_.of_first(n)[w] + added;
     if (n < need_count()) added += since[n];
   }
   return below;

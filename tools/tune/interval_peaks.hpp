@@ -1,18 +1,24 @@
 // tools/tune/interval_peaks.hpp: the most blocks of needs first..last that are alive at one time, for any interval.
 // Layer: tune.
 //
-// A trace is cut into windows. Of each there are two rows of prefix sums over the needs: blocks alive at its start, and
-// the most of each single need that is alive within it. For an interval, the difference of the first is a peak that was
-// reached, and that of the second one that was not passed: a maximum of sums is at most the sum of the maxima. Only
-// windows whose second is above what has been found are read again, event by event. What profiles reached is found before
-// any trace is looked at.
+// A trace is cut into windows. Of each there are prefix sums over the needs of the blocks alive at its start: for an
+// interval, their difference is a peak that was reached. And there are sums of the most blocks of each need that are alive
+// within it, and of each group of neighbouring needs: a maximum of sums is at most the sum of the maxima, so an interval's
+// peak within the window is at most the sum over the groups that it is made of.
+//
+//   needs 3..21        3 | 4 ... 7 | 8 ... 15 | 16 ... 19 | 20 | 21        by groups of 4 and 16: the fewest that make it up
+//
+// Only windows where that is above what has been found are read again, event by event. What profiles reached is found
+// before any trace is looked at.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "tools/tune/prefix_table.hpp"
 #include "tools/tune/workload.hpp"
 
 namespace ashlar::tune {
@@ -27,7 +33,7 @@ struct interval {
 struct moment {
   std::uint32_t trace = 0;
   std::uint32_t changes = 0;
-  friend bool operator==(const moment&, const moment&) = default;
+  friend auto operator<=>(const moment&, const moment&) = default;
 };
 
 struct peak {
@@ -63,18 +69,14 @@ class interval_peaks {
   [[nodiscard]] std::span<const std::int32_t> changes_of(const window& w) const {
     return std::span(load_.traces[w.trace]).subspan(w.begin, w.end - w.begin);
   }
-  // Row n of a table: for each window, its prefix sum over the needs before n.
-  [[nodiscard]] const std::int32_t* starts(std::size_t n) const {
-    return starts_.data() + n * windows_.size();
-  }
-  [[nodiscard]] const std::int32_t* tops(std::size_t n) const {
-    return tops_.data() + n * windows_.size();
-  }
+  void add_tops(interval served, std::span<std::int32_t> bounds) const;
+  void read_window(std::size_t w, std::span<const interval> apart,
+                   std::span<const std::uint32_t> owner, std::vector<peak>& found) const;
 
   const workload& load_;
   std::vector<window> windows_;
-  std::vector<std::int32_t> starts_;
-  std::vector<std::int32_t> tops_;
+  prefix_table starts_;             // of each window: blocks alive at its start
+  std::vector<prefix_table> tops_;  // of each window and, by level, each group: the most within
 };
 
 }  // namespace ashlar::tune

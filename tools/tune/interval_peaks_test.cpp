@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ std::vector<std::int32_t> counted_below(const workload& load, moment at) {
 }
 
 TEST(IntervalPeaks, AreThoseThatCountingFinds) {
-  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(20u); ++seed) {
     std::mt19937 random(seed);
     const workload load = random_workload(random, 30, 1 + random() % 4000, 1 + random() % 3);
     const interval_peaks peaks(load);
@@ -65,6 +66,31 @@ TEST(IntervalPeaks, AreThoseThatCountingFinds) {
     const std::vector<peak> both = peaks.of(halves);
     EXPECT_EQ(both[0].blocks, most[0][middle - 1]);
     EXPECT_EQ(both[1].blocks, most[middle].back());
+  }
+}
+
+// So many needs that they are in groups of groups; windows that cannot have a peak are not read.
+TEST(IntervalPeaks, OfManyNeedsAreThoseThatCountingFinds) {
+  for (std::uint32_t seed = 0; seed < 6; ++seed) {
+    std::mt19937 random(seed);
+    const workload load = random_workload(random, 3000, 30'000, 2);
+    const std::size_t needs = load.needs.size();
+    const interval_peaks peaks(load);
+    for (int round = 0; round < 25; ++round) {
+      const std::size_t first = random() % needs;
+      const std::size_t last = first + random() % (round % 2 == 0 ? needs - first : 1);
+      std::int32_t most = 0;
+      for (const series& trace : load.traces) {
+        std::int32_t alive = 0;
+        for (const std::int32_t change : trace) {
+          const auto n = static_cast<std::size_t>(need_of(change));
+          if (n < first || n > last) continue;
+          most = std::max(most, alive += is_birth(change) ? 1 : -1);
+        }
+      }
+      ASSERT_EQ(peaks.of({first, last}).blocks, static_cast<std::uint32_t>(most))
+          << seed << ": " << first << " to " << last;
+    }
   }
 }
 

@@ -13,12 +13,39 @@ namespace ashlar::tune {
 
 namespace {
 
+constexpr std::size_t group_needs = 4;
+constexpr std::size_t few_needs = 4096;  // up to so many, looking at groups saves nothing
+
+// The same traces for needs of which each is the largest of a group.
+workload coarser(const workload& load) {
+  workload coarse;
+  for (std::size_t n = 0; n < load.needs.size(); ++n) {
+    if (n % group_needs == 0) coarse.needs.push_back(load.needs[n]);
+    block_need& group = coarse.needs.back();
+    group = {load.needs[n].size, std::max(group.alignment, load.needs[n].alignment)};
+  }
+  for (const series& trace : load.traces) {
+    series& changes = coarse.traces.emplace_back();
+    changes.reserve(trace.size());
+    for (const std::int32_t change : trace) {
+      const auto group = need_of(change) / static_cast<std::int32_t>(group_needs);
+      changes.push_back(is_birth(change) ? group : ~group);
+    }
+  }
+  return coarse;
+}
+
+/// Returns: nullptr where there are no profiles.
+const profiling::interval_table* profiled_of(const workload& load) {
+  return load.profiled ? &*load.profiled : nullptr;
+}
+
 class search {
  public:
   search(const interval_peaks& peaks, std::size_t most_classes, std::uint64_t margin_percent)
       : peaks_(peaks),
         margin_(margin_percent),
-        bounds_(peaks.load().profiled.value_or(peak_bounds(peaks.need_count()))),
+        bounds_(peaks.need_count(), profiled_of(peaks.load())),
         program_(peaks.load().needs, most_classes, margin_percent) {
     found_.best.resize(most_classes);
   }
@@ -26,8 +53,7 @@ class search {
   // The peaks of halves, quarters, ... of the needs: a start from which few rounds are left.
   void look_around() {
     const std::size_t needs = peaks_.need_count();
-    constexpr std::size_t affordable = std::size_t{1} << 28;  // bounds to raise
-    std::size_t moments = std::clamp<std::size_t>(affordable / (needs * needs), 1, 128);
+    std::size_t moments = 128;
     for (std::size_t parts = 1; parts <= needs && parts <= moments; parts *= 2) {
       std::vector<interval> level;
       level.reserve(parts);
@@ -38,6 +64,14 @@ class search {
       learn(above);
       moments -= parts;
     }
+  }
+
+  // The moments that decide between the partitions of groups of needs: nearly those that decide between all.
+  void look_at_groups(search_for wanted, const progress& tell) {
+    const workload coarse = coarser(peaks_.load());
+    const partition_search of_groups =
+        cheapest_partitions(interval_peaks(coarse), found_.best.size(), wanted, margin_, tell);
+    for (const moment at : of_groups.witness) learn(at);
   }
 
   void settle(search_for wanted, const progress& tell) {
@@ -101,10 +135,12 @@ class search {
   // Lets the bounds know the moments of these peaks, where they do not by those before.
   void learn(const std::vector<reached>& above) {
     for (const auto& [part, most] : above) {
-      if (!is_above_bound(part, most.blocks)) continue;
-      bounds_.raise(peaks_.alive_below(most.at));
-      found_.witness.push_back(most.at);
+      if (is_above_bound(part, most.blocks)) learn(most.at);
     }
+  }
+  void learn(moment at) {
+    bounds_.raise(peaks_.alive_below(at));
+    found_.witness.push_back(at);
   }
 
   [[nodiscard]] partition partition_of(std::vector<interval> parts) const {
@@ -131,7 +167,10 @@ partition_search cheapest_partitions(const interval_peaks& peaks, std::size_t mo
                                      search_for wanted, std::uint64_t margin_percent,
                                      const progress& tell) {
   search cheapest(peaks, std::min(most_classes, peaks.need_count()), margin_percent);
-  cheapest.look_around();
+  if (peaks.need_count() > few_needs)
+    cheapest.look_at_groups(wanted, tell);
+  else
+    cheapest.look_around();
   cheapest.settle(wanted, tell);
   return cheapest.take();
 }

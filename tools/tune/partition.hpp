@@ -34,12 +34,12 @@ struct partition_search {
 
 enum class search_for { largest_only, each_number };
 
-/// More needs than this would need more than 1 GiB.
-inline constexpr std::size_t most_needs = 14000;
+/// More needs than this would take minutes.
+inline constexpr std::size_t most_needs = std::size_t{1} << 16;
 
 /// Returns: the cheapest partition into at most `most_classes` classes; with each_number, that for each smaller number
-/// too. Requires: 0 < most_classes; at most most_needs needs. Complexity: in each round O(needs^2 * classes) and a reading of
-/// the traces for each number that is not settled, at most; in practice some ten rounds.
+/// too. Requires: 0 < most_classes; at most most_needs needs. Complexity: in each round as interval_program::run, and
+/// a reading of the traces for each number that is not settled, at most; in practice some rounds.
 [[nodiscard]] partition_search cheapest_partitions(const interval_peaks& peaks,
                                                    std::size_t most_classes, search_for wanted,
                                                    std::uint64_t margin_percent,

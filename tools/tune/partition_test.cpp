@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -54,7 +55,7 @@ std::vector<std::uint64_t> least_of_all(const workload& load, std::uint64_t marg
 }
 
 TEST(Partition, IsTheCheapestOfAll) {
-  for (std::uint32_t seed = 0; seed < 10'000; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(10'000u); ++seed) {
     std::mt19937 random(seed);
     const workload load = small_random_workload(random);
     const std::uint64_t margin = random() % 3 == 0 ? random() % 60 : 0;
@@ -99,7 +100,7 @@ TEST(Partition, ServesEachRequestByTheClassOfItsInterval) {
 }
 
 TEST(Partition, IsNeverWorseThanOtherRules) {
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(300u); ++seed) {
     std::mt19937 random(seed);
     const workload load = seed % 2 == 0 ? small_random_workload(random)
                                         : random_workload(random, 60, 3000, 1 + random() % 3);
@@ -123,17 +124,34 @@ TEST(Partition, IsNeverWorseThanOtherRules) {
   }
 }
 
-TEST(Partition, FewMomentsAreAWitnessThatNothingIsCheaper) {
-  std::mt19937 random(7);
-  const workload load = random_workload(random, 200, 40'000, 2);
+void expect_few_moments_to_be_a_witness(const workload& load) {
   const interval_peaks peaks(load);
   const partition_search found = cheapest_partitions(peaks, 8, search_for::each_number, 0);
   peak_bounds bounds(load.needs.size());
   for (const moment at : found.witness) bounds.raise(peaks.alive_below(at));
   interval_program program(load.needs, 8, 0);
   program.run(bounds);
-  for (std::size_t k = 1; k <= 8; ++k) EXPECT_EQ(program.least(k), found.best[k - 1].bytes);
+  for (std::size_t k = 1; k <= 8; ++k) {
+    EXPECT_EQ(program.least(k), found.best[k - 1].bytes);
+    for (const interval part : found.best[k - 1].parts) {
+      EXPECT_EQ(static_cast<std::uint64_t>(bounds.at(part.first, part.last)),
+                counted_peak(load, part));
+    }
+  }
   EXPECT_LT(found.witness.size(), 200u);
+}
+
+TEST(Partition, FewMomentsAreAWitnessThatNothingIsCheaper) {
+  std::mt19937 random(7);
+  expect_few_moments_to_be_a_witness(random_workload(random, 200, 40'000, 2));
+}
+
+// So many needs that the search looks at groups of them first.
+TEST(Partition, FewMomentsAreAWitnessForManyNeeds) {
+  std::mt19937 random(9);
+  workload load;
+  while (load.needs.size() <= 5000) load = random_workload(random, 12'000, 30'000, 2);
+  expect_few_moments_to_be_a_witness(load);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,8 +25,30 @@ std::uint64_t whole(const json& in, const char* name) {
   return in.at(name).get_ref<const json::number_unsigned_t&>();
 }
 
+size_class read_class(const json& in) {
+  const size_class read{whole(in, "block_size"), whole(in, "alignment"), whole(in, "peak"),
+                        whole(in, "capacity"), whole(in, "bytes")};
+  const auto refuse = [](const char* member, std::uint64_t value) {
+    throw no_configuration(
+        fmt::format("a class has '{}' {}, which no class can have", member, value));
+  };
+  if (read.block_size == 0 || read.block_size > workload_builder::largest_size)
+    refuse("block_size", read.block_size);
+  if (!is_power_of_two(read.alignment) || read.alignment > largest_alignment)
+    refuse("alignment", read.alignment);
+  if (read.capacity == 0 || read.capacity > too_many_bytes ||
+      class_bytes({read.block_size, read.alignment}, read.capacity) >= too_many_bytes)
+    refuse("capacity", read.capacity);
+  return read;
+}
+
 pool_configuration read_classes(const json& all) {
   pool_configuration pools;
+  if (all.value("mode", json()) == "heap") {
+    throw no_configuration(
+        "written by `ashlar tune --mode heap`: a heap's classes have no capacities that could be "
+        "too small");
+  }
   if (whole(all, "certificate") != certificate_version || all.at("mode") != "static") {
     throw no_configuration(
         fmt::format("written for another version (this one reads static pools of version {})",
@@ -43,11 +66,12 @@ pool_configuration read_classes(const json& all) {
   }
   if (pools.borrow) pools.read_as.kept = workload_builder::keep::needs_and_slots;
   for (const json& c : all.at("classes")) {
-    pools.classes.push_back({whole(c, "block_size"), whole(c, "alignment"), whole(c, "peak"),
-                             whole(c, "capacity"), whole(c, "bytes")});
-    const std::uint64_t capacity = pools.classes.back().capacity;
-    if (capacity == 0 || capacity > too_many_bytes)
-      throw no_configuration("a class has no block, or more than can be");
+    const size_class next = read_class(c);
+    if (!pools.classes.empty() && next.block_size <= pools.classes.back().block_size) {
+      throw no_configuration(fmt::format("the classes are not sorted: {} behind {}",
+                                         next.block_size, pools.classes.back().block_size));
+    }
+    pools.classes.push_back(next);
   }
   if (pools.classes.empty()) throw no_configuration("there is no class");
   if (!is_power_of_two(pools.read_as.least_alignment) ||
@@ -72,10 +96,32 @@ std::uint64_t least_of_step(const block_need& need, std::uint64_t least_alignmen
   return align_up(first_step == 0 ? 1 : pool_grid::size_of(first_step - 1) + 1, least_alignment);
 }
 
+void note_unserved(pool_use& use, const unserved_need& need) {
+  const auto place = [](const unserved_need& of) { return std::pair(of.perhaps, of.size); };
+  if (!use.unserved || place(need) < place(*use.unserved)) use.unserved = need;
+}
+
+// Whether requests of this need may be among those that the pools leave out.
+bool is_partly_left_out(const pool_configuration& pools, const block_need& need) {
+  return need.size > pools.read_as.largest;
+}
+
+// Whether a request of this need may have a class, or not count, where class_for_request() has none for the need.
+bool is_perhaps_served(const pool_configuration& pools, const block_need& need) {
+  const std::uint64_t least_alignment = pools.read_as.least_alignment;
+  const std::uint64_t least = least_of_step(need, least_alignment);
+  // There is a request of this alignment that counts, if it is more than any block has.
+  if (need.alignment > least_alignment)
+    return class_for_request(pools, least, need.alignment) != pools.classes.size();
+  return is_partly_left_out(pools, need) ||
+         class_for_request(pools, least, least_alignment) != pools.classes.size();
+}
+
 // Requests of one need have their classes between that of the smallest and that of the largest and most aligned. A class
 // has at most as many blocks as all needs together from the first to the last that may ask for it.
 void add_profiled(pool_use& use, const pool_configuration& pools, const workload& load,
-                  const peak_bounds& profiled, const std::vector<std::uint32_t>& class_of) {
+                  const profiling::interval_table& profiled,
+                  const std::vector<std::uint32_t>& class_of) {
   const std::uint64_t alignment = pools.read_as.least_alignment;
   std::vector<std::size_t> least_class;
   least_class.reserve(load.needs.size());
@@ -89,9 +135,10 @@ void add_profiled(pool_use& use, const pool_configuration& pools, const workload
       asking->last = n;
     }
     if (!asking) continue;
-    use.classes[c].peak = static_cast<std::uint64_t>(profiled.at(asking->first, asking->last));
+    use.classes[c].peak = profiled.at(asking->first, asking->last);
     for (std::size_t n = asking->first; n <= asking->last; ++n)
-      if (least_class[n] != c || class_of[n] != c) use.classes[c].at_most = true;
+      if (least_class[n] != c || class_of[n] != c || is_partly_left_out(pools, load.needs[n]))
+        use.classes[c].at_most = true;
   }
 }
 
@@ -105,10 +152,7 @@ input_request request_for(const pool_configuration& pools, input_kind kind) {
         "these pools borrow, and whether they serve depends on the order of births and deaths, "
         "which a profile does not have: check traces");
   }
-  // The step of the largest request counts as a whole.
-  if (request.sizes == resolution::exact)
-    request.largest =
-        needed_bytes(request.largest, 0, request.least_alignment, resolution::profile);
+  request.largest_is_of_exact_sizes = request.sizes == resolution::exact;
   request.sizes = resolution::profile;
   return request;
 }
@@ -128,7 +172,11 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
   std::vector<std::uint32_t> class_of;
   for (const block_need& need : load.needs) {
     const std::size_t c = class_for_request(pools, need.size, need.alignment);
-    if (c == pools.classes.size() && !use.unserved) use.unserved = need;
+    if (c == pools.classes.size()) {
+      const bool perhaps = load.profiled && pools.read_as.sizes == resolution::exact &&
+                           is_perhaps_served(pools, need);
+      note_unserved(use, {need.size, need.alignment, perhaps});
+    }
     class_of.push_back(static_cast<std::uint32_t>(c));
   }
   if (load.profiled) add_profiled(use, pools, load, *load.profiled, class_of);
@@ -158,8 +206,7 @@ void join(pool_use& into, const pool_use& other) {
     class_use& most = into.classes[c];
     if (other.classes[c].peak > most.peak) most = other.classes[c];
   }
-  if (other.unserved && (!into.unserved || other.unserved->size < into.unserved->size))
-    into.unserved = other.unserved;
+  if (other.unserved) note_unserved(into, *other.unserved);
   into.serves = into.serves && other.serves;
 }
 

@@ -33,15 +33,24 @@ struct class_use {
   std::uint64_t capacity;
   std::uint64_t peak;  ///< of the requests that have this class
   bool at_most =
-      false;  ///< there may be fewer: a step of a profile's sizes may have requests of two classes
+      false;  ///< there may be fewer: a step of a profile's sizes may have requests of two classes, or left-out ones
   [[nodiscard]] bool passes(std::uint64_t percent) const noexcept {
     return peak * 100 > capacity * percent;
   }
 };
 
+/// What no class serves.
+struct unserved_need {
+  std::uint64_t size;
+  std::uint64_t alignment;
+  bool perhaps =
+      false;  ///< some request of this step of a profile's sizes, of which others may be served or left out
+};
+
 struct pool_use {
   std::vector<class_use> classes;
-  std::optional<block_need> unserved;  ///< the smallest need that no class serves
+  std::optional<unserved_need>
+      unserved;  ///< the smallest; one that is only perhaps unserved comes behind all others
   /// Whether `percent` of each capacity, rounded down, would do; with borrowing, for the traces in their order.
   bool serves = false;
 };

@@ -7,23 +7,29 @@
 
 #include <fmt/format.h>
 
+#include "tools/tune/input_text.hpp"
+
 namespace ashlar::tune {
 
 namespace {
+
+// Each between blanks.
+constexpr std::string_view reserved_words =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t"
+    " char32_t char8_t class co_await co_return co_yield compl concept const const_cast"
+    " consteval constexpr constinit continue decltype default delete do double dynamic_cast"
+    " else enum explicit export extern false float for friend goto if inline int long mutable"
+    " namespace new noexcept not not_eq nullptr operator or or_eq private protected public"
+    " register reinterpret_cast requires return short signed sizeof static static_assert"
+    " static_cast struct switch template this thread_local throw true try typedef typeid"
+    " typename union unsigned using virtual void volatile wchar_t while xor xor_eq ";
 
 bool is_identifier(std::string_view word) {
   if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) != 0) return false;
   for (const char c : word) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
   }
-  return true;
-}
-
-// A file's name in a comment: without what would end the line or hide in it.
-std::string printable(const std::string& text) {
-  std::string shown;
-  for (const char c : text) shown += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;
-  return shown;
+  return reserved_words.find(fmt::format(" {} ", word)) == std::string_view::npos;
 }
 
 std::string head(const certified_tuning& made) {
@@ -36,7 +42,7 @@ std::string head(const certified_tuning& made) {
       made.borrow ? "; an exhausted class takes from the next" : "");
   text += "// Serves what is in these files (SHA-256, file):\n";
   for (const input_identity& input : made.inputs)
-    text += fmt::format("//   {} {}\n", input.sha256, printable(input.file));
+    text += fmt::format("//   {} {}\n", input.sha256, in_comment(input.file));
   return text;
 }
 
@@ -44,8 +50,9 @@ std::string head(const certified_tuning& made) {
 std::string set_arguments(const certified_tuning& made) {
   std::string text;
   for (const size_class& c : made.made.classes)
-    text += fmt::format("    ashlar::blocks<{}, {}, {}>,\n", c.block_size, c.capacity, c.alignment);
-  text += made.borrow ? "    ashlar::spill::take_larger" : "    ashlar::spill::never";
+    text +=
+        fmt::format("    ::ashlar::blocks<{}, {}, {}>,\n", c.block_size, c.capacity, c.alignment);
+  text += made.borrow ? "    ::ashlar::spill::take_larger" : "    ::ashlar::spill::never";
   return text;
 }
 
@@ -75,10 +82,10 @@ std::string pools_header(const certified_tuning& made, const std::string& space)
       "/// One class: bytes of a block, the blocks' alignment, their number, and the most that "
       "were alive at one time.\n"
       "struct tuned_class {\n"
-      "  std::size_t block_size;\n"
-      "  std::size_t alignment;\n"
-      "  std::size_t capacity;\n"
-      "  std::size_t peak;\n"
+      "  ::std::size_t block_size;\n"
+      "  ::std::size_t alignment;\n"
+      "  ::std::size_t capacity;\n"
+      "  ::std::size_t peak;\n"
       "};\n";
   text += fmt::format("inline constexpr tuned_class classes[{}] = {{\n", made.made.classes.size());
   for (const size_class& c : made.made.classes)
@@ -86,21 +93,21 @@ std::string pools_header(const certified_tuning& made, const std::string& space)
   text += "};\n";
   text += fmt::format(
       "/// Bytes of a set of them with the default policies, where pointers have {} bytes.\n"
-      "inline constexpr std::size_t total_bytes = {};\n\n",
+      "inline constexpr ::std::size_t total_bytes = {};\n\n",
       sizeof(void*), made.made.bytes);
   text += fmt::format(
       "/// The storage inside: in .bss where it is static.\n"
       "template <class... Policies>\n"
-      "using static_pools = ashlar::static_pool_set<\n{},\n    Policies...>;\n\n"
+      "using static_pools = ::ashlar::static_pool_set<\n{},\n    Policies...>;\n\n"
       "/// In one piece of a page source, which is among the policies.\n"
       "template <class... Policies>\n"
-      "using pools = ashlar::pool_set<\n{},\n    Policies...>;\n\n",
+      "using pools = ::ashlar::pool_set<\n{},\n    Policies...>;\n\n",
       set_arguments(made), set_arguments(made));
   text += fmt::format(
       "static_assert(sizeof(void*) != {} || sizeof(static_pools<>) == total_bytes,\n"
       "              \"this version of ashlar lays pools out differently: tune again\");\n"
       "static_assert([] {{\n"
-      "  for (std::size_t c = 0; c < static_pools<>::class_count; ++c) {{\n"
+      "  for (::std::size_t c = 0; c < static_pools<>::class_count; ++c) {{\n"
       "    if (static_pools<>::block_size(c) != classes[c].block_size ||\n"
       "        static_pools<>::block_alignment(c) != classes[c].alignment ||\n"
       "        static_pools<>::block_count(c) != classes[c].capacity)\n"

@@ -101,12 +101,12 @@ workload load_of(const std::vector<recorded_run>& runs, const input_request& as,
     if (how == given::one_merged_profile) {
       profiling::merge(merged, runs[r].profile);
     } else if (how == given::profiles || (how == given::both && r % 2 == 0)) {
-      builder.add(runs[r].profile, as.largest);
+      builder.add(runs[r].profile, {as.largest});
     } else {
       add_trace(builder, runs[r].made, as);
     }
   }
-  if (how == given::one_merged_profile) builder.add(merged, as.largest);
+  if (how == given::one_merged_profile) builder.add(merged, {as.largest});
   return builder.finish();
 }
 

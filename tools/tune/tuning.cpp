@@ -74,6 +74,7 @@ tuning tune_static(const workload& load, const tuning_request& request, const pr
   }
   made.asked_classes = picked;
   made.witness = std::move(found.witness);
+  std::sort(made.witness.begin(), made.witness.end());
   partition& best = found.best[picked - 1];
   made.bytes = best.bytes;
   if (request.borrow) {

@@ -9,17 +9,18 @@ namespace ashlar::tune {
 
 namespace {
 
+using profiling::pool_grid;
+
 // Of each interval of the needs, the peak that the profile has.
-peak_bounds peaks_between(const profiling::profile& runs, std::span<const block_need> by_size) {
-  using profiling::pool_grid;
-  peak_bounds peaks(by_size.size());
+profiling::interval_table peaks_between(const profiling::profile& runs,
+                                        std::span<const block_need> by_size,
+                                        std::uint64_t least_alignment) {
+  profiling::interval_table peaks(by_size.size());
   for (std::size_t i = 0; i < by_size.size(); ++i) {
-    // A step between two needs is of the larger one.
-    const std::uint32_t first = pool_grid::step_of(i == 0 ? 1 : by_size[i - 1].size + 1);
-    for (std::size_t j = i; j < by_size.size(); ++j) {
-      const std::uint32_t blocks = runs.peak_between(first, pool_grid::step_of(by_size[j].size));
-      peaks.raise(i, j, static_cast<std::int32_t>(blocks));
-    }
+    // What is left out may be between two needs.
+    const std::uint32_t first = pool_grid::step_of(by_size[i].size - least_alignment + 1);
+    for (std::size_t j = i; j < by_size.size(); ++j)
+      peaks.at(i, j) = runs.peak_between(first, pool_grid::step_of(by_size[j].size));
   }
   return peaks;
 }
@@ -49,18 +50,31 @@ void workload_builder::death(std::uint32_t slot) {
   put(~need_in_slot_[slot], slot);
 }
 
-void workload_builder::add(const profiling::profile& runs, std::uint64_t largest) {
+std::uint64_t workload_builder::needed_at(std::uint32_t step) const {
+  return align_up(pool_grid::size_of(step), least_alignment_);
+}
+
+// Requests of up to `largest` bytes that are not over-aligned need no more than one of `largest`.
+bool workload_builder::counts(const profiling::pool_row& row, const profile_limit& limit) const {
+  const std::uint64_t largest_need =
+      limit.is_of_exact_sizes
+          ? needed_bytes(limit.largest, 0, least_alignment_, resolution::profile)
+          : limit.largest;
+  return needed_at(row.step) <= largest_need;
+}
+bool workload_builder::counts(const profiling::aligned_row& row, const profile_limit& limit) const {
+  return (limit.is_of_exact_sizes ? row.smallest : needed_at(row.step)) <= limit.largest;
+}
+
+void workload_builder::add(const profiling::profile& runs, const profile_limit& limit) {
   begin_trace();  // an empty one: inputs have the same numbers as traces
-  const auto needed = [this](std::uint32_t step) {
-    return align_up(profiling::pool_grid::size_of(step), least_alignment_);
-  };
   for (const profiling::pool_row& row : runs.pools) {
-    if (needed(row.step) <= largest) number_of(needed(row.step), least_alignment_);
+    if (counts(row, limit)) number_of(needed_at(row.step), least_alignment_);
   }
   for (const profiling::aligned_row& row : runs.aligned) {
-    if (row.alignment <= least_alignment_ || needed(row.step) > largest) continue;
-    note_over_aligned(row.alignment, needed(row.step), row.smallest);
-    number_of(needed(row.step), row.alignment);
+    if (row.alignment <= least_alignment_ || !counts(row, limit)) continue;
+    note_over_aligned(row.alignment, needed_at(row.step), row.smallest);
+    number_of(needed_at(row.step), row.alignment);
   }
   if (!profiled_) profiled_.emplace();
   profiling::merge(*profiled_, runs);
@@ -114,7 +128,7 @@ workload workload_builder::finish() {
     read.needs.push_back(found[n]);
   }
   close_needs(read.needs);
-  if (profiled_) read.profiled = peaks_between(*profiled_, read.needs);
+  if (profiled_) read.profiled = peaks_between(*profiled_, read.needs, least_alignment_);
   for (series& trace : read.traces) {
     for (std::int32_t& change : trace) {
       const std::int32_t sorted = place[static_cast<std::size_t>(need_of(change))];

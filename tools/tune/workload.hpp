@@ -21,9 +21,9 @@
 
 #include <ashlar/core/bits.hpp>
 
+#include "tools/profile/interval_table.hpp"
 #include "tools/profile/profile.hpp"
 #include "tools/profile/size_grid.hpp"
-#include "tools/tune/peak_bounds.hpp"
 
 namespace ashlar::tune {
 
@@ -46,6 +46,13 @@ enum class resolution {
   return align_up(sizes == resolution::exact ? own : profiling::pool_grid::round_up(own),
                   least_alignment);
 }
+
+/// Larger requests of a profile do not count.
+struct profile_limit {
+  std::uint64_t largest;  ///< bytes
+  /// Pools of exact sizes leave out requests of more bytes, those of a profile's resolution what needs more.
+  bool is_of_exact_sizes = false;
+};
 
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
@@ -72,7 +79,7 @@ struct workload {
   /// Of each trace and change, where asked for: a number that its block has from birth to death.
   std::vector<std::vector<std::uint32_t>> slots;
   /// Where profiles are among the inputs: how many blocks were alive at most in their runs, for each interval of needs.
-  std::optional<peak_bounds> profiled = std::nullopt;
+  std::optional<profiling::interval_table> profiled = std::nullopt;
 };
 
 /// Reads requests in the order of time, trace after trace, and profiles.
@@ -91,9 +98,13 @@ class workload_builder {
   /// Requires: a live block has the slot.
   void death(std::uint32_t slot);
 
-  /// Effects: adds all runs of a profile, but for what needs more than `largest` bytes. Requires: resolution::profile;
-  /// runs.peak_blocks() is at most INT32_MAX, as decode() has seen to.
-  void add(const profiling::profile& runs, std::uint64_t largest);
+  /// Effects: adds all runs of a profile, but for what is larger. Of exact sizes a profile has only the smallest of
+  /// each over-aligned need: all requests of a need count if one may. Requires: resolution::profile; runs.peak_blocks()
+  /// is at most INT32_MAX, as decode() has seen to.
+  void add(const profiling::profile& runs, const profile_limit& limit);
+  /// Whether the requests of a row are not larger.
+  [[nodiscard]] bool counts(const profiling::pool_row& row, const profile_limit& limit) const;
+  [[nodiscard]] bool counts(const profiling::aligned_row& row, const profile_limit& limit) const;
 
   /// Returns: what was read; the builder is empty afterwards.
   [[nodiscard]] workload finish();
@@ -104,6 +115,7 @@ class workload_builder {
  private:
   static constexpr std::size_t near_count = 1 << 14;
 
+  [[nodiscard]] std::uint64_t needed_at(std::uint32_t step) const;
   void close_needs(std::vector<block_need>& by_size) const;
   void note_over_aligned(std::uint64_t alignment, std::uint64_t needed, std::uint64_t size);
   std::int32_t number_of(std::uint64_t size, std::uint64_t alignment);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -55,17 +56,10 @@ std::string sha256(std::string_view bytes) {
 
 class verification {
  public:
-  verification(const json& certificate, const std::vector<std::string>& files)
-      : all_(certificate),
-        alignment_(whole(all_.at("alignment"))),
-        largest_(whole(all_.at("largest"))),
-        margin_(whole(all_.at("margin_percent"))),
-        borrows_(all_.at("spill") == "take_larger"),
-        exact_(all_.at("resolution") == "exact") {
-    if (whole(all_.at("certificate")) != 1 || all_.at("mode") != "static" ||
-        (!borrows_ && all_.at("spill") != "never") || margin_ > 10'000 || alignment_ == 0 ||
+  verification(const json& certificate, const std::vector<std::string>& files) : all_(certificate) {
+    if ((!borrows_ && all_.at("spill") != "never") || margin_ > 10'000 || alignment_ == 0 ||
         (alignment_ & (alignment_ - 1)) != 0 || (!exact_ && all_.at("resolution") != "profile"))
-      throw refused("the certificate is of a kind that this version does not know");
+      throw refused("spill, margin_percent, alignment or resolution: there is no such");
     for (const json& c : all_.at("classes"))
       classes_.push_back({whole(c.at("block_size")), whole(c.at("alignment")), whole(c.at("peak")),
                           whole(c.at("capacity")), whole(c.at("bytes"))});
@@ -84,11 +78,11 @@ class verification {
       for (; begin > 0 && sizes_[begin - 1].in_class == c; --begin)
         most_aligned = std::max(most_aligned, sizes_[begin - 1].alignment);
       if (begin == end) throw refused(name + "it serves no request");
-      const u64 most = peak_of(begin, end);
+      const u64 most = peak_of(begin, end), needed = borrows_ ? without(margin_, capacity) : most;
       require(name + "block_size", block_size, sizes_[end - 1].size);
       require(name + "alignment", alignment, most_aligned);
       require(name + "peak", peak, most);
-      if (!borrows_) require(name + "capacity", capacity, with_margin(most));
+      require(name + "capacity", capacity, with_margin(needed));
       require(name + "bytes", bytes, class_bytes(block_size, alignment, capacity));
       total = with_behind(bytes, alignment, total, behind_alignment);
       behind_alignment = std::max(behind_alignment, alignment);
@@ -118,17 +112,18 @@ class verification {
 
   // Returns: what was found.
   [[nodiscard]] std::string_view check_replays() const {
-    for (const u64 failed : replay(0)) require("requests that pools could not serve", 0, failed);
+    for (const u64 failed : replay(0, 0)) require("requests that pools could not serve", 0, failed);
     if (runs_.runs > 0) return "profiles have no order to replay; real pools serve the traces";
-    // Without borrowing no class knows of another, so each is made smaller in the same replay.
-    for (const u64 failed : margin_ != 0 || borrows_ ? std::vector<u64>{} : replay(1))
-      require("classes too large by a block", 0, failed == 0);
+    // Without the margin, classes that borrow still serve. Else no class knows of another, and of a block less each fails.
+    for (const u64 failed : replay(margin_, borrows_ ? 0 : 1))
+      require("classes of another capacity than needed", 0, (failed == 0) != borrows_);
     return "real pools serve every request";
   }
 
  private:
   static u64 whole(const json& value) { return value.get_ref<const json::number_unsigned_t&>(); }
-  static u64 rounded_up(u64 n, u64 step) { return (n + step - 1) / step * step; }
+  // `step` is a power of two.
+  static u64 rounded_up(u64 n, u64 step) { return (n + step - 1) & ~(step - 1); }
   // docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
   static u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
     const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
@@ -140,6 +135,7 @@ class verification {
   }
 
   [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
+  static u64 without(u64 margin, u64 capacity) { return capacity * 100 / (100 + margin); }
 
   void read_input(const std::string& file, const json& said) {
     auto source = trace::open_file_source(file);
@@ -229,16 +225,19 @@ class verification {
   [[nodiscard]] std::vector<u64> least_by_moments(std::size_t most) const {
     const std::size_t count = sizes_.size();
     // Of each size: at each moment, the blocks alive that are smaller.
-    std::vector<std::vector<u64>> below(count + 1);
-    for (const json& at : all_.at("moments")) {
+    std::vector<std::vector<std::int32_t>> below(count + 1);
+    std::vector<std::int32_t> alive(count + 1);
+    for (u64 e = 0, last_trace = 0; const json& at : all_.at("moments")) {
       const u64 trace = whole(at.at(0)), changes = whole(at.at(1));
       if (at.size() != 2 || trace >= traces_.size() || changes > traces_[trace].size())
         throw refused(fmt::format("moments: there is no moment {}", at.dump()));
-      std::vector<u64> alive(count + 1);
-      for (std::size_t e = 0; e < changes; ++e)
-        alive[traces_[trace][e].asked->second + 1] += traces_[trace][e].birth ? u64{1} : ~u64{0};
-      std::partial_sum(alive.begin(), alive.end(), alive.begin());
-      for (std::size_t j = 0; j <= count; ++j) below[j].push_back(alive[j]);
+      // Where they are in the order of time, as tune has them, each trace is read once.
+      const bool goes_on = std::exchange(last_trace, trace) == trace && e <= changes;
+      if (!goes_on) alive.assign(count + 1, 0);
+      for (e = goes_on ? e : 0; e < changes; ++e)
+        alive[traces_[trace][e].asked->second + 1] += traces_[trace][e].birth ? 1 : -1;
+      std::int32_t sum = 0;
+      for (std::size_t j = 0; j <= count; ++j) below[j].push_back(sum += alive[j]);
     }
     // A class up to here and so aligned gets requests of larger needs.
     std::vector<u64> misled(count, UINT64_MAX);
@@ -250,14 +249,14 @@ class verification {
     std::vector<u64> aligned_from(count + 1, 1);
     for (std::size_t i = count; i-- > 0;) {
       aligned_from[i] = std::max(aligned_from[i + 1], sizes_[i].alignment);
-      u64 alignment = 1;
-      for (std::size_t j = i; j < count; ++j) {
-        alignment = std::max(alignment, sizes_[j].alignment);
+      for (std::size_t j = i, alignment = 1; j < count; ++j) {
+        alignment = std::max<u64>(alignment, sizes_[j].alignment);
         if (alignment >= misled[j]) continue;
-        u64 peak = std::max<u64>(1, profiled(i, j + 1));
+        auto peak = static_cast<int>(runs_.runs == 0 ? 1 : std::max<u64>(1, profiled(i, j + 1)));
         for (std::size_t m = 0; m < below[j].size(); ++m)
           peak = std::max(peak, below[j + 1][m] - below[i][m]);
-        const u64 bytes = class_bytes(sizes_[j].size, alignment, with_margin(peak));
+        const auto blocks = static_cast<u64>(peak);
+        const u64 bytes = class_bytes(sizes_[j].size, alignment, with_margin(blocks));
         for (std::size_t k = 1; k <= most; ++k)
           least[i][k] = std::min(
               least[i][k], with_behind(bytes, alignment, least[j + 1][k - 1], aligned_from[j + 1]));
@@ -266,36 +265,35 @@ class verification {
     return least[0];
   }
 
-  // Serves each trace by real pools of `fewer` blocks less. Returns: the failures of each class.
-  [[nodiscard]] std::vector<u64> replay(u64 fewer) const {
+  // Serves each trace by real pools without the margin, and of `fewer` blocks less. Returns: the failures of each class.
+  [[nodiscard]] std::vector<u64> replay(u64 margin, u64 fewer) const {
     std::vector<u64> failures(classes_.size());
     for (const auto& changes : traces_) {
       if (changes.empty()) continue;  // a profile
       std::deque<fixed_pool<os::page_source>> pools;
       for (const size_class& c : classes_) {
-        pools.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity - fewer});
-        require("blocks of a real pool", c.capacity - fewer, pools.back().stats().capacity);
+        const u64 blocks = without(margin, c.capacity) - fewer;
+        pools.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{blocks});
+        if (pools.back().capacity() != blocks) throw std::bad_alloc();
       }
       std::vector<std::pair<void*, std::size_t>> in_slot;
       for (const change& e : changes) {
         if (e.slot >= in_slot.size()) in_slot.resize(e.slot + std::size_t{1});
         auto& [block, c] = in_slot[e.slot];
-        if (!e.birth) {
-          pools[c].deallocate(std::exchange(block, nullptr));
-          continue;
-        }
-        block = pools[c = sizes_[e.asked->second].in_class].try_allocate();
-        for (std::size_t d = c + 1; borrows_ && block == nullptr && d < pools.size(); ++d)
+        if (!e.birth) pools[c].deallocate(std::exchange(block, nullptr));
+        if (e.birth) block = pools[c = sizes_[e.asked->second].in_class].try_allocate();
+        for (u64 d = c + 1; e.birth && borrows_ && block == nullptr && d < pools.size(); ++d)
           if (fits(d, e.asked->first)) block = pools[c = d].try_allocate();
-        failures[c] += block == nullptr;
+        failures[c] += e.birth && block == nullptr;
       }
     }
     return failures;
   }
 
   const json& all_;
-  u64 alignment_, largest_, margin_;
-  bool borrows_, exact_;
+  u64 alignment_ = whole(all_.at("alignment")), largest_ = whole(all_.at("largest"));
+  u64 margin_ = whole(all_.at("margin_percent"));
+  bool borrows_ = all_.at("spill") == "take_larger", exact_ = all_.at("resolution") == "exact";
   std::vector<size_class> classes_;
   needs needs_;
   std::vector<needed_size> sizes_;           // each once
@@ -308,9 +306,15 @@ class verification {
 void verify(std::string_view certificate, const std::vector<std::string>& files,
             const std::function<void(std::string_view)>& tell) try {
   const json all = json::parse(certificate);
+  if (all.value("certificate", json()) != 1 || all.value("mode", json()) != "static")
+    throw std::runtime_error("no certificate of static pools, or one of another version of ashlar");
+  // A name that is twice in the text is once in what was parsed.
+  std::string text(certificate), parsed = all.dump();
+  for (std::string* const each : {&text, &parsed})
+    std::erase_if(*each, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
   json unsealed = all;
   unsealed.erase("seal");
-  if (all.at("seal") != sha256(unsealed.dump()))
+  if (text != parsed || all.at("seal") != sha256(unsealed.dump()))
     throw refused("it was changed after it was written: its seal is another");
   const verification checked(all, files);
   checked.check_classes();
@@ -319,7 +323,7 @@ void verify(std::string_view certificate, const std::vector<std::string>& files,
   tell("no set of as few classes has fewer bytes");
   tell(checked.check_replays());
 } catch (const json::exception& error) {
-  throw refused(fmt::format("this is no certificate of ashlar tune: {}", error.what()));
+  throw std::runtime_error(fmt::format("no certificate of ashlar tune: {}", error.what()));
 }
 
 }  // namespace ashlar::verify

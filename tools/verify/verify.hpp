@@ -17,7 +17,8 @@ struct refused : std::runtime_error {
 };
 
 /// Effects: tells each thing that is found right. `files`: the traces in the certificate's order, where they are not at its
-/// paths; else none. Throws: refused; std::runtime_error where a trace cannot be read (trace_error is one).
+/// paths; else none. Throws: refused; std::runtime_error where a trace cannot be read (trace_error is one), or the text is
+/// no certificate that this version knows; std::bad_alloc where there is no memory for the pools.
 void verify(std::string_view certificate, const std::vector<std::string>& files,
             const std::function<void(std::string_view)>& tell);
 

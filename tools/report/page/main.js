@@ -6,10 +6,12 @@ const program = (trace.program || trace.arguments[0] || trace.file).split("/").a
 byId("program").textContent = program;
 document.title = `ashlar report: ${program}`;
 if (trace.arguments.length > 0) byId("about").append(make("code", {}, trace.arguments.join(" ")), make("br"));
+// A trace may say anything; what no calendar has is left out.
+const started = new Date(trace.started * 1000);
 byId("about").append(
   make("code", {}, trace.file),
-  trace.started > 0
-    ? `, recorded ${new Date(trace.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`
+  trace.started > 0 && !Number.isNaN(started.getTime())
+    ? `, recorded ${started.toISOString().slice(0, 16).replace("T", " ")} UTC`
     : "",
 );
 byId("version").textContent = data.ashlar;

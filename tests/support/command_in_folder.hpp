@@ -1,0 +1,111 @@
+// support/command_in_folder.hpp: the ashlar command, started with words in a folder that has its streams as files.
+// Requires: ASHLAR_COMMAND, the command's path.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <tests/support/test_folder.hpp>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace support {
+
+using words = std::vector<std::string>;
+
+struct finished_command {
+  int wait_status = 0;
+  std::string out;
+  std::string err;
+
+  [[nodiscard]] int exit_status() const {
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+  }
+  [[nodiscard]] int signal() const { return WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0; }
+};
+
+class CommandInFolder : public TestFolder {
+ protected:
+  CommandInFolder() { std::filesystem::create_directory(path("tmp")); }
+
+  // In a process group of its own. Its standard input is the file "in", empty unless the test wrote it.
+  [[nodiscard]] pid_t start(const words& arguments) const {
+    std::filesystem::remove(path("out"));  // what an earlier program said is not waited for
+    const pid_t child = ::fork();
+    if (child != 0) {
+      ::setpgid(child, child);
+      return child;
+    }
+    ::setpgid(0, 0);
+    if (::chdir(folder_.c_str()) != 0) ::_exit(125);
+    ::setenv("TMPDIR", path("tmp").c_str(), 1);
+    ::setenv("LC_ALL", "C", 1);
+    for (const auto& [name, value] : environment_) ::setenv(name.c_str(), value.c_str(), 1);
+    if (pending_signal_ != 0) {
+      sigset_t blocked;
+      ::sigemptyset(&blocked);
+      ::sigaddset(&blocked, pending_signal_);
+      ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+      ::raise(pending_signal_);
+    }
+    ::dup2(::open("in", O_RDONLY | O_CREAT, 0600), 0);
+    ::dup2(::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
+    for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execv(ASHLAR_COMMAND, pointers.data());
+    ::_exit(125);
+  }
+  // Returns: the wait status.
+  static int wait_for(pid_t child) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+  [[nodiscard]] finished_command finish(pid_t child) const {
+    const int status = wait_for(child);
+    return {status, said("out"), said("err")};
+  }
+  finished_command command(const words& arguments) const { return finish(start(arguments)); }
+  int ashlar(const words& arguments) const { return wait_for(start(arguments)); }
+
+  [[nodiscard]] std::string said(const char* stream) const { return read_file(path(stream)); }
+  // But for what is there of every command.
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (name != "in" && name != "out" && name != "err" && name != "tmp") names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // In its TMPDIR: always.
+  [[nodiscard]] bool left_nothing_behind() const { return std::filesystem::is_empty(path("tmp")); }
+
+  std::vector<std::pair<std::string, std::string>> environment_;
+  int pending_signal_ =
+      0;  // waits, blocked, for a command that looks for it: whenever that is, it has come before
+};
+
+// Returns: whether it became true within some ten seconds.
+template <class Condition>
+bool becomes_true(Condition condition) {
+  for (int i = 0; i < 5000; ++i) {
+    if (condition()) return true;
+    ::usleep(2000);
+  }
+  return condition();
+}
+
+}  // namespace support

@@ -1,0 +1,212 @@
+// tools/cli/command_parser.cpp. Layer: cli.
+#include "tools/cli/command_parser.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+// The library's own usage line would name a program's words SUBCOMMAND and leave "--" out.
+class help_text : public CLI::Formatter {
+ public:
+  explicit help_text(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return fmt::format("Usage: {}\n", usage_);
+  }
+
+ private:
+  std::string usage_;
+};
+
+template <class T>
+CLI::Option& add_value(CLI::App& parser, const char* names, const char* value_name, T& into,
+                       const char* help) {
+  return *parser.add_option(names, into, help)->type_name(value_name);
+}
+
+// The library itself takes "-1", as 2^64 - 1.
+template <class T>
+CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_name, T& into,
+                        const char* help) {
+  return *add_value(parser, names, value_name, into, help).check([](const std::string& text) {
+    return parse_count(text) ? std::string{}
+                             : fmt::format("'{}' is no whole number from 0 to 2^64 - 1", text);
+  });
+}
+
+}  // namespace
+
+option option::required() {
+  added_->required();
+  return *this;
+}
+option option::within(int least, int most) {
+  added_->check(CLI::Range(least, most).description(""));
+  return *this;
+}
+option option::in_bytes() {
+  added_->transform(CLI::Validator(
+      [](std::string& text) {
+        const std::optional<std::uint64_t> bytes = parse_bytes(text);
+        if (!bytes)
+          return fmt::format("'{}' is no whole number of bytes below 2^64, as 4096 or 64KiB", text);
+        text = std::to_string(*bytes);
+        return std::string{};
+      },
+      ""));
+  return *this;
+}
+option option::separated_by_commas() {
+  added_->delimiter(',');
+  return *this;
+}
+option option::excludes(const option& other) {
+  added_->excludes(other.added_);
+  return *this;
+}
+
+option command::argument(const char* name, std::string& into, const char* help) {
+  return option(*parser_.add_option(name, into, help)->required());
+}
+option command::arguments(const char* name, std::vector<std::string>& into, const char* help) {
+  return further_arguments(name, into, help).required();
+}
+option command::further_arguments(const char* name, std::vector<std::string>& into,
+                                  const char* help) {
+  return option(*parser_.add_option(name, into, help));
+}
+
+option command::value(const char* names, const char* value_name, std::string& into,
+                      const char* help) {
+  return option(add_value(parser_, names, value_name, into, help));
+}
+option command::value(const char* names, const char* value_name, std::uint32_t& into,
+                      const char* help) {
+  return option(add_number(parser_, names, value_name, into, help));
+}
+option command::value(const char* names, const char* value_name, std::uint64_t& into,
+                      const char* help) {
+  return option(add_number(parser_, names, value_name, into, help));
+}
+option command::value(const char* names, const char* value_name, std::optional<std::uint64_t>& into,
+                      const char* help) {
+  return option(add_number(parser_, names, value_name, into, help));
+}
+option command::value(const char* names, const char* value_name, std::vector<std::string>& into,
+                      const char* help) {
+  // Otherwise it would take all the words behind it, a program's too.
+  return option(*add_value(parser_, names, value_name, into, help).allow_extra_args(false));
+}
+option command::file(const char* names, std::string& into, const char* help) {
+  return value(names, "FILE", into, help);
+}
+option command::output(std::string& into, const char* help) {
+  return file("-o,--output", into, help);
+}
+
+option command::flag(const char* name, bool& into, const char* help) {
+  return option(*parser_.add_flag(name, into, help));
+}
+option command::flag_with_value(const char* name, const char* value_name, std::uint32_t implied,
+                                std::uint32_t& into, const char* help) {
+  return option(
+      *parser_.add_flag(fmt::format("{}{{{}}}", name, implied), into, help)->type_name(value_name));
+}
+
+void command::takes_program() {
+  parser_.prefix_command();
+}
+
+std::vector<std::string> command::program() const {
+  return program_words(parser_.get_name(), parser_.remaining(), line_);
+}
+
+void command::does(std::function<int()> work) {
+  work_ = std::move(work);
+  ends_as_program_ = false;
+}
+void command::does_as_program(std::function<int()> work) {
+  work_ = std::move(work);
+  ends_as_program_ = true;
+}
+
+bool command::is_named() const {
+  return parser_.parsed();
+}
+
+command_end command::run() const {
+  const int status = work_();
+  if (ends_as_program_) return {0, status};
+  return {status, {}};
+}
+
+command_parser::command_parser(const command_text& tool)
+    : app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
+  app_->set_version_flag("--version", fmt::format("{} {}", tool.name, ASHLAR_CLI_VERSION),
+                         "Print the version and exit");
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->footer(tool.footer);
+  app_->formatter(std::make_shared<help_text>(fmt::format("{} {}", tool.name, tool.usage)));
+}
+
+command_parser::~command_parser() = default;
+
+command& command_parser::add(const command_text& text) {
+  CLI::App& added = *app_->add_subcommand(text.name, text.summary);
+  added.group("Commands");
+  added.footer(text.footer);
+  added.formatter(std::make_shared<help_text>(
+      fmt::format("{} {} {}", app_->get_name(), text.name, text.usage)));
+  return *commands_.emplace_back(std::make_unique<command>(added, line_));
+}
+
+command_end command_parser::run(std::vector<std::string> words) {
+  line_ = split_at_separator(std::move(words));
+  try {
+    // The library takes the words in reverse.
+    app_->parse(std::vector<std::string>(line_.own.rbegin(), line_.own.rend()));
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return {app_->exit(wanted), {}};
+  } catch (const CLI::ExtrasError&) {
+    throw command_error(status_usage, describe_extra_word());
+  } catch (const CLI::ParseError& error) {
+    throw command_error(status_usage, error.what());
+  }
+  for (const auto& each : commands_) {
+    if (each->is_named()) return each->run();
+  }
+  fmt::print("{}", app_->help());
+  return {status_usage, {}};
+}
+
+std::string command_parser::help_command() const {
+  std::string command_line = app_->get_name();
+  const auto named = app_->get_subcommands();
+  if (!named.empty()) command_line += " " + named.back()->get_name();
+  return command_line + " --help";
+}
+
+// Where no command was named, the first word that is not an option.
+std::string command_parser::describe_extra_word() const {
+  const CLI::App& app = *app_;
+  const std::vector<std::string> extra = app.remaining(true);
+  const bool names_command = !app.get_subcommands().empty();
+  const std::string& word = !extra.empty() ? extra.front() : line_.own.front();
+  if (names_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
+  std::string known;
+  for (const CLI::App* each : app.get_subcommands({}))
+    known += (known.empty() ? "" : ", ") + each->get_name();
+  return fmt::format("unknown command '{}' (there are {})", word, known);
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,123 @@
+// tools/cli/command_parser.hpp: the words of a command line: which commands there are, what their options are called
+// and fill, and what is done then. Layer: cli.
+//
+// Only command_parser.cpp includes the library that parses, CLI11, which takes longer to compile than a command does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/cli/command_line.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace ashlar::cli {
+
+// How the tool ends.
+struct command_end {
+  int exit_status = 0;
+  std::optional<int> wait_status;  // of a program: the tool ends as that did
+};
+
+struct command_text {
+  const char* name;
+  const char* summary;  // its line in the list of commands
+  const char* usage;    // the words behind the name
+  const char* footer;   // of its --help: examples, exit status
+};
+
+// An option or argument that a command has; each function says what else holds of it.
+class option {
+ public:
+  explicit option(CLI::Option& added) : added_(&added) {}
+  option required();
+  option within(int least, int most);
+  option in_bytes();             // 64KiB, say
+  option separated_by_commas();  // several values in a word
+  option excludes(const option& other);
+
+ private:
+  CLI::Option* added_;
+};
+
+// One of the commands. What its words fill has to live as long as the parser; what stands there before is the default.
+class command {
+ public:
+  command(CLI::App& parser, const split_words& line) : parser_(parser), line_(line) {}
+  command(const command&) = delete;
+  command& operator=(const command&) = delete;
+
+  // Words without a name, which must not be missing.
+  option argument(const char* name, std::string& into, const char* help);
+  option arguments(const char* name, std::vector<std::string>& into, const char* help);
+  // The same, which may.
+  option further_arguments(const char* name, std::vector<std::string>& into, const char* help);
+
+  // Words behind a name, called `value_name` in the help. A list has a value each time that the option is given.
+  option value(const char* names, const char* value_name, std::string& into, const char* help);
+  option value(const char* names, const char* value_name, std::uint32_t& into, const char* help);
+  option value(const char* names, const char* value_name, std::uint64_t& into, const char* help);
+  option value(const char* names, const char* value_name, std::optional<std::uint64_t>& into,
+               const char* help);
+  option value(const char* names, const char* value_name, std::vector<std::string>& into,
+               const char* help);
+  option file(const char* names, std::string& into, const char* help);
+  option output(std::string& into, const char* help);
+
+  option flag(const char* name, bool& into, const char* help);
+  // `--name` is `--name=implied`; 0 where it is not given.
+  option flag_with_value(const char* name, const char* value_name, std::uint32_t implied,
+                         std::uint32_t& into, const char* help);
+
+  // What follows the options is a program and its words; "--" may divide them.
+  void takes_program();
+  // Returns: these. Requires: the line is read. Throws: command_error where there are none, or begin with an option.
+  [[nodiscard]] std::vector<std::string> program() const;
+
+  // What the command does. `work` returns the exit status, or, second form, the wait status of the program that it ran.
+  void does(std::function<int()> work);
+  void does_as_program(std::function<int()> work);
+
+  [[nodiscard]] bool is_named() const;  // by the line
+  [[nodiscard]] command_end run() const;
+
+ private:
+  CLI::App& parser_;
+  const split_words& line_;
+  std::function<int()> work_;
+  bool ends_as_program_ = false;
+};
+
+class command_parser {
+ public:
+  explicit command_parser(const command_text& tool);
+  ~command_parser();
+  command_parser(const command_parser&) = delete;
+  command_parser& operator=(const command_parser&) = delete;
+
+  // The commands are listed in the order in which they are added. The reference is good as long as the parser.
+  command& add(const command_text& text);
+
+  // Effects: does what the words behind the tool's name say; prints the help where they ask for it or name no command.
+  // Throws: command_error, of status_usage where a word cannot be; what the command throws. Requires: called once.
+  command_end run(std::vector<std::string> words);
+
+  // Returns: the command line that explains what the last one did not know.
+  [[nodiscard]] std::string help_command() const;
+
+ private:
+  [[nodiscard]] std::string describe_extra_word() const;
+
+  std::unique_ptr<CLI::App> app_;
+  split_words line_;
+  std::vector<std::unique_ptr<command>> commands_;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,143 @@
+// The program leaves out what it need not look at; these do not.
+#include "tools/tune/interval_program.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tools/tune/sizing.hpp"
+#include "tools/tune/test_workloads.hpp"
+
+namespace ashlar::tune {
+namespace {
+
+// Every class of every interval is looked at. At [i][k]: the least bytes for the needs from i on in at most k classes.
+class plain_program {
+ public:
+  plain_program(std::span<const block_need> needs, std::size_t most_classes, std::uint64_t margin,
+                const peak_bounds& bounds)
+      : needs_(needs),
+        margin_(margin),
+        bounds_(bounds),
+        behind_alignment_(needs.size() + 1, 1),
+        least_(needs.size() + 1, std::vector<std::uint64_t>(most_classes + 1)) {
+    for (std::size_t i = needs.size(); i-- > 0;) {
+      behind_alignment_[i] =
+          std::max(behind_alignment_[i + 1], class_alignment(needs[i].alignment));
+      least_[i].assign(most_classes + 1, too_many_bytes);
+      for (std::size_t j = i; j < needs.size(); ++j) {
+        const size_class made = class_of({i, j});
+        for (std::size_t k = 1; k <= most_classes; ++k)
+          least_[i][k] = std::min(least_[i][k], with_rest(made, j + 1, k - 1));
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t least(std::size_t classes) const { return least_[0][classes]; }
+
+  [[nodiscard]] std::vector<interval> partition_of(std::size_t classes) const {
+    std::vector<interval> parts;
+    for (std::size_t i = 0; i < needs_.size(); i = parts.back().last + 1, --classes) {
+      while (classes > 1 && least_[i][classes - 1] == least_[i][classes]) --classes;
+      std::size_t j = i;
+      while (with_rest(class_of({i, j}), j + 1, classes - 1) != least_[i][classes]) ++j;
+      parts.push_back({i, j});
+    }
+    return parts;
+  }
+
+ private:
+  [[nodiscard]] size_class class_of(interval served) const {
+    const auto peak = static_cast<std::uint64_t>(bounds_.at(served.first, served.last));
+    return class_for(needs_, served, peak, margin_);
+  }
+  [[nodiscard]] std::uint64_t with_rest(const size_class& made, std::size_t next,
+                                        std::size_t classes) const {
+    return together(made.bytes, made.alignment, least_[next][classes], behind_alignment_[next]);
+  }
+
+  std::span<const block_need> needs_;
+  std::uint64_t margin_;
+  const peak_bounds& bounds_;
+  std::vector<std::uint64_t> behind_alignment_;
+  std::vector<std::vector<std::uint64_t>> least_;
+};
+
+std::vector<moment> random_moments(std::mt19937& random, const workload& load, std::size_t count) {
+  std::vector<moment> moments(count);
+  for (moment& at : moments) {
+    at.trace = static_cast<std::uint32_t>(random() % load.traces.size());
+    at.changes = static_cast<std::uint32_t>(random() % (load.traces[at.trace].size() + 1));
+  }
+  return moments;
+}
+
+TEST(IntervalProgram, FindsWhatLookingAtEveryClassFinds) {
+  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+    std::mt19937 random(seed);
+    const workload load = random_workload(random, 120, 1 + random() % 3000, 1 + random() % 2);
+    const interval_peaks peaks(load);
+    const std::uint64_t margin = random() % 3 == 0 ? random() % 60 : 0;
+    const std::size_t most_classes = 1 + random() % 12;
+    peak_bounds bounds(load.needs.size());
+    interval_program program(load.needs, most_classes, margin);
+    // Again and again with more moments, as the search does.
+    for (const std::size_t more : {0u, 3u, 40u}) {
+      for (const moment at : random_moments(random, load, more))
+        bounds.raise(peaks.alive_below(at));
+      program.run(bounds);
+      const plain_program plain(load.needs, most_classes, margin, bounds);
+      for (std::size_t k = 1; k <= most_classes; ++k) {
+        ASSERT_EQ(program.least(k), plain.least(k)) << "seed " << seed << ", " << k << " classes";
+        const std::vector<interval> parts = program.partition_of(k, bounds);
+        const std::vector<interval> expected = plain.partition_of(k);
+        ASSERT_TRUE(std::equal(
+            parts.begin(), parts.end(), expected.begin(), expected.end(),
+            [](interval a, interval b) { return a.first == b.first && a.last == b.last; }))
+            << "seed " << seed << ", " << k << " classes";
+      }
+    }
+  }
+}
+
+// Needs of which one class serves all, and those whose bytes no set can have.
+TEST(IntervalProgram, HasNoPartitionOfMoreThanAllBytes) {
+  const std::vector<block_need> needs{{1 << 10, 16}, {std::uint64_t{1} << 36, 16}};
+  peak_bounds bounds(2);
+  bounds.raise(std::vector<std::int32_t>{0, 1, 1 << 20});
+  interval_program program(needs, 2, 0);
+  program.run(bounds);
+  EXPECT_EQ(program.least(1), too_many_bytes);
+  EXPECT_EQ(program.least(2), too_many_bytes);
+  EXPECT_EQ(program.partition_of(2, bounds).size(), 1u);
+}
+
+TEST(PeakBounds, AreTheMostOfAllMoments) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    const workload load = random_workload(random, 100, 1 + random() % 3000, 1);
+    const interval_peaks peaks(load);
+    const std::size_t needs = load.needs.size();
+    peak_bounds bounds(needs);
+    std::vector<std::vector<std::int32_t>> all;
+    for (const std::size_t more : {0u, 1u, 30u}) {
+      for (const moment at : random_moments(random, load, more)) {
+        all.push_back(peaks.alive_below(at));
+        bounds.raise(all.back());
+      }
+      for (std::size_t i = 0; i < needs; ++i) {
+        for (std::size_t j = i; j < needs; ++j) {
+          std::int32_t most = 1;
+          for (const std::vector<std::int32_t>& below : all)
+            most = std::max(most, below[j + 1] - below[i]);
+          ASSERT_EQ(bounds.at(i, j), most) << seed << ": " << i << " to " << j;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::tune
