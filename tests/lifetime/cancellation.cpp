@@ -117,8 +117,7 @@ int deferred() {
 extern "C" void* work_then_compute(void*) {
   take_blocks();
   int previous = 0;
-  // From here on the thread may end at any instruction, so it must not call the heap. Nor may it touch memory:
-  // ThreadSanitizer makes a call of each access, and a thread that ends in there keeps the tool's locks.
+  // From here on the thread may end at any instruction, so it must not call the heap.
   ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &previous);
   for (;;) asm volatile("");
   return nullptr;
