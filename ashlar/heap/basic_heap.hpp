@@ -482,7 +482,8 @@ class basic_heap {
       ashlar_fault({.kind = fault_kind::wrong_size,
                     .call = call,
                     .address = block,
-                    .block_size = s.bytes - slack});
+                    .block_size = s.bytes - slack,
+                    .pool = name()});
   }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
@@ -511,12 +512,19 @@ class basic_heap {
       const std::uint64_t free = centrals_[c].audit(pages_);
       const detail::class_counts counts = centrals_[c].counts();
       if (counts.made != free + (counts.taken - counts.given))
-        ashlar_fault(
-            {.kind = fault_kind::corrupted, .call = "audit", .block_size = classes::block_size(c)});
+        ashlar_fault({.kind = fault_kind::corrupted,
+                      .call = "audit",
+                      .block_size = classes::block_size(c),
+                      .pool = name()});
     }
   }
 
   [[nodiscard]] space_type& space() noexcept { return space_; }
+
+  /// Effects: faults call the heap by this name; null, the beginning: by none. It is not copied.
+  /// Requires: called before anything else.
+  void set_name(const char* name) noexcept { pages_.set_name(name); }
+  [[nodiscard]] const char* name() const noexcept { return pages_.name(); }
 
  private:
   using pages_type = detail::page_heap<space_type, mutex_type>;
@@ -614,7 +622,8 @@ class basic_heap {
   [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
     ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
                   .call = call,
-                  .address = block});
+                  .address = block,
+                  .pool = name()});
   }
 
   [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages,
@@ -831,7 +840,8 @@ class basic_heap {
       ashlar_fault({.kind = fault_kind::double_free,
                     .call = call,
                     .address = block,
-                    .block_size = s.size_class != 0 ? s.bytes : 0});
+                    .block_size = s.size_class != 0 ? s.bytes : 0,
+                    .pool = name()});
     return before - live_entry;
   }
 

@@ -91,7 +91,7 @@ class central {
       set_stashed(stashed + fits);
       bad = put_into_slabs(page_heap, blocks + fits, count - fits);
     }
-    report(bad, call);
+    report(page_heap, bad, call);
   }
 
   /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
@@ -104,7 +104,7 @@ class central {
       counts_.given += count;
       bad = put_into_slabs(page_heap, blocks, count);
     }
-    report(bad, call);
+    report(page_heap, bad, call);
   }
 
   /// Effects: sorts the stash back into the slabs, so that empty ones leave.
@@ -166,7 +166,7 @@ class central {
           bad.address = nullptr;
       }
     }
-    report(bad, call);
+    report(page_heap, bad, call);
   }
 
   /// Returns: blocks in the stash, at some recent moment. Takes no lock.
@@ -195,7 +195,7 @@ class central {
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
             fullness_of(*r, *shape_) != f ||
             (noted != 0 && (noted & ~free_pages(*r, *shape_)) != 0))
-          report({fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
+          report(page_heap, {fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
         free += bits;
       }
     }
@@ -297,12 +297,13 @@ class central {
     fault_kind kind = fault_kind::not_in_use;
     const void* address = nullptr;
   };
-  void report(const misuse& bad, const char* call) const noexcept {
+  void report(const pages& page_heap, const misuse& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]
       ashlar_fault({.kind = bad.kind,
                     .call = call,
                     .address = bad.address,
-                    .block_size = shape_->block_size});
+                    .block_size = shape_->block_size,
+                    .pool = page_heap.name()});
   }
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
@@ -319,7 +320,7 @@ class central {
       set_stashed(stashed - count);
       lowest_stashed_ = stashed - count;
     }
-    report(bad, "free");
+    report(page_heap, bad, "free");
   }
 
   /// Returns: the first misuse found; what comes after it is not looked at.

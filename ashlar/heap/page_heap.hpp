@@ -69,8 +69,13 @@ class page_heap {
   page_heap(const page_heap&) = delete;
   page_heap& operator=(const page_heap&) = delete;
 
-  /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a page. Returns: false when the system refuses. Requires: called
-  /// until it succeeds, before any other function but set_policy.
+  /// Effects: faults call the heap by this name from now on; null: by none. It is not copied.
+  void set_name(const char* name) noexcept { name_ = name; }
+  [[nodiscard]] const char* name() const noexcept { return name_; }
+
+  /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a page.
+  /// Returns: false when the system refuses. Requires: called until it succeeds, before any other function but
+  /// set_policy and set_name.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     const std::lock_guard guard(mutex_);
     return ranges_.start(bit_words_per_page);
@@ -406,10 +411,11 @@ class page_heap {
   }
 
  private:
-  [[noreturn]] ASHLAR_COLD static void corrupted(std::uintptr_t address) noexcept {
+  [[noreturn]] ASHLAR_COLD void corrupted(std::uintptr_t address) const noexcept {
     ashlar_fault({.kind = fault_kind::corrupted,
                   .call = "audit",
-                  .address = reinterpret_cast<void*>(address)});
+                  .address = reinterpret_cast<void*>(address),
+                  .pool = name_});
   }
 
   [[nodiscard]] static std::uintptr_t number_of(const void* address) noexcept {
@@ -710,6 +716,7 @@ class page_heap {
   }
 
   sealable<Space>& space_;
+  const char* name_ = nullptr;
   range_set<sealable<Space>> ranges_;
   Mutex mutex_;
   Mutex purge_mutex_;

@@ -263,7 +263,7 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
   void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
   if (memory == nullptr) return nullptr;
   auto* const body = ::new (memory) heap_body;
-  body->name_ = name;
+  body->engine_.set_name(name);
   body->budget_bytes_ = budget_bytes;
   body->engine_.space().place(source, budget_bytes);
   body->engine_.set_bounds(heap_bounds::of_budget(budget_bytes));
@@ -297,7 +297,7 @@ void* heap_body::allocate_once(std::size_t size, std::size_t alignment) noexcept
 
 void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   if (!std::has_single_bit(alignment))
-    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name_});
+    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name()});
   if (void* const block = allocate_once(size, alignment); block != nullptr) return block;
   if (size > budget_bytes_ || size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
   trim();
@@ -308,7 +308,7 @@ void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept
 
 void heap_body::not_ours(const void* block, const char* call) const noexcept {
   ashlar_fault(
-      {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name_});
+      {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name()});
 }
 
 void heap_body::deallocate_slow(void* block, const char* call) noexcept {

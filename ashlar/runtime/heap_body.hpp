@@ -56,7 +56,7 @@ class heap_body {
   static void destroy(heap_body* body) noexcept;
 
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  [[nodiscard]] const char* name() const noexcept { return name_; }
+  [[nodiscard]] const char* name() const noexcept { return engine_.name(); }
 
   // Each function below may be called by any thread; none throws. `call` is the name that a fault's
   // message gives.
@@ -117,7 +117,6 @@ class heap_body {
 
   heap_engine engine_;
   std::uint64_t id_ = 0;
-  const char* name_ = nullptr;
   std::size_t budget_bytes_ = SIZE_MAX;
   std::atomic<std::uint32_t> pressure_{0};  ///< how often the heap was exhausted
 

@@ -624,14 +624,14 @@ TEST(HeapDeathTest, WhatIsNotItsOwnIsAFault) {
 
 TEST(HeapDeathTest, WhatIsFreeAlreadyIsAFault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  heap h;
+  heap h({.name = "orders"});
   EXPECT_DEATH(
       {
         void* p = h.try_allocate(200'000);
         h.deallocate(p);
         h.deallocate(p);
       },
-      "deallocate");
+      "deallocate.*pool 'orders'");
   EXPECT_DEATH(
       {
         void* p = h.try_allocate(100);
@@ -639,14 +639,14 @@ TEST(HeapDeathTest, WhatIsFreeAlreadyIsAFault) {
         h.deallocate(p);
         h.trim();
       },
-      "double free");
+      "double free.*pool 'orders'");
   EXPECT_DEATH(
       {
         auto* p = static_cast<char*>(h.try_allocate(100));
         h.deallocate(p + 16);
         h.trim();
       },
-      "inside a block");
+      "inside a block.*pool 'orders'");
 }
 
 TEST(HeapDeathTest, ArgumentsAndStop) {
