@@ -276,7 +276,7 @@ const char* unpack(byte_view payload, decompressor& with, std::uint64_t& room, s
 
 }  // namespace
 
-std::string encode(const std::vector<stack_definition>& stacks, compressor& with) {
+std::string encode(std::span<const stack_definition> stacks, compressor& with) {
   std::string bytes;
   std::uint64_t last = 0;
   for (const stack_definition& stack : stacks) {
@@ -290,7 +290,7 @@ std::string encode(const std::vector<stack_definition>& stacks, compressor& with
   return definitions_frame(frame_kind::stacks, stacks.size(), bytes, with);
 }
 
-std::string encode(const std::vector<module_definition>& modules, compressor& with) {
+std::string encode(std::span<const module_definition> modules, compressor& with) {
   std::string bytes;
   for (const module_definition& module : modules) {
     put_varint(bytes, module.begin);

@@ -169,6 +169,19 @@ TEST(Frame, APayloadWithAnyByteChangedIsReadWithoutHarm) {
   EXPECT_GT(faults, bytes.size());
 }
 
+TEST(Frame, FullIsAlsoOneOfLongTexts) {
+  const std::string text(event_text_max / 4, 'a');
+  event e;
+  e.kind = event_kind::mark;
+  e.text = text;
+  frame_encoder encoder;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(encoder.full());
+    encoder.add(e);
+  }
+  EXPECT_TRUE(encoder.full());
+}
+
 TEST(Definitions, StacksAndModulesComeBack) {
   const std::vector<stack_definition> stacks{
       {1, {0x5555, 0x5000, 0xffff'ffff'ffff'ffff}}, {4'000'000'000, {}}, {2, {1}}};

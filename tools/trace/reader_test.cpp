@@ -272,6 +272,36 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
   EXPECT_EQ(fault_of(with(frames, larger)), "");
 }
 
+TEST(Writer, FramesOfManyLongTextsAndDefinitionsAreOnesThatAReaderTakes) {
+  const std::string text(event_text_max, 'a');
+  constexpr std::uint64_t marks = 70;  // in one frame they would be more bytes than there may be
+  std::string bytes;
+  trace_writer out([&](std::string_view more) { bytes += more; }, test::header());
+  for (std::uint64_t time = 0; time < marks; ++time)
+    out.add(other(event_kind::mark, 1, time, 0, text));
+  std::vector<stack_definition> stacks(5000);
+  for (std::uint32_t i = 0; i < stacks.size(); ++i) stacks[i] = {i + 1, {16 * i, 32 * i}};
+  out.add(stacks);
+  out.close();
+  std::size_t most_definitions = 0;
+  for (std::size_t at = encode(test::header()).size(); at < bytes.size();) {
+    frame_header header;
+    ASSERT_TRUE(decode(view_of(bytes).subspan(at, frame_header_bytes), header));
+    if (header.kind == frame_kind::stacks)
+      most_definitions = std::max<std::size_t>(most_definitions, header.count);
+    at += frame_header_bytes + header.payload_bytes;
+  }
+  EXPECT_EQ(most_definitions, trace_writer::definitions_each);
+  trace_reader reader = read(bytes, unfinished::refuse);
+  EXPECT_EQ(reader.stacks(), stacks);
+  std::uint64_t read_marks = 0;
+  for (; const event* const e = reader.peek(); reader.pop()) {
+    ASSERT_EQ(e->text, text);
+    ++read_marks;
+  }
+  EXPECT_EQ(read_marks, marks);
+}
+
 TEST(Reader, AFileOnDiskIsReadLikeBytes) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / "ashlar-reader-test.atrace";

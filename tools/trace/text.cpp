@@ -201,6 +201,8 @@ class text_reader {
     std::string plain;
     if (has_text(e.kind)) {
       plain = text(word());
+      if (plain.size() > event_text_max)
+        fail("a text of more than " + std::to_string(event_text_max) + " bytes");
       e.text = plain;
     }
     for (; at < words.size(); ++at) {

@@ -138,5 +138,14 @@ TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
   EXPECT_EQ(fault_of(head + "1 1 fork 7 \n\n1 1 free 0x10"), "");
 }
 
+// No trace comes of a text that a reader would refuse.
+TEST(Text, LongerTextsThanATraceHasAreRefused) {
+  const std::string head = "ashlar-trace-text 1\n";
+  const std::string most(event_text_max, 'a');
+  EXPECT_EQ(fault_of(head + "1 1 mark 0 " + most + "\n"), "");
+  EXPECT_EQ(fault_of(head + "1 1 mark 0 " + most + "a\n"),
+            "a.txt: at byte 20: a text of more than 1048576 bytes");
+}
+
 }  // namespace
 }  // namespace ashlar::trace
