@@ -57,6 +57,7 @@ inline constexpr std::string_view magic{
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
+inline constexpr std::size_t header_names_max = 1024;
 
 namespace header_name {
 inline constexpr std::string_view ashlar = "ashlar";        // version of what wrote the trace

@@ -61,12 +61,14 @@ class frame_encoder {
   std::vector<std::uint32_t> birth_of_ = std::vector<std::uint32_t>(1u << 15);
 };
 
-/// Reads a frame of events, one by one.
+/// Reads one frame of events, one by one.
 class frame_decoder {
  public:
-  /// Effects: begins a frame. Returns: what is wrong with it, or null. The payload is not needed any more.
-  const char* begin(const frame_header& header, byte_view payload, decompressor& with);
-  /// Returns: what is wrong, or null. Requires: left() != 0. `text` is valid until the next begin().
+  /// Effects: begins the frame, and takes the bytes that it has in memory from `room`. Returns: what is wrong with it, or
+  /// null; also where there is less room. The payload is not needed any more. Requires: it is called once.
+  const char* begin(const frame_header& header, byte_view payload, decompressor& with,
+                    std::uint64_t& room);
+  /// Returns: what is wrong, or null. Requires: left() != 0. `text` is valid while this lives.
   const char* next(event& e);
   [[nodiscard]] std::uint32_t left() const { return left_; }
 
@@ -87,8 +89,8 @@ class frame_decoder {
 
 std::string encode(std::span<const stack_definition> stacks, compressor& with);
 std::string encode(std::span<const module_definition> modules, compressor& with);
-/// Effects: appends the definitions, and takes the bytes that they unpack to from `room`. Returns: what is wrong, or null;
-/// also where there is less room.
+/// Effects: appends the definitions, and takes the bytes that they have in memory from `room`. Returns: what is wrong, or
+/// null; also where there is less room.
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
                    std::uint64_t& room, std::vector<stack_definition>& stacks);
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,

@@ -65,7 +65,7 @@ class trace_reader final : public merged_events {
   std::string warning_;
   std::uint64_t events_ = 0;
   bool ended_ = false;
-  std::uint64_t definition_room_;  // bytes that definitions may still unpack to
+  std::uint64_t room_;  // bytes of memory that definitions and frames may still unpack to
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
   decompressor decompressor_;

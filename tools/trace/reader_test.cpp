@@ -257,8 +257,8 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
     const std::size_t header = encode(test::header()).size();
     return trace.substr(0, header) + definitions + trace.substr(header);
   };
-  const std::string fault = "more definitions than a trace of this size may have";
-  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 4 MiB from 1 KB
+  const std::string fault = "more than a trace of this size may unpack to";
+  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 48 MiB from 1 KB
   EXPECT_TRUE(contains(fault_of(with(same_stacks(2u << 20), small_trace())), fault));
   // All of them count, however many frames they are in.
   std::string frames;
@@ -267,9 +267,49 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
   // In a larger file they may be right.
   std::mt19937_64 random(3);
   std::string noise;
-  for (int i = 0; i < 1 << 15; ++i) noise += static_cast<char>(random());
+  for (int i = 0; i < 1 << 16; ++i) noise += static_cast<char>(random());
   const std::string larger = written({other(event_kind::mark, 1, 5, 0, noise)});
   EXPECT_EQ(fault_of(with(frames, larger)), "");
+}
+
+/// So many threads, each with a mark of 1 MiB in a frame of its own, which is open until `end` says.
+template <class End>
+std::string traces_of_marks(std::uint32_t threads, End end) {
+  const std::string text(1u << 20, 'a');
+  std::string bytes = encode(test::header());
+  compressor with;
+  for (std::uint32_t t = 1; t <= threads; ++t) {
+    frame_encoder encoder;
+    encoder.add(other(event_kind::mark, t, t, 0, text));
+    end(encoder, t);
+    encoder.finish(t, with, bytes);
+  }
+  return bytes + encode_end(2 * threads);
+}
+
+TEST(Reader, FramesAreOpenAtOnceAsFarAsTheFilesSizeMakesThemCredible) {
+  const auto until_all_have_begun = [](frame_encoder& frame, std::uint32_t t) {
+    frame.add(other(event_kind::thread_exit, t, 1000));
+  };
+  EXPECT_EQ(fault_of(traces_of_marks(60, until_all_have_begun)), "");
+  const std::string fault = fault_of(traces_of_marks(80, until_all_have_begun));
+  EXPECT_TRUE(contains(fault, "a.atrace: at byte ")) << fault;
+  EXPECT_TRUE(contains(fault, ": more than a trace of this size may unpack to")) << fault;
+  // What was closed has given its room back.
+  EXPECT_EQ(fault_of(traces_of_marks(200,
+                                     [](frame_encoder& frame, std::uint32_t t) {
+                                       frame.add(other(event_kind::thread_exit, t, t));
+                                     })),
+            "");
+}
+
+TEST(Reader, AHeaderHasSoManyNamesAndNoMore) {
+  trace_header header;
+  for (std::size_t i = 0; i < header_names_max; ++i) header.set("name " + std::to_string(i), i);
+  EXPECT_EQ(fault_of(encode(header) + encode_end(0)), "");
+  header.set("one more", 1);
+  EXPECT_EQ(fault_of(encode(header) + encode_end(0)),
+            "a.atrace: at byte 16: the header has more than 1024 names");
 }
 
 TEST(Writer, FramesOfManyLongTextsAndDefinitionsAreOnesThatAReaderTakes) {
