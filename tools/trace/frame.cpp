@@ -261,6 +261,8 @@ const char* frame_decoder::next(event& e) {
   e.thread = header_.thread;
   const auto ticks = rest_[column_times].varint();
   if (!ticks || *ticks > header_.last_time - time_) return "an event without a time in its frame";
+  // By that time its thread has its turn.
+  if (left_ == header_.count && *ticks != 0) return "another first time than the frame says";
   e.time = time_ += *ticks;
   const char* fault = nullptr;
   if (is_birth(e.kind)) {

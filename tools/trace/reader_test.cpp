@@ -303,6 +303,26 @@ TEST(Reader, FramesAreOpenAtOnceAsFarAsTheFilesSizeMakesThemCredible) {
             "");
 }
 
+// The order over threads begins with what frames say of their first events.
+TEST(Reader, AFrameThatLiesAboutItsFirstTimeIsRefused) {
+  frame_header header;
+  header.thread = 1;
+  header.count = 1;
+  header.first_time = 3;
+  header.last_time = 10;
+  const std::string start(1, static_cast<char>(event_kind::thread_start));
+  const std::string number(1, '\0');
+  const std::string early = test::framed(header, {start, "\x07", number, "", "", "", ""});
+  header.thread = 2;
+  header.last_time = 3;
+  const std::string right = test::framed(header, {start, number, number, "", "", "", ""});
+  const std::string head = encode(test::header());
+  EXPECT_EQ(fault_of(head + right + encode_end(1)), "");
+  EXPECT_EQ(fault_of(head + early + right + encode_end(2)),
+            "a.atrace: at byte " + std::to_string(head.size() + frame_header_bytes) +
+                ": another first time than the frame says");
+}
+
 TEST(Reader, AHeaderHasSoManyNamesAndNoMore) {
   trace_header header;
   for (std::size_t i = 0; i < header_names_max; ++i) header.set("name " + std::to_string(i), i);
