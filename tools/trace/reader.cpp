@@ -42,8 +42,7 @@ struct trace_reader::cursor : lane {
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
     : source_(std::move(source)),
       room_(unpacked_bytes + unpacked_bytes_for_each_of_file * source_->size()) {
-  read_header();
-  index_frames(about);
+  index_frames(read_header(), about);
   check_times();
   for (const auto& each : cursors_) {
     each->turn = each->frames.front().header.first_time;
@@ -57,7 +56,7 @@ void trace_reader::fail(std::uint64_t offset, const std::string& fault) const {
   throw trace_error(source_->name(), offset, fault);
 }
 
-void trace_reader::read_header() {
+std::uint64_t trace_reader::read_header() {
   std::array<std::uint8_t, preamble_bytes> preamble{};
   const std::size_t got = source_->read(0, preamble);
   if (got == 0) fail(0, "the file is empty");
@@ -89,13 +88,10 @@ void trace_reader::read_header() {
     if (!name || !value) fail(preamble_bytes, "the header is damaged");
     header_.set(*name, *value);
   }
+  return bytes.size();
 }
 
-void trace_reader::index_frames(unfinished about) {
-  // The header's length is known by now: it starts the frames.
-  std::array<std::uint8_t, 4> length{};
-  source_->read(12, length);
-  std::uint64_t at = preamble_bytes + get_fixed<std::uint32_t>(length.data()) + 4;
+void trace_reader::index_frames(std::uint64_t at, unfinished about) {
   std::uint64_t next = at;
   frames_by_thread frames;
   while (!ended_ && index_frame(at, about, frames, next)) at = next;
