@@ -57,6 +57,7 @@ inline constexpr std::string_view magic{
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
+inline constexpr std::size_t header_names_max = 1024;
 
 namespace header_name {
 inline constexpr std::string_view ashlar = "ashlar";        // version of what wrote the trace
@@ -84,7 +85,7 @@ inline constexpr std::uint32_t frame_marker = 0x4d524641;  // "AFRM"
 inline constexpr std::size_t frame_header_bytes = 44;
 inline constexpr std::uint32_t frame_events_max = 1u << 16;
 inline constexpr std::uint32_t frame_payload_max = 64u << 20;
-inline constexpr std::size_t mark_bytes_max = 1u << 20;
+inline constexpr std::size_t event_text_max = 1u << 20;  // of one event, in bytes
 
 /// The columns of a frame of events, in their order. Each is a varint of its length, a varint of its length compressed
 /// (0: it is not compressed), and its bytes.

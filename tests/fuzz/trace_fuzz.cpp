@@ -4,6 +4,7 @@
 #include <string>
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
+#include <utility>
 
 #include "tools/trace/checksum.hpp"
 #include "tools/trace/error.hpp"
@@ -38,11 +39,24 @@ std::string framed(fuzz::input& in) {
   return file;
 }
 
+/// Requires nothing of what is refused; up to there events come in their order.
+void check_order(const std::string& file) try {
+  trace_reader reader(memory_source("the trace", file));
+  std::pair<std::uint64_t, std::uint32_t> last;
+  for (; const event* const e = reader.peek(); reader.pop()) {
+    const std::pair now(e->time, e->thread);
+    REQUIRE(last <= now);
+    last = now;
+  }
+} catch (const trace_error&) {
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::input in({data, size});
   const std::string file = in.chance(80) ? framed(in) : in.text();
+  check_order(file);
   try {
     trace_reader reader(memory_source("the trace", file));
     const std::uint64_t events = reader.events();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ command_end run(const std::vector<std::string>& words) {
     return end;
   } catch (const trace::trace_error& error) {  // bad input, not a wrong command line
     return give_up(error, status_usage);
+  } catch (const std::bad_alloc&) {
+    std::fputs("ashlar: there is not enough memory\n", stderr);
+    return {status_failed, {}};
   } catch (const std::exception& error) {
     return give_up(error, status_failed);
   }

@@ -176,10 +176,6 @@ bool process_is_on() {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns: what the environment names, mapped; null, and said why, where that cannot be.
 spool* map_spool() {
   const char* const path = std::getenv(trace::spool_variable);

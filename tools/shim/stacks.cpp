@@ -11,14 +11,12 @@ namespace ashlar::shim {
 namespace {
 
 struct module_walk {
-  std::uint64_t* known;
   module_user use;
   void* context;
 };
 
 int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   const module_walk& w = *static_cast<const module_walk*>(argument);
-  if (info->dlpi_adds + info->dlpi_subs == *w.known) return 1;
   char own[4096];
   const char* path = info->dlpi_name;
   std::size_t length = std::strlen(path);
@@ -77,7 +75,7 @@ void for_modules_since(std::uint64_t& known, module_user use, void* context) {
   std::uint64_t changes = 0;
   ::dl_iterate_phdr(&count_changes, &changes);
   if (changes == known) return;
-  module_walk w{&known, use, context};
+  module_walk w{use, context};
   ::dl_iterate_phdr(&visit_module, &w);
   known = changes;
 }

@@ -43,7 +43,9 @@ class event_source {
 /// Returns: the ticks by which the clocks of two threads may differ: those of processors agree to far less than that.
 constexpr std::uint64_t clock_difference(std::uint64_t ticks_per_second) {
   constexpr std::uint64_t microseconds = 5;
-  return std::max<std::uint64_t>(1, ticks_per_second / 1'000'000 * microseconds);
+  // A trace may say that its ticks are finer, and two threads that wait for each other do it tick by tick.
+  constexpr std::uint64_t finest = 1'000'000'000;
+  return std::max<std::uint64_t>(1, std::min(ticks_per_second, finest) / 1'000'000 * microseconds);
 }
 
 }  // namespace ashlar::trace

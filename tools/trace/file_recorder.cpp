@@ -8,11 +8,6 @@
 #include <unistd.h>
 
 namespace ashlar::trace {
-namespace {
-
-constexpr std::size_t definitions_each = 4096;
-
-}  // namespace
 
 struct file_recorder::trace {
   std::unique_ptr<trace_writer> writer;
@@ -67,7 +62,7 @@ void file_recorder::begin(const process& of) {
 
 void file_recorder::flush_definitions(trace& of, bool all) {
   chunk_definitions& of_chunks = of.definitions;
-  if (!all && of_chunks.stacks.size() < definitions_each) return;
+  if (!all && of_chunks.stacks.size() < trace_writer::definitions_each) return;
   of.writer->add(of_chunks.stacks);
   of.writer->add(of_chunks.modules);
   of_chunks.stacks.clear();

@@ -14,6 +14,7 @@ namespace ashlar::trace {
 namespace {
 
 constexpr std::size_t number_bytes_max = 10;
+constexpr const char* no_room = "more than a trace of this size may unpack to";
 
 std::string whole_frame(frame_header header, const std::string& payload) {
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
@@ -31,8 +32,32 @@ std::string definitions_frame(frame_kind kind, std::size_t count, const std::str
   return whole_frame(header, payload);
 }
 
-std::size_t place(std::uint64_t address, std::size_t room) {
-  return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(room - 1));
+std::size_t place(std::uint64_t address, std::size_t places) {
+  return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(places - 1));
+}
+
+/// Returns: false where there is less room.
+bool take(std::uint64_t& room, std::uint64_t bytes) {
+  if (bytes > room) return false;
+  room -= bytes;
+  return true;
+}
+
+/// Effects: unpacks the next column, if there is room for it. Returns: what is wrong, or null.
+const char* unpack(byte_reader& from, std::size_t length_max, decompressor& with,
+                   std::uint64_t room, std::string& bytes) {
+  // Its length comes first, so nothing is unpacked that is too much.
+  const auto length = byte_reader(from).varint();
+  if (length && *length > room) return no_room;
+  return with.get_column(from, length_max, bytes) ? nullptr
+                                                  : "a column that cannot be decompressed";
+}
+
+/// The same of a payload that is one column.
+const char* unpack(byte_view payload, decompressor& with, std::uint64_t room, std::string& bytes) {
+  byte_reader from(payload);
+  const char* const fault = unpack(from, frame_payload_max, with, room, bytes);
+  return fault == nullptr && !from.empty() ? "bytes behind the column" : fault;
 }
 
 /// Returns: false where there is no difference.
@@ -162,16 +187,19 @@ void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& 
   std::fill(birth_of_.begin(), birth_of_.end(), 0);
 }
 
-const char* frame_decoder::begin(const frame_header& header, byte_view payload,
-                                 decompressor& with) {
-  left_ = 0;
+const char* frame_decoder::begin(const frame_header& header, byte_view payload, decompressor& with,
+                                 std::uint64_t& room) {
   if (header.count == 0 || header.count > frame_events_max)
     return "a frame of no or too many events";
+  if (!take(room, header.count * sizeof births_[0])) return no_room;
+  births_.reserve(header.count);
   byte_reader from(payload);
   for (std::size_t i = 0; i < column_count; ++i) {
     const std::size_t most =
         i == column_texts ? frame_payload_max : number_bytes_max * header.count;
-    if (!with.get_column(from, most, columns_[i])) return "a column that cannot be decompressed";
+    if (const char* const fault = unpack(from, most, with, room, columns_[i]); fault != nullptr)
+      return fault;
+    room -= columns_[i].size();
     rest_[i] = byte_reader(view_of(columns_[i]));
   }
   if (!from.empty()) return "bytes behind the last column";
@@ -180,9 +208,6 @@ const char* frame_decoder::begin(const frame_header& header, byte_view payload,
   header_ = header;
   left_ = header.count;
   time_ = header.first_time;
-  guess_.clear();
-  last_death_ = 0;
-  births_.clear();
   return nullptr;
 }
 
@@ -236,6 +261,8 @@ const char* frame_decoder::next(event& e) {
   e.thread = header_.thread;
   const auto ticks = rest_[column_times].varint();
   if (!ticks || *ticks > header_.last_time - time_) return "an event without a time in its frame";
+  // By that time its thread has its turn.
+  if (left_ == header_.count && *ticks != 0) return "another first time than the frame says";
   e.time = time_ += *ticks;
   const char* fault = nullptr;
   if (is_birth(e.kind)) {
@@ -260,23 +287,7 @@ const char* frame_decoder::next(event& e) {
 
 // ---- definitions ----------------------------------------------------------------------------------
 
-namespace {
-
-/// Effects: unpacks the one column, and takes its bytes from `room`. Returns: what is wrong, or null.
-const char* unpack(byte_view payload, decompressor& with, std::uint64_t& room, std::string& bytes) {
-  // Its length comes first, so nothing is unpacked that is too much.
-  const auto length = byte_reader(payload).varint();
-  if (length && *length > room) return "more definitions than a trace of this size may have";
-  byte_reader packed(payload);
-  if (!with.get_column(packed, frame_payload_max, bytes) || !packed.empty())
-    return "definitions that cannot be decompressed";
-  room -= bytes.size();
-  return nullptr;
-}
-
-}  // namespace
-
-std::string encode(const std::vector<stack_definition>& stacks, compressor& with) {
+std::string encode(std::span<const stack_definition> stacks, compressor& with) {
   std::string bytes;
   std::uint64_t last = 0;
   for (const stack_definition& stack : stacks) {
@@ -290,7 +301,7 @@ std::string encode(const std::vector<stack_definition>& stacks, compressor& with
   return definitions_frame(frame_kind::stacks, stacks.size(), bytes, with);
 }
 
-std::string encode(const std::vector<module_definition>& modules, compressor& with) {
+std::string encode(std::span<const module_definition> modules, compressor& with) {
   std::string bytes;
   for (const module_definition& module : modules) {
     put_varint(bytes, module.begin);
@@ -312,8 +323,10 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
     const auto depth = from.varint();
     if (!number || *number == 0 || *number > UINT32_MAX || !depth || *depth > from.left())
       return "a stack without number or depth";
+    if (!take(room, sizeof(stack_definition) + *depth * sizeof(std::uint64_t))) return no_room;
     stack_definition& stack = stacks.emplace_back();
     stack.number = static_cast<std::uint32_t>(*number);
+    stack.frames.reserve(static_cast<std::size_t>(*depth));
     for (std::uint64_t frame = 0; frame < *depth; ++frame) {
       const auto difference = from.varint();
       if (!difference) return "a stack without all its frames";
@@ -334,6 +347,7 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
     const auto bias = from.varint();
     const auto path = from.string();
     if (!begin || !end || !bias || !path) return "a module without addresses or path";
+    if (!take(room, sizeof(module_definition) + path->size())) return no_room;
     modules.push_back({*begin, *end, *bias, std::string(*path)});
   }
   return from.empty() ? nullptr : "bytes behind the last module";

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,13 @@ class address_guess {
 /// Collects the events of one thread. Not thread-safe.
 class frame_encoder {
  public:
-  /// Requires: not full(). An event's time is not before that of the one before it.
+  /// Requires: not full(). An event's time is not before that of the one before it; its text has at most event_text_max
+  /// bytes.
   void add(const event& e);
   [[nodiscard]] std::uint32_t count() const { return header_.count; }
-  [[nodiscard]] bool full() const { return header_.count == events_each; }
+  [[nodiscard]] bool full() const {
+    return header_.count == events_each || columns_[column_texts].size() >= event_text_max;
+  }
   /// Effects: appends the frame to `out`, and begins anew. Requires: count() != 0.
   void finish(std::uint32_t thread, compressor& with, std::string& out);
 
@@ -57,12 +61,14 @@ class frame_encoder {
   std::vector<std::uint32_t> birth_of_ = std::vector<std::uint32_t>(1u << 15);
 };
 
-/// Reads a frame of events, one by one.
+/// Reads one frame of events, one by one.
 class frame_decoder {
  public:
-  /// Effects: begins a frame. Returns: what is wrong with it, or null. The payload is not needed any more.
-  const char* begin(const frame_header& header, byte_view payload, decompressor& with);
-  /// Returns: what is wrong, or null. Requires: left() != 0. `text` is valid until the next begin().
+  /// Effects: begins the frame, and takes the bytes that it has in memory from `room`. Returns: what is wrong with it, or
+  /// null; also where there is less room. The payload is not needed any more. Requires: it is called once.
+  const char* begin(const frame_header& header, byte_view payload, decompressor& with,
+                    std::uint64_t& room);
+  /// Returns: what is wrong, or null. Requires: left() != 0. `text` is valid while this lives.
   const char* next(event& e);
   [[nodiscard]] std::uint32_t left() const { return left_; }
 
@@ -81,10 +87,10 @@ class frame_decoder {
   std::vector<std::uint64_t> births_;
 };
 
-std::string encode(const std::vector<stack_definition>& stacks, compressor& with);
-std::string encode(const std::vector<module_definition>& modules, compressor& with);
-/// Effects: appends the definitions, and takes the bytes that they unpack to from `room`. Returns: what is wrong, or null;
-/// also where there is less room.
+std::string encode(std::span<const stack_definition> stacks, compressor& with);
+std::string encode(std::span<const module_definition> modules, compressor& with);
+/// Effects: appends the definitions, and takes the bytes that they have in memory from `room`. Returns: what is wrong, or
+/// null; also where there is less room.
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
                    std::uint64_t& room, std::vector<stack_definition>& stacks);
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,

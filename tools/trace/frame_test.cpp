@@ -106,7 +106,9 @@ TEST(Frame, EveryEventComesBack) {
     EXPECT_EQ(header.last_time, events.back().time);
     decompressor with;
     frame_decoder decoder;
-    ASSERT_EQ(decoder.begin(header, view_of(bytes).subspan(frame_header_bytes), with), nullptr);
+    std::uint64_t room = UINT64_MAX;
+    ASSERT_EQ(decoder.begin(header, view_of(bytes).subspan(frame_header_bytes), with, room),
+              nullptr);
     for (const event& e : events) {
       ASSERT_NE(decoder.left(), 0u);
       event read;
@@ -155,7 +157,9 @@ TEST(Frame, APayloadWithAnyByteChangedIsReadWithoutHarm) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ change);
       frame_decoder decoder;
-      const char* fault = decoder.begin(header, view_of(damaged).subspan(frame_header_bytes), with);
+      std::uint64_t room = UINT64_MAX;
+      const char* fault =
+          decoder.begin(header, view_of(damaged).subspan(frame_header_bytes), with, room);
       std::size_t read = 0;
       event e;
       while (fault == nullptr && decoder.left() != 0) {
@@ -167,6 +171,44 @@ TEST(Frame, APayloadWithAnyByteChangedIsReadWithoutHarm) {
     }
   }
   EXPECT_GT(faults, bytes.size());
+}
+
+TEST(Frame, IsReadWhereThereIsRoomForWhatItUnpacksToAndNoByteLess) {
+  const std::vector<event> events = random_events(5, 1000);
+  const std::string bytes = framed(events);
+  const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  decompressor with;
+  const auto fault_in = [&](std::uint64_t& room) {
+    frame_decoder decoder;
+    const char* const fault = decoder.begin(header, payload, with, room);
+    return std::string(fault == nullptr ? "" : fault);
+  };
+  std::uint64_t room = UINT64_MAX;
+  EXPECT_EQ(fault_in(room), "");
+  const std::uint64_t needed = UINT64_MAX - room;
+  EXPECT_GT(needed, 1000 * (sizeof(std::uint64_t) + 2));  // an address, a kind and a time each
+  room = needed;
+  EXPECT_EQ(fault_in(room), "");
+  EXPECT_EQ(room, 0u);
+  for (std::uint64_t less = 0; less < needed; less += 97) {
+    room = needed - 1 - less;
+    EXPECT_EQ(fault_in(room), "more than a trace of this size may unpack to");
+  }
+}
+
+TEST(Frame, FullIsAlsoOneOfLongTexts) {
+  const std::string text(event_text_max / 4, 'a');
+  event e;
+  e.kind = event_kind::mark;
+  e.text = text;
+  frame_encoder encoder;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(encoder.full());
+    encoder.add(e);
+  }
+  EXPECT_TRUE(encoder.full());
 }
 
 TEST(Definitions, StacksAndModulesComeBack) {
@@ -181,21 +223,41 @@ TEST(Definitions, StacksAndModulesComeBack) {
   frame_header header;
   std::vector<stack_definition> stacks_read;
   std::vector<module_definition> modules_read;
-  std::uint64_t room = 1000;
+  const std::uint64_t needed = 3 * sizeof(stack_definition) + 4 * sizeof(std::uint64_t) +
+                               2 * sizeof(module_definition) + modules[0].path.size();
+  std::uint64_t room = needed;
   ASSERT_TRUE(decode(view_of(stack_bytes).first(frame_header_bytes), header));
   EXPECT_EQ(
       decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, room, stacks_read),
       nullptr);
   EXPECT_EQ(stacks_read, stacks);
-  header.count = 4;
-  EXPECT_NE(
-      decode(header, view_of(stack_bytes).subspan(frame_header_bytes), unpack, room, stacks_read),
-      nullptr);
   ASSERT_TRUE(decode(view_of(module_bytes).first(frame_header_bytes), header));
   EXPECT_EQ(
       decode(header, view_of(module_bytes).subspan(frame_header_bytes), unpack, room, modules_read),
       nullptr);
   EXPECT_EQ(modules_read, modules);
+  EXPECT_EQ(room, 0u);
+}
+
+TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
+  compressor pack;
+  decompressor unpack;
+  const std::string bytes = encode(std::vector<stack_definition>{{1, {1, 2}}, {2, {3}}}, pack);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  const std::uint64_t needed = 2 * sizeof(stack_definition) + 3 * sizeof(std::uint64_t);
+  const auto fault_of = [&](std::uint32_t count, std::uint64_t room) {
+    header.count = count;
+    std::vector<stack_definition> read;
+    const char* const fault =
+        decode(header, view_of(bytes).subspan(frame_header_bytes), unpack, room, read);
+    return std::string(fault == nullptr ? "" : fault);
+  };
+  EXPECT_EQ(fault_of(2, needed), "");
+  EXPECT_EQ(fault_of(2, needed - 1), "more than a trace of this size may unpack to");
+  EXPECT_EQ(fault_of(2, 0), "more than a trace of this size may unpack to");
+  EXPECT_EQ(fault_of(3, 1000), "a stack without number or depth");
+  EXPECT_EQ(fault_of(1, 1000), "bytes behind the last stack");
 }
 
 }  // namespace

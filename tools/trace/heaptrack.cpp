@@ -147,7 +147,7 @@ class heaptrack_reader {
       for (std::uint32_t at = number; at != 0 && stack.frames.size() < depth_max;
            at = calls_[at - 1].second)
         stack.frames.push_back(calls_[at - 1].first);
-      if (stacks.size() < 4096) continue;
+      if (stacks.size() < trace_writer::definitions_each) continue;
       out_->add(stacks);
       stacks.clear();
     }

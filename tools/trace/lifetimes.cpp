@@ -82,9 +82,16 @@ void lifetimes::death(const event& e, address_map::place at, step& s) {
 
 bool lifetimes::end_next_of_image(step& s) {
   while (image_slot_ < blocks_.size() && !blocks_[image_slot_].lives) ++image_slot_;
-  if (image_slot_ == blocks_.size()) return false;
-  death(*events_.peek(), place_of(blocks_[image_slot_].address), s);
-  return true;
+  if (image_slot_ < blocks_.size()) {
+    death(*events_.peek(), place_of(blocks_[image_slot_].address), s);
+    return true;
+  }
+  // Slots begin anew, so that the next image's end looks at its own slots only.
+  slots_before_ = slots();
+  blocks_.clear();
+  free_.clear();
+  image_slot_ = 0;
+  return false;
 }
 
 bool lifetimes::next(step& s) {
@@ -116,7 +123,6 @@ bool lifetimes::next(step& s) {
       }
     } else {
       if (e->kind == event_kind::image && end_next_of_image(s)) return true;
-      image_slot_ = 0;
       fill(*e, s);
     }
     taken_ = true;

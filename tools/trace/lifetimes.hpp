@@ -1,6 +1,7 @@
 // tools/trace/lifetimes.hpp: events as births and deaths of slots: small dense numbers, used again. Layer: trace.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -59,7 +60,9 @@ class lifetimes final : private event_preview {
   /// Returns: false at the end; of a running program, where no more is known yet. Throws: trace_error.
   bool next(step& s);
 
-  [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  [[nodiscard]] std::uint32_t slots() const {
+    return std::max(slots_before_, static_cast<std::uint32_t>(blocks_.size()));
+  }
   [[nodiscard]] std::uint64_t live_blocks() const { return live_.size(); }
   /// Births at addresses that lived: each is a death that the trace does not have.
   [[nodiscard]] std::uint64_t missing_deaths() const { return missing_deaths_; }
@@ -89,8 +92,9 @@ class lifetimes final : private event_preview {
   std::vector<std::uint32_t> free_;
   // By thread: the slot that its realloc gave up, until the birth behind it.
   std::unordered_map<std::uint32_t, std::uint32_t> given_up_;
-  std::uint32_t image_slot_ = 0;  // of an image that ended: no slot below it lives
-  bool taken_ = false;            // peek()'s event was given out
+  std::uint32_t image_slot_ = 0;    // of an image that ends: no slot below it lives
+  std::uint32_t slots_before_ = 0;  // the most that an image before had
+  bool taken_ = false;              // peek()'s event was given out
   std::uint64_t missing_deaths_ = 0;
   std::uint64_t unknown_deaths_ = 0;
 };

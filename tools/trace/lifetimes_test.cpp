@@ -212,6 +212,38 @@ TEST(Lifetimes, NothingLivesAcrossExec) {
   EXPECT_EQ(steps[7].happened, what::birth);
 }
 
+// The end of an image looks at its own slots: a trace of a thousand blocks and of many images behind them takes no time for
+// each of the thousand and each image.
+TEST(Lifetimes, AnImageBeginsWithTheFirstSlotAgain) {
+  std::vector<event> events;
+  for (std::uint64_t i = 0; i < 1000; ++i) events.push_back(birth(1, i, 16 * i));
+  for (std::uint64_t time = 1000; time < 1005; ++time) {
+    events.push_back(other(event_kind::image, 1, time));
+    events.push_back(birth(1, time, 0x10));
+    events.push_back(birth(1, time, 0x20));
+    events.push_back(death(1, time, 0x10));
+  }
+  trace_reader reader = read(written(events));
+  lifetimes from(reader);
+  std::size_t ended_by_images = 0;
+  for (step s; from.next(s);) {
+    if (s.happened == what::death && s.kind == event_kind::image) ++ended_by_images;
+    if (s.time < 1000) continue;
+    if (s.happened == what::birth) EXPECT_EQ(s.slot, s.address == 0x10 ? 0u : 1u) << s.time;
+  }
+  EXPECT_EQ(ended_by_images, 1000u + 4);
+  EXPECT_EQ(from.slots(), 1000u);
+  EXPECT_EQ(from.live_blocks(), 1u);
+}
+
+// Threads that wait for each other do it tick by tick: what a trace says of its ticks must not make them wait for ever.
+TEST(Lifetimes, HoweverFineTheTicksAreOfATraceWaitingEnds) {
+  EXPECT_EQ(clock_difference(1'000'000'000), 5000u);
+  EXPECT_EQ(clock_difference(UINT64_MAX), 5000u);
+  EXPECT_EQ(clock_difference(93'750'000), 465u);
+  EXPECT_EQ(clock_difference(1), 1u);
+}
+
 // Random programs of several threads against a model: each address lives or does not, and slots are dense.
 TEST(Lifetimes, RandomProgramsAreReadAsTheyWere) {
   std::mt19937_64 random(2);

@@ -12,11 +12,10 @@
 namespace ashlar::trace {
 namespace {
 
-// What the definitions may unpack to, all together. Those of real programs are far from it: a stack has at most 256 frames
-// (heaptrack's), each mostly some bytes, and takes some bytes of the file, as do the events that name it. Without a limit
-// two kilobytes of a file would fill gigabytes of memory.
-constexpr std::uint64_t definition_bytes = 4u << 20;
-constexpr std::uint64_t definition_bytes_for_each_of_file = 256;
+// What a trace may unpack to in memory: its definitions, and of each thread the frame that is open. Recordings are far from
+// it (docs/trace-format.md). Without a limit a file of 100 KB would fill gigabytes.
+constexpr std::uint64_t unpacked_bytes = 64u << 20;
+constexpr std::uint64_t unpacked_bytes_for_each_of_file = 256;
 
 }  // namespace
 
@@ -25,6 +24,7 @@ struct trace_reader::open_frame {
   static constexpr std::size_t some = 64;
 
   std::uint64_t payload_at = 0;
+  std::uint64_t room = 0;  // that it takes
   frame_decoder decoder;
   std::array<event, some> events;  // decoded; those from `next` to `end` were not given out yet
   std::size_t next = 0;
@@ -41,9 +41,8 @@ struct trace_reader::cursor : lane {
 
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
     : source_(std::move(source)),
-      definition_room_(definition_bytes + definition_bytes_for_each_of_file * source_->size()) {
-  read_header();
-  index_frames(about);
+      room_(unpacked_bytes + unpacked_bytes_for_each_of_file * source_->size()) {
+  index_frames(read_header(), about);
   check_times();
   for (const auto& each : cursors_) {
     each->turn = each->frames.front().header.first_time;
@@ -57,7 +56,7 @@ void trace_reader::fail(std::uint64_t offset, const std::string& fault) const {
   throw trace_error(source_->name(), offset, fault);
 }
 
-void trace_reader::read_header() {
+std::uint64_t trace_reader::read_header() {
   std::array<std::uint8_t, preamble_bytes> preamble{};
   const std::size_t got = source_->read(0, preamble);
   if (got == 0) fail(0, "the file is empty");
@@ -81,19 +80,18 @@ void trace_reader::read_header() {
   if (get_fixed<std::uint32_t>(all.data() + all.size() - 4) != checksum(all.first(all.size() - 4)))
     fail(preamble_bytes, "the header is damaged (checksum)");
   byte_reader from(all.subspan(preamble_bytes, length));
-  while (!from.empty()) {
+  for (std::size_t names = 0; !from.empty(); ++names) {
+    if (names == header_names_max)
+      fail(preamble_bytes, "the header has more than " + std::to_string(names) + " names");
     const auto name = from.string();
     const auto value = from.string();
     if (!name || !value) fail(preamble_bytes, "the header is damaged");
     header_.set(*name, *value);
   }
+  return bytes.size();
 }
 
-void trace_reader::index_frames(unfinished about) {
-  // The header's length is known by now: it starts the frames.
-  std::array<std::uint8_t, 4> length{};
-  source_->read(12, length);
-  std::uint64_t at = preamble_bytes + get_fixed<std::uint32_t>(length.data()) + 4;
+void trace_reader::index_frames(std::uint64_t at, unfinished about) {
   std::uint64_t next = at;
   frames_by_thread frames;
   while (!ended_ && index_frame(at, about, frames, next)) at = next;
@@ -156,8 +154,8 @@ void trace_reader::read_definitions(const frame_place& place) {
   const std::string payload = payload_of(place);
   const char* const fault =
       place.header.kind == frame_kind::stacks
-          ? decode(place.header, view_of(payload), decompressor_, definition_room_, stacks_)
-          : decode(place.header, view_of(payload), decompressor_, definition_room_, modules_);
+          ? decode(place.header, view_of(payload), decompressor_, room_, stacks_)
+          : decode(place.header, view_of(payload), decompressor_, room_, modules_);
   if (fault != nullptr) fail(place.payload_at, fault);
 }
 
@@ -182,16 +180,18 @@ std::string trace_reader::payload_of(const frame_place& place) {
 
 /// Returns: false where there is none.
 bool trace_reader::begin_next_frame(cursor& of) {
-  if (of.frame == of.frames.size()) {
-    of.open.reset();
-    return false;
-  }
+  if (of.open != nullptr) room_ += of.open->room;
+  of.open.reset();  // with its memory: the next frame may need far less
+  if (of.frame == of.frames.size()) return false;
   const frame_place& place = of.frames[of.frame++];
-  if (of.open == nullptr) of.open = std::make_unique<open_frame>();
-  of.open->payload_at = place.payload_at;
   const std::string payload = payload_of(place);
-  const char* const fault = of.open->decoder.begin(place.header, view_of(payload), decompressor_);
+  of.open = std::make_unique<open_frame>();
+  of.open->payload_at = place.payload_at;
+  const std::uint64_t room = room_;
+  const char* const fault =
+      of.open->decoder.begin(place.header, view_of(payload), decompressor_, room_);
   if (fault != nullptr) fail(place.payload_at, fault);
+  of.open->room = room - room_;
   return true;
 }
 

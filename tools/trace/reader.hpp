@@ -47,8 +47,9 @@ class trace_reader final : public merged_events {
   struct open_frame;
   struct cursor;
 
-  void read_header();
-  void index_frames(unfinished about);
+  /// Returns: where the frames begin.
+  std::uint64_t read_header();
+  void index_frames(std::uint64_t at, unfinished about);
   using frames_by_thread = std::map<std::uint32_t, std::vector<frame_place>>;
   bool index_frame(std::uint64_t at, unfinished about, frames_by_thread& frames,
                    std::uint64_t& next);
@@ -65,7 +66,7 @@ class trace_reader final : public merged_events {
   std::string warning_;
   std::uint64_t events_ = 0;
   bool ended_ = false;
-  std::uint64_t definition_room_;  // bytes that definitions may still unpack to
+  std::uint64_t room_;  // bytes of memory that definitions and frames may still unpack to
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
   decompressor decompressor_;

@@ -257,8 +257,8 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
     const std::size_t header = encode(test::header()).size();
     return trace.substr(0, header) + definitions + trace.substr(header);
   };
-  const std::string fault = "more definitions than a trace of this size may have";
-  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 4 MiB from 1 KB
+  const std::string fault = "more than a trace of this size may unpack to";
+  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 48 MiB from 1 KB
   EXPECT_TRUE(contains(fault_of(with(same_stacks(2u << 20), small_trace())), fault));
   // All of them count, however many frames they are in.
   std::string frames;
@@ -267,9 +267,99 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
   // In a larger file they may be right.
   std::mt19937_64 random(3);
   std::string noise;
-  for (int i = 0; i < 1 << 15; ++i) noise += static_cast<char>(random());
+  for (int i = 0; i < 1 << 16; ++i) noise += static_cast<char>(random());
   const std::string larger = written({other(event_kind::mark, 1, 5, 0, noise)});
   EXPECT_EQ(fault_of(with(frames, larger)), "");
+}
+
+/// So many threads, each with a mark of 1 MiB in a frame of its own, which is open until `end` says.
+template <class End>
+std::string traces_of_marks(std::uint32_t threads, End end) {
+  const std::string text(1u << 20, 'a');
+  std::string bytes = encode(test::header());
+  compressor with;
+  for (std::uint32_t t = 1; t <= threads; ++t) {
+    frame_encoder encoder;
+    encoder.add(other(event_kind::mark, t, t, 0, text));
+    end(encoder, t);
+    encoder.finish(t, with, bytes);
+  }
+  return bytes + encode_end(2 * threads);
+}
+
+TEST(Reader, FramesAreOpenAtOnceAsFarAsTheFilesSizeMakesThemCredible) {
+  const auto until_all_have_begun = [](frame_encoder& frame, std::uint32_t t) {
+    frame.add(other(event_kind::thread_exit, t, 1000));
+  };
+  EXPECT_EQ(fault_of(traces_of_marks(60, until_all_have_begun)), "");
+  const std::string fault = fault_of(traces_of_marks(80, until_all_have_begun));
+  EXPECT_TRUE(contains(fault, "a.atrace: at byte ")) << fault;
+  EXPECT_TRUE(contains(fault, ": more than a trace of this size may unpack to")) << fault;
+  // What was closed has given its room back.
+  EXPECT_EQ(fault_of(traces_of_marks(200,
+                                     [](frame_encoder& frame, std::uint32_t t) {
+                                       frame.add(other(event_kind::thread_exit, t, t));
+                                     })),
+            "");
+}
+
+// The order over threads begins with what frames say of their first events.
+TEST(Reader, AFrameThatLiesAboutItsFirstTimeIsRefused) {
+  frame_header header;
+  header.thread = 1;
+  header.count = 1;
+  header.first_time = 3;
+  header.last_time = 10;
+  const std::string start(1, static_cast<char>(event_kind::thread_start));
+  const std::string number(1, '\0');
+  const std::string early = test::framed(header, {start, "\x07", number, "", "", "", ""});
+  header.thread = 2;
+  header.last_time = 3;
+  const std::string right = test::framed(header, {start, number, number, "", "", "", ""});
+  const std::string head = encode(test::header());
+  EXPECT_EQ(fault_of(head + right + encode_end(1)), "");
+  EXPECT_EQ(fault_of(head + early + right + encode_end(2)),
+            "a.atrace: at byte " + std::to_string(head.size() + frame_header_bytes) +
+                ": another first time than the frame says");
+}
+
+TEST(Reader, AHeaderHasSoManyNamesAndNoMore) {
+  trace_header header;
+  for (std::size_t i = 0; i < header_names_max; ++i) header.set("name " + std::to_string(i), i);
+  EXPECT_EQ(fault_of(encode(header) + encode_end(0)), "");
+  header.set("one more", 1);
+  EXPECT_EQ(fault_of(encode(header) + encode_end(0)),
+            "a.atrace: at byte 16: the header has more than 1024 names");
+}
+
+TEST(Writer, FramesOfManyLongTextsAndDefinitionsAreOnesThatAReaderTakes) {
+  const std::string text(event_text_max, 'a');
+  constexpr std::uint64_t marks = 70;  // in one frame they would be more bytes than there may be
+  std::string bytes;
+  trace_writer out([&](std::string_view more) { bytes += more; }, test::header());
+  for (std::uint64_t time = 0; time < marks; ++time)
+    out.add(other(event_kind::mark, 1, time, 0, text));
+  std::vector<stack_definition> stacks(5000);
+  for (std::uint32_t i = 0; i < stacks.size(); ++i) stacks[i] = {i + 1, {16 * i, 32 * i}};
+  out.add(stacks);
+  out.close();
+  std::size_t most_definitions = 0;
+  for (std::size_t at = encode(test::header()).size(); at < bytes.size();) {
+    frame_header header;
+    ASSERT_TRUE(decode(view_of(bytes).subspan(at, frame_header_bytes), header));
+    if (header.kind == frame_kind::stacks)
+      most_definitions = std::max<std::size_t>(most_definitions, header.count);
+    at += frame_header_bytes + header.payload_bytes;
+  }
+  EXPECT_EQ(most_definitions, trace_writer::definitions_each);
+  trace_reader reader = read(bytes, unfinished::refuse);
+  EXPECT_EQ(reader.stacks(), stacks);
+  std::uint64_t read_marks = 0;
+  for (; const event* const e = reader.peek(); reader.pop()) {
+    ASSERT_EQ(e->text, text);
+    ++read_marks;
+  }
+  EXPECT_EQ(read_marks, marks);
 }
 
 TEST(Reader, AFileOnDiskIsReadLikeBytes) {

@@ -170,6 +170,8 @@ class text_reader {
   void read_header(trace_header& header) const {
     const auto words = words_of(line_);
     if (words.size() != 3) fail("a line 'header NAME VALUE' has three words");
+    if (header.all().size() == header_names_max)
+      fail("a header has at most " + std::to_string(header_names_max) + " names");
     header.set(text(words[1]), text(words[2]));
   }
   stack_definition stack(const std::vector<std::string_view>& words) const {
@@ -201,6 +203,8 @@ class text_reader {
     std::string plain;
     if (has_text(e.kind)) {
       plain = text(word());
+      if (plain.size() > event_text_max)
+        fail("a text of more than " + std::to_string(event_text_max) + " bytes");
       e.text = plain;
     }
     for (; at < words.size(); ++at) {

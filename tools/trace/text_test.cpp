@@ -138,5 +138,20 @@ TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
   EXPECT_EQ(fault_of(head + "1 1 fork 7 \n\n1 1 free 0x10"), "");
 }
 
+// No trace comes of a text that a reader would refuse.
+TEST(Text, LongerTextsAndMoreNamesThanATraceHasAreRefused) {
+  const std::string head = "ashlar-trace-text 1\n";
+  const std::string most(event_text_max, 'a');
+  EXPECT_EQ(fault_of(head + "1 1 mark 0 " + most + "\n"), "");
+  EXPECT_EQ(fault_of(head + "1 1 mark 0 " + most + "a\n"),
+            "a.txt: at byte 20: a text of more than 1048576 bytes");
+  std::string names = head;
+  for (std::size_t i = 0; i < header_names_max; ++i)
+    names += "header n" + std::to_string(i) + " x\n";
+  EXPECT_EQ(fault_of(names), "");
+  EXPECT_EQ(fault_of(names + "header more x\n"),
+            "a.txt: at byte " + std::to_string(names.size()) + ": a header has at most 1024 names");
+}
+
 }  // namespace
 }  // namespace ashlar::trace

@@ -43,11 +43,20 @@ void trace_writer::flush(std::uint32_t thread) {
   open_.erase(found);
 }
 
+template <class Definition>
+void trace_writer::write_definitions(std::span<const Definition> all) {
+  while (!all.empty()) {
+    const auto some = all.first(std::min(all.size(), definitions_each));
+    sink_(encode(some, compressor_));
+    all = all.subspan(some.size());
+  }
+}
+
 void trace_writer::add(const std::vector<stack_definition>& stacks) {
-  if (!stacks.empty()) sink_(encode(stacks, compressor_));
+  write_definitions(std::span(stacks));
 }
 void trace_writer::add(const std::vector<module_definition>& modules) {
-  if (!modules.empty()) sink_(encode(modules, compressor_));
+  write_definitions(std::span(modules));
 }
 
 void trace_writer::close() {

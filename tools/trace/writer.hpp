@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,12 +22,15 @@ class trace_writer {
   /// Effects: writes the header.
   trace_writer(byte_sink sink, const trace_header& header);
 
-  /// Effects: takes an event; writes the frame when it is full. Requires: the thread is not 0; its times do not go back.
+  /// Effects: takes an event; writes the frame when it is full. Requires: the thread is not 0; its times do not go back;
+  /// a text has at most event_text_max bytes.
   void add(const event& e);
   /// Effects: writes what there is of this thread.
   void flush(std::uint32_t thread);
   void add(const std::vector<stack_definition>& stacks);
   void add(const std::vector<module_definition>& modules);
+  /// So many go into a frame.
+  static constexpr std::size_t definitions_each = 4096;
   /// Effects: writes what there is of all threads, in their order, and the end.
   void close();
 
@@ -35,6 +39,8 @@ class trace_writer {
  private:
   void select(std::uint32_t thread);
   void write_frame(std::uint32_t thread, frame_encoder& encoder);
+  template <class Definition>
+  void write_definitions(std::span<const Definition> all);
 
   byte_sink sink_;
   compressor compressor_;
