@@ -23,6 +23,7 @@
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/json/text.hpp"
 
 namespace ashlar::cli {
 
@@ -263,9 +264,7 @@ int compare_command(const compare_options& options) {
   std::fflush(stdout);
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
-    contents.push_back(
-        comparison_json(compared).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-        "\n");
+    contents.push_back(json_files::text_of(comparison_json(compared), 1) + "\n");
   }
   if (!options.csv_path.empty()) contents.push_back(comparison_csv(compared));
   files.commit(contents);

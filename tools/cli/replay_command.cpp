@@ -14,6 +14,7 @@
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/replay_report.hpp"
+#include "tools/json/text.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::cli {
@@ -102,8 +103,7 @@ int replay_command(const replay_options& options) try {
   std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
   std::fflush(stdout);
   if (!options.json_path.empty())
-    files.commit(
-        {replay_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"});
+    files.commit({json_files::text_of(replay_json(report), 1) + "\n"});
   if (report.stopped_by != 0) return 128 + report.stopped_by;
   return std::any_of(report.outcomes.begin(), report.outcomes.end(),
                      [](const replay_outcome& o) { return o.faults.any(); })

@@ -23,6 +23,7 @@
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/json/text.hpp"
 
 namespace ashlar::cli {
 
@@ -173,9 +174,9 @@ int run_command(const run_options& options) {
   }
   std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
   if (!options.json_path.empty()) {
-    files.commit({report_json(options, library, outcome, collected, missing)
-                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                  "\n"});
+    files.commit(
+        {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) +
+         "\n"});
   }
   return outcome.wait_status;
 }
