@@ -94,12 +94,7 @@ void replaced_files::prepare(std::string_view option, const std::string& path) {
 
 void replaced_files::write(std::size_t place_number, std::string_view bytes) {
   const place& to = places_[place_number];
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(descriptor_of(to), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(to.path, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (const int error = write_all(descriptor_of(to), bytes); error != 0) fail(to.path, error);
 }
 
 void replaced_files::commit(reaches_disk when) {
