@@ -65,14 +65,13 @@ int replaced_files::descriptor_of(const place& of) {
 void replaced_files::prepare(std::string_view option, const std::string& path) {
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  place made{std::string(option), path, {}, nullptr};
   if (exists && !S_ISREG(status.st_mode)) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) refuse_by_system(option, path, errno);
     places_.push_back({std::string(option), path, {}, nullptr, open_file(descriptor)});
     return;
   }
-  made.target = file_behind(path);
+  place made{std::string(option), path, file_behind(path), nullptr};
   for (const std::string& input : inputs_) {
     if (exists && is_same_file(status, input))
       refuse(option, path, "that is an input; name another file");
