@@ -221,6 +221,18 @@ TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
   EXPECT_TRUE(contains(left.err, "_exit")) << left.err;
 }
 
+TEST_F(Run, AProgramWithoutItsInterpreterHasTheShellsStatus) {
+  support::write_file(path("script"), "#!/no/such/interpreter\n");
+  fs::permissions(path("script"), fs::perms::owner_all);
+  for (const words& line : {words{"run"}, words{"compare", "--only", "system"}}) {
+    words all = line;
+    all.insert(all.end(), {"--", path("script")});
+    const ended result = command(all);
+    EXPECT_EQ(result.exit_status(), 127) << result.err;
+    EXPECT_TRUE(contains(result.err, "its interpreter is missing")) << result.err;
+  }
+}
+
 TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
   const ended result = command({"run", "--exact", "--json", path("j"), "--", program, "exit", "5"});
   EXPECT_EQ(result.exit_status(), 5) << result.err;

@@ -484,6 +484,14 @@ TEST_F(Record, AProgramsOwnEndIsToldThoughRecordingFailed) {
   EXPECT_TRUE(has_part());
 }
 
+TEST_F(Record, AProgramWithoutItsInterpreterHasTheShellsStatus) {
+  support::write_file(path("script"), "#!/no/such/interpreter\n");
+  fs::permissions(path("script"), fs::perms::owner_all);
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--", path("script")})), 127);
+  EXPECT_NE(said("err").find("its interpreter is missing"), std::string::npos) << said("err");
+  EXPECT_EQ(files(), words{"script"});
+}
+
 TEST_F(Record, ANameThatIsTooLongIsFoundBeforeTheProgramRuns) {
   for (const std::size_t length : {244u, 249u, 255u}) {
     for (const char* what : {"-o", "--profile"}) {

@@ -33,6 +33,13 @@ namespace {
 class progress {
  public:
   progress(std::size_t warmup, std::size_t rounds) : warmup_(warmup), rounds_(rounds) {}
+  ~progress() {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  }
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
 
   void begin_run(bool warmup, std::size_t round, const std::string& name) const {
     if (!terminal_) return;
@@ -43,12 +50,6 @@ class progress {
   void end_round(bool warmup, std::size_t round) const {
     if (terminal_) return;
     fmt::print(stderr, "ashlar compare: {} done after {:.1f} s\n", title(warmup, round), elapsed());
-    std::fflush(stderr);
-  }
-
-  void end() const {
-    if (!terminal_) return;
-    fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   }
 
@@ -157,7 +158,6 @@ class measurement {
         if (compared_.interrupted_by == 0) shown.end_round(warmup, round);
       }
     }
-    shown.end();
   }
 
  private:
@@ -172,13 +172,7 @@ class measurement {
       run_sample sample{warmup, round, position, {}};
       const open_file errors = scratch_.make_unnamed_file();
       sample.outcome = run_once(target.which, errors, watch);
-      if (sample.outcome.start_error != 0) {
-        shown.end();
-        throw command_error(
-            sample.outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-            fmt::format("cannot run '{}': {}", program_,
-                        std::strerror(sample.outcome.start_error)));
-      }
+      require_started(sample.outcome, program_);
       compared_.interrupted_by =
           sample.outcome.signal_seen != 0 ? sample.outcome.signal_seen : watch.fetch_pending();
       if (compared_.interrupted_by != 0) return;  // the run that was interrupted is no sample

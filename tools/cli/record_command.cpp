@@ -2,10 +2,8 @@
 #include "tools/cli/record_command.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <string_view>
@@ -122,12 +120,7 @@ child_outcome recorded_program::run(trace::recorder& recorder,
     return drain();
   };
   child_outcome outcome = run_child(request, watch_);
-  if (outcome.start_error != 0) {
-    throw command_error(
-        outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-        fmt::format("cannot run '{}': {}{}", program_, std::strerror(outcome.start_error),
-                    outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
-  }
+  require_started(outcome, program_);
   begin_with(outcome.pid);
   try {
     drain.finish();

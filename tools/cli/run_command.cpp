@@ -2,9 +2,7 @@
 #include "tools/cli/run_command.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -159,12 +157,7 @@ int run_command(const run_options& options) {
   request.arguments = options.command;
   request.environment = environment_with(changes);
   const child_outcome outcome = run_child(request, watch);
-  if (outcome.start_error != 0) {
-    throw command_error(
-        outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-        fmt::format("cannot run '{}': {}{}", program, std::strerror(outcome.start_error),
-                    outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
-  }
+  require_started(outcome, program);
 
   const collected_statistics collected = collect(scratch.path(), outcome.pid);
   std::string missing;
