@@ -281,6 +281,18 @@ TEST_F(Replay, ASignalEndsTheReadingOfTheTrace) {
   EXPECT_EQ(files(), std::vector<std::string>{"a.atrace"});
 }
 
+TEST_F(Replay, AFileThatIsNotWrittenInTheEndIsAFailure) {
+  const words line{
+      "replay", write_trace(all_kinds()), "--on", planted_malloc, "-n", "1", "--json", "/dev/full"};
+  for (const char* planted : {"none", "corrupt"}) {
+    environment_ = {{"PLANTED", planted}};
+    const ended result = command(line);
+    EXPECT_EQ(result.exit_status(), 1);
+    EXPECT_TRUE(contains(result.err, "cannot write '/dev/full'")) << result.err;
+    EXPECT_TRUE(contains(result.out, "14 births")) << result.out;
+  }
+}
+
 TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
   const std::string trace = write_trace(all_kinds());
   std::string damaged = read_file(trace);

@@ -159,6 +159,26 @@ TEST(Files, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommit) {
   EXPECT_EQ(files_in(scratch.path()), 1);
 }
 
+TEST(Files, AStatusStaysBesideWhatCannotBeWritten) {
+  const auto commit_beside = [](int status, const std::string& path) {
+    replaced_files files;
+    files.prepare("--json", path);
+    return files.commit_beside(status, {"contents"});
+  };
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
+  EXPECT_EQ(contents_of(path), "contents");
+  for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
+  try {
+    commit_beside(0, "/dev/full");
+    FAIL() << "success was told";
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_failed);
+    EXPECT_NE(std::string(error.what()).find("cannot write '/dev/full'"), std::string::npos);
+  }
+}
+
 TEST(Files, AnOutputIsNoInputAndNoOtherOutput) {
   const scratch_directory scratch;
   const std::string input = scratch.path() + "/input";

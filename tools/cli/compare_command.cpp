@@ -214,6 +214,14 @@ class measurement {
   bool expectation_known_ = false;
 };
 
+int status_of(const comparison& compared) {
+  if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
+  const bool any_failed = std::any_of(
+      compared.allocators.begin(), compared.allocators.end(),
+      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
+  return any_failed ? status_failed : 0;
+}
+
 }  // namespace
 
 std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
@@ -261,12 +269,7 @@ int compare_command(const compare_options& options) {
     contents.push_back(json_files::text_of(comparison_json(compared), 1) + "\n");
   }
   if (!options.csv_path.empty()) contents.push_back(comparison_csv(compared));
-  files.commit(contents);
-  if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
-  const bool any_failed = std::any_of(
-      compared.allocators.begin(), compared.allocators.end(),
-      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
-  return any_failed ? status_failed : 0;
+  return files.commit_beside(status_of(compared), contents);
 }
 
 int list_allocators(const std::vector<std::string>& with) {

@@ -119,4 +119,13 @@ void replaced_files::commit(const std::vector<std::string>& contents, reaches_di
   commit(when);
 }
 
+int replaced_files::commit_beside(int status, const std::vector<std::string>& contents) {
+  try {
+    commit(contents);
+    return status;
+  } catch (const input_error& error) {
+    return fail_beside(status, error.what());
+  }
+}
+
 }  // namespace ashlar::cli

@@ -75,6 +75,13 @@ class scripts_of_targets {
   std::vector<const replay_script*> of_target_;
 };
 
+int status_of(const replay_report& report) {
+  if (report.stopped_by != 0) return 128 + report.stopped_by;
+  const bool any_failed = std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                                      [](const replay_outcome& o) { return o.faults.any(); });
+  return any_failed ? status_failed : 0;
+}
+
 }  // namespace
 
 int replay_command(const replay_options& options) try {
@@ -102,13 +109,9 @@ int replay_command(const replay_options& options) try {
 
   std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
   std::fflush(stdout);
-  if (!options.json_path.empty())
-    files.commit({json_files::text_of(replay_json(report), 1) + "\n"});
-  if (report.stopped_by != 0) return 128 + report.stopped_by;
-  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
-                     [](const replay_outcome& o) { return o.faults.any(); })
-             ? status_failed
-             : 0;
+  if (options.json_path.empty()) return status_of(report);
+  return files.commit_beside(status_of(report),
+                             {json_files::text_of(replay_json(report), 1) + "\n"});
 } catch (const interrupted& by) {
   fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n", signal_name(by.signal));
   return 128 + by.signal;

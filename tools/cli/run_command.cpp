@@ -166,12 +166,10 @@ int run_command(const run_options& options) {
                                        : collected.damage;
   }
   std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
-  if (!options.json_path.empty()) {
-    files.commit(
-        {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) +
-         "\n"});
-  }
-  return outcome.wait_status;
+  if (options.json_path.empty()) return outcome.wait_status;
+  return files.commit_beside(
+      outcome.wait_status,
+      {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) + "\n"});
 }
 
 }  // namespace ashlar::cli
