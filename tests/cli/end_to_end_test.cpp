@@ -351,6 +351,15 @@ TEST_F(Run, CompareMarksAnAllocatorWhoseRunsFail) {
   EXPECT_TRUE(contains(result.out, "    err\n")) << result.out;
 }
 
+TEST_F(Run, CompareDoesNotWriteOverALibrary) {
+  fs::copy_file(library, path("lib.so"));
+  const ended result = command(
+      {"compare", "--with", "mine=" + path("lib.so"), "--json", path("lib.so"), "--", program});
+  EXPECT_EQ(result.exit_status(), 2);
+  EXPECT_TRUE(contains(result.err, "is an input")) << result.err;
+  EXPECT_EQ(fs::file_size(path("lib.so")), fs::file_size(library));
+}
+
 TEST_F(Run, CompareKnowsTheLibraryOfItsBuild) {
   const ended result = command({"compare", "--list"});
   EXPECT_TRUE(contains(result.out, "ashlar\t" + fs::canonical(library).string())) << result.out;

@@ -293,6 +293,20 @@ TEST_F(Replay, AFileThatIsNotWrittenInTheEndIsAFailure) {
   }
 }
 
+TEST_F(Replay, ALibraryIsNotWrittenOverButAFileOfAnAllocatorsNameIs) {
+  const std::string trace = write_trace(all_kinds());
+  std::filesystem::copy_file(planted_malloc, path("planted.so"));
+  const ended refused = command(
+      {"replay", trace, "--on", "mine=" + path("planted.so"), "--json", path("planted.so")});
+  EXPECT_EQ(refused.exit_status(), 2);
+  EXPECT_TRUE(contains(refused.err, "is an input")) << refused.err;
+  write("system", "of yesterday");
+  const ended replaced =
+      command({"replay", trace, "--on", "system", "-n", "1", "--json", "system"});
+  EXPECT_EQ(replaced.exit_status(), 0) << replaced.err;
+  EXPECT_TRUE(json::accept(read_file(path("system"))));
+}
+
 TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
   const std::string trace = write_trace(all_kinds());
   std::string damaged = read_file(trace);

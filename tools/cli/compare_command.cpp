@@ -236,7 +236,10 @@ std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& gene
 
 int compare_command(const compare_options& options) {
   const std::string program = find_program(options.command.front());
-  replaced_files files({program});
+  std::vector<allocator> list = chosen_allocators(options);
+  std::vector<std::string> inputs{program};
+  for (const allocator& each : list) inputs.push_back(each.library);
+  replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
 
@@ -248,7 +251,6 @@ int compare_command(const compare_options& options) {
   compared.seed = options.seed ? *options.seed : std::random_device{}();
   compared.warmup = options.warmup;
   compared.rounds = options.rounds;
-  std::vector<allocator> list = chosen_allocators(options);
 
   const signal_watch watch;
   check_preloading(program, list, watch);

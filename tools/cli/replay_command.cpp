@@ -88,8 +88,10 @@ int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,
                         fmt::format("--touch {}: there are ends and all", options.touch));
-  std::vector<std::string> inputs = options.on;  // pools, and libraries by their paths
-  inputs.push_back(options.trace);
+  const signal_watch watch;
+  std::vector<replay_target> targets = find_replay_targets(options.on, watch);
+  std::vector<std::string> inputs{options.trace};
+  for (const replay_target& each : targets) inputs.push_back(each.pools ? each.name : each.library);
   replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
@@ -97,8 +99,6 @@ int replay_command(const replay_options& options) try {
   report.trace = options.trace;
   report.plan = {options.rounds, options.touch == "all",
                  options.seed ? *options.seed : std::random_device{}()};
-  const signal_watch watch;
-  std::vector<replay_target> targets = find_replay_targets(options.on, watch);
   const scripts_of_targets scripts(options.trace, targets, watch);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     replay_outcome& outcome = report.outcomes.emplace_back();
