@@ -234,18 +234,6 @@ TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
   EXPECT_TRUE(contains(left.err, "_exit")) << left.err;
 }
 
-TEST_F(Run, AProgramWithoutItsInterpreterHasTheShellsStatus) {
-  support::write_file(path("script"), "#!/no/such/interpreter\n");
-  fs::permissions(path("script"), fs::perms::owner_all);
-  for (const words& line : {words{"run"}, words{"compare", "--only", "system"}}) {
-    words all = line;
-    all.insert(all.end(), {"--", path("script")});
-    const ended result = command(all);
-    EXPECT_EQ(result.exit_status(), 127) << result.err;
-    EXPECT_TRUE(contains(result.err, "its interpreter is missing")) << result.err;
-  }
-}
-
 // What could not be written is said; how the program ended is not known otherwise.
 TEST_F(Run, TheEndOfTheProgramIsToldThoughItsReportIsNotWritten) {
   const auto run = [&](const char* how, int number) {
@@ -258,6 +246,24 @@ TEST_F(Run, TheEndOfTheProgramIsToldThoughItsReportIsNotWritten) {
   EXPECT_EQ(run("exit", 0).exit_status(), 1);
   EXPECT_EQ(run("exit", 5).exit_status(), 5);
   EXPECT_EQ(run("raise", SIGTERM).signal(), SIGTERM);
+}
+
+TEST_F(Run, TheEndOfTheProgramIsToldThoughItRemovesWhatItWrote) {
+  const ended result = command({"run", "--", "/bin/sh", "-c", "rm -r \"$TMPDIR\"/*; exit 5"});
+  EXPECT_EQ(result.exit_status(), 5) << result.err;
+  EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
+}
+
+TEST_F(Run, AProgramWithoutItsInterpreterHasTheShellsStatus) {
+  support::write_file(path("script"), "#!/no/such/interpreter\n");
+  fs::permissions(path("script"), fs::perms::owner_all);
+  for (const words& line : {words{"run"}, words{"compare", "--only", "system"}}) {
+    words all = line;
+    all.insert(all.end(), {"--", path("script")});
+    const ended result = command(all);
+    EXPECT_EQ(result.exit_status(), 127) << result.err;
+    EXPECT_TRUE(contains(result.err, "its interpreter is missing")) << result.err;
+  }
 }
 
 TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {

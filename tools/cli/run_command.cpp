@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -38,7 +39,8 @@ struct collected_statistics {
 
 collected_statistics collect(const std::string& folder, pid_t pid) {
   collected_statistics collected;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  std::error_code is_gone;  // the program may have removed it: then there is nothing
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, is_gone)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
