@@ -115,6 +115,19 @@ TEST_F(Command, AMissingProgramHasTheShellsStatus) {
   }
 }
 
+TEST_F(Command, AFileThatIsNotWrittenInTheEndIsAFailureOfAComparison) {
+  const words line{"compare", "-n",     "1",         "--warmup", "0",     "--only",
+                   "system",  "--json", "/dev/full", "--",       program, "exit"};
+  const ended measured = command(line);
+  EXPECT_EQ(measured.exit_status(), 1);
+  EXPECT_TRUE(contains(measured.err, "cannot write '/dev/full'")) << measured.err;
+  EXPECT_TRUE(contains(measured.out, "below 1 is better")) << measured.out;
+  pending_signal_ = SIGINT;
+  const ended stopped = command(line);
+  EXPECT_EQ(stopped.exit_status(), 128 + SIGINT);
+  EXPECT_TRUE(contains(stopped.err, "cannot write '/dev/full'")) << stopped.err;
+}
+
 TEST_F(Command, ALibraryThatIsNotThereIsNamed) {
   environment_ = {{"ASHLAR_MALLOC_LIB", "/no/libashlar-malloc.so"}};
   const ended result = command({"run", "--", program});
@@ -166,7 +179,7 @@ TEST_F(Run, AReportThatDoesNotFitLeavesWhatWasThere) {
   const std::string line = "ulimit -f 1; exec '" ASHLAR_COMMAND "' compare --only system --json '" +
                            path("r") + "' -- true >/dev/null 2>'" + path("err") + "'";
   const int status = std::system(line.c_str());
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << status << said("err");
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status << said("err");
   EXPECT_TRUE(contains(said("err"), "cannot write '" + path("r") + "'")) << said("err");
   EXPECT_EQ(read_file(path("r")), "the last report");
   EXPECT_EQ(files(), words{"r"});
@@ -219,6 +232,38 @@ TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
   const ended left = command({"run", "--", program, "_exit", "3"});
   EXPECT_EQ(left.exit_status(), 3);
   EXPECT_TRUE(contains(left.err, "_exit")) << left.err;
+}
+
+// What could not be written is said; how the program ended is not known otherwise.
+TEST_F(Run, TheEndOfTheProgramIsToldThoughItsReportIsNotWritten) {
+  const auto run = [&](const char* how, int number) {
+    const ended result =
+        command({"run", "--json", "/dev/full", "--", program, how, std::to_string(number)});
+    EXPECT_TRUE(contains(result.err, "ashlar: cannot write '/dev/full'")) << result.err;
+    EXPECT_TRUE(contains(result.err, "peak RSS")) << result.err;
+    return result;
+  };
+  EXPECT_EQ(run("exit", 0).exit_status(), 1);
+  EXPECT_EQ(run("exit", 5).exit_status(), 5);
+  EXPECT_EQ(run("raise", SIGTERM).signal(), SIGTERM);
+}
+
+TEST_F(Run, TheEndOfTheProgramIsToldThoughItRemovesWhatItWrote) {
+  const ended result = command({"run", "--", "/bin/sh", "-c", "rm -r \"$TMPDIR\"/*; exit 5"});
+  EXPECT_EQ(result.exit_status(), 5) << result.err;
+  EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
+}
+
+TEST_F(Run, AProgramWithoutItsInterpreterHasTheShellsStatus) {
+  support::write_file(path("script"), "#!/no/such/interpreter\n");
+  fs::permissions(path("script"), fs::perms::owner_all);
+  for (const words& line : {words{"run"}, words{"compare", "--only", "system"}}) {
+    words all = line;
+    all.insert(all.end(), {"--", path("script")});
+    const ended result = command(all);
+    EXPECT_EQ(result.exit_status(), 127) << result.err;
+    EXPECT_TRUE(contains(result.err, "its interpreter is missing")) << result.err;
+  }
 }
 
 TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
@@ -310,6 +355,15 @@ TEST_F(Run, CompareMarksAnAllocatorWhoseRunsFail) {
   EXPECT_EQ(result.exit_status(), 1);
   EXPECT_TRUE(contains(result.out, "failed: ashlar: 3 of 3 runs")) << result.out;
   EXPECT_TRUE(contains(result.out, "    err\n")) << result.out;
+}
+
+TEST_F(Run, CompareDoesNotWriteOverALibrary) {
+  fs::copy_file(library, path("lib.so"));
+  const ended result = command(
+      {"compare", "--with", "mine=" + path("lib.so"), "--json", path("lib.so"), "--", program});
+  EXPECT_EQ(result.exit_status(), 2);
+  EXPECT_TRUE(contains(result.err, "is an input")) << result.err;
+  EXPECT_EQ(fs::file_size(path("lib.so")), fs::file_size(library));
 }
 
 TEST_F(Run, CompareKnowsTheLibraryOfItsBuild) {

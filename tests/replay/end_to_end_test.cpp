@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
 #include <utility>
@@ -183,6 +184,38 @@ TEST_F(Replay, AHandOverBetweenThreadsKeepsItsOrder) {
   EXPECT_TRUE(contains(said_, "3 threads, at most 2 at once")) << said_;
 }
 
+// Each makes a block that another one gives back, or nobody. More threads are not there at once than the trace had: the
+// worker has room for as many.
+TEST_F(Replay, ThreadsThatComeAndGoInAnyOrder) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<event> events;
+    std::vector<std::uint32_t> running;
+    std::vector<std::uint64_t> blocks;
+    std::uint32_t begun = 0;
+    for (std::uint64_t time = 1; time <= 1000; ++time) {
+      const std::uint64_t what = random() % 100;
+      if (running.empty() || what < 30) running.push_back(++begun);
+      std::swap(running[random() % running.size()], running.back());
+      if (what < 60 || blocks.empty()) {
+        blocks.push_back(0x1000 * time);
+        events.push_back(birth(running.back(), time, blocks.back(), 777));
+      } else if (what < 75) {
+        events.push_back(death(running.back(), time, blocks.back()));
+        blocks.pop_back();
+      } else {
+        events.push_back(ashlar::trace::test::other(event_kind::thread_exit, running.back(), time));
+        running.pop_back();
+      }
+    }
+    const json found = outcome(write_trace(events), "system", 0);
+    EXPECT_EQ(found.at("births").get<std::uint64_t>() - found.at("deaths").get<std::uint64_t>(),
+              blocks.size());
+    EXPECT_GT(found.at("threads"), 200) << seed;
+    EXPECT_EQ(found.at("corrupted_blocks"), 0);
+  }
+}
+
 TEST_F(Replay, AllWhatIsInstalledIsOneTable) {
   if (library.empty()) GTEST_SKIP() << "this build has no drop-in library";
   const ended result = command({"replay", write_trace(all_kinds()), "--on", "all", "-n", "2"});
@@ -279,6 +312,32 @@ TEST_F(Replay, ASignalEndsTheReadingOfTheTrace) {
   EXPECT_EQ(result.err, "ashlar: ended early by SIGTERM: nothing was measured\n");
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(files(), std::vector<std::string>{"a.atrace"});
+}
+
+TEST_F(Replay, AFileThatIsNotWrittenInTheEndIsAFailure) {
+  const words line{
+      "replay", write_trace(all_kinds()), "--on", planted_malloc, "-n", "1", "--json", "/dev/full"};
+  for (const char* planted : {"none", "corrupt"}) {
+    environment_ = {{"PLANTED", planted}};
+    const ended result = command(line);
+    EXPECT_EQ(result.exit_status(), 1);
+    EXPECT_TRUE(contains(result.err, "cannot write '/dev/full'")) << result.err;
+    EXPECT_TRUE(contains(result.out, "14 births")) << result.out;
+  }
+}
+
+TEST_F(Replay, ALibraryIsNotWrittenOverButAFileOfAnAllocatorsNameIs) {
+  const std::string trace = write_trace(all_kinds());
+  std::filesystem::copy_file(planted_malloc, path("planted.so"));
+  const ended refused = command(
+      {"replay", trace, "--on", "mine=" + path("planted.so"), "--json", path("planted.so")});
+  EXPECT_EQ(refused.exit_status(), 2);
+  EXPECT_TRUE(contains(refused.err, "is an input")) << refused.err;
+  write("system", "of yesterday");
+  const ended replaced =
+      command({"replay", trace, "--on", "system", "-n", "1", "--json", "system"});
+  EXPECT_EQ(replaced.exit_status(), 0) << replaced.err;
+  EXPECT_TRUE(json::accept(read_file(path("system"))));
 }
 
 TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {

@@ -42,6 +42,10 @@ TABLES = """Object.fromEntries([...document.querySelectorAll('table')].map(table
   [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))]))"""
 
 
+TILES = """Object.fromEntries([...document.querySelectorAll('#tiles > div')].map(tile =>
+  [tile.querySelector('dt').textContent, tile.querySelector('dd').textContent]))"""
+
+
 def whole(n: int) -> str:
     return f"{n:,}"
 
@@ -107,6 +111,20 @@ def table_faults(shown: dict, data: dict) -> list[str]:
     if calls != nodes:
         faults.append("table of call sites: not the data's")
     return faults
+
+
+def tile_faults(shown: dict, data: dict) -> list[str]:
+    """The counts among the figures above all sections."""
+    trace, peak = data["trace"], data["peak"]
+    expected = {
+        "Peak": [f"{whole(peak['live_bytes'])} bytes in {whole(peak['live_blocks'])} blocks"],
+        "Run time": [f"{trace['threads']} threads"],
+        "Allocations": [whole(trace["births"]), f"{whole(trace['refused_requests'])} more that pools refused"],
+        "Frees": [whole(trace["deaths"]), f"{whole(trace['deaths_in_another_thread'])} by another thread"],
+        "Left at the end": [f"{whole(trace['live_blocks_at_end'])} blocks"],
+    }
+    return [f"figure '{name}': '{shown.get(name)}' has not '{part}'"
+            for name, parts in expected.items() for part in parts if part not in shown.get(name, "")]
 
 
 def chart_faults(b: browser.Browser, where: str) -> list[str]:
@@ -235,7 +253,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
         faults.append("the switch does not make it light")
     faults += chart_faults(b, "switched to light")
     b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
-    faults += table_faults(b.evaluate(TABLES), data)
+    faults += table_faults(b.evaluate(TABLES), data) + tile_faults(b.evaluate(TILES), data)
     faults += keyboard_faults(b)
     faults += print_faults(b, folder)
     return faults + b.problems
@@ -256,6 +274,7 @@ PLANTS = [{
     "a table without its last row": ("for (const row of rows) body",
         "for (const row of rows.slice(0, -1)) body", "rows, not"),
     "charts that keep their width": ("onPaper : Math.max(frame.clientWidth, 200)", "onPaper : 1200", "px wide"),
+    "a figure that is left out": ("trace.refused_requests > 0", "false", "more that pools refused"),
     "dark paper": ('printing ? "light" : ', "", "print: not light"),
     "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
 }]

@@ -8,7 +8,8 @@ EVENTS = 20_000
 
 
 def trace_text() -> str:
-    """A program with two threads that grows, works and shrinks; stacks, alignments, a name that would end a script."""
+    """A program with two threads that grows, works and shrinks; stacks, alignments, requests that a pool refused, a name
+    that would end a script."""
     rng = random.Random(4)
     lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser",
              "header arguments parser\\00</script>\\00",
@@ -32,6 +33,8 @@ def trace_text() -> str:
         else:
             dead = live.pop(rng.randrange(max(0, len(live) - 200), len(live)))
             lines.append(f"{time} {thread} free {dead:#x}")
+        if i % 1000 == 0:
+            lines.append(f"{time} {thread} refused 24 messages")
     return "\n".join(lines) + "\n"
 
 

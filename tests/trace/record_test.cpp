@@ -484,6 +484,30 @@ TEST_F(Record, AProgramsOwnEndIsToldThoughRecordingFailed) {
   EXPECT_TRUE(has_part());
 }
 
+// Somebody made a folder there meanwhile.
+TEST_F(Record, AProgramsOwnEndIsToldThoughItsTraceCannotHaveTheName) {
+  for (const int own : {0, 7}) {
+    const std::string folder = "folder." + std::to_string(own);
+    const std::string script = "mkdir " + folder + "; exit " + std::to_string(own);
+    const int status = ashlar({"record", "-o", folder, "--", "/bin/sh", "-c", script});
+    EXPECT_EQ(WEXITSTATUS(status), own == 0 ? 1 : own) << said("err");
+    EXPECT_NE(said("err").find("cannot write '" + folder + "'"), std::string::npos) << said("err");
+    const std::string told = "what was recorded before can be read in '";
+    const std::size_t at = said("err").find(told);
+    ASSERT_NE(at, std::string::npos) << said("err");
+    const std::string rest = said("err").substr(at + told.size());
+    EXPECT_FALSE(events(rest.substr(0, rest.find('\''))).empty());
+  }
+}
+
+TEST_F(Record, AProgramWithoutItsInterpreterHasTheShellsStatus) {
+  support::write_file(path("script"), "#!/no/such/interpreter\n");
+  fs::permissions(path("script"), fs::perms::owner_all);
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--", path("script")})), 127);
+  EXPECT_NE(said("err").find("its interpreter is missing"), std::string::npos) << said("err");
+  EXPECT_EQ(files(), words{"script"});
+}
+
 TEST_F(Record, ANameThatIsTooLongIsFoundBeforeTheProgramRuns) {
   for (const std::size_t length : {244u, 249u, 255u}) {
     for (const char* what : {"-o", "--profile"}) {

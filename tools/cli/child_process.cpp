@@ -173,6 +173,15 @@ child_outcome run_child(const child_request& request, const signal_watch& watch)
   return outcome;
 }
 
+void require_started(const child_outcome& outcome, const std::string& program) {
+  if (outcome.start_error == 0) return;
+  const bool has_no_interpreter = outcome.start_error == ENOENT;
+  throw command_error(
+      has_no_interpreter ? status_not_found : status_not_executable,
+      fmt::format("cannot run '{}': {}{}", program, std::strerror(outcome.start_error),
+                  has_no_interpreter ? " (its interpreter is missing)" : ""));
+}
+
 bool exited_with(int wait_status, int exit_status) {
   return WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == exit_status;
 }

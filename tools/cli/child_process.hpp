@@ -87,6 +87,9 @@ struct child_outcome {
 // Throws: command_error when no process can be made.
 child_outcome run_child(const child_request& request, const signal_watch& watch);
 
+// Throws: command_error where the program did not start: as the shell, 127 where its interpreter is missing, else 126.
+void require_started(const child_outcome& outcome, const std::string& program);
+
 bool exited_with(int wait_status, int exit_status);
 
 // "exit status 3", "killed by SIGSEGV (Segmentation fault), core dumped".

@@ -44,10 +44,19 @@ TEST(ChildProcess, ItsEndIsToldExactly) {
 TEST(ChildProcess, AFileThatCannotBeExecutedIsToldApartFromItsExit) {
   const signal_watch watch;
   child_request request = shell("");
-  request.file = "/no/such/file";
-  EXPECT_EQ(run_child(request, watch).start_error, ENOENT);
-  request.file = "/proc/self/status";
-  EXPECT_EQ(run_child(request, watch).start_error, EACCES);
+  const auto status_of = [&](const std::string& file) {
+    request.file = file;
+    try {
+      require_started(run_child(request, watch), file);
+    } catch (const command_error& error) {
+      EXPECT_NE(std::string(error.what()).find("cannot run '" + file + "'"), std::string::npos);
+      return error.exit_status;
+    }
+    return 0;
+  };
+  EXPECT_EQ(status_of("/no/such/file"), status_not_found);
+  EXPECT_EQ(status_of("/proc/self/status"), status_not_executable);
+  EXPECT_EQ(status_of("/bin/sh"), 0);
 }
 
 TEST(ChildProcess, ItsFiguresAreItsOwn) {
@@ -148,6 +157,26 @@ TEST(Files, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommit) {
   }
   EXPECT_EQ(contents_of(path), "short");
   EXPECT_EQ(files_in(scratch.path()), 1);
+}
+
+TEST(Files, AStatusStaysBesideWhatCannotBeWritten) {
+  const auto commit_beside = [](int status, const std::string& path) {
+    replaced_files files;
+    files.prepare("--json", path);
+    return files.commit_beside(status, {"contents"});
+  };
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
+  EXPECT_EQ(contents_of(path), "contents");
+  for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
+  try {
+    commit_beside(0, "/dev/full");
+    FAIL() << "success was told";
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_failed);
+    EXPECT_NE(std::string(error.what()).find("cannot write '/dev/full'"), std::string::npos);
+  }
 }
 
 TEST(Files, AnOutputIsNoInputAndNoOtherOutput) {

@@ -23,6 +23,7 @@
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/json/text.hpp"
 
 namespace ashlar::cli {
 
@@ -32,6 +33,13 @@ namespace {
 class progress {
  public:
   progress(std::size_t warmup, std::size_t rounds) : warmup_(warmup), rounds_(rounds) {}
+  ~progress() {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  }
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
 
   void begin_run(bool warmup, std::size_t round, const std::string& name) const {
     if (!terminal_) return;
@@ -42,12 +50,6 @@ class progress {
   void end_round(bool warmup, std::size_t round) const {
     if (terminal_) return;
     fmt::print(stderr, "ashlar compare: {} done after {:.1f} s\n", title(warmup, round), elapsed());
-    std::fflush(stderr);
-  }
-
-  void end() const {
-    if (!terminal_) return;
-    fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);
   }
 
@@ -156,7 +158,6 @@ class measurement {
         if (compared_.interrupted_by == 0) shown.end_round(warmup, round);
       }
     }
-    shown.end();
   }
 
  private:
@@ -171,13 +172,7 @@ class measurement {
       run_sample sample{warmup, round, position, {}};
       const open_file errors = scratch_.make_unnamed_file();
       sample.outcome = run_once(target.which, errors, watch);
-      if (sample.outcome.start_error != 0) {
-        shown.end();
-        throw command_error(
-            sample.outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-            fmt::format("cannot run '{}': {}", program_,
-                        std::strerror(sample.outcome.start_error)));
-      }
+      require_started(sample.outcome, program_);
       compared_.interrupted_by =
           sample.outcome.signal_seen != 0 ? sample.outcome.signal_seen : watch.fetch_pending();
       if (compared_.interrupted_by != 0) return;  // the run that was interrupted is no sample
@@ -219,6 +214,14 @@ class measurement {
   bool expectation_known_ = false;
 };
 
+int status_of(const comparison& compared) {
+  if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
+  const bool any_failed = std::any_of(
+      compared.allocators.begin(), compared.allocators.end(),
+      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
+  return any_failed ? status_failed : 0;
+}
+
 }  // namespace
 
 std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
@@ -233,7 +236,10 @@ std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& gene
 
 int compare_command(const compare_options& options) {
   const std::string program = find_program(options.command.front());
-  replaced_files files({program});
+  std::vector<allocator> list = chosen_allocators(options);
+  std::vector<std::string> inputs{program};
+  for (const allocator& each : list) inputs.push_back(each.library);
+  replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
 
@@ -245,7 +251,6 @@ int compare_command(const compare_options& options) {
   compared.seed = options.seed ? *options.seed : std::random_device{}();
   compared.warmup = options.warmup;
   compared.rounds = options.rounds;
-  std::vector<allocator> list = chosen_allocators(options);
 
   const signal_watch watch;
   check_preloading(program, list, watch);
@@ -263,17 +268,10 @@ int compare_command(const compare_options& options) {
   std::fflush(stdout);
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
-    contents.push_back(
-        comparison_json(compared).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-        "\n");
+    contents.push_back(json_files::text_of(comparison_json(compared), 1) + "\n");
   }
   if (!options.csv_path.empty()) contents.push_back(comparison_csv(compared));
-  files.commit(contents);
-  if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
-  const bool any_failed = std::any_of(
-      compared.allocators.begin(), compared.allocators.end(),
-      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
-  return any_failed ? status_failed : 0;
+  return files.commit_beside(status_of(compared), contents);
 }
 
 int list_allocators(const std::vector<std::string>& with) {

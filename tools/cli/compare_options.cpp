@@ -23,7 +23,8 @@ Examples:
   ashlar compare --with mine=./libmine.so -- sh -c './filter < input.txt'
   ashlar compare --list
 
-Exit status: 0; 1 when a run failed; 128 + N when signal N ended the measuring.)";
+Exit status: 0; 1 when a run failed or a file could not be written in the end; 128 + N when signal N
+ended the measuring.)";
 
 constexpr const char* summary_footer =
     R"(Example:

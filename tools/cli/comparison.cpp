@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 
 #include "tools/cli/error.hpp"
-#include "tools/cli/json_numbers.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/json/numbers.hpp"
 
 namespace ashlar::cli {
 
 namespace {
+
+using json_files::count_at;
 
 constexpr unsigned comparison_schema = 1;
 

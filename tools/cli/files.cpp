@@ -70,6 +70,16 @@ std::string read_whole(const open_file& file) {
   }
 }
 
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return 0;
+}
+
 std::string read_input(const std::string& path) {
   const open_file file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status{};

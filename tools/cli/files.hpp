@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace ashlar::cli {
 
@@ -45,5 +46,8 @@ std::string read_input(const std::string& path);
 
 // Everything from the file's start.
 std::string read_whole(const open_file& file);
+
+// Effects: writes all of the bytes, also where signals interrupt it. Returns: 0, or why it could not, as in errno.
+[[nodiscard]] int write_all(int descriptor, std::string_view bytes);
 
 }  // namespace ashlar::cli

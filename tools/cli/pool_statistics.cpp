@@ -8,11 +8,13 @@
 #include <ashlar/core/stats_fields.hpp>
 
 #include "tools/cli/error.hpp"
-#include "tools/cli/json_numbers.hpp"
+#include "tools/json/numbers.hpp"
 
 namespace ashlar::cli {
 
 namespace {
+
+using json_files::count_at;
 
 constexpr unsigned known_schema = 1;
 

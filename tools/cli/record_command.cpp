@@ -2,10 +2,8 @@
 #include "tools/cli/record_command.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <string_view>
@@ -84,11 +82,8 @@ class recorded_program {
   // Effects: runs the program with this recorder, which is told its process first. Where recording fails meanwhile, the
   // program goes on: failure(). Throws: command_error when the program cannot be run.
   child_outcome run(trace::recorder& recorder, const std::function<void(std::uint32_t pid)>& begin);
-  // Effects: where there is no result of the program itself, says why. Returns: its wait status. Throws: command_error
-  // where that would look as if there were one.
+  // Effects: where there is no result of the program itself, says why. Returns: its wait status. Throws: as fail_beside().
   [[nodiscard]] int end(bool has_result, std::string_view kind, const child_outcome& outcome) const;
-  // The same where there is not all that there should be.
-  [[nodiscard]] static int fail(const std::string& why, const child_outcome& outcome);
   // Why there is not all that the program did; empty: there is.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -122,12 +117,7 @@ child_outcome recorded_program::run(trace::recorder& recorder,
     return drain();
   };
   child_outcome outcome = run_child(request, watch_);
-  if (outcome.start_error != 0) {
-    throw command_error(
-        outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-        fmt::format("cannot run '{}': {}{}", program_, std::strerror(outcome.start_error),
-                    outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
-  }
+  require_started(outcome, program_);
   begin_with(outcome.pid);
   try {
     drain.finish();
@@ -158,13 +148,33 @@ std::string recorded_program::why_nothing(const child_outcome& outcome) const {
 int recorded_program::end(bool has_result, std::string_view kind,
                           const child_outcome& outcome) const {
   if (has_result) return outcome.wait_status;
-  return fail(fmt::format("no {} '{}': {}", kind, options_.output, why_nothing(outcome)), outcome);
+  return fail_beside(outcome.wait_status,
+                     fmt::format("no {} '{}': {}", kind, options_.output, why_nothing(outcome)));
 }
 
-int recorded_program::fail(const std::string& why, const child_outcome& outcome) {
-  if (exited_with(outcome.wait_status, 0)) throw command_error(status_failed, why);
-  fmt::print(stderr, "ashlar: {}\n", why);
-  return outcome.wait_status;
+// Returns: what the message of a failure adds.
+std::string what_is_kept(const trace_files& files) {
+  const std::vector<std::string> parts = files.unfinished();
+  if (parts.empty()) return {};
+  return fmt::format("; what was recorded before can be read in '{}'{}", parts[0],
+                     parts.size() == 1 ? "" : " and the other .part files beside it");
+}
+
+// Effects: the traces get their names, and each is told. Throws: command_error.
+void commit(trace_files& files, const std::vector<trace::file_recorder::process_result>& results,
+            const child_outcome& outcome) {
+  for (const auto& result : results) {
+    const trace_files::written written =
+        files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
+    if (result.events == 0) {
+      fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
+                 written.path, result.pid);
+      continue;
+    }
+    fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
+               written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
+               static_cast<double>(written.bytes) / static_cast<double>(result.events));
+  }
 }
 
 template <class Results>
@@ -182,27 +192,13 @@ int record_trace(const record_options& options) {
        options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
       [&](std::uint32_t pid) { return files.open(pid); });
   const child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
-  if (!program.failure().empty()) {
-    const std::vector<std::string> parts = files.unfinished();
-    const std::string kept =
-        parts.empty()
-            ? ""
-            : fmt::format("; what was recorded before can be read in '{}'{}", parts[0],
-                          parts.size() == 1 ? "" : " and the other .part files beside it");
-    return recorded_program::fail(program.failure() + kept, outcome);
-  }
+  if (!program.failure().empty())
+    return fail_beside(outcome.wait_status, program.failure() + what_is_kept(files));
   const auto results = recorder.results();
-  for (const auto& result : results) {
-    const trace_files::written written =
-        files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
-    if (result.events == 0) {
-      fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
-                 written.path, result.pid);
-      continue;
-    }
-    fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
-               written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
-               static_cast<double>(written.bytes) / static_cast<double>(result.events));
+  try {
+    commit(files, results, outcome);
+  } catch (const command_error& error) {
+    return fail_beside(outcome.wait_status, error.what() + what_is_kept(files));
   }
   return program.end(has_process(results, outcome), "trace", outcome);
 }
@@ -215,8 +211,8 @@ int record_profile(const record_options& options) {
   const child_outcome outcome =
       program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
   const auto unwritten = profiles.finish();
-  if (!program.failure().empty()) return recorded_program::fail(program.failure(), outcome);
-  if (!unwritten.empty()) return recorded_program::fail(unwritten, outcome);
+  if (!program.failure().empty()) return fail_beside(outcome.wait_status, program.failure());
+  if (!unwritten.empty()) return fail_beside(outcome.wait_status, unwritten);
   const auto& results = profiles.results();
   for (const auto& result : results) {
     fmt::print(stderr, "ashlar: {}: {} births and {} deaths of process {} in {}\n", result.path,

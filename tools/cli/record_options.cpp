@@ -9,15 +9,17 @@ namespace ashlar::cli {
 namespace {
 
 constexpr const char* record_footer =
-    R"(The program's standard streams are its own; what was written is said on standard error. The exit status is
-the program's (1 where that is 0 and it was not recorded); where a signal killed it, ashlar dies by it, too,
-and the trace is there. Each process that the program forks has a trace of its own: run.PID.atrace.
+    R"(The program's standard streams are its own; what was written is said on standard error. Each process
+that the program forks has a trace of its own: run.PID.atrace.
 
 Examples:
   ashlar record -- python3 work.py
   ashlar record -o parser.atrace --stacks -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
-  ashlar record --profile=600 -o server.aprof -- ./server)";
+  ashlar record --profile=600 -o server.aprof -- ./server
+
+Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
+there. 1 where the program's is 0 and it was not recorded, or the trace could not be written in the end.)";
 
 }  // namespace
 

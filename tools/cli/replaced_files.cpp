@@ -65,14 +65,13 @@ int replaced_files::descriptor_of(const place& of) {
 void replaced_files::prepare(std::string_view option, const std::string& path) {
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  place made{std::string(option), path, {}, nullptr};
   if (exists && !S_ISREG(status.st_mode)) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) refuse_by_system(option, path, errno);
     places_.push_back({std::string(option), path, {}, nullptr, open_file(descriptor)});
     return;
   }
-  made.target = file_behind(path);
+  place made{std::string(option), path, file_behind(path), nullptr};
   for (const std::string& input : inputs_) {
     if (exists && is_same_file(status, input))
       refuse(option, path, "that is an input; name another file");
@@ -94,12 +93,7 @@ void replaced_files::prepare(std::string_view option, const std::string& path) {
 
 void replaced_files::write(std::size_t place_number, std::string_view bytes) {
   const place& to = places_[place_number];
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(descriptor_of(to), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(to.path, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (const int error = write_all(descriptor_of(to), bytes); error != 0) fail(to.path, error);
 }
 
 void replaced_files::commit(reaches_disk when) {
@@ -123,6 +117,15 @@ void replaced_files::commit(reaches_disk when) {
 void replaced_files::commit(const std::vector<std::string>& contents, reaches_disk when) {
   for (std::size_t i = 0; i < places_.size(); ++i) write(i, contents[i]);
   commit(when);
+}
+
+int replaced_files::commit_beside(int status, const std::vector<std::string>& contents) {
+  try {
+    commit(contents);
+    return status;
+  } catch (const input_error& error) {
+    return fail_beside(status, error.what());
+  }
 }
 
 }  // namespace ashlar::cli

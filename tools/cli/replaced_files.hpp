@@ -35,6 +35,9 @@ class replaced_files {
   // The same for contents, one of each place, that are there as a whole.
   void commit(const std::vector<std::string>& contents,
               reaches_disk when = reaches_disk::some_time);
+  // The same where a program was run, of whose end the status tells. Returns: the status, even where the contents cannot be
+  // written, as fail_beside() does. Throws: as that.
+  int commit_beside(int status, const std::vector<std::string>& contents);
 
  private:
   struct place {

@@ -14,6 +14,7 @@
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/replay_report.hpp"
+#include "tools/json/text.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::cli {
@@ -74,14 +75,23 @@ class scripts_of_targets {
   std::vector<const replay_script*> of_target_;
 };
 
+int status_of(const replay_report& report) {
+  if (report.stopped_by != 0) return 128 + report.stopped_by;
+  const bool any_failed = std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                                      [](const replay_outcome& o) { return o.faults.any(); });
+  return any_failed ? status_failed : 0;
+}
+
 }  // namespace
 
 int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,
                         fmt::format("--touch {}: there are ends and all", options.touch));
-  std::vector<std::string> inputs = options.on;  // pools, and libraries by their paths
-  inputs.push_back(options.trace);
+  const signal_watch watch;
+  std::vector<replay_target> targets = find_replay_targets(options.on, watch);
+  std::vector<std::string> inputs{options.trace};
+  for (const replay_target& each : targets) inputs.push_back(each.pools ? each.name : each.library);
   replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
@@ -89,8 +99,6 @@ int replay_command(const replay_options& options) try {
   report.trace = options.trace;
   report.plan = {options.rounds, options.touch == "all",
                  options.seed ? *options.seed : std::random_device{}()};
-  const signal_watch watch;
-  std::vector<replay_target> targets = find_replay_targets(options.on, watch);
   const scripts_of_targets scripts(options.trace, targets, watch);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     replay_outcome& outcome = report.outcomes.emplace_back();
@@ -101,14 +109,9 @@ int replay_command(const replay_options& options) try {
 
   std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
   std::fflush(stdout);
-  if (!options.json_path.empty())
-    files.commit(
-        {replay_json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"});
-  if (report.stopped_by != 0) return 128 + report.stopped_by;
-  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
-                     [](const replay_outcome& o) { return o.faults.any(); })
-             ? status_failed
-             : 0;
+  if (options.json_path.empty()) return status_of(report);
+  return files.commit_beside(status_of(report),
+                             {json_files::text_of(replay_json(report), 1) + "\n"});
 } catch (const interrupted& by) {
   fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n", signal_name(by.signal));
   return 128 + by.signal;

@@ -20,8 +20,9 @@ Examples:
   ashlar replay run.atrace --on system,mimalloc,./libmine.so --touch all
   ashlar replay run.atrace --on pools.json
 
-Exit status: 0; 1 where a request got no block, a block was not as written, or an allocator
-broke the worker; 2 the trace or an allocator cannot be read; 128 + N ended by signal N.)";
+Exit status: 0; 1 where a request got no block, a block was not as written, an allocator broke the
+worker, or FILE could not be written in the end; 2 the trace or an allocator cannot be read;
+128 + N ended by signal N.)";
 
 }  // namespace
 

@@ -133,9 +133,7 @@ class replays {
     request.stderr_fd = err.descriptor();
     request.on_signal = interrupted_child::dies_at_second;
     const child_outcome ended = run_child(request, watch_);
-    if (ended.start_error != 0)
-      throw command_error(status_not_executable, fmt::format("cannot run '{}': {}", request.file,
-                                                             std::strerror(ended.start_error)));
+    require_started(ended, request.file);
     stopped_by_ = ended.signal_seen != 0 ? ended.signal_seen : watch_.fetch_pending();
     return read_answer(ended, out, err);
   }

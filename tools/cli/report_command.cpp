@@ -13,6 +13,7 @@
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
+#include "tools/json/text.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
@@ -64,9 +65,7 @@ int report_command(const report_options& options) {
     } catch (const report::attachment_error& error) {
       throw input_error(error.what());
     }
-    if (options.json) {
-      fmt::print("{}\n", data.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
-    }
+    if (options.json) fmt::print("{}\n", json_files::text_of(data, 1));
     if (output.empty()) return 0;
     const std::string page = report::html_page(data);
     files.commit({page});

@@ -2,14 +2,13 @@
 #include "tools/cli/run_command.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -23,6 +22,7 @@
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/json/text.hpp"
 
 namespace ashlar::cli {
 
@@ -39,7 +39,8 @@ struct collected_statistics {
 
 collected_statistics collect(const std::string& folder, pid_t pid) {
   collected_statistics collected;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  std::error_code is_gone;  // the program may have removed it: then there is nothing
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, is_gone)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -158,12 +159,7 @@ int run_command(const run_options& options) {
   request.arguments = options.command;
   request.environment = environment_with(changes);
   const child_outcome outcome = run_child(request, watch);
-  if (outcome.start_error != 0) {
-    throw command_error(
-        outcome.start_error == ENOENT ? status_not_found : status_not_executable,
-        fmt::format("cannot run '{}': {}{}", program, std::strerror(outcome.start_error),
-                    outcome.start_error == ENOENT ? " (its interpreter is missing)" : ""));
-  }
+  require_started(outcome, program);
 
   const collected_statistics collected = collect(scratch.path(), outcome.pid);
   std::string missing;
@@ -172,12 +168,10 @@ int run_command(const run_options& options) {
                                        : collected.damage;
   }
   std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
-  if (!options.json_path.empty()) {
-    files.commit({report_json(options, library, outcome, collected, missing)
-                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                  "\n"});
-  }
-  return outcome.wait_status;
+  if (options.json_path.empty()) return outcome.wait_status;
+  return files.commit_beside(
+      outcome.wait_status,
+      {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) + "\n"});
 }
 
 }  // namespace ashlar::cli

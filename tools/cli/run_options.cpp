@@ -9,8 +9,7 @@ namespace ashlar::cli {
 namespace {
 
 constexpr const char* run_footer =
-    R"(The program's standard streams are its own; the report goes to standard error. The exit status
-is the program's; where a signal killed it, ashlar dies by that signal too.
+    R"(The program's standard streams are its own; the report goes to standard error.
 
 Examples:
   ashlar run -- python3 -c 'print(sum(range(10**6)))'
@@ -18,7 +17,10 @@ Examples:
   ashlar run --json pools.json -- make -j2 2> report.txt
 
 Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of this
-build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.)";
+build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.
+
+Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
+program's is 0 and FILE could not be written in the end.)";
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
+#include "tools/json/text.hpp"
 #include "tools/profile/profile_file.hpp"
 
 namespace ashlar::cli {
@@ -16,7 +17,7 @@ namespace ashlar::cli {
 namespace {
 
 void print_json(const nlohmann::json& report) {
-  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("{}\n", json_files::text_of(report, 2));
 }
 
 int stat_profile(const stat_options& options) {

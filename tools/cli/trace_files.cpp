@@ -18,28 +18,24 @@ namespace ashlar::cli {
 
 namespace {
 
-[[noreturn]] void fail_to_write(const std::string& path) {
-  throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+[[noreturn]] void fail_to_write(const std::string& path, int error) {
+  throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(error)));
 }
 
 }  // namespace
 
 struct trace_files::part {
   std::string path;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // of what was appended whole: less than a header cannot be read
 
   // Nothing stays open between two frames: there are as many traces as processes, of which a program may start more than
   // a process may have files open.
-  void append(std::string_view rest) {
+  void append(std::string_view more) {
     const open_file file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
-    if (file.descriptor() < 0) fail_to_write(path);
-    while (!rest.empty()) {
-      const ssize_t put = ::write(file.descriptor(), rest.data(), rest.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail_to_write(path);
-      bytes += static_cast<std::uint64_t>(put);
-      rest.remove_prefix(static_cast<std::size_t>(put));
-    }
+    if (file.descriptor() < 0) fail_to_write(path, errno);
+    if (const int error = write_all(file.descriptor(), more); error != 0)
+      fail_to_write(path, error);
+    bytes += more.size();
   }
 };
 
@@ -64,7 +60,7 @@ std::unique_ptr<trace_files::part> trace_files::make_part(std::uint32_t pid) con
                                    : fmt::format("{}.{}.{}.part", output_, pid, number);
     const open_file created(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (created.descriptor() >= 0) return std::make_unique<part>(part{std::move(path)});
-    if (errno != EEXIST) fail_to_write(path);
+    if (errno != EEXIST) fail_to_write(path, errno);
   }
 }
 
@@ -76,7 +72,7 @@ trace::byte_sink trace_files::open(std::uint32_t pid) {
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   const auto found = parts_.find(pid);
   const std::string path = free_path_for_process(output_, pid, program_pid, trace::magic);
-  if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path);
+  if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
   const std::uint64_t bytes = found->second->bytes;
   parts_.erase(found);
   return {path, bytes};

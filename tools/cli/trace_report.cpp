@@ -181,9 +181,9 @@ std::string render_totals(const trace_report& report) {
     text += labelled_line("missing", fmt::format("{} deaths that the trace does not have",
                                                  format_count(s.missing_deaths)));
   if (s.lost != 0) text += labelled_line("lost", fmt::format("{} events", format_count(s.lost)));
-  if (const std::uint64_t refused = count_of(s, trace::event_kind::refused); refused != 0)
-    text += labelled_line(
-        "refused", fmt::format("{} requests for which a pool had no block", format_count(refused)));
+  if (s.refused != 0)
+    text += labelled_line("refused", fmt::format("{} requests for which a pool had no block",
+                                                 format_count(s.refused)));
   return text;
 }
 

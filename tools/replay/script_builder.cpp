@@ -24,15 +24,20 @@ operation_kind kind_of_birth(const trace::step& s) {
   return s.kind == trace::event_kind::by_calloc ? operation_kind::zeroed : operation_kind::allocate;
 }
 
+/// Requires: they are in the order of their first operations, and each ends later. Complexity: O(n log n): a server may
+/// have had a thread for each request.
 std::uint32_t most_at_once(const std::vector<script_thread>& threads) {
-  std::uint32_t most = 0;
-  for (const script_thread& begins : threads) {
-    const auto alive = std::count_if(threads.begin(), threads.end(), [&](const script_thread& t) {
-      return t.first_at <= begins.first_at && t.ended_at > begins.first_at;
-    });
-    most = std::max(most, static_cast<std::uint32_t>(alive));
+  std::vector<std::uint64_t> ends;
+  ends.reserve(threads.size());
+  for (const script_thread& t : threads) ends.push_back(t.ended_at);
+  std::sort(ends.begin(), ends.end());
+  std::size_t most = 0;
+  std::size_t ended = 0;
+  for (std::size_t begun = 0; begun < threads.size();) {
+    while (ends[ended] <= threads[begun].first_at) ++ended;
+    most = std::max(most, ++begun - ended);
   }
-  return most;
+  return static_cast<std::uint32_t>(most);
 }
 
 }  // namespace

@@ -183,6 +183,29 @@ TEST(Script, KnowsWhichThreadsWereOverWhenOneBegan) {
   EXPECT_EQ(s.summary.header.most_threads_at_once, 2u);
 }
 
+// Against a look at all threads whenever one begins.
+TEST(Script, TheMostThreadsAtOnceAreThoseThatOverlap) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<event> events;
+    std::vector<std::uint32_t> running;
+    std::size_t most = 0;
+    std::uint32_t begun = 0;
+    for (std::uint64_t time = 1; time < 60; ++time) {
+      if (running.empty() || random() % 100 < 55) {
+        running.push_back(++begun);
+        most = std::max(most, running.size());
+        events.push_back(birth(begun, time, 0x1000 * time));
+      } else {
+        std::swap(running[random() % running.size()], running.back());
+        events.push_back(other(event_kind::thread_exit, running.back(), time));
+        running.pop_back();
+      }
+    }
+    EXPECT_EQ(script_of(events).summary.header.most_threads_at_once, most) << seed;
+  }
+}
+
 TEST(Script, OfAnEmptyTraceIsEmpty) {
   const script s = script_of({});
   EXPECT_EQ(s.summary.header.operations, 0u);

@@ -38,7 +38,8 @@ class worker {
         slots_(resident_array<slot>(script_.header().slots)),
         counts_(resident_array<run_counts>(script_.header().threads + std::size_t{1})),
         bad_(resident_array<bad_block>(script_.header().threads + std::size_t{1})),
-        states_(resident_array<thread_state>(script_.header().threads)) {}
+        states_(resident_array<thread_state>(script_.header().threads)),
+        alive_(resident_array<std::size_t>(script_.header().most_threads_at_once)) {}
 
   /// Effects: executes all of it. Requires: called once.
   void run(std::string_view mode, run_result& result) {
@@ -73,7 +74,6 @@ class worker {
     worker* owner;
     pthread_t handle;
     lane* uses;
-    bool joined;
   };
   using thread_function = void (worker::*)(std::size_t, lane&);
 
@@ -152,12 +152,14 @@ class worker {
   // A thread that the trace began when others had ended begins when they are joined.
   void start_and_join() {
     const auto threads = script_.threads();
-    std::size_t first_alive = 1;  // those before it are joined
+    std::size_t alive = 0;  // so many of alive_ are begun and not joined
     for (std::size_t t = 1; t < threads.size(); ++t) {
-      for (std::size_t other = first_alive; other < t; ++other)
-        if (!states_[other].joined && threads[other].ended_at <= threads[t].first_at)
-          join(states_[other]);
-      while (first_alive < t && states_[first_alive].joined) ++first_alive;
+      for (std::size_t i = alive; i-- > 0;) {
+        if (threads[alive_[i]].ended_at > threads[t].first_at) continue;
+        join(states_[alive_[i]]);
+        alive_[i] = alive_[--alive];
+      }
+      alive_[alive++] = t;
       states_[t].owner = this;
       states_[t].uses = take_lane();
       start(
@@ -170,8 +172,7 @@ class worker {
           },
           &states_[t]);
     }
-    for (std::size_t t = first_alive; t < threads.size(); ++t)
-      if (!states_[t].joined) join(states_[t]);
+    for (std::size_t i = 0; i < alive; ++i) join(states_[alive_[i]]);
   }
   lane* take_lane() {
     if (free_lanes_ == nullptr) return &lanes_[lanes_used_++];
@@ -181,7 +182,6 @@ class worker {
   }
   void join(thread_state& of) {
     ::pthread_join(of.handle, nullptr);
-    of.joined = true;
     of.uses->next_free = free_lanes_;
     free_lanes_ = of.uses;
   }
@@ -224,6 +224,7 @@ class worker {
   std::span<run_counts> counts_;
   std::span<bad_block> bad_;
   std::span<thread_state> states_;
+  std::span<std::size_t> alive_;  // threads by their place, as many as can be at once
   std::span<lane> lanes_;
   std::size_t lanes_used_ = 1;
   lane* free_lanes_ = nullptr;

@@ -4,9 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "tools/json/numbers.hpp"
+
 namespace ashlar::report {
 namespace {
 
+using json_files::count_at;
 using nlohmann::json;
 
 // Runs `read` on the parsed text; whatever it misses there is told with the file and the command that writes such files.
@@ -20,11 +23,6 @@ auto read_document(const std::string& text, const std::string& file, const std::
   } catch (const std::invalid_argument& fault) {
     throw attachment_error("'" + file + "' is not what `" + command + "` writes: " + fault.what());
   }
-}
-
-// Its own get() takes any number: of -1 it makes 18446744073709551615.
-std::uint64_t count_at(const json& object, const char* name) {
-  return object.at(name).get_ref<const json::number_unsigned_t&>();
 }
 
 void require(bool condition, const char* otherwise) {

@@ -169,7 +169,6 @@ class trace_account {
     trace::step s;
     while (life.next(s)) {
       pass_time(s.time);
-      threads_ = std::max(threads_, s.thread);
       const bool is_peak = counts_.count(s);
       if (s.happened == trace::step::what::birth) birth(s);
       if (s.happened == trace::step::what::death) death(s);
@@ -275,7 +274,8 @@ class trace_account {
             {"unknown_deaths", unknown_deaths_},
             {"missing_deaths", missing_deaths_},
             {"lost_events", counts_.lost},
-            {"threads", threads_},
+            {"refused_requests", counts_.refused},
+            {"threads", counts_.threads},
             {"live_bytes_at_end", counts_.live_bytes},
             {"live_blocks_at_end", counts_.live_blocks},
             {"live_bytes_mean", seconds() > 0 ? byte_seconds_ / seconds() : 0.0}};
@@ -427,7 +427,6 @@ class trace_account {
   std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
   std::uint64_t unknown_deaths_ = 0;
   std::uint64_t missing_deaths_ = 0;
-  std::uint32_t threads_ = 0;
 };
 
 }  // namespace

@@ -60,6 +60,26 @@ TEST(TraceData, ASmallTraceByHand) {
   EXPECT_TRUE(data["call_sites"].is_null());
 }
 
+// A recorded pool had no block: that changes no other figure.
+TEST(TraceData, RequestsThatWereRefusedAreCounted) {
+  const std::vector<event> served{birth(1, 10, 0x1000, 100), death(1, 50, 0x1000)};
+  std::vector<event> all = served;
+  for (const std::uint64_t time : {20u, 30u})
+    all.insert(all.end() - 1,
+               trace::test::other(trace::event_kind::refused, 1, time, 24, "messages"));
+  const nlohmann::json data = data_of(all);
+  EXPECT_EQ(data["trace"]["refused_requests"], 2);
+  EXPECT_EQ(data["trace"]["births"], 1);
+  EXPECT_EQ(data["trace"]["birth_bytes"], 100);
+  EXPECT_EQ(data["peak"]["live_bytes"], 100);
+  EXPECT_EQ(data_of(served)["trace"]["refused_requests"], 0);
+}
+
+// A number that no event has is no thread.
+TEST(TraceData, ThreadsAreThoseThatDidSomething) {
+  EXPECT_EQ(data_of({birth(2, 10, 0x1000, 8), birth(7, 20, 0x2000, 8)})["trace"]["threads"], 2);
+}
+
 // A forked process, as any whose recorder began long before it, has the figures of its own time.
 TEST(TraceData, WhenItBeganChangesNoFigure) {
   const auto begun_at = [](std::uint64_t begin) {

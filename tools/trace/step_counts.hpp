@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "tools/trace/lifetimes.hpp"
 
@@ -14,6 +15,8 @@ struct step_counts {
   std::uint64_t deaths = 0;
   std::uint64_t cross_thread_deaths = 0;  ///< by another thread than the birth's
   std::uint64_t lost = 0;                 ///< events
+  std::uint64_t refused = 0;              ///< requests for which a recorded pool had no block
+  std::uint64_t threads = 0;              ///< that did something
   std::uint64_t live_blocks = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t peak_blocks = 0;
@@ -23,6 +26,8 @@ struct step_counts {
 
   /// Effects: counts the step. Returns: whether more bytes live than ever before.
   bool count(const step& s) {
+    if (s.thread != last_thread_) threads += seen_.insert(s.thread).second ? 1 : 0;
+    last_thread_ = s.thread;
     switch (s.happened) {
       case step::what::birth:
         return birth(s);
@@ -36,6 +41,7 @@ struct step_counts {
         break;
       case step::what::other:
         if (s.kind == event_kind::lost) lost += s.size;
+        if (s.kind == event_kind::refused) ++refused;
         break;
     }
     return false;
@@ -55,6 +61,9 @@ struct step_counts {
     peak_bytes_time = s.time;
     return true;
   }
+
+  std::unordered_set<std::uint32_t> seen_;  // threads
+  std::uint32_t last_thread_ = 0;           // 0: none
 };
 
 }  // namespace ashlar::trace

@@ -32,11 +32,16 @@ TEST(StepCounts, EachStepCountsWhereItBelongs) {
   EXPECT_FALSE(counts.count(other));
   other.kind = event_kind::lost;
   EXPECT_FALSE(counts.count(other));
+  other.kind = event_kind::refused;
+  other.thread = 7;
+  EXPECT_FALSE(counts.count(other));
   EXPECT_EQ(counts.births, 5u);
   EXPECT_EQ(counts.birth_bytes, 41u);
   EXPECT_EQ(counts.deaths, 3u);
   EXPECT_EQ(counts.cross_thread_deaths, 2u);
   EXPECT_EQ(counts.lost, 1000u);
+  EXPECT_EQ(counts.refused, 1u) << "a request, of 1000 bytes";
+  EXPECT_EQ(counts.threads, 3u) << "1, 2 and 7";
   EXPECT_EQ(counts.live_blocks, 2u);
   EXPECT_EQ(counts.live_bytes, 21u);
   EXPECT_EQ(counts.peak_blocks, 4u);

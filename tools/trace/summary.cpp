@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
 
 #include "tools/trace/lifetimes.hpp"
 
@@ -124,8 +123,6 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
   moment_series series(moments);
   figures_by_size sizes(all);
   peak_by_stack peaks(all);
-  std::unordered_set<std::uint32_t> threads;
-  std::uint32_t last_thread = 0;
   bool first = true;
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
   const auto lived = [&](std::uint64_t ticks) {
@@ -136,7 +133,6 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     if (first) all.first_time = s.time;
     first = false;
     all.last_time = std::max(all.last_time, s.time);
-    if (s.thread != last_thread) threads.insert(last_thread = s.thread);
     const bool is_peak = all.count(s);
     switch (s.happened) {
       case step::what::birth: {
@@ -163,7 +159,6 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     series.add(s.time, all.live_bytes, all.live_blocks);
   }
   peaks.finish();
-  all.threads = threads.size();
   all.unknown_deaths = steps.unknown_deaths();
   all.missing_deaths = steps.missing_deaths();
   all.over_time = series.all();

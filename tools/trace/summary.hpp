@@ -37,7 +37,6 @@ struct trace_summary : step_counts {
   std::array<std::uint64_t, 64> events{};  ///< by event_kind
   std::uint64_t first_time = 0;
   std::uint64_t last_time = 0;
-  std::uint64_t threads = 0;
   std::uint64_t unknown_deaths = 0;
   std::uint64_t missing_deaths = 0;
   std::map<std::uint64_t, size_figures> sizes;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "tools/tune/input_file.hpp"
@@ -21,11 +20,6 @@ namespace ashlar::tune {
                     {"unknown_deaths", input.unknown_deaths}});
   }
   return list;
-}
-
-/// Returns: the text; -1: without blanks. A file's name may be any bytes, and JSON is UTF-8: what is none is U+FFFD.
-[[nodiscard]] inline std::string dumped(const nlohmann::json& all, int indent = -1) {
-  return all.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace ashlar::tune

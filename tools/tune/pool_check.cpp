@@ -9,6 +9,7 @@
 
 #include <ashlar/core/bits.hpp>
 
+#include "tools/json/numbers.hpp"
 #include "tools/tune/borrowing.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/tuning.hpp"
@@ -18,16 +19,12 @@ namespace ashlar::tune {
 namespace {
 
 using json = nlohmann::json;
+using json_files::count_at;
 using profiling::pool_grid;
 
-// As whole numbers only: json's own get() takes -1 and 1e40, too.
-std::uint64_t whole(const json& in, const char* name) {
-  return in.at(name).get_ref<const json::number_unsigned_t&>();
-}
-
 size_class read_class(const json& in) {
-  const size_class read{whole(in, "block_size"), whole(in, "alignment"), whole(in, "peak"),
-                        whole(in, "capacity"), whole(in, "bytes")};
+  const size_class read{count_at(in, "block_size"), count_at(in, "alignment"), count_at(in, "peak"),
+                        count_at(in, "capacity"), count_at(in, "bytes")};
   const auto refuse = [](const char* member, std::uint64_t value) {
     throw no_configuration(
         fmt::format("a class has '{}' {}, which no class can have", member, value));
@@ -49,13 +46,13 @@ pool_configuration read_classes(const json& all) {
         "written by `ashlar tune --mode heap`: a heap's classes have no capacities that could be "
         "too small");
   }
-  if (whole(all, "certificate") != certificate_version || all.at("mode") != "static") {
+  if (count_at(all, "certificate") != certificate_version || all.at("mode") != "static") {
     throw no_configuration(
         fmt::format("written for another version (this one reads static pools of version {})",
                     certificate_version));
   }
-  pools.read_as.least_alignment = whole(all, "alignment");
-  pools.read_as.largest = whole(all, "largest");
+  pools.read_as.least_alignment = count_at(all, "alignment");
+  pools.read_as.largest = count_at(all, "largest");
   pools.borrow = all.at("spill") == "take_larger";
   if (!pools.borrow && all.at("spill") != "never")
     throw no_configuration("'spill' is neither never nor take_larger");

@@ -27,6 +27,7 @@ const warnings = [
 byId("warning").hidden = warnings.length === 0;
 byId("warning").textContent = warnings.join(" ");
 
+const refused = trace.refused_requests > 0 ? `, and ${count(trace.refused_requests)} more that pools refused` : "";
 const slack = data.class_sets.map((set) => `${bytes(set.slack_at_peak)} in the ${set.name}`);
 const tiles = [
   [
@@ -35,7 +36,7 @@ const tiles = [
     `${count(peak.live_bytes)} bytes in ${count(peak.live_blocks)} blocks, at ${seconds(peak.seconds)}`,
   ],
   ["Run time", seconds(trace.seconds), `${count(trace.threads)} ${trace.threads === 1 ? "thread" : "threads"}`],
-  ["Allocations", count(trace.births), `${bytes(trace.birth_bytes)} in all`],
+  ["Allocations", count(trace.births), `${bytes(trace.birth_bytes)} in all${refused}`],
   ["Frees", count(trace.deaths), `${count(trace.deaths_in_another_thread)} by another thread than allocated`],
   ["Left at the end", bytes(trace.live_bytes_at_end), `${count(trace.live_blocks_at_end)} blocks`],
   ["Slack at the peak", bytes(data.class_sets.at(-1).slack_at_peak), slack.join(", ")],
