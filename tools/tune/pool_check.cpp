@@ -36,7 +36,7 @@ size_class read_class(const json& in) {
     refuse("block_size", read.block_size);
   if (!is_power_of_two(read.alignment) || read.alignment > largest_alignment)
     refuse("alignment", read.alignment);
-  if (read.capacity == 0 || read.capacity > too_many_bytes ||
+  if (read.capacity == 0 ||
       class_bytes({read.block_size, read.alignment}, read.capacity) >= too_many_bytes)
     refuse("capacity", read.capacity);
   return read;
@@ -51,7 +51,8 @@ pool_configuration read_classes(const json& all) {
   }
   if (whole(all, "certificate") != certificate_version || all.at("mode") != "static") {
     throw no_configuration(
-        fmt::format("written for another version (this one reads static pools of version {})",
+        fmt::format("written for another version (this one reads static pools of version {}): tune "
+                    "again",
                     certificate_version));
   }
   pools.read_as.least_alignment = whole(all, "alignment");
@@ -60,7 +61,7 @@ pool_configuration read_classes(const json& all) {
   if (!pools.borrow && all.at("spill") != "never")
     throw no_configuration("'spill' is neither never nor take_larger");
   try {
-    pools.read_as.sizes = resolution_of(all.value("resolution", word_of(resolution::exact)));
+    pools.read_as.sizes = resolution_of(all.at("resolution").get<std::string>());
   } catch (const std::out_of_range&) {
     throw no_configuration("'resolution' is neither exact nor profile");
   }
@@ -173,8 +174,7 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
   for (const block_need& need : load.needs) {
     const std::size_t c = class_for_request(pools, need.size, need.alignment);
     if (c == pools.classes.size()) {
-      const bool perhaps = load.profiled && pools.read_as.sizes == resolution::exact &&
-                           is_perhaps_served(pools, need);
+      const bool perhaps = load.profiled && is_perhaps_served(pools, need);
       note_unserved(use, {need.size, need.alignment, perhaps});
     }
     class_of.push_back(static_cast<std::uint32_t>(c));
