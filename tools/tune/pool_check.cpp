@@ -120,8 +120,8 @@ bool is_perhaps_served(const pool_configuration& pools, const block_need& need) 
 
 // Requests of one need have their classes between that of the smallest and that of the largest and most aligned. A class
 // has at most as many blocks as all needs together from the first to the last that may ask for it.
+// Requires: load.profiled.
 void add_profiled(pool_use& use, const pool_configuration& pools, const workload& load,
-                  const profiling::interval_table& profiled,
                   const std::vector<std::uint32_t>& class_of) {
   const std::uint64_t alignment = pools.read_as.least_alignment;
   std::vector<std::size_t> least_class;
@@ -136,7 +136,7 @@ void add_profiled(pool_use& use, const pool_configuration& pools, const workload
       asking->last = n;
     }
     if (!asking) continue;
-    use.classes[c].peak = profiled.at(asking->first, asking->last);
+    use.classes[c].peak = load.profiled->at(asking->first, asking->last);
     for (std::size_t n = asking->first; n <= asking->last; ++n)
       if (least_class[n] != c || class_of[n] != c || is_partly_left_out(pools, load.needs[n]))
         use.classes[c].at_most = true;
@@ -179,7 +179,7 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
     }
     class_of.push_back(static_cast<std::uint32_t>(c));
   }
-  if (load.profiled) add_profiled(use, pools, load, *load.profiled, class_of);
+  if (load.profiled) add_profiled(use, pools, load, class_of);
   for (const series& trace : load.traces) {
     std::vector<std::uint64_t> alive(pools.classes.size() +
                                      1);  // the last: of those that none serves

@@ -299,7 +299,7 @@ TEST_F(Verify, AWitnessThatProvesLessIsRefused) {
 
 // Before anything is worked out with it.
 TEST_F(Verify, WhatNoCertificateCanHaveIsRefused) {
-  const auto why = [this](const claim& of, const std::string& pointer, const json& value) {
+  const auto why = [](const claim& of, const std::string& pointer, const json& value) {
     json changed = json::parse(certificate_of(of));
     changed[json::json_pointer(pointer)] = value;
     return why_refused(sealed(changed));
