@@ -47,7 +47,7 @@ ALLOCATORS = {"system": 1.0, "ashlar": 0.8, "jemalloc": 0.9}
 
 def pools() -> dict:
     sizes = [(32, 3000), (80, 2500), (176, 900), (512, 500), (4096, 400), (30000, 100)]
-    return {"certificate": 1, "total_bytes": 4_000_000, "margin_percent": 10, "inputs": [{"file": "run.atrace"}],
+    return {"certificate": 2, "total_bytes": 4_000_000, "margin_percent": 10, "inputs": [{"file": "run.atrace"}],
             "classes": [{"block_size": s, "alignment": 64 if s % 64 == 0 else 16, "capacity": c} for s, c in sizes]}
 
 

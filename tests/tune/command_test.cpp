@@ -32,6 +32,7 @@ TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
     EXPECT_NE(header.find(told), std::string::npos) << told;
   const ended verified = ashlar("verify " + path("p.json"));
   EXPECT_EQ(verified.status, 0) << verified.said;
+  EXPECT_EQ(verified.said.find("was recorded"), std::string::npos) << verified.said;
   fs::copy_file(sample, path("moved"));
   EXPECT_EQ(ashlar("verify " + path("p.json") + " " + path("moved")).status, 0);
   EXPECT_EQ(ashlar("check --against " + path("p.json") + " " + sample).status, 0);
@@ -152,6 +153,12 @@ TEST_F(TuneCommand, CheckTellsWhatAProfileCannot) {
   const ended enough = ashlar(check);
   EXPECT_EQ(enough.status, 0) << enough.said;
   EXPECT_NE(enough.said.find("at most"), std::string::npos) << enough.said;
+  classes[7]["block_size"] = 700;  // of 673 to 704
+  write_file(path("p.json"), json.dump());
+  const ended unserved = ashlar(check);
+  EXPECT_EQ(unserved.status, 1) << unserved.said;
+  EXPECT_NE(unserved.said.find("no class serves"), std::string::npos) << unserved.said;
+  EXPECT_NE(unserved.said.find("--resolution profile"), std::string::npos) << unserved.said;
 }
 
 TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
@@ -203,6 +210,13 @@ TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
   const ended near = ashlar(check + " --percent 99");
   EXPECT_EQ(near.status, 1);
   EXPECT_NE(near.said.find("too many"), std::string::npos) << near.said;
+  EXPECT_EQ(near.said.find("cannot be told"), std::string::npos) << near.said;
+  write_file(path("t.txt"), "ashlar-trace-text 1\n1 1 malloc 0x1000 16\n");
+  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("small")).status, 0);
+  const std::string of_small =
+      "check --percent 99 --against " + path("p.json") + " " + path("small");
+  EXPECT_EQ(ashlar(of_small).status, 0);
+  EXPECT_EQ(ashlar(of_small + " " + sample).status, 1);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   json["largest"] = 100'000;  // the trace's larger requests count now, and no class serves them
   write_file(path("p.json"), json.dump());
@@ -219,7 +233,7 @@ TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
   write_file(path("cut"), whole.substr(0, whole.size() / 2));
   const ended cut = ashlar(check + path("cut"));
   EXPECT_EQ(cut.status, 1) << cut.said;
-  EXPECT_NE(cut.said.find("cannot be told"), std::string::npos) << cut.said;
+  EXPECT_NE(cut.said.find("record again"), std::string::npos) << cut.said;
   EXPECT_EQ(ashlar(check + path("cut") + " " + sample).status, 1);
   ASSERT_EQ(ashlar("profile -o " + path("cut.aprof") + " " + path("cut")).status, 0);
   EXPECT_EQ(ashlar(check + path("cut.aprof")).status, 1);
@@ -307,10 +321,22 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
   const ended written = ashlar("dump --from-text " + path("t.txt") + " -o " + path("t.atrace"));
   ASSERT_EQ(written.status, 0) << written.said;
   EXPECT_EQ(ashlar("dump " + path("t.atrace")).said, read_file(path("t.txt")));
-  const ended tuned = ashlar("tune " + path("t.atrace"));
+  const std::string lacks = "7 events were lost, 2 requests found no block";
+  const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + path("t.atrace"));
   EXPECT_EQ(tuned.status, 0) << tuned.said;
-  EXPECT_NE(tuned.said.find("2 requests found no block"), std::string::npos) << tuned.said;
-  EXPECT_NE(tuned.said.find("7 events were lost"), std::string::npos) << tuned.said;
+  EXPECT_NE(tuned.said.find(lacks), std::string::npos) << tuned.said;
+  // So does what is written, and who verifies it.
+  EXPECT_NE(read_file(path("p.hpp")).find(lacks), std::string::npos);
+  const ended verified = ashlar("verify " + path("p.json"));
+  EXPECT_EQ(verified.status, 0) << verified.said;
+  EXPECT_NE(verified.said.find("recorded: " + path("t.atrace") + ": " + lacks), std::string::npos)
+      << verified.said;
+  ASSERT_EQ(ashlar("tune --mode heap -o " + path("c.classes") + " --certificate " + path("c.json") +
+                   " " + path("t.atrace"))
+                .status,
+            0);
+  EXPECT_NE(read_file(path("c.classes")).find(lacks), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(read_file(path("c.json"))).at("inputs")[0].at("lost_events"), 7);
   const std::string in_pools = "requests for which a pool had no block";
   EXPECT_NE(ashlar("stat " + path("t.atrace")).said.find("2 " + in_pools), std::string::npos);
 
@@ -428,9 +454,9 @@ TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
     write_file(path("none.json"), text);
     expect_refused("verify " + path("none.json"), "none.json: no certificate");
   }
-  json["certificate"] = 2;
+  json["certificate"] = 1;
   write_file(path("p.json"), json.dump());
-  expect_refused("verify " + path("p.json"), "another version");
+  expect_refused("verify " + path("p.json"), "of version 2: tune again");
   expect_refused("check --against " + path("p.json") + " " + sample, "another version");
 }
 

@@ -40,12 +40,8 @@ std::string render(const tune::pool_use& use, bool borrow, std::uint64_t percent
 
 // Whether what passes is nowhere more than a bound.
 bool perhaps_enough(const tune::pool_use& use, std::uint64_t percent) {
-  const auto passing = [&](bool at_most) {
-    return std::any_of(use.classes.begin(), use.classes.end(), [&](const tune::class_use& c) {
-      return c.passes(percent) && c.at_most == at_most;
-    });
-  };
-  return passing(true) && !passing(false);
+  return std::none_of(use.classes.begin(), use.classes.end(),
+                      [&](const tune::class_use& c) { return c.passes(percent) && !c.at_most; });
 }
 
 struct found_use {
@@ -61,7 +57,8 @@ found_use use_of_all(const tune::pool_configuration& pools, const check_options&
       const tune::input_request request = tune::request_for(pools, tune::kind_of(file));
       const tune::input_workload read = tune::read_inputs({file}, request);
       warn_of_missing(read.inputs.front());
-      found.inputs_are_whole = found.inputs_are_whole && read.inputs.front().warning.empty();
+      found.inputs_are_whole =
+          found.inputs_are_whole && read.inputs.front().gaps == tune::recording_gaps{};
       uses.push_back(tune::use_of(pools, read.load, options.percent));
     }
   } catch (const tune::impossible& error) {

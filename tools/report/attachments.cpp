@@ -39,8 +39,8 @@ json spread(const json& from) {
 
 chosen_pools read_pools(const std::string& text, const std::string& file) {
   return read_document(text, file, "ashlar tune", [&](const json& from) {
-    require(count_at(from, "certificate") == 1,
-            "its version is not 1, the only one that this version of ashlar knows");
+    require(count_at(from, "certificate") == 2,
+            "its version is not 2, the only one that this version of ashlar knows");
     std::vector<block_class> classes;
     for (const json& each : from.at("classes")) {
       classes.push_back(

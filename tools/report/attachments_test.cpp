@@ -12,7 +12,7 @@ using nlohmann::json;
 const json times{{"median", 2.0}, {"min", 1.0}, {"max", 3.0}};
 
 json pools() {
-  return {{"certificate", 1},
+  return {{"certificate", 2},
           {"total_bytes", 1000},
           {"margin_percent", 5},
           {"classes", {{{"block_size", 32}, {"alignment", 16}, {"capacity", 10}}}},

@@ -45,9 +45,7 @@ std::string requests_of(const std::vector<input_identity>& inputs) {
   return "each trace and each run of the profiles";
 }
 
-}  // namespace
-
-std::string claim_of(const certified_tuning& made) {
+std::string what_is_claimed(const certified_tuning& made) {
   const std::size_t most = made.made.asked_classes;
   if (made.borrow) {
     return "A set of these classes in which an exhausted class takes from the next larger one "
@@ -60,6 +58,17 @@ std::string claim_of(const certified_tuning& made) {
       "margin, has fewer bytes.",
       requests_of(made.inputs), most, most == 1 ? "" : "es",
       made.read_as.sizes == resolution::profile ? " up to a size of the profiles' grid" : "");
+}
+
+}  // namespace
+
+std::string claim_of(const certified_tuning& made) {
+  const bool whole =
+      std::all_of(made.inputs.begin(), made.inputs.end(),
+                  [](const input_identity& input) { return input.gaps == recording_gaps{}; });
+  return what_is_claimed(made) + (whole ? ""
+                                        : " All this is of what was recorded, and not all was: the "
+                                          "inputs say what is missing.");
 }
 
 std::string certificate(const certified_tuning& made) {

@@ -13,7 +13,7 @@
 
 namespace ashlar::tune {
 
-inline constexpr std::uint64_t certificate_version = 1;
+inline constexpr std::uint64_t certificate_version = 2;
 
 struct certified_tuning {
   tuning made;

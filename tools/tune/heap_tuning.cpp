@@ -68,20 +68,18 @@ std::string wrapped(const std::vector<std::uint32_t>& numbers, const char* betwe
 std::string comment(const heap_tuning& tuned, const std::string& mark) {
   const auto percent = [](double part, double of) { return of > 0 ? 100 * part / of : 0.0; };
   const heap_classes& made = tuned.made;
-  std::string text = fmt::format(
+  return fmt::format(
       "{0} Chosen by ashlar tune --mode heap {1}, by blocks alive: {2}. Do not edit, tune again.\n"
       "{0} Slack of what was asked for: at the peak {3:.1f} % (standard classes {4:.1f} %), over "
       "time {5:.1f} % ({6:.1f} %).\n"
-      "{0} From these files (SHA-256, file):\n",
+      "{0} From these files (SHA-256, file):\n"
+      "{7}",
       mark, tuned.ashlar_version, word_of(tuned.by),
       percent(made.slack.at_peak, made.requested.at_peak),
       percent(made.standard_slack.at_peak, made.requested.at_peak),
       percent(made.slack.over_time, made.requested.over_time),
-      percent(made.standard_slack.over_time, made.requested.over_time));
-  for (const input_identity& input : tuned.inputs) {
-    text += fmt::format("{}   {} {}\n", mark, input.sha256, in_comment(input.file));
-  }
-  return text;
+      percent(made.standard_slack.over_time, made.requested.over_time),
+      inputs_comment(tuned.inputs, mark));
 }
 
 json slack_json(const heap_slack& slack) {

@@ -31,39 +31,28 @@ std::string bytes_of(const std::string& file) {
   return bytes;
 }
 
-std::string refusals(const std::string& file, std::uint64_t refused, const char* kind) {
-  return fmt::format(
-      "{}: {} requests found no block in the pools that were recorded: more may be needed than the "
-      "{} has; record with larger capacities",
-      file, refused, kind);
-}
-
-/// What a trace lacks, and what pools could not serve when it was made: with either, peaks may have been higher.
-std::string shortcomings(const trace::trace_reader& reader, const std::string& file,
-                         std::uint64_t lost, std::uint64_t refused) {
-  std::vector<std::string> all;
-  if (!reader.warning().empty()) all.push_back(reader.warning());
-  if (lost != 0)
-    all.push_back(fmt::format("{}: {} events were lost: peaks may have been higher", file, lost));
-  if (refused != 0) all.push_back(refusals(file, refused, "trace"));
-  return fmt::format("{}", fmt::join(all, "; "));
-}
-
-/// The same of a profile.
-std::string shortcomings(const profiling::profile& runs, const std::string& file) {
-  std::string missing;
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count > 0) missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", count, what);
-  };
-  add(runs.unfinished_runs, "runs whose traces have no end");
-  add(runs.lost_events, "events that the recorder lost");
-  std::vector<std::string> all;
-  if (!missing.empty()) all.push_back(fmt::format("{}: has {}", file, missing));
-  if (runs.refused_requests > 0) all.push_back(refusals(file, runs.refused_requests, "profile"));
-  return fmt::format("{}", fmt::join(all, "; "));
+// `where_it_ends`: the reader's own words, empty where a trace has its end.
+std::string warning_of(const recording_gaps& gaps, const std::string& file,
+                       const std::string& where_it_ends) {
+  if (gaps == recording_gaps{}) return "";
+  return fmt::format("{}{}{}: {}: more may be needed than it shows{}", where_it_ends,
+                     where_it_ends.empty() ? "" : "; ", file, text_of(gaps),
+                     gaps.refused_requests > 0 ? "; record with larger pools" : "");
 }
 
 }  // namespace
+
+std::string text_of(const recording_gaps& gaps) {
+  std::vector<std::string> all;
+  const auto add = [&all](std::uint64_t count, const char* of_one, const char* of_more) {
+    if (count > 0) all.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
+  };
+  add(gaps.unfinished_runs, "run has no end", "runs have no end");
+  add(gaps.lost_events, "event was lost", "events were lost");
+  add(gaps.refused_requests, "request found no block in recorded pools",
+      "requests found no block in recorded pools");
+  return fmt::format("{}", fmt::join(all, ", "));
+}
 
 input_kind kind_of(const std::string& file) {
   return profiling::is_profile(file) ? input_kind::profile : input_kind::trace;
@@ -75,8 +64,6 @@ input_identity read_trace(const std::string& file, const step_taker& take, const
   trace::trace_reader reader(trace::open_file_source(file));
   trace::lifetimes blocks(reader);
   std::uint64_t steps = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t refused = 0;
   for (trace::step s; blocks.next(s); ++steps) {
     if (tell && steps % steps_between_words == 0) {
       tell(fmt::format("reading {}", file),
@@ -88,12 +75,13 @@ input_identity read_trace(const std::string& file, const step_taker& take, const
     } else if (s.happened == trace::step::what::death) {
       read.deaths += take(s) ? 1 : 0;
     } else if (s.happened == trace::step::what::other) {
-      if (s.kind == trace::event_kind::lost) lost += s.size;
-      if (s.kind == trace::event_kind::refused) ++refused;
+      if (s.kind == trace::event_kind::lost) read.gaps.lost_events += s.size;
+      if (s.kind == trace::event_kind::refused) ++read.gaps.refused_requests;
     }
   }
   read.unknown_deaths = blocks.unknown_deaths();
-  read.warning = shortcomings(reader, file, lost, refused);
+  read.gaps.unfinished_runs = reader.warning().empty() ? 0 : 1;
+  read.warning = warning_of(read.gaps, file, reader.warning());
   read.sha256 = sha256_of_file(file);
   return read;
 }
@@ -110,7 +98,9 @@ profile_input read_profile(const std::string& file) {
   read.identity.deaths = read.runs.deaths();
   read.identity.left_out = read.runs.left_out;
   read.identity.unknown_deaths = read.runs.unknown_deaths;
-  read.identity.warning = shortcomings(read.runs, file);
+  read.identity.gaps = {read.runs.unfinished_runs, read.runs.lost_events,
+                        read.runs.refused_requests};
+  read.identity.warning = warning_of(read.identity.gaps, file, "");
   return read;
 }
 

@@ -14,6 +14,15 @@ namespace ashlar::tune {
 
 enum class input_kind { trace, profile };
 
+/// What a recording does not have. Where there is any, peaks may have been higher than it shows.
+struct recording_gaps {
+  std::uint64_t unfinished_runs = 0;   ///< whose traces have no end; of a trace 0 or 1
+  std::uint64_t lost_events = 0;       ///< that the recorder had no room for
+  std::uint64_t refused_requests = 0;  ///< for which a recorded pool had no block
+
+  friend bool operator==(const recording_gaps&, const recording_gaps&) = default;
+};
+
 struct input_identity {
   input_kind kind = input_kind::trace;
   std::string file;
@@ -22,8 +31,12 @@ struct input_identity {
   std::uint64_t deaths = 0;
   std::uint64_t left_out = 0;  ///< births of blocks that are larger than asked for, or than any
   std::uint64_t unknown_deaths = 0;  ///< of blocks from before the recording; they change nothing
-  std::string warning;               ///< what is missing in the input; empty: nothing
+  recording_gaps gaps;
+  std::string warning;  ///< of the gaps, in words; empty: there are none
 };
+
+/// Returns: the gaps in words, as "1 run has no end, 7 events were lost"; empty: there are none.
+[[nodiscard]] std::string text_of(const recording_gaps& gaps);
 
 /// Returns: what the file's first bytes say. Throws: trace_error where it cannot be read.
 [[nodiscard]] input_kind kind_of(const std::string& file);

@@ -17,7 +17,10 @@ namespace ashlar::tune {
                     {"births", input.births},
                     {"deaths", input.deaths},
                     {"left_out", input.left_out},
-                    {"unknown_deaths", input.unknown_deaths}});
+                    {"unknown_deaths", input.unknown_deaths},
+                    {"unfinished_runs", input.gaps.unfinished_runs},
+                    {"lost_events", input.gaps.lost_events},
+                    {"refused_requests", input.gaps.refused_requests}});
   }
   return list;
 }

@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t group_needs = 4;
 constexpr std::size_t few_needs = 4096;  // up to so many, looking at groups saves nothing
 
-// The same traces for needs of which each is the largest of a group.
+// The same traces for needs of which each is the largest of a group. Classes may end where those of the needs may not
+// (closed_from): only moments are taken from it. A workload with profiles has fewer needs.
+static_assert(profiling::pool_grid::count <= few_needs);
 workload coarser(const workload& load) {
   workload coarse;
   for (std::size_t n = 0; n < load.needs.size(); ++n) {

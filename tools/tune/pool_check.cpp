@@ -33,7 +33,7 @@ size_class read_class(const json& in) {
     refuse("block_size", read.block_size);
   if (!is_power_of_two(read.alignment) || read.alignment > largest_alignment)
     refuse("alignment", read.alignment);
-  if (read.capacity == 0 || read.capacity > too_many_bytes ||
+  if (read.capacity == 0 ||
       class_bytes({read.block_size, read.alignment}, read.capacity) >= too_many_bytes)
     refuse("capacity", read.capacity);
   return read;
@@ -48,7 +48,8 @@ pool_configuration read_classes(const json& all) {
   }
   if (count_at(all, "certificate") != certificate_version || all.at("mode") != "static") {
     throw no_configuration(
-        fmt::format("written for another version (this one reads static pools of version {})",
+        fmt::format("written for another version (this one reads static pools of version {}): tune "
+                    "again",
                     certificate_version));
   }
   pools.read_as.least_alignment = count_at(all, "alignment");
@@ -57,7 +58,7 @@ pool_configuration read_classes(const json& all) {
   if (!pools.borrow && all.at("spill") != "never")
     throw no_configuration("'spill' is neither never nor take_larger");
   try {
-    pools.read_as.sizes = resolution_of(all.value("resolution", word_of(resolution::exact)));
+    pools.read_as.sizes = resolution_of(all.at("resolution").get<std::string>());
   } catch (const std::out_of_range&) {
     throw no_configuration("'resolution' is neither exact nor profile");
   }
@@ -116,8 +117,8 @@ bool is_perhaps_served(const pool_configuration& pools, const block_need& need) 
 
 // Requests of one need have their classes between that of the smallest and that of the largest and most aligned. A class
 // has at most as many blocks as all needs together from the first to the last that may ask for it.
+// Requires: load.profiled.
 void add_profiled(pool_use& use, const pool_configuration& pools, const workload& load,
-                  const profiling::interval_table& profiled,
                   const std::vector<std::uint32_t>& class_of) {
   const std::uint64_t alignment = pools.read_as.least_alignment;
   std::vector<std::size_t> least_class;
@@ -132,7 +133,7 @@ void add_profiled(pool_use& use, const pool_configuration& pools, const workload
       asking->last = n;
     }
     if (!asking) continue;
-    use.classes[c].peak = profiled.at(asking->first, asking->last);
+    use.classes[c].peak = load.profiled->at(asking->first, asking->last);
     for (std::size_t n = asking->first; n <= asking->last; ++n)
       if (least_class[n] != c || class_of[n] != c || is_partly_left_out(pools, load.needs[n]))
         use.classes[c].at_most = true;
@@ -170,13 +171,12 @@ pool_use use_of(const pool_configuration& pools, const workload& load, std::uint
   for (const block_need& need : load.needs) {
     const std::size_t c = class_for_request(pools, need.size, need.alignment);
     if (c == pools.classes.size()) {
-      const bool perhaps = load.profiled && pools.read_as.sizes == resolution::exact &&
-                           is_perhaps_served(pools, need);
+      const bool perhaps = load.profiled && is_perhaps_served(pools, need);
       note_unserved(use, {need.size, need.alignment, perhaps});
     }
     class_of.push_back(static_cast<std::uint32_t>(c));
   }
-  if (load.profiled) add_profiled(use, pools, load, *load.profiled, class_of);
+  if (load.profiled) add_profiled(use, pools, load, class_of);
   for (const series& trace : load.traces) {
     std::vector<std::uint64_t> alive(pools.classes.size() +
                                      1);  // the last: of those that none serves

@@ -32,8 +32,8 @@ struct class_use {
   std::uint64_t block_size;
   std::uint64_t capacity;
   std::uint64_t peak;  ///< of the requests that have this class
-  bool at_most =
-      false;  ///< there may be fewer: a step of a profile's sizes may have requests of two classes, or left-out ones
+  /// There may be fewer: a step of a profile's sizes may have requests of two classes, or left-out ones.
+  bool at_most = false;
   [[nodiscard]] bool passes(std::uint64_t percent) const noexcept {
     return peak * 100 > capacity * percent;
   }
@@ -43,14 +43,14 @@ struct class_use {
 struct unserved_need {
   std::uint64_t size;
   std::uint64_t alignment;
-  bool perhaps =
-      false;  ///< some request of this step of a profile's sizes, of which others may be served or left out
+  /// It is of a step of a profile's sizes of which some requests may be served or left out.
+  bool perhaps = false;
 };
 
 struct pool_use {
   std::vector<class_use> classes;
-  std::optional<unserved_need>
-      unserved;  ///< the smallest; one that is only perhaps unserved comes behind all others
+  /// The smallest; one that is only perhaps unserved comes behind all others.
+  std::optional<unserved_need> unserved;
   /// Whether `percent` of each capacity, rounded down, would do; with borrowing, for the traces in their order.
   bool serves = false;
 };

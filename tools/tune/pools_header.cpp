@@ -41,9 +41,7 @@ std::string head(const certified_tuning& made) {
       made.made.classes.size() == 1 ? "" : "es", made.margin_percent, made.read_as.least_alignment,
       made.borrow ? "; an exhausted class takes from the next" : "");
   text += "// Serves what is in these files (SHA-256, file):\n";
-  for (const input_identity& input : made.inputs)
-    text += fmt::format("//   {} {}\n", input.sha256, in_comment(input.file));
-  return text;
+  return text + inputs_comment(made.inputs, "//");
 }
 
 // The arguments of a set, one class a line, up to the policies.

@@ -2,7 +2,6 @@
 #include "tools/verify/verify.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 
@@ -26,6 +26,7 @@ namespace {
 using u64 = std::uint64_t;
 using nlohmann::json;
 using grid = profiling::pool_grid;
+using happened = trace::step::what;
 
 struct need {
   u64 size, alignment, asked;  // asked: the size itself
@@ -57,8 +58,8 @@ std::string sha256(std::string_view bytes) {
 class verification {
  public:
   verification(const json& certificate, const std::vector<std::string>& files) : all_(certificate) {
-    if ((!borrows_ && all_.at("spill") != "never") || margin_ > 10'000 || alignment_ == 0 ||
-        (alignment_ & (alignment_ - 1)) != 0 || (!exact_ && all_.at("resolution") != "profile"))
+    if ((!borrows_ && all_.at("spill") != "never") || !is_power_of_two(alignment_) ||
+        alignment_ > 1 << 20 || margin_ > 10'000 || (!exact_ && all_.at("resolution") != "profile"))
       throw refused("spill, margin_percent, alignment or resolution: there is no such");
     for (const json& c : all_.at("classes"))
       classes_.push_back({whole(c.at("block_size")), whole(c.at("alignment")), whole(c.at("peak")),
@@ -88,26 +89,24 @@ class verification {
       behind_alignment = std::max(behind_alignment, alignment);
       if (!borrows_) continue;
       // docs/tuning.md, "Borrowing": no capacities that serve the traces have fewer bytes in blocks.
-      cheapest = std::min(cheapest, rounded_up(block_size, alignment));
+      cheapest = std::min(cheapest, align_up(block_size, alignment));
       const u64 before = std::exchange(blocks, std::max(peak_of(begin, sizes_.size()), blocks + 1));
       bound += (blocks - before) * cheapest;
     }
-    require("total_bytes", whole(all_.at("total_bytes")), total);
+    require("total_bytes", total_, total);
     if (borrows_) require("least_block_bytes", whole(all_.at("least_block_bytes")), bound);
   }
 
   void check_optimum() const {
     const u64 most = whole(all_.at("at_most_classes"));
     const json& curve = all_.at("curve");
-    if (most == 0 || most > 256 || curve.size() > 256 || classes_.size() > most)
+    if (most > 256 || curve.size() > 256 || classes_.size() > most)
       throw refused("at_most_classes: not that many");
     const std::vector<u64> least = least_by_moments(std::max<std::size_t>(most, curve.size()));
-    const u64 total = whole(all_.at("total_bytes"));
-    if (!borrows_ || total > least[most])
-      require(fmt::format("least bytes of {} classes", most), total, least[most]);
+    require(fmt::format("least bytes of {} classes", most), total_,
+            borrows_ ? std::min(total_, least[most]) : least[most]);
     for (std::size_t k = 1; k <= curve.size(); ++k)
       require(fmt::format("curve at {} classes", k), whole(curve[k - 1]), least[k]);
-    require("bytes of fewer classes than were allowed", least[classes_.size()], least[most]);
   }
 
   // Returns: what was found.
@@ -122,16 +121,14 @@ class verification {
 
  private:
   static u64 whole(const json& value) { return value.get_ref<const json::number_unsigned_t&>(); }
-  // `step` is a power of two.
-  static u64 rounded_up(u64 n, u64 step) { return (n + step - 1) & ~(step - 1); }
   // docs/tuning.md, "Bytes": counters and list head, a link for each block and one more, the blocks.
   static u64 class_bytes(u64 block_size, u64 alignment, u64 capacity) {
     const u64 link = capacity <= 253 ? 1 : capacity <= 65'533 ? 2 : 4;
-    return rounded_up(16, alignment) + rounded_up(16 + (capacity + 1) * link, alignment) +
-           capacity * rounded_up(block_size, alignment);
+    return align_up(16, alignment) + align_up(16 + (capacity + 1) * link, alignment) +
+           capacity * align_up(block_size, alignment);
   }
   static u64 with_behind(u64 bytes, u64 alignment, u64 rest, u64 rest_aligned) {
-    return rounded_up(rounded_up(bytes, rest_aligned) + rest, std::max(alignment, rest_aligned));
+    return align_up(align_up(bytes, rest_aligned) + rest, std::max(alignment, rest_aligned));
   }
 
   [[nodiscard]] u64 with_margin(u64 blocks) const { return blocks + (blocks * margin_ + 99) / 100; }
@@ -141,47 +138,52 @@ class verification {
     auto source = trace::open_file_source(file);
     std::string bytes(source->size(), '\0');
     source->read(0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
-    if (said.at("sha256") != sha256(bytes))
-      throw refused(fmt::format("{}: not what the pools were chosen for (sha256)", file));
-    u64 births = 0, deaths = 0, left_out = 0, unknown_deaths = 0;
+    if (said.at("sha256") != sha256(bytes)) throw refused(file + ": not what was tuned (sha256)");
+    u64 births = 0, deaths = 0;
+    profiling::profile read;  // of a trace: what pools chosen for it may lack
     // A request needs its size rounded up to its alignment: no block of that alignment has fewer bytes. Where sizes are
     // as profiles tell them apart, it is rounded up to theirs, too, and what they do not have is left out.
     const auto count = [&](u64 asked, u64 alignment, u64 born, u64 died) -> needs::value_type* {
       const u64 own = std::max(alignment, alignment_);
-      const u64 size = exact_ ? rounded_up(std::max<u64>(asked, 1), own)
+      const u64 size = exact_ ? align_up(std::max<u64>(asked, 1), own)
                        : grid::serves(asked, alignment)
-                           ? rounded_up(grid::need_of(asked, alignment), alignment_)
+                           ? align_up(grid::need_of(asked, alignment), alignment_)
                            : UINT64_MAX;
       const bool counts = (exact_ ? asked : size) <= largest_;
-      (counts ? births : left_out) += born;
+      (counts ? births : read.left_out) += born;
       deaths += counts ? died : 0;
       return counts ? &*needs_.try_emplace({size, own, asked}).first : nullptr;
     };
     auto& changes = traces_.emplace_back();
-    if (said.at("kind") == "profile") {
-      if (exact_ || borrows_) throw refused("a profile has neither the exact sizes nor an order");
-      const profiling::profile read = profiling::decode(*source);
+    if (said.at("kind") != "trace") {
+      if (said.at("kind") != "profile" || exact_ || borrows_)
+        throw refused("kind: no trace; and a profile has neither the exact sizes nor an order");
+      read = profiling::decode(*source);
       for (const auto& [step, born, requested, lived] : read.pools)
         count(grid::size_of(step), 1, born, std::accumulate(lived.begin(), lived.end(), u64{0}));
       for (const auto& [alignment, step, smallest] : read.aligned) count(smallest, alignment, 0, 0);
       profiling::merge(runs_, read);
-      left_out += read.left_out;
-      unknown_deaths = read.unknown_deaths;
     } else {
       trace::trace_reader reader(std::move(source));
       trace::lifetimes blocks(reader);
       for (trace::step s; blocks.next(s);) {
-        const bool birth = s.happened == trace::step::what::birth;
-        if (!birth && s.happened != trace::step::what::death) continue;
+        const bool birth = s.happened == happened::birth, other = s.happened == happened::other;
+        if (other && s.kind == trace::event_kind::lost) read.lost_events += s.size;
+        if (other && s.kind == trace::event_kind::refused) ++read.refused_requests;
+        if (!birth && s.happened != happened::death) continue;
         if (auto* const asked = count(s.size, s.alignment, birth, !birth))
           changes.push_back({asked, s.slot, birth});
       }
-      unknown_deaths = blocks.unknown_deaths();
+      read.unknown_deaths = blocks.unknown_deaths();
+      read.unfinished_runs = reader.warning().empty() ? 0 : 1;
     }
     require(file + ": births", whole(said.at("births")), births);
     require(file + ": deaths", whole(said.at("deaths")), deaths);
-    require(file + ": left_out", whole(said.at("left_out")), left_out);
-    require(file + ": unknown_deaths", whole(said.at("unknown_deaths")), unknown_deaths);
+    require(file + ": left_out", whole(said.at("left_out")), read.left_out);
+    require(file + ": unknown_deaths", whole(said.at("unknown_deaths")), read.unknown_deaths);
+    require(file + ": unfinished_runs", whole(said.at("unfinished_runs")), read.unfinished_runs);
+    require(file + ": lost_events", whole(said.at("lost_events")), read.lost_events);
+    require(file + ": refused_requests", whole(said.at("refused_requests")), read.refused_requests);
   }
 
   [[nodiscard]] bool fits(std::size_t c, const need& asked) const {
@@ -195,10 +197,11 @@ class verification {
       while (c < classes_.size() && !fits(c, asked)) ++c;
       if (c == classes_.size())
         throw refused(fmt::format("no class serves requests of {} bytes", asked.size));
-      const bool known = !sizes_.empty() && sizes_.back().size == asked.size;
-      if (known ? c != sizes_.back().in_class : !sizes_.empty() && c < sizes_.back().in_class)
+      // Where two classes share the requests of one size, the first has too small an alignment for check_classes().
+      if (!sizes_.empty() && c < sizes_.back().in_class)
         throw refused(fmt::format("class {} serves no interval of the sizes", c));
-      if (!known) sizes_.push_back({asked.size, alignof(void*), c});
+      if (sizes_.empty() || sizes_.back().size != asked.size)
+        sizes_.push_back({asked.size, alignof(void*), c});
       sizes_.back().alignment = std::max(sizes_.back().alignment, asked.alignment);
       in_sizes = sizes_.size() - 1;
     }
@@ -211,12 +214,10 @@ class verification {
   }
   [[nodiscard]] u64 peak_of(std::size_t begin, std::size_t end) const {
     u64 most = profiled(begin, end);
-    for (const auto& changes : traces_) {
-      u64 alive = 0;
-      for (const change& e : changes)
+    for (const auto& changes : traces_)
+      for (u64 alive = 0; const change& e : changes)
         if (begin <= e.asked->second && e.asked->second < end)
           most = std::max(most, alive += e.birth ? u64{1} : ~u64{0});
-    }
     return most;
   }
 
@@ -225,8 +226,8 @@ class verification {
   [[nodiscard]] std::vector<u64> least_by_moments(std::size_t most) const {
     const std::size_t count = sizes_.size();
     // Of each size: at each moment, the blocks alive that are smaller.
-    std::vector<std::vector<std::int32_t>> below(count + 1);
-    std::vector<std::int32_t> alive(count + 1);
+    std::vector<std::vector<std::uint32_t>> below(count + 1);
+    std::vector<std::uint32_t> alive(count + 1);
     for (u64 e = 0, last_trace = 0; const json& at : all_.at("moments")) {
       const u64 trace = whole(at.at(0)), changes = whole(at.at(1));
       if (at.size() != 2 || trace >= traces_.size() || changes > traces_[trace].size())
@@ -235,9 +236,8 @@ class verification {
       const bool goes_on = std::exchange(last_trace, trace) == trace && e <= changes;
       if (!goes_on) alive.assign(count + 1, 0);
       for (e = goes_on ? e : 0; e < changes; ++e)
-        alive[traces_[trace][e].asked->second + 1] += traces_[trace][e].birth ? 1 : -1;
-      std::int32_t sum = 0;
-      for (std::size_t j = 0; j <= count; ++j) below[j].push_back(sum += alive[j]);
+        alive[traces_[trace][e].asked->second + 1] += traces_[trace][e].birth ? 1u : ~0u;
+      for (std::uint32_t sum = 0, j = 0; j <= count; ++j) below[j].push_back(sum += alive[j]);
     }
     // A class up to here and so aligned gets requests of larger needs.
     std::vector<u64> misled(count, UINT64_MAX);
@@ -252,11 +252,10 @@ class verification {
       for (std::size_t j = i, alignment = 1; j < count; ++j) {
         alignment = std::max<u64>(alignment, sizes_[j].alignment);
         if (alignment >= misled[j]) continue;
-        auto peak = static_cast<int>(runs_.runs == 0 ? 1 : std::max<u64>(1, profiled(i, j + 1)));
+        u64 peak = runs_.runs == 0 ? 1 : std::max<u64>(1, profiled(i, j + 1));
         for (std::size_t m = 0; m < below[j].size(); ++m)
-          peak = std::max(peak, below[j + 1][m] - below[i][m]);
-        const auto blocks = static_cast<u64>(peak);
-        const u64 bytes = class_bytes(sizes_[j].size, alignment, with_margin(blocks));
+          peak = std::max<u64>(peak, below[j + 1][m] - below[i][m]);
+        const u64 bytes = class_bytes(sizes_[j].size, alignment, with_margin(peak));
         for (std::size_t k = 1; k <= most; ++k)
           least[i][k] = std::min(
               least[i][k], with_behind(bytes, alignment, least[j + 1][k - 1], aligned_from[j + 1]));
@@ -270,7 +269,7 @@ class verification {
     std::vector<u64> failures(classes_.size());
     for (const auto& changes : traces_) {
       if (changes.empty()) continue;  // a profile
-      std::deque<fixed_pool<os::page_source>> pools;
+      std::vector<fixed_pool<os::page_source>> pools;
       for (const size_class& c : classes_) {
         const u64 blocks = without(margin, c.capacity) - fewer;
         pools.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{blocks});
@@ -292,7 +291,7 @@ class verification {
 
   const json& all_;
   u64 alignment_ = whole(all_.at("alignment")), largest_ = whole(all_.at("largest"));
-  u64 margin_ = whole(all_.at("margin_percent"));
+  u64 margin_ = whole(all_.at("margin_percent")), total_ = whole(all_.at("total_bytes"));
   bool borrows_ = all_.at("spill") == "take_larger", exact_ = all_.at("resolution") == "exact";
   std::vector<size_class> classes_;
   needs needs_;
@@ -306,8 +305,8 @@ class verification {
 void verify(std::string_view certificate, const std::vector<std::string>& files,
             const std::function<void(std::string_view)>& tell) try {
   const json all = json::parse(certificate);
-  if (all.value("certificate", json()) != 1 || all.value("mode", json()) != "static")
-    throw std::runtime_error("no certificate of static pools, or one of another version of ashlar");
+  if (all.value("certificate", json()) != 2 || all.value("mode", json()) != "static")
+    throw std::runtime_error("no certificate of static pools of version 2: tune again");
   // A name that is twice in the text is once in what was parsed.
   std::string text(certificate), parsed = all.dump();
   for (std::string* const each : {&text, &parsed})
