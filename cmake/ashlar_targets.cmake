@@ -57,8 +57,17 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" 
   set(ashlar_optimised -O1)
 endif()
 
+# ashlar_call_hot_paths(<target>): where sanitizers' builds are not optimised, a copy of a pool's hit path in each caller
+# takes up to half of the time to compile and shows nothing (core/config.hpp).
+function(ashlar_call_hot_paths target)
+  if(ASHLAR_SANITIZE AND NOT ASHLAR_FUZZ AND NOT ASHLAR_TEST_ALL)
+    target_compile_definitions(${target} PRIVATE ASHLAR_CALL_HOT_PATHS)
+  endif()
+endfunction()
+
 function(ashlar_test_options target)
   ashlar_options(${target})
+  ashlar_call_hot_paths(${target})
   if(ASHLAR_SANITIZE MATCHES "undefined")
     target_compile_options(${target} PRIVATE -O0)  # at -O1: three times as long to compile
   elseif(ASHLAR_TEST_ALL)

@@ -11,8 +11,10 @@
 
 // The hit path is inlined into its caller, the miss path is kept out of it: both are a matter of
 // instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
-// A build that counts branches is the exception: inlined, a branch would be counted once for each of its callers.
-#if defined(ASHLAR_COVERAGE)
+// A build that counts branches is the exception: inlined, a branch would be counted once for each of its callers. So are our
+// own tests without optimisation under sanitizers, where the copies take up to half of the compiler's time. It is not for
+// users: who allocated a block would be too many calls away for AddressSanitizer's report (adapt/asan_report.hpp).
+#if defined(ASHLAR_COVERAGE) || defined(ASHLAR_CALL_HOT_PATHS)
 #define ASHLAR_HOT inline
 #define ASHLAR_HOT_LAMBDA
 #else

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -77,7 +78,7 @@ heap_counter followed(const run& from) {
 }
 
 TEST(HeapCounter, EqualsCopiesTakenAtEachPeakAndSumsOverEachTick) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(200u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const run made = test::random_run(random, random() % 300, 1 + seed % 40);

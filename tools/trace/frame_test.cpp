@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <random>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -95,7 +96,7 @@ std::string framed(const std::vector<event>& events) {
 }
 
 TEST(Frame, EveryEventComesBack) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(200u); ++seed) {
     const std::vector<event> events = random_events(seed, 1 + seed * seed % 3000);
     const std::string bytes = framed(events);
     frame_header header;

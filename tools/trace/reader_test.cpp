@@ -246,10 +246,10 @@ TEST(Reader, ToldAheadIsEveryEventInItsThreadsOrder) {
   EXPECT_GT(ahead, 1500u);
 }
 
-/// So many stacks of two frames, all the same: their bytes are 1, 2, 0, 0.
+/// So many stacks of 500 frames, all the same, which are 4,032 bytes in memory.
 std::string same_stacks(std::size_t count) {
   compressor pack;
-  return encode(std::vector<stack_definition>(count, {1, {0, 0}}), pack);
+  return encode(std::vector<stack_definition>(count, {1, std::vector<std::uint64_t>(500)}), pack);
 }
 
 TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
@@ -258,11 +258,12 @@ TEST(Reader, DefinitionsAreReadAsFarAsTheFilesSizeMakesThemCredible) {
     return trace.substr(0, header) + definitions + trace.substr(header);
   };
   const std::string fault = "more than a trace of this size may unpack to";
-  EXPECT_EQ(fault_of(with(same_stacks(1u << 20), small_trace())), "");  // 48 MiB from 1 KB
-  EXPECT_TRUE(contains(fault_of(with(same_stacks(2u << 20), small_trace())), fault));
+  EXPECT_EQ(fault_of(with(same_stacks(1u << 14), small_trace())), "");  // 63 MiB from 3 KB
+  EXPECT_TRUE(contains(fault_of(with(same_stacks(1u << 15), small_trace())), fault));
   // All of them count, however many frames they are in.
+  const std::string frame = same_stacks(1'560);  // 6 MiB
   std::string frames;
-  for (int i = 0; i < 12; ++i) frames += same_stacks(1u << 17);
+  for (int i = 0; i < 12; ++i) frames += frame;
   EXPECT_TRUE(contains(fault_of(with(frames, small_trace())), fault));
   // In a larger file they may be right.
   std::mt19937_64 random(3);

@@ -71,7 +71,7 @@ TEST(IntervalPeaks, AreThoseThatCountingFinds) {
 
 // So many needs that they are in groups of groups; windows that cannot have a peak are not read.
 TEST(IntervalPeaks, OfManyNeedsAreThoseThatCountingFinds) {
-  for (std::uint32_t seed = 0; seed < 6; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(6u); ++seed) {
     std::mt19937 random(seed);
     const workload load = random_workload(random, 3000, 30'000, 2);
     const std::size_t needs = load.needs.size();

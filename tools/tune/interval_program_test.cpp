@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -75,7 +76,7 @@ std::vector<moment> random_moments(std::mt19937& random, const workload& load, s
 }
 
 TEST(IntervalProgram, FindsWhatLookingAtEveryClassFinds) {
-  for (std::uint32_t seed = 0; seed < 120; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(120u); ++seed) {
     std::mt19937 random(seed);
     const workload load = random_workload(random, 120, 1 + random() % 3000, 1 + random() % 2);
     const interval_peaks peaks(load);

@@ -212,7 +212,7 @@ input_request random_request(std::mt19937_64& random, const run& made, resolutio
 }
 
 TEST(PoolCheck, AProfileUsesWhatItsTraceUsesOfPoolsOfItsResolution) {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(100u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const run made = random_run(random, 300, 20);

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tests/support/extent.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <utility>
 #include <vector>
@@ -270,7 +271,7 @@ class ProfileFiles : public testing::Test {
 };
 
 TEST_F(ProfileFiles, AreCountedAsTheirTracesAre) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < support::times(40u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const std::string traced = write_trace("a", random_run(random, 300, 20));

@@ -2,6 +2,7 @@
 
 #include <random>
 #include <string>
+#include <tests/support/extent.hpp>
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST(Tuning, TheKneeIsWhereMoreClassesSaveLittle) {
 }
 
 TEST(Tuning, AtTheKneeItIsNotWorseThanThePowerOfTwoRule) {
-  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+  for (std::uint32_t seed = 0; seed < support::times(30u); ++seed) {
     std::mt19937 random(seed);
     const workload load = random_workload(random, 300, 3000, 1);
     const interval_peaks peaks(load);
