@@ -8,8 +8,8 @@
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
-#include "tools/cli/json_numbers.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/json/numbers.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/tune/input_file.hpp"
 #include "tools/verify/verify.hpp"
@@ -23,9 +23,10 @@ std::string render_gaps(const std::string& certificate) {
   std::string lines;
   const auto all = nlohmann::json::parse(certificate);
   for (const auto& input : all.at("inputs")) {
-    const tune::recording_gaps gaps{.unfinished_runs = count_at(input, "unfinished_runs"),
-                                    .lost_events = count_at(input, "lost_events"),
-                                    .refused_requests = count_at(input, "refused_requests")};
+    const tune::recording_gaps gaps{
+        .unfinished_runs = json_files::count_at(input, "unfinished_runs"),
+        .lost_events = json_files::count_at(input, "lost_events"),
+        .refused_requests = json_files::count_at(input, "refused_requests")};
     if (const std::string found = tune::text_of(gaps); !found.empty())
       lines += fmt::format("  of what was recorded: {}: {}\n",
                            printable(input.at("file").get<std::string>()), found);
