@@ -85,6 +85,7 @@ TEST(ClassTable, AlignedClassesAreTheFirstMultiplesOfTheAlignment) {
     EXPECT_EQ(table.of_aligned_size(16, small_size_max * 2), 0u);
     EXPECT_EQ(table.of_aligned_size(200, 0), table.of_size(200));
   }
+  EXPECT_EQ(class_table{}.of_aligned_size(200, 64), 0u);  // one that was not made yet has none
 }
 
 TEST(ClassTable, NoClassServesMoreThanTheLargestBlockAndAPagesAlignment) {
