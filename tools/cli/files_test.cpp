@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -55,6 +56,17 @@ TEST(WriteAll, WhyItCannotIsReturned) {
   EXPECT_EQ(write_all(full.descriptor(), "a"), ENOSPC);
   EXPECT_EQ(write_all(-1, "a"), EBADF);
   EXPECT_EQ(write_all(-1, ""), 0);
+}
+
+TEST(ScratchDirectory, GoesAwayWithWhatIsInIt) {
+  std::string path;
+  {
+    const scratch_directory scratch;
+    path = scratch.path();
+    std::ofstream(path + "/file") << "x";
+    EXPECT_EQ(::access((path + "/file").c_str(), F_OK), 0);
+  }
+  EXPECT_NE(::access(path.c_str(), F_OK), 0);
 }
 
 }  // namespace
