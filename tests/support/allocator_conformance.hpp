@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <list>
 #include <map>
@@ -40,22 +41,32 @@ void check_blocks(const A& a) {
     typename traits::pointer p;
     std::size_t n;
   };
-  std::vector<held> blocks;
+  /// Those that were not given back yet go back at its end, be it for the next one that cannot be had.
+  struct held_blocks {
+    const A& from;
+    std::deque<held> all{};
+    ~held_blocks() {
+      while (!all.empty()) give_back_first();
+    }
+    void give_back_first() {
+      A copy(from);
+      traits::deallocate(copy, all.front().p, all.front().n);
+      all.pop_front();
+    }
+  } blocks{a};
   unsigned char mark = 1;
   for (const std::size_t n : {std::size_t{1}, std::size_t{0}, std::size_t{2}, std::size_t{3},
                               std::size_t{1}, std::size_t{17}, std::size_t{500}}) {
     const auto p = traits::allocate(own, n);
+    blocks.all.push_back({p, n});
     REQUIRE(reinterpret_cast<std::uintptr_t>(std::to_address(p)) % alignof(T) == 0);
     std::memset(static_cast<void*>(std::to_address(p)), mark++, n * sizeof(T));
-    blocks.push_back({p, n});
   }
-  mark = 1;
-  for (const held& b : blocks) {
+  for (mark = 1; !blocks.all.empty(); ++mark) {
+    const held& b = blocks.all.front();
     const auto* bytes = reinterpret_cast<const unsigned char*>(std::to_address(b.p));
     for (std::size_t i = 0; i < b.n * sizeof(T); ++i) REQUIRE(bytes[i] == mark);
-    ++mark;
-    A copy(a);
-    traits::deallocate(copy, b.p, b.n);
+    blocks.give_back_first();
   }
 }
 
