@@ -76,7 +76,7 @@ heap_checked_body* heap_checked_body::create(const any_source& source, std::size
     heap_body::destroy(body);
     return nullptr;
   }
-  auto* const self = ::new (memory) heap_checked_body(body, name);
+  auto* const self = ::new (memory) heap_checked_body(body);
   if (checks.full) {
     full_check_options options;
     options.queue_blocks = checks.queue_blocks;
@@ -101,7 +101,7 @@ void heap_checked_body::destroy(heap_checked_body* self, heap_leaks leaks) noexc
 /// Effects: one line for all blocks in use, after those of the places that made them; without full checks, one for
 /// each class.
 void heap_checked_body::tell_leaks(heap_leaks leaks) noexcept {
-  fault what{.kind = fault_kind::leak, .call = "~heap", .pool = name_};
+  fault what{.kind = fault_kind::leak, .call = "~heap", .pool = body_->name()};
   if (!checks_.is_on()) {
     ashlar_stats stats;
     collect(stats);

@@ -66,13 +66,12 @@ class heap_checked_body {
  private:
   class counted;
 
-  heap_checked_body(heap_body* body, const char* name) noexcept : body_(body), name_(name) {}
+  explicit heap_checked_body(heap_body* body) noexcept : body_(body) {}
 
   void tell_leaks(heap_leaks leaks) noexcept;
   [[nodiscard]] void* shrunk_in_place(void* block, std::size_t size) noexcept;
 
   heap_body* body_;
-  const char* name_;
   full_check checks_;
 };
 
