@@ -1,0 +1,143 @@
+// Every misuse that a heap can see by itself, and its report.
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tests/support/test_heap.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/heap/basic_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using test::allocate;
+using test::deallocate;
+using test::test_heap;
+using cache = test_heap::cache;
+
+/// The beginning of a fault's message, as a pattern.
+std::string message(const char* call, const void* address, const char* what) {
+  line_writer<256> line;
+  line << "ashlar: " << call << "\\(" << address << "\\): " << what;
+  return {line.data(), line.size()};
+}
+
+class HeapDeathTest : public testing::Test {
+ protected:
+  /// Effects: frees and makes every block reach its slab, where misuse is seen at the latest.
+  void free_and_settle(const std::vector<void*>& blocks) {
+    for (void* block : blocks) deallocate(*h, *own, block);
+    h->flush(*own);
+    h->trim();
+  }
+
+  std::unique_ptr<test_heap> h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+};
+
+TEST_F(HeapDeathTest, ForeignAddresses) {
+  int local = 0;
+  constexpr const char* foreign = "the address was not allocated here";
+  EXPECT_DEATH(deallocate(*h, *own, &local, "xfree"), message("xfree", &local, foreign));
+  EXPECT_DEATH(h->deallocate_uncached(&local, "free"), message("free", &local, foreign));
+  ASSERT_NE(allocate(*h, *own, 100), nullptr);
+  EXPECT_DEATH(deallocate(*h, *own, &local, "xfree"), message("xfree", &local, foreign));
+  EXPECT_DEATH(static_cast<void>(h->usable_size(&local, "xusable_size")),
+               message("xusable_size", &local, foreign));
+  EXPECT_DEATH(static_cast<void>(h->resize_in_place(&local, 5, "xrealloc")),
+               message("xrealloc", &local, foreign));
+  auto* high = reinterpret_cast<void*>(~std::uintptr_t{15});
+  EXPECT_DEATH(deallocate(*h, *own, high, "xfree"), message("xfree", high, foreign));
+}
+
+TEST_F(HeapDeathTest, DoubleFreesOfSmallBlocks) {
+  for (const std::size_t size : {1u, 48u, 1000u, 32'768u}) {
+    void* block = allocate(*h, *own, size);
+    void* other = allocate(*h, *own, size);
+    EXPECT_DEATH(free_and_settle({block, block}), message("free", block, "the block is free"));
+    EXPECT_DEATH(free_and_settle({block, other, block}), "the block is free already");
+  }
+}
+
+TEST_F(HeapDeathTest, InteriorAddressesOfSmallBlocks) {
+  for (const std::size_t size : {48u, 1000u, 32'768u}) {
+    auto* block = static_cast<char*>(allocate(*h, *own, size));
+    EXPECT_DEATH(free_and_settle({block + 16}),
+                 message("free", block + 16, "the address is inside"));
+    EXPECT_DEATH(free_and_settle({block + 1}), message("free", block + 1, "the address is inside"));
+  }
+}
+
+// A handler of the abort may use the heap: no lock may be held while a fault is reported. If one
+// is, the child waits for ever and the alarm ends it.
+test_heap* faulty = nullptr;
+extern "C" void use_heap_and_leave(int) {
+  bool zeroed = false;
+  bool served = faulty->allocate_large(100'000, 1, zeroed) != nullptr;
+  for (std::size_t c = 1; c < class_count; ++c)
+    served = served && faulty->allocate_uncached(static_cast<class_index>(c)) != nullptr;
+  cache* fresh = faulty->attach();
+  served = served && fresh != nullptr && allocate(*faulty, *fresh, 48) != nullptr;
+  ::_exit(served ? 7 : 8);
+}
+
+TEST_F(HeapDeathTest, FaultsAreReportedWithNoLockHeld) {
+  const auto expect_served = [&](auto misuse, const char* what) {
+    const auto child = [&] {
+      faulty = h.get();
+      ::signal(SIGABRT, use_heap_and_leave);
+      ::alarm(20);
+      misuse();
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(7), what);
+  };
+  auto* block = static_cast<char*>(allocate(*h, *own, 48));
+  bool zeroed = false;
+  auto* large = static_cast<char*>(h->allocate_large(100'000, 1, zeroed));
+  int local = 0;
+  expect_served([&] { free_and_settle({block, block}); }, "the block is free already");
+  expect_served([&] { free_and_settle({block + 16}); }, "the address is inside");
+  expect_served([&] { deallocate(*h, *own, large + 4096); }, "no block is in use");
+  expect_served([&] { h->deallocate_uncached(large + 1, "free"); }, "no block is in use");
+  expect_served([&] { deallocate(*h, *own, &local); }, "was not allocated here");
+  expect_served([&] { static_cast<void>(h->usable_size(large + 8, "test")); }, "no block is in");
+  expect_served([&] { static_cast<void>(h->resize_in_place(&local, 9, "realloc")); },
+                "was not allocated here");
+  // Straight from a full stack into a full stash, and so into a slab.
+  expect_served(
+      [&] {
+        for (int i = 0; i < 20'000; ++i) deallocate(*h, *own, block);
+      },
+      "the block is free already");
+}
+
+TEST_F(HeapDeathTest, ABlockThatHasToMoveIsLookedAtFirst) {
+  auto* block = static_cast<char*>(allocate(*h, *own, 1000));
+  auto* kept = static_cast<char*>(allocate(*h, *own, 1000));
+  EXPECT_EQ(h->resize_in_place(kept, 5000, "realloc"), 0u) << "in use, so it may move";
+  const auto resize = [&](void* p) { static_cast<void>(h->resize_in_place(p, 5000, "realloc")); };
+  EXPECT_DEATH(resize(block + 16), message("realloc", block + 16, "the address is inside"));
+  deallocate(*h, *own, block);
+  h->flush(*own);
+  h->trim();
+  EXPECT_DEATH(resize(block), message("realloc", block, "the block is free already"));
+}
+
+TEST_F(HeapDeathTest, LargeBlocksAreSeenAtOnce) {
+  auto* block = static_cast<char*>(allocate(*h, *own, 200'000));
+  constexpr const char* not_in_use = "no block is in use";
+  EXPECT_DEATH(deallocate(*h, *own, block + 4096), message("free", block + 4096, not_in_use));
+  EXPECT_DEATH(deallocate(*h, *own, block + 1), message("free", block + 1, not_in_use));
+  EXPECT_DEATH(static_cast<void>(h->usable_size(block + 8, "xusable_size")), not_in_use);
+  deallocate(*h, *own, block);
+  EXPECT_DEATH(deallocate(*h, *own, block), message("free", block, not_in_use));
+  EXPECT_DEATH(static_cast<void>(h->resize_in_place(block, 300'000, "realloc")),
+               message("realloc", block, not_in_use));
+}
+
+}  // namespace

@@ -1,0 +1,289 @@
+// What a heap counts: by itself, and exactly, call by call.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <tests/support/heap_stats.hpp>
+#include <tests/support/test_heap.hpp>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/basic_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using test::allocate;
+using test::check_equations;
+using test::deallocate;
+using test::stats_of;
+using test::test_heap;
+using cache = test_heap::cache;
+
+TEST(HeapStats, ACacheThatIsReusedCountsNothingOfItsPast) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  std::vector<void*> held;
+  held.push_back(allocate(*h, *own, 16));  // a whole batch comes, and is published
+  const std::size_t batch = own->count(1);
+  ASSERT_GT(batch, 10u);
+  for (std::size_t i = 0; i < batch; ++i) held.push_back(allocate(*h, *own, 16));
+  ASSERT_EQ(own->count(1), 0u);
+  h->detach(own);
+  ASSERT_EQ(h->attach(), own);
+  EXPECT_EQ(stats_of(*h).classes[0].blocks_in_use, held.size());
+}
+
+TEST(HeapStats, CountCachesMetadataAndReservations) {
+  const auto h = std::make_unique<test_heap>();
+  cache* a = h->attach();
+  cache* b = h->attach();
+  EXPECT_NE(a, b);
+  EXPECT_EQ(stats_of(*h).total.threads, 2u);
+  static_cast<void>(allocate(*h, *a, 100));
+  const ashlar_stats s = stats_of(*h);
+  EXPECT_GE(s.total.metadata_bytes, 3u * 4096) << "two caches and some tables have been touched";
+  EXPECT_LT(s.total.metadata_bytes, s.total.reserved_bytes);
+  EXPECT_GT(s.total.reserved_bytes, 0u);
+  h->detach(a);
+  EXPECT_EQ(stats_of(*h).total.threads, 1u);
+  EXPECT_EQ(h->attach(), a) << "a spare cache serves the next owner";
+  h->detach(b);
+  h->detach(a);
+  EXPECT_EQ(stats_of(*h).total.threads, 0u);
+}
+
+TEST(HeapStats, KeepOnlyForgetsTheOtherCachesAndWhatTheyHeld) {
+  const auto h = std::make_unique<test_heap>();
+  cache* a = h->attach();
+  cache* b = h->attach();
+  cache* c = h->attach();
+  void* block = allocate(*h, *b, 40);
+  static_cast<void>(allocate(*h, *c, 40));
+  const std::size_t in_c = c->count(3);
+  h->keep_only(b);
+  ashlar_stats s = stats_of(*h, b);
+  EXPECT_EQ(s.total.threads, 1u);
+  EXPECT_EQ(s.classes[2].blocks_in_use, 2 + in_c);
+  check_equations(s);
+  deallocate(*h, *b, block);
+  h->detach(b);
+  h->audit();
+  h->keep_only(nullptr);
+  s = stats_of(*h);
+  EXPECT_EQ(s.total.threads, 0u);
+  EXPECT_EQ(s.classes[2].blocks_in_use, 1 + in_c);
+  cache* fresh = h->attach();
+  EXPECT_TRUE(fresh != a && fresh != c) << "their owners may have been inside them";
+  static_cast<void>(allocate(*h, *fresh, 40));
+  h->detach(fresh);
+  h->audit();
+}
+
+TEST(HeapStats, TrimGivesBackAndTheProcessShrinks) {
+  const auto h = std::make_unique<test_heap>();
+  h->set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  cache* own = h->attach();
+  constexpr std::size_t bytes = 48 << 20;
+  std::vector<void*> blocks;
+  for (std::size_t got = 0; got < bytes; got += 8192) {
+    blocks.push_back(allocate(*h, *own, got % 3 == 0 ? 8192 : 8000));
+    ASSERT_NE(blocks.back(), nullptr);
+    static_cast<volatile char*>(blocks.back())[0] = 1;
+    static_cast<volatile char*>(blocks.back())[4096] = 1;
+  }
+  const std::size_t full = os::resident_bytes();
+  for (void* block : blocks) deallocate(*h, *own, block);
+  EXPECT_EQ(stats_of(*h).total.given_back_bytes, 0u);
+  h->flush(*own);
+  const std::size_t returned = h->trim();
+  EXPECT_GE(returned, bytes * 95 / 100);
+  const ashlar_stats s = stats_of(*h, own);
+  EXPECT_EQ(s.total.given_back_bytes, returned);
+  EXPECT_EQ(s.total.committed_bytes, 0u);
+  EXPECT_GE(s.total.peak_committed_bytes, bytes * 95 / 100);
+  EXPECT_LE(os::resident_bytes() + bytes / 2, full);
+  h->audit();
+}
+
+// ---- exact counting -----------------------------------------------------------------------------
+
+/// What one class must have counted.
+struct counted {
+  std::uint64_t allocations = 0, frees = 0, peak = 0, slack = 0;
+};
+
+TEST(HeapExact, CountsEveryCallOfARandomProgram) {
+  for (const std::size_t limit : {std::size_t{1} << 30, std::size_t{4} << 20}) {
+    const auto h = std::make_unique<test_heap>();
+    h->space().set_limit(limit);
+    cache* own = h->attach();
+    ASSERT_TRUE(h->count_exactly(own));
+    std::mt19937_64 random(77);
+    std::vector<std::pair<void*, std::size_t>> live;
+    std::map<class_index, counted> model;
+    const auto class_of = [&](const void* block) {
+      const std::size_t usable = h->usable_size(block, "test");
+      return usable > small_size_max ? class_index{0} : detail::standard_classes.of_size(usable);
+    };
+    for (int i = 0; i < 20'000; ++i) {
+      const std::size_t size =
+          random() % 20 == 0 ? small_size_max + 1 + random() % 100'000 : random() % 3000;
+      const bool grows = random() % 5 < (i / 4000 % 2 == 0 ? 3u : 1u);
+      if (grows) {
+        void* block = allocate(*h, *own, size);
+        ASSERT_NE(block, nullptr);
+        h->note_allocation(block, size);
+        counted& n = model[class_of(block)];
+        ++n.allocations;
+        n.peak = std::max(n.peak, n.allocations - n.frees);
+        n.slack += h->usable_size(block, "test") - size;
+        live.emplace_back(block, size);
+      } else if (!live.empty()) {
+        std::swap(live[random() % live.size()], live.back());
+        auto& [block, asked] = live.back();
+        const class_index c = class_of(block);
+        const std::size_t before = h->usable_size(block, "test");
+        if (random() % 3 == 0) {
+          if (h->resize_in_place(block, size + 1, "realloc") == 0) continue;
+          ASSERT_EQ(class_of(block), c);
+          model[c].slack += h->usable_size(block, "test") - (size + 1) - (before - asked);
+          asked = size + 1;
+          h->note_resize(block, asked);
+        } else {
+          ++model[c].frees;
+          model[c].slack -= before - asked;
+          h->note_deallocation(block, "free");
+          deallocate(*h, *own, block);
+          live.pop_back();
+        }
+      }
+      if (i % 1000 != 999) continue;
+      const ashlar_stats s = stats_of(*h, own);
+      check_equations(s);
+      for (std::size_t c = 0; c < class_count; ++c) {
+        const ashlar_class_stats& got = c == 0 ? s.large : s.classes[c - 1];
+        const counted& n = model[static_cast<class_index>(c)];
+        ASSERT_EQ(got.allocations, n.allocations) << got.block_size;
+        ASSERT_EQ(got.frees, n.frees) << got.block_size;
+        ASSERT_EQ(got.blocks_in_use, n.allocations - n.frees) << got.block_size;
+        ASSERT_EQ(got.peak_in_use, n.peak) << got.block_size;
+        ASSERT_EQ(got.slack_bytes, n.slack) << got.block_size;
+      }
+    }
+    h->detach(own);
+    h->audit();
+  }
+}
+
+TEST(HeapExact, ABlockOfEachKindBySize) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  ASSERT_TRUE(h->count_exactly(own));
+  std::vector<void*> blocks;
+  for (const std::size_t size : {1u, 7u, 15u, 16u}) {
+    blocks.push_back(allocate(*h, *own, size));
+    h->note_allocation(blocks.back(), size);
+  }
+  ashlar_class_stats s = stats_of(*h, own).classes[0];
+  EXPECT_EQ(s.allocations, 4u);
+  EXPECT_EQ(s.frees, 0u);
+  EXPECT_EQ(s.blocks_in_use, 4u);
+  EXPECT_EQ(s.peak_in_use, 4u);
+  EXPECT_EQ(s.slack_bytes, 15u + 9u + 1u);
+  h->note_resize(blocks[0], 10);
+  EXPECT_EQ(stats_of(*h, own).classes[0].slack_bytes, 6u + 9u + 1u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    h->note_deallocation(blocks[i], "free");
+    deallocate(*h, *own, blocks[i]);
+  }
+  s = stats_of(*h, own).classes[0];
+  EXPECT_EQ(s.frees, 2u);
+  EXPECT_EQ(s.blocks_in_use, 2u);
+  EXPECT_EQ(s.peak_in_use, 4u);
+  EXPECT_EQ(s.slack_bytes, 1u);
+}
+
+TEST(HeapExact, BeginsWithTheBlocksThatWereInUse) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  void* small = allocate(*h, *own, 100);
+  void* large = allocate(*h, *own, 200'000);
+  ASSERT_TRUE(h->count_exactly(own));
+  ashlar_stats s = stats_of(*h, own);
+  EXPECT_EQ(s.classes[6].blocks_in_use, 1u);
+  EXPECT_EQ(s.large.blocks_in_use, 1u);
+  check_equations(s);
+  for (void* block : {small, large}) {
+    h->note_deallocation(block, "free");
+    deallocate(*h, *own, block);
+  }
+  s = stats_of(*h, own);
+  check_equations(s);
+  EXPECT_EQ(s.total.bytes_in_use, 0u);
+  EXPECT_EQ(s.total.slack_bytes, 0u);
+}
+
+TEST(HeapExactDeathTest, EveryMisuseIsFoundAtOnce) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  void* early = allocate(*h, *own, 64);
+  ASSERT_TRUE(h->count_exactly(own));
+  void* block = allocate(*h, *own, 64);
+  h->note_allocation(block, 50);
+  h->expect_live(early, "free");
+  h->expect_live(block, "free");
+  int local = 0;
+  EXPECT_DEATH(h->note_deallocation(&local, "free"), "free\\(0x.*was not allocated here");
+  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 16, "realloc"),
+               "realloc\\(0x.*inside a block");
+  EXPECT_DEATH(h->expect_live(static_cast<char*>(block) + 1, "realloc"), "inside a block");
+  h->expect_size(block, 50, "free");
+  for (const std::size_t other : {0u, 49u, 51u, 64u, 65u, 1u << 20})
+    EXPECT_DEATH(h->expect_size(block, other, "free"),
+                 "free\\(0x.*the size or alignment is not that of the block, block size 50");
+  EXPECT_DEATH(h->expect_size(static_cast<char*>(block) + 16, 50, "free"), "inside a block");
+  // In the cache again, long before it returns to its slab.
+  h->note_deallocation(block, "free");
+  deallocate(*h, *own, block);
+  EXPECT_DEATH(h->note_deallocation(block, "free"),
+               "free already \\(double free\\), block size 64");
+  EXPECT_DEATH(h->expect_live(block, "realloc"), "realloc\\(0x.*free already");
+}
+
+TEST(HeapExact, SlackBeyondWhatATableEntryHoldsDoesNotStayBehind) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  ASSERT_TRUE(h->count_exactly(own));
+  void* block = allocate(*h, *own, 1 << 20);
+  h->note_allocation(block, 1 << 20);
+  h->note_resize(block, 40'000);  // as after a shrinking for which no record was left
+  h->note_deallocation(block, "free");
+  EXPECT_EQ(stats_of(*h, own).large.slack_bytes, 0u);
+}
+
+TEST(HeapExact, MayBeRefusedAndTriedAgain) {
+  for (std::uint64_t n = 1;; ++n) {
+    const auto h = std::make_unique<test_heap>();
+    cache* own = h->attach();
+    void* block = allocate(*h, *own, 30);
+    h->space().fail_nth(n);
+    const bool counts = h->count_exactly(own);
+    h->space().fail_nth(0);
+    if (!counts) {
+      EXPECT_TRUE(h->count_exactly(own));
+    }
+    void* second = allocate(*h, *own, 30);
+    h->note_allocation(second, 30);
+    EXPECT_EQ(stats_of(*h, own).classes[1].slack_bytes, 2u);
+    h->note_deallocation(block, "free");
+    deallocate(*h, *own, block);
+    h->audit();
+    if (counts) break;
+  }
+}
+
+}  // namespace

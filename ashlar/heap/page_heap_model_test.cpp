@@ -1,0 +1,126 @@
+// Random programs on a page heap against a model, also while moves, renewals or any system call fail.
+#include <cstdint>
+#include <random>
+#include <tests/support/extent.hpp>
+#include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_space.hpp>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/page_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using test::space_call;
+using test::test_space;
+using modelled = modelled_page_heap;
+
+TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    sealable<test_space> space;
+    modelled m(space);
+    m.heap().set_policy({.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
+    for (int i = 0; i < 5000; ++i) {
+      // Shrinks to nearly nothing now and then, so that everything merges.
+      step(m, space, random, i / 800 % 2 == 0 ? 8000 : 500);
+      if (i % 250 == 0) m.audit();
+      if (HasFailure()) return;
+    }
+    m.audit();
+    m.drop_all();
+    m.heap().purge_all();
+    m.audit();
+    EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
+  }
+}
+
+TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
+  std::mt19937_64 random(11);
+  sealable<test_space> space;
+  space.set_limit(4 << 20);  // the first range: 1 MiB
+  modelled m(space);
+  for (int i = 0; i < 5000; ++i) {
+    step(m, space, random, 30'000);
+    if (i % 250 == 0) m.audit();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(space.live_reservations(), 2u) << "the program never left the first range";
+  m.drop_all();
+  m.heap().purge_all();
+  m.audit();
+  EXPECT_EQ(space.live_reservations(), 2u) << "the later ranges are empty: they must be gone";
+}
+
+TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
+  std::mt19937_64 random(31);
+  sealable<test_space> space;
+  space.set_refused_moves_unmap(true);
+  modelled m(space);
+  for (int i = 0; i < 4000; ++i) {
+    space.fail_always(space_call::move, random() % 2 == 0);
+    space.fail_always(space_call::renew, random() % 8 == 0);
+    step(m, space, random, 8000);
+    if (i % 250 == 0) m.audit();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(m.lost(), 0u);
+  space.fail_always(space_call::renew, false);
+  m.drop_all();
+  m.heap().purge_all();
+  m.audit();
+}
+
+/// A program that makes every kind of system call.
+void fixed_program(modelled& m, sealable<test_space>& space) {
+  std::mt19937_64 random(21);
+  m.heap().set_policy({.delay_ms = 200, .keep_bytes = 0});
+  bool counted = m.heap().keep_slack();
+  for (int i = 0; i < 120; ++i) {
+    step(m, space, random, 3000);
+    if (i == 60 && !counted) counted = m.heap().keep_slack();
+    if (i % 40 == 0) m.heap().purge_all();
+  }
+  if (run* r = m.new_large(1000, 1); r != nullptr) m.resize(r, 1500);
+}
+
+TEST(PageHeap, SurvivesTheFailureOfEverySystemCall) {
+  for (const bool all_after : {false, true}) {
+    for (std::uint64_t n = 1;; n += support::step(7u)) {
+      SCOPED_TRACE(testing::Message() << "call " << n << (all_after ? " and later" : ""));
+      sealable<test_space> space;
+      space.set_limit(4 << 20);  // the first range: 1 MiB, so that more are added
+      modelled m(space);
+      all_after ? space.fail_from(n) : space.fail_nth(n);
+      fixed_program(m, space);
+      m.heap().audit();
+      const bool ran_out = space.calls() < n;
+      space.fail_nth(0);
+      for (const class_index c : {class_index{1}, class_index{9}, class_index{72}})
+        EXPECT_NE(m.new_slab(c), nullptr);
+      EXPECT_NE(m.new_large(3000, 8), nullptr);
+      EXPECT_TRUE(m.heap().keep_slack());
+      std::mt19937_64 random(n);
+      run* r = m.any(random, false);
+      ASSERT_NE(r, nullptr);
+      char* const last = m.heap().address_of(*r) + r->pages * page_size - block_granule;
+      m.heap().exchange_slack(last, 5);
+      EXPECT_EQ(m.heap().exchange_slack(last, 0), 5u) << "a slack entry cannot be written";
+      m.audit();
+      m.drop_all();
+      m.heap().purge_all();
+      m.audit();
+      // The first range, its tables and its slack; what is lost keeps its range for good.
+      if (m.lost() == 0) {
+        EXPECT_EQ(space.live_reservations(), 3u);
+      }
+      if (HasFailure()) return;
+      if (ran_out) break;
+    }
+  }
+}
+
+}  // namespace

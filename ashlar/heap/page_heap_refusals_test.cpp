@@ -1,0 +1,161 @@
+// A page heap whose range is full, or to whom the system gives nothing.
+#include <cstdint>
+#include <random>
+#include <tests/support/modelled_page_heap.hpp>
+#include <tests/support/test_space.hpp>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/page_heap.hpp>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::detail;
+using test::space_call;
+using test::test_space;
+using modelled = modelled_page_heap;
+
+/// Makes the heap's one range, 2048 pages, a single free run; another range is refused.
+void confine_to_one_range(modelled& m, test_space& space) {
+  space.set_limit(32 << 20);
+  run* whole = m.new_large(2048, 1);
+  ASSERT_NE(whole, nullptr);
+  space.set_reserve_max(space.live_bytes());
+  m.drop(whole);
+}
+
+TEST(PageHeap, ExhaustionRefusesAndNothingIsLost) {
+  sealable<test_space> space;
+  modelled m(space);
+  confine_to_one_range(m, space);
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 4; ++round) {
+    int refused = 0;
+    while (refused < 50) {
+      run* r = random() % 2 == 0 ? m.new_slab(random_class(random))
+                                 : m.new_large(1 + random() % 60, 1 + random() % 2);
+      refused += r == nullptr ? 1 : 0;
+    }
+    EXPECT_GT(m.live_pages(), 2000u) << "of 2048";
+    m.audit();
+    while (run* r = m.any(random, false)) {
+      m.drop(r);
+      if (round % 2 == 0 && random() % 64 == 0) m.heap().purge_all();
+    }
+    m.audit();
+    run* whole = m.new_large(2048, 1);
+    EXPECT_NE(whole, nullptr) << "all is free, so it must be one run again";
+    if (whole != nullptr) m.drop(whole);
+  }
+}
+
+TEST(PageHeap, ARangeServesEveryClassAfterEveryOther) {
+  sealable<test_space> space;
+  modelled m(space);
+  confine_to_one_range(m, space);
+  for (std::size_t c = 1; c < class_count; ++c) {
+    std::size_t slabs = 0;
+    while (m.new_slab(static_cast<class_index>(c)) != nullptr) ++slabs;
+    EXPECT_EQ(slabs, 2048 / standard_classes.shapes[c].pages) << "slabs of class " << c;
+    m.drop_all();
+  }
+  m.audit();
+}
+
+TEST(PageHeap, HugeRequestsAreRefused) {
+  sealable<test_space> space;
+  modelled m(space);
+  pages& heap = m.heap();
+  ASSERT_TRUE(heap.start(standard_classes.bit_words_per_page));
+  EXPECT_EQ(heap.new_large(std::size_t{1} << 51, 1, growth::allowed), nullptr);
+  EXPECT_EQ(heap.new_large(1, std::size_t{1} << 51, growth::allowed), nullptr);
+  EXPECT_EQ(heap.new_large(UINT32_MAX, std::size_t{1} << 31, growth::allowed), nullptr);
+  run* r = m.new_large(1, 1);
+  EXPECT_FALSE(heap.resize_large(r, std::size_t{1} << 51));
+  EXPECT_FALSE(heap.resize_large(r, UINT32_MAX));
+  m.audit();
+}
+
+// Records and bitmaps are made for runs of some pages each. Where all are shorter and the system gives no more, a request
+// is refused though there are free pages, and these stay free.
+TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
+  constexpr std::size_t page_count = 3000;
+  sealable<test_space> space;
+  modelled m(space);
+  run* const shrinks = m.new_large(2, 1);
+  m.drop(m.new_large(page_count, 1));
+  space.fail_always(space_call::commit, true);
+  std::size_t served = 0;
+  while (m.new_large(1, 1) != nullptr) ++served;
+  EXPECT_LT(served, page_count);
+  for (const std::size_t align_pages : {2u, 4u, 8u, 16u})
+    EXPECT_EQ(m.new_large(1, align_pages), nullptr);
+  m.resize(shrinks, 1);
+  EXPECT_EQ(shrinks->pages, 2u) << "there was no record for the rest";
+  m.audit();
+  space.fail_always(space_call::commit, false);
+  while (served < page_count && m.new_large(1, 1) != nullptr) ++served;
+  EXPECT_EQ(served, page_count);
+  m.audit();
+  m.drop_all();
+  space.fail_always(space_call::commit, true);
+  EXPECT_NE(m.new_large(page_count, 1), nullptr) << "they do not merge any more";
+  m.audit();
+}
+
+TEST(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
+  constexpr std::size_t page_count = 1000;
+  sealable<test_space> space;
+  modelled m(space);
+  for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop_all();  // so there are records enough
+  space.fail_always(space_call::commit, true);
+  // A bitmap serves again only for as many words: each class wants its own.
+  std::size_t refused = 0;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    std::size_t slabs = 0;
+    while (m.new_slab(c) != nullptr) ++slabs;
+    refused += (slabs + 1) * standard_classes.shapes[c].pages <= page_count ? 1u : 0u;
+    m.drop_all();
+    m.audit();
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_NE(m.new_large(page_count, 1), nullptr) << "pages were lost";
+}
+
+TEST(PageHeap, FreshRunsSurviveARefusalAtEveryCall) {
+  for (const bool all_after : {false, true}) {
+    for (std::uint64_t n = 1;; ++n) {
+      SCOPED_TRACE(testing::Message() << "call " << n << (all_after ? " and later" : ""));
+      sealable<test_space> space;
+      modelled m(space);
+      all_after ? space.fail_from(n) : space.fail_nth(n);
+      for (int i = 0; i < 600; ++i) static_cast<void>(m.new_large(1, 1));
+      const bool ran_out = space.calls() < n;
+      m.audit();
+      space.fail_nth(0);
+      EXPECT_NE(m.new_large(600, 1), nullptr) << "the range does not grow any more";
+      m.audit();
+      if (HasFailure()) return;
+      if (ran_out) break;
+    }
+  }
+}
+
+TEST(PageHeap, SlackEntriesSurviveARefusedStart) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* r = m.new_large(50, 1);
+  char* const last = m.heap().address_of(*r) + 50 * page_size - block_granule;
+  space.fail_always(space_call::commit, true);
+  EXPECT_FALSE(m.heap().keep_slack());
+  space.fail_always(space_call::commit, false);
+  ASSERT_TRUE(m.heap().keep_slack());
+  EXPECT_EQ(m.heap().exchange_slack(last, 99), 0u);
+  EXPECT_EQ(m.heap().exchange_slack(last, UINT16_MAX + std::size_t{1}), 99u);
+  EXPECT_EQ(m.heap().exchange_slack(last, 0), UINT16_MAX);
+}
+
+}  // namespace

@@ -1,0 +1,270 @@
+// tests/support/modelled_page_heap.hpp: random programs on a page heap, and a model that remembers what each page holds.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <tests/support/test_space.hpp>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/page_heap.hpp>
+
+namespace ashlar::detail {
+
+using test::space_call;
+using test::test_space;
+using pages = page_heap<test_space, std::mutex>;
+
+/// A page heap and what is live in it. Each page handed out is checked and then filled with a
+/// pattern of its own; a run's pattern is checked when it is given back. What a refused renewal
+/// takes out of use is remembered as lost: nobody may ever get it.
+class modelled_page_heap {
+ public:
+  explicit modelled_page_heap(sealable<test_space>& space)
+      : space_(space), heap_(std::make_unique<pages>(space)) {}
+
+  [[nodiscard]] pages& heap() { return *heap_; }
+  [[nodiscard]] std::size_t count() const { return live_.size(); }
+  [[nodiscard]] std::size_t live_pages() const { return live_pages_; }
+  [[nodiscard]] std::size_t lost() const { return lost_.size(); }
+
+  run* new_slab(class_index c, growth g = growth::allowed) {
+    if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
+    run* r = heap_->new_slab(c, standard_classes.shapes[c], g);
+    if (r == nullptr) return nullptr;
+    EXPECT_EQ(r->pages, standard_classes.shapes[c].pages);
+    EXPECT_EQ(r->free_blocks, standard_classes.shapes[c].blocks);
+    char* const base = heap_->address_of(*r);
+    for (std::uint32_t p = 0; p < r->pages; ++p) {
+      char* begin = nullptr;
+      EXPECT_EQ(heap_->slab_of(base + p * page_size + 17, c, begin), r);
+      EXPECT_EQ(begin, base);
+      EXPECT_EQ(heap_->class_anywhere(base + p * page_size), c);
+      const class_index fast = heap_->class_of(base + p * page_size);
+      EXPECT_TRUE(fast == c || fast == 0);
+    }
+    EXPECT_EQ(heap_->large_at(base), nullptr);
+    admit(r, true);
+    return r;
+  }
+
+  run* new_large(std::size_t count, std::size_t align_pages, growth g = growth::allowed) {
+    if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
+    run* r = heap_->new_large(count, align_pages, g);
+    if (r == nullptr) return nullptr;
+    EXPECT_EQ(r->pages, count);
+    char* const base = heap_->address_of(*r);
+    EXPECT_TRUE(is_aligned(base, align_pages * page_size));
+    EXPECT_EQ(heap_->large_at(base), r);
+    EXPECT_EQ(heap_->large_at(base + 1), nullptr);
+    if (count > 1) {
+      EXPECT_EQ(heap_->large_at(base + page_size), nullptr);
+    }
+    EXPECT_EQ(heap_->class_anywhere(base), 0u);
+    EXPECT_EQ(heap_->class_of(base), 0u);
+    admit(r, false);
+    return r;
+  }
+
+  void drop(run* r) {
+    const auto found = live_.find(start_of(r));
+    ASSERT_NE(found, live_.end());
+    check_pattern(found->first, found->second.bytes, found->second.tag);
+    const block b = found->second;
+    live_.erase(found);
+    live_pages_ -= b.bytes / page_size;
+    if (b.slab) {
+      heap_->delete_slab(r, standard_classes.shapes[r->size_class]);
+    } else {
+      char* const base = heap_->address_of(*r);
+      const std::uint64_t refused = space_.refused(space_call::renew);
+      EXPECT_EQ(heap_->delete_large(base), b.bytes);
+      if (space_.refused(space_call::renew) != refused)
+        lost_.emplace(reinterpret_cast<std::uintptr_t>(base), b.bytes);
+      EXPECT_EQ(heap_->delete_large(base), 0u) << "deleted twice";
+    }
+  }
+  void drop_all() {
+    while (!live_.empty()) drop(live_.begin()->second.r);
+  }
+
+  void resize(run* r, std::size_t count) {
+    block& b = live_.at(start_of(r));
+    const std::size_t before = b.bytes / page_size;
+    if (!heap_->resize_large(r, count)) {
+      EXPECT_GT(count, before) << "shrinking cannot fail";
+      EXPECT_EQ(r->pages, before);
+      return;
+    }
+    // Without a record for the rest a run stays longer, which holds as many bytes.
+    EXPECT_TRUE(r->pages == count || (count < before && r->pages == before));
+    check_pattern(start_of(r), std::min(b.bytes, std::size_t{r->pages} << page_shift), b.tag);
+    live_pages_ = live_pages_ - before + r->pages;
+    b.bytes = std::size_t{r->pages} << page_shift;
+    check_neighbours(start_of(r), b.bytes);
+    fill(start_of(r), b.bytes, b.tag);
+  }
+
+  /// As a realloc that remaps: the contents appear elsewhere.
+  void move(run* from, std::size_t count) {
+    const block before = live_.at(start_of(from));
+    run* to = new_large(std::max<std::size_t>(count, from->pages), 1);
+    if (to == nullptr) return;
+    const std::uintptr_t target = start_of(to);
+    const std::size_t target_bytes = live_.at(target).bytes;
+    const bool whole = !from->moved;
+    const std::uint64_t moves = space_.calls(space_call::move);
+    const std::uint64_t refused = space_.refused(space_call::renew);
+    const bool moved = heap_->move_pages(from, to);
+    EXPECT_EQ(space_.calls(space_call::move), moves + (whole ? 1u : 0u)) << "moved twice";
+    if (!moved) {  // the heap has disposed of the target
+      live_pages_ -= target_bytes / page_size;
+      live_.erase(target);
+      if (space_.refused(space_call::renew) != refused) {
+        lost_.emplace(target, target_bytes);
+      }
+      check_pattern(start_of(from), before.bytes, before.tag);
+      return;
+    }
+    check_pattern(start_of(to), before.bytes, before.tag);
+    expect_zero(start_of(from), before.bytes);
+    fill(start_of(from), before.bytes, before.tag);
+    fill(start_of(to), live_.at(start_of(to)).bytes, live_.at(start_of(to)).tag);
+  }
+
+  [[nodiscard]] run* any(std::mt19937_64& random, bool large_only) {
+    if (live_.empty()) return nullptr;
+    const auto it = std::next(live_.begin(), static_cast<long>(random() % live_.size()));
+    return large_only && it->second.slab ? nullptr : it->second.r;
+  }
+
+  void audit() {
+    heap_->audit();
+    const page_heap_stats s = heap_->stats();
+    std::size_t large = 0, large_pages = 0;
+    for (const auto& [start, b] : live_) {
+      if (b.slab) continue;
+      ++large;
+      large_pages += b.bytes / page_size;
+    }
+    EXPECT_EQ(s.large_runs, large);
+    EXPECT_EQ(s.large_pages, large_pages);
+    EXPECT_EQ(s.large_made - s.large_freed, large);
+    EXPECT_GE(s.large_runs_peak, large);
+    EXPECT_GE(s.large_pages_peak, large_pages);
+    EXPECT_GE(s.committed_bytes, live_pages_ << page_shift);
+    EXPECT_GE(s.peak_committed_bytes, s.committed_bytes);
+    EXPECT_EQ(s.reserved_bytes, space_.live_bytes()) << "a reservation has leaked";
+  }
+
+ private:
+  struct block {
+    run* r;
+    std::size_t bytes;
+    std::uint64_t tag;
+    bool slab;
+  };
+  static constexpr std::size_t stride = 512;  // a word each so many bytes is written and checked
+
+  [[nodiscard]] std::uintptr_t start_of(const run* r) const {
+    return reinterpret_cast<std::uintptr_t>(heap_->address_of(*r));
+  }
+  static std::uint64_t& word(std::uintptr_t a) { return *reinterpret_cast<std::uint64_t*>(a); }
+
+  void check_neighbours(std::uintptr_t start, std::size_t bytes) {
+    const auto own = live_.find(start);
+    ASSERT_NE(own, live_.end());
+    if (std::next(own) != live_.end()) {
+      EXPECT_LE(start + bytes, std::next(own)->first) << "overlap";
+    }
+    if (own != live_.begin()) {
+      EXPECT_LE(std::prev(own)->first + std::prev(own)->second.bytes, start) << "overlap";
+    }
+    for (const auto& [lost, lost_bytes] : lost_)
+      EXPECT_TRUE(start + bytes <= lost || lost + lost_bytes <= start) << "nothing is mapped there";
+  }
+  void admit(run* r, bool slab) {
+    const std::uintptr_t start = start_of(r);
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    EXPECT_TRUE(live_.emplace(start, block{r, bytes, ++tags_ << 20, slab}).second);
+    live_pages_ += r->pages;
+    check_neighbours(start, bytes);
+    if (r->zero) expect_zero(start, bytes);
+    fill(start, bytes, tags_ << 20);
+  }
+  static void fill(std::uintptr_t start, std::size_t bytes, std::uint64_t tag) {
+    for (std::size_t i = 0; i < bytes; i += stride) word(start + i) = tag + i / stride;
+  }
+  static void check_pattern(std::uintptr_t start, std::size_t bytes, std::uint64_t tag) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < bytes; i += stride)
+      wrong += word(start + i) != tag + i / stride ? 1u : 0u;
+    EXPECT_EQ(wrong, 0u) << "somebody else wrote here";
+  }
+  static void expect_zero(std::uintptr_t start, std::size_t bytes) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < bytes; i += stride) wrong += word(start + i) != 0 ? 1u : 0u;
+    EXPECT_EQ(wrong, 0u) << "called zero, but is not";
+  }
+
+  sealable<test_space>& space_;
+  std::unique_ptr<pages> heap_;
+  std::map<std::uintptr_t, block> live_;
+  std::map<std::uintptr_t, std::size_t> lost_;
+  std::size_t live_pages_ = 0;
+  std::uint64_t tags_ = 0;
+};
+
+inline class_index random_class(std::mt19937_64& random) {
+  return static_cast<class_index>(1 + random() % (class_count - 1));
+}
+
+/// One random step; refusals are allowed.
+inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt19937_64& random,
+                 std::size_t live_pages_max) {
+  const bool room = m.live_pages() < live_pages_max;
+  switch (random() % 16) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      if (room) m.new_slab(random_class(random));
+      break;
+    case 4:
+    case 5:
+      if (room) m.new_large(1 + random() % 40, 1);
+      break;
+    case 6:
+      if (room) m.new_large(1 + random() % 300, 1);
+      break;
+    case 7:
+      if (room) m.new_large(1 + random() % 20, std::size_t{1} << (random() % 11));  // to 4 MiB
+      break;
+    case 8:
+    case 9:
+      if (run* r = m.any(random, true); r != nullptr) m.resize(r, 1 + random() % 150);
+      break;
+    case 10:
+      if (run* r = m.any(random, true); r != nullptr && r->pages < 200)
+        m.resize(r, r->pages + 1 + random() % 4);
+      break;
+    case 11:
+      if (run* r = m.any(random, true); r != nullptr && room) m.move(r, random() % 100);
+      break;
+    case 12:
+      space.set_clock(space.now_ms() + random() % 400);
+      m.heap().purge_aged();
+      break;
+    default:
+      if (run* r = m.any(random, false); r != nullptr) m.drop(r);
+  }
+  if (random() % 500 == 0) m.heap().purge_all();
+}
+
+}  // namespace ashlar::detail
