@@ -30,7 +30,7 @@ FOLDERS = ("core", "pool", "arena", "heap")
 LINE_BOUND, BRANCH_BOUND = 98.0, 90.0  # percent, of each folder
 REASONS = ROOT / "docs/coverage_reasons.txt"
 DOCUMENT = ROOT / "docs/coverage.md"
-MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+\.(hpp|h)")
+MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)(?<!_bench)\.(hpp|h|cpp)")
 ONLY_BRACES = re.compile(r"[{}\s;]*(//.*)?")
 
 

@@ -171,6 +171,22 @@ void expect_every_event(std::uint64_t seed, std::size_t count) {
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(t.events[i], expected[i]) << i;
 }
 
+TEST(TraceRecorder, OfLongNamesAndTextsTheBeginningIsKept) {
+  const std::string program(60, 'p'), pool(100, 'n'), text(10'000, 't');
+  static small_recorder recorder;
+  ASSERT_TRUE(recorder.begin(program.c_str()));
+  recorder.allocated({at(0x20000010), pool.c_str()}, at(0x1000), 24, 8);
+  recorder.mark(text);
+  const read_trace t = ended(recorder);
+  EXPECT_EQ(t.header.get("program"), program.substr(0, detail::recorded_name_bytes_max));
+  ASSERT_EQ(t.modules.size(), 1u);
+  EXPECT_EQ(t.modules[0].path, pool.substr(0, detail::recorded_name_bytes_max));
+  ASSERT_EQ(t.texts.size(), 2u);
+  EXPECT_GT(t.texts[1].size(), 0u);
+  EXPECT_LT(t.texts[1].size(), small_frames.frame_bytes);
+  EXPECT_EQ(t.texts[1], text.substr(0, t.texts[1].size()));
+}
+
 TEST(TraceRecorder, EveryEventComesBackWhateverTheFramesSize) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     expect_every_event<small_recorder>(seed, 2000);

@@ -229,7 +229,9 @@ TEST(Lifetimes, AnImageBeginsWithTheFirstSlotAgain) {
   for (step s; from.next(s);) {
     if (s.happened == what::death && s.kind == event_kind::image) ++ended_by_images;
     if (s.time < 1000) continue;
-    if (s.happened == what::birth) EXPECT_EQ(s.slot, s.address == 0x10 ? 0u : 1u) << s.time;
+    if (s.happened == what::birth) {
+      EXPECT_EQ(s.slot, s.address == 0x10 ? 0u : 1u) << s.time;
+    }
   }
   EXPECT_EQ(ended_by_images, 1000u + 4);
   EXPECT_EQ(from.slots(), 1000u);
