@@ -71,7 +71,7 @@ block_record* full_check::leave(std::size_t bytes_max, std::size_t blocks_max,
                                 const char* call) noexcept {
   block_record* leaving = nullptr;
   block_record** last = &leaving;
-  while (queued_bytes_ > bytes_max || queued_blocks_ > blocks_max) {
+  while (oldest_ != nullptr && (queued_bytes_ > bytes_max || queued_blocks_ > blocks_max)) {
     block_record* const out = oldest_;
     expect_untouched(*out, call);
     oldest_ = out->next_in_queue;

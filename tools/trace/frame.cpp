@@ -32,10 +32,6 @@ std::string definitions_frame(frame_kind kind, std::size_t count, const std::str
   return whole_frame(header, payload);
 }
 
-std::size_t place(std::uint64_t address, std::size_t places) {
-  return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(places - 1));
-}
-
 /// Returns: false where there is less room.
 bool take(std::uint64_t& room, std::uint64_t bytes) {
   if (bytes > room) return false;
@@ -134,7 +130,7 @@ void frame_encoder::add_birth(const event& e) {
   put_address(e.address - guess);
   guess = e.address;
   births_.push_back(e.address);
-  birth_of_[place(e.address, birth_of_.size())] = static_cast<std::uint32_t>(births_.size());
+  birth_of_[place(e.address)] = static_cast<std::uint32_t>(births_.size());
   if (e.alignment != 0) {
     flags |= flag_aligned;
     columns_[column_alignments].push_back(static_cast<char>(std::countr_zero(e.alignment)));
@@ -147,7 +143,7 @@ void frame_encoder::add_birth(const event& e) {
 }
 
 void frame_encoder::add_death(const event& e) {
-  const std::uint32_t birth = birth_of_[place(e.address, birth_of_.size())];
+  const std::uint32_t birth = birth_of_[place(e.address)];
   const bool near = birth != 0 && births_[birth - 1] == e.address;
   if (near) {
     put_varint(columns_[column_addresses], births_.size() - birth);
@@ -254,10 +250,11 @@ const char* frame_decoder::check_end() const {
 }
 
 const char* frame_decoder::next(event& e) {
-  const std::uint8_t byte = rest_[column_kinds].byte().value_or(0);
-  const std::uint8_t flags = byte & static_cast<std::uint8_t>(~kind_mask);
+  const auto byte = rest_[column_kinds].byte();
+  if (!byte) return "an event without its kind";
+  const std::uint8_t flags = *byte & static_cast<std::uint8_t>(~kind_mask);
   e = event{};
-  e.kind = static_cast<event_kind>(byte & kind_mask);
+  e.kind = static_cast<event_kind>(*byte & kind_mask);
   e.thread = header_.thread;
   const auto ticks = rest_[column_times].varint();
   if (!ticks || *ticks > header_.last_time - time_) return "an event without a time in its frame";
