@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo test test-landing test-all bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -18,14 +18,19 @@ build: ## Release build in build/release
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
 
-# Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
-# report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
-test: ## build and pass the tests: release with gcc and clang, sanitizers, lint
-	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
+test: ## build and pass the tests: formatting, the library with gcc, all with clang's sanitizers
+	@scripts/setup.sh build test
 	@scripts/test.sh
 
-test-all: ## the same at length: every type, level and library, more operations, clang's analyzer (25 minutes)
-	@scripts/setup.sh build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
+# Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
+# report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
+landing_packages = build test fleet $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
+test-landing: ## what a landing passes besides: the command, other programs, bare metal, clang, clang-tidy, fuzzers (10 minutes)
+	@scripts/setup.sh $(landing_packages)
+	@scripts/test.sh --landing
+
+test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (35 minutes)
+	@scripts/setup.sh $(landing_packages)
 	@scripts/test.sh --all
 
 MUTANTS_ARGS ?=

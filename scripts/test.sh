@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
-# Builds and tests every configuration; the first failure ends it with a non-zero status.
-# Usage: scripts/test.sh [--all] [PRESET...]
-# Default: release clang asan-ubsan tsan, then the lint.
-# --all: the same presets with "-all", which build and run what takes too long for every landing, and the lint with
-# clang's analyzer. debug (gcc at -O0) is left to whoever asks: asan-ubsan is at -O0 too.
+# Builds and tests configurations in turn; the first failure ends it with a non-zero status.
+# Usage: scripts/test.sh [--landing | --all] [STEP...]
+# A step is a preset of CMakePresets.json, or format, lint, lint-all (scripts/lint.sh), or fuzz (each harness for a minute).
+# Default: format library asan-ubsan tsan.
+# --landing: what a landing passes besides: landing clang lint fuzz.
+# --all: the presets with "-all", which build and run what takes too long for every landing, and the lint with clang's
+# analyzer. debug (gcc at -O0) is left to whoever asks: asan-ubsan is at -O0 too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-allowed_seconds=600  # on two processors; a landing waits for it
-presets=(release clang asan-ubsan tsan lint)
-if [ "${1-}" = --all ]; then
-  shift
-  presets=(release-all clang-all asan-ubsan-all tsan-all lint-all)
-  allowed_seconds=3600
-fi
-[ "$#" -eq 0 ] || presets=("$@")
+steps=(format library asan-ubsan tsan)
+allowed_seconds=600  # on two processors: who changes a line waits for it
+case ${1-} in
+  --landing)
+    shift
+    steps=(landing clang lint fuzz)
+    ;;
+  --all)
+    shift
+    steps=(release-all clang-all asan-ubsan-all tsan-all lint-all)
+    allowed_seconds=3600
+    ;;
+esac
+[ "$#" -eq 0 ] || steps=("$@")
 jobs=$(nproc)
 summary=()
 skipped=()
@@ -27,24 +35,27 @@ first_words() {
     "build/$1/Testing/Temporary/LastTest.log"
 }
 
-for preset in "${presets[@]}"; do
+for step in "${steps[@]}"; do
   started=$SECONDS
   built=
-  echo "== $preset"
-  case $preset in
+  echo "== $step"
+  case $step in
+    format) scripts/lint.sh --format ;;
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
+    # Three share a processor: their minute is of the clock.
+    fuzz) tests/fuzz/run_fuzzers.py --seconds 60 --jobs $((3 * jobs)) ;;
     *)
-      cmake --preset "$preset" >"$said" || { cat "$said"; exit 1; }
-      cmake --build --preset "$preset" -j "$jobs"
+      cmake --preset "$step" >"$said" || { cat "$said"; exit 1; }
+      cmake --build --preset "$step" -j "$jobs"
       built=$((SECONDS - started))
-      ctest --preset "$preset" -j "$jobs" --output-log "$said"
+      ctest --preset "$step" -j "$jobs" --output-log "$said"
       while read -r name; do
-        skipped+=("$preset, $name: $(first_words "$preset" "$name")")
+        skipped+=("$step, $name: $(first_words "$step" "$name")")
       done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$said")
       ;;
   esac
-  summary+=("$(printf '%-14s passed in %4d s' "$preset" $((SECONDS - started)))${built:+, $built of them to build}")
+  summary+=("$(printf '%-14s passed in %4d s' "$step" $((SECONDS - started)))${built:+, $built of them to build}")
 done
 printf '%s\n' "${summary[@]}"
 printf '%-14s passed in %4d s\n' together "$SECONDS"
