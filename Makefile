@@ -29,7 +29,7 @@ test-landing: ## what a landing passes besides: the command, other programs, bar
 	@scripts/setup.sh $(landing_packages)
 	@scripts/test.sh --landing
 
-test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (35 minutes)
+test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes)
 	@scripts/setup.sh $(landing_packages)
 	@scripts/test.sh --all
 
