@@ -93,6 +93,11 @@ TEST(FullCheck, FreedBlocksWaitInOrderAndInBounds) {
       << "what is larger than the queue pushes out all, and does not stay";
 }
 
+TEST(FullCheck, AQueueThatBecameEmptyIsOneAgain) {
+  checked c;  // nothing may wait
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(c.drop(c.make(100)), 1u);
+}
+
 TEST(FullCheck, UnknownAddressesAreLeftToTheHeap) {
   checked c;
   int other = 0;
