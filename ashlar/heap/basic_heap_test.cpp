@@ -1,6 +1,5 @@
 // A whole heap on a steered address space: what it serves, to whom and at which addresses.
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <map>

@@ -56,12 +56,12 @@ class frame_encoder {
   address_guess guess_;
   std::uint64_t last_death_ = 0;
   std::vector<std::uint64_t> births_;  // their addresses
-  /// address -> how many births there were then. A place is the last one's that hashed there: what is not found, or is
-  /// of another address, is written in full.
   static constexpr unsigned place_bits = 15;
   static std::size_t place(std::uint64_t address) {
     return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - place_bits);
   }
+  /// address -> how many births there were then. A place is the last one's that hashed there: what is not found, or is
+  /// of another address, is written in full.
   std::vector<std::uint32_t> birth_of_ = std::vector<std::uint32_t>(1u << place_bits);
 };
 
