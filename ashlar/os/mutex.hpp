@@ -1,14 +1,19 @@
 // os/mutex.hpp: a lock of four bytes that sleeps in the kernel when it has to wait.
-// Layer: os.
+// Layer: os. Includes: core.
 //
-// state: 0 free, 1 held, 2 held and somebody may sleep. Only a holder sets 0; only who waits
-// sets 2.
+// state: 0 free, 1 held, 2 held and another thread may sleep. Only a holder sets 0; only a thread that
+// waits sets 2.
+//
+// While the process has one thread, locking and unlocking are plain stores. Only that thread can start
+// the second one, so it knows of it from its next call on: an unlock then wakes the thread that has come
+// to wait since the lock was taken.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/os/single_thread.hpp>
 
 namespace ashlar::os {
 
@@ -21,17 +26,23 @@ class mutex {
   mutex& operator=(const mutex&) = delete;
 
   void lock() noexcept {
-    std::uint32_t free = 0;
-    if (!state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
-                                        std::memory_order_relaxed)) [[unlikely]]
+    if (!try_lock()) [[unlikely]]
       lock_slow();
   }
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t free = 0;
+    if (is_single_threaded() && state_.load(std::memory_order_relaxed) == free) {
+      state_.store(1, std::memory_order_relaxed);
+      return true;
+    }
     return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                           std::memory_order_relaxed);
   }
   void unlock() noexcept {
+    if (is_single_threaded()) {
+      state_.store(0, std::memory_order_relaxed);
+      return;
+    }
     if (state_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
       wake_one();
   }

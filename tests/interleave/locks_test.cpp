@@ -7,8 +7,17 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+namespace {
+/// What the C library says of the process. Not watched by the scheduler: its thread alone changes it.
+char model_single_threaded = 0;
+}  // namespace
+#define __libc_single_threaded model_single_threaded  // NOLINT
+#include <ashlar/os/single_thread.hpp>
+#undef __libc_single_threaded
 
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/os/mutex.hpp>
@@ -93,6 +102,86 @@ TEST(OsMutex, TwoThreadsInEveryOrder) {
 }
 TEST(OsMutex, ThreeThreads) {
   expect_sound<ashlar::os::mutex>(1, false, 3, {.preemptions = 4});
+}
+
+/// A process that begins with thread 0 alone. It starts the others in its first round, after `starts_after` steps: before
+/// it takes the lock, while it holds it, or after it gave it back.
+struct starting_program {
+  void begin() {
+    model_single_threaded = 1;
+    w.emplace();
+  }
+  void step(int& done) {
+    if (done++ != starts_after) return;
+    model_single_threaded = 0;  // as the C library does: first the word, then the thread
+    w->started.store(true, std::memory_order_release);
+  }
+  void thread(unsigned self) {
+    int steps = 0;
+    while (self != 0 && !w->started.load(std::memory_order_acquire)) {
+    }
+    for (int round = 0; round < 2; ++round) {
+      if (self == 0) step(steps);
+      w->lock.lock();
+      if (self == 0) step(steps);
+      w->count.write(w->count.read() + 1);
+      w->lock.unlock();
+      if (self == 0) step(steps);
+    }
+  }
+  void end() {
+    model_single_threaded = 0;
+    interleave::require(w->lock.try_lock(), "the lock is still held");
+  }
+  std::string explore(unsigned threads, const interleave::limits& bounds = {}) {
+    const auto seen = interleave::explore(
+        threads, {[this] { begin(); }, [this](unsigned t) { thread(t); }, [this] { end(); }},
+        bounds);
+    std::printf("%llu executions\n", static_cast<unsigned long long>(seen.executions));
+    return seen.failure;
+  }
+
+  struct world {
+    ashlar::os::mutex lock;
+    ashlar::std::atomic<bool> started{false};
+    interleave::plain<int> count;
+  };
+  int starts_after;
+  std::optional<world> w = {};
+};
+
+TEST(OsMutex, TheFirstThreadStartsAtAnyMoment) {
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_EQ(starting_program{step}.explore(2), "") << step;
+    EXPECT_EQ(starting_program{step}.explore(3, {.preemptions = 3}), "") << step;
+  }
+}
+TEST(OsMutex, IsHeldByOneThreadThatIsAlone) {
+  model_single_threaded = 1;
+  ashlar::os::mutex lock;
+  EXPECT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+  lock.lock();
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+  model_single_threaded = 0;
+}
+
+/// What the scheduler must find: a thread that starts others and still believes that it is alone.
+TEST(OsMutex, NeedsToKnowOfTheOtherThreads) {
+  struct unaware_program : starting_program {
+    std::string explore() {
+      return interleave::explore(2, {[this] { begin(); },
+                                     [this](unsigned t) {
+                                       if (t == 0) w->started.store(true);
+                                       thread(t);
+                                     },
+                                     [this] { end(); }})
+          .failure;
+    }
+  };
+  EXPECT_NE((unaware_program{{.starts_after = -1}}.explore()), "");
 }
 
 /// What the scheduler must find: a lock whose two steps are not one.
