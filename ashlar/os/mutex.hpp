@@ -31,7 +31,7 @@ class mutex {
   }
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t free = 0;
-    if (is_single_threaded() && state_.load(std::memory_order_relaxed) == free) {
+    if (is_single_threaded() && state_.load(std::memory_order_relaxed) == free) [[likely]] {
       state_.store(1, std::memory_order_relaxed);
       return true;
     }
@@ -39,7 +39,7 @@ class mutex {
                                           std::memory_order_relaxed);
   }
   void unlock() noexcept {
-    if (is_single_threaded()) {
+    if (is_single_threaded()) [[likely]] {
       state_.store(0, std::memory_order_relaxed);
       return;
     }

@@ -1,6 +1,7 @@
 // runtime/process_classes.cpp: the table that may be loaded, and loading it.
 // Layer: runtime.
 #include <cerrno>
+#include <utility>
 
 #include <unistd.h>
 
@@ -15,9 +16,11 @@ namespace ashlar::runtime {
 constinit detail::class_table loaded_classes = built_in_classes;
 
 void loadable_process_classes::load() noexcept {
+  static constinit bool done = false;  // the reserve starts later, while others use the table
   constexpr const char* name = "ASHLAR_CONFIG";
   char** const environment = process_environment();
-  const char* const path = environment != nullptr ? find_setting(environment, name) : nullptr;
+  if (environment == nullptr || std::exchange(done, true)) return;
+  const char* const path = find_setting(environment, name);
   if (path == nullptr) return;
   line_writer<512> line;
   line << "ashlar: " << name << "=" << path << " is ignored: it ";

@@ -11,8 +11,11 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/os/pause.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/runtime/fork_gate.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/reserve_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
@@ -39,6 +42,7 @@ constinit const detail::cache_tops empty_tops = make_empty_tops();
 /// without one: other libraries' thread-exit handlers may still allocate and free.
 struct thread_state {
   cache* own = nullptr;
+  fork_gate::pass pass;
   bool ended = false;
   std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
   std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
@@ -50,6 +54,51 @@ struct thread_state {
 constinit std::atomic<bool> counting_exactly{false};
 /// Whether no thread uses its hit paths: calls are counted, or picked to be guarded.
 constinit std::atomic<bool> every_call_misses{false};
+
+// ---- around a fork
+// --------------------------------------------------------------------------------
+
+constinit fork_gate gate;
+constinit reserve_heap reserve;
+
+/// The calling thread inside the process heap. It is not while another thread forks: then the reserve serves.
+class visit {
+ public:
+  visit() noexcept : inside_(gate.enter(self.pass)) {}
+  ~visit() {
+    if (inside_) gate.leave(self.pass);
+  }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+
+ private:
+  bool inside_;
+};
+
+/// The calling thread looks at what the process heap knows of blocks in use. It may also while another one forks,
+/// but is not inside then.
+class look {
+ public:
+  look() noexcept : inside_(gate.begin_look(self.pass)) {}
+  ~look() { gate.end_look(self.pass, inside_); }
+  look(const look&) = delete;
+  look& operator=(const look&) = delete;
+  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+
+ private:
+  bool inside_;
+};
+
+/// Returns: whether `block` is the reserve's. What lies in the process heap's first range is told at once.
+bool is_of_reserve(const void* block) noexcept {
+  return !the_heap.owns_at_once(block) && reserve.contains(block);
+}
+
+void* allocate_from_reserve(std::size_t size, std::size_t alignment, bool zeroed) noexcept {
+  void* const block = reserve.allocate(size, alignment);
+  return block != nullptr && zeroed ? std::memset(block, 0, size) : block;
+}
 
 // ---- threads
 // --------------------------------------------------------------------------------------
@@ -64,7 +113,11 @@ void end_thread(void* own) noexcept {
   leave_hit_paths(*static_cast<cache*>(own));
   self.own = nullptr;
   self.ended = true;
-  the_heap.detach(static_cast<cache*>(own));
+  if (const visit here; here.is_inside())
+    the_heap.detach(static_cast<cache*>(own));
+  else
+    reserve.detach_later(static_cast<cache*>(own));
+  gate.quit(self.pass);
 }
 
 /// The key whose destructor tells us that a thread ends; made with the first cache.
@@ -80,21 +133,49 @@ bool watch_thread_exit(cache* own) noexcept {
 
 // ---- fork -----------------------------------------------------------------------------------------
 
+/// So long a fork waits for a thread that is inside. None stays for more than a few system calls, but for one
+/// that reports a misuse. A fork in a signal handler may have interrupted a call that holds a lock of the heap:
+/// then a thread that waits for that lock does not come out at all.
+constexpr std::uint64_t fork_waits_ms = 2000;
+constexpr std::uint64_t fork_in_handler_waits_ms = 100;
+
 void before_fork() noexcept {
-  checker.lock();
-  guards.lock();
-  the_heap.lock_all();
+  const bool interrupted = self.pass.depth != 0;
+  const std::uint64_t until =
+      os::system_space::now_ms() + (interrupted ? fork_in_handler_waits_ms : fork_waits_ms);
+  gate.close(self.pass, [until](unsigned round) noexcept {
+    // Most are out within a microsecond.
+    if (round < 100)
+      detail::cpu_relax();
+    else
+      os::pause_briefly();
+    return os::system_space::now_ms() < until;
+  });
+}
+/// Effects: does what other threads could not do while one forked. Requires: this thread is inside, and was in no
+/// call of the heap before.
+void settle_noted() noexcept {
+  reserve.for_each_noted([](void* block, const char* call) { deallocate_slow(block, call); },
+                         [](cache* ended) { the_heap.detach(ended); });
 }
 void after_fork_in_parent() noexcept {
-  the_heap.unlock_all();
-  guards.unlock();
-  checker.unlock();
+  // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal handler has
+  // interrupted the heap, the next fork or trim does it.
+  if (self.pass.depth == 0 && !gate.is_lost()) settle_noted();
+  gate.open();
 }
 void after_fork_in_child() noexcept {
+  os::forget_thread_number();
+  reserve.give_up_what_was_in_use();
+  const bool interrupted = self.pass.depth != 0;
+  const bool whole = gate.open_in_child(self.pass);
+  if (interrupted) return;  // a call of this very thread goes on, and may have locks
+  // A thread that does not exist here may have looked at something, with a lock.
   the_heap.unlock_all();
   guards.unlock();
   checker.unlock();
-  os::forget_thread_number();
+  if (!whole) return;
+  settle_noted();
   the_heap.keep_only(self.own);
 }
 
@@ -145,6 +226,7 @@ cache* own_cache() noexcept {
   self.own = own;
   if (!every_call_misses.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
   if (the_heap.cache_count() == 1) start_process();
+  gate.join(self.pass);
   if (!watch_thread_exit(own)) end_thread(own);
   return self.own;
 }
@@ -154,7 +236,7 @@ cache* own_cache() noexcept {
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
   // If memory is refused now, the first allocation tries again and reports it.
-  static_cast<void>(own_cache());
+  if (const visit here; here.is_inside()) static_cast<void>(own_cache());
   start_process();
 }
 
@@ -266,6 +348,8 @@ const char* told_as(const char* call) noexcept {
 /// use, or must not be used.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
+  const visit here;
+  if (!here.is_inside()) return allocate_from_reserve(size, alignment, zeroed);
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return guarded;
@@ -279,6 +363,19 @@ std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
   const class_index c = process_heap::class_for(size, alignment);
   return c != 0 ? process_heap::classes::block_size(c)
                 : align_up(size == 0 ? 1 : size, detail::page_size);
+}
+
+[[noreturn]] void wrong_size(const void* block, std::size_t have, const char* call) noexcept {
+  ashlar_fault(
+      {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
+}
+/// Effects: ends in a fault naming `call` when a request for `size` gets no block of `have` bytes.
+void expect_served(std::size_t size, std::size_t alignment, std::size_t have, const void* block,
+                   const char* call) noexcept {
+  // A run that came zeroed, or was cut to its size in place, has no class, though its size has one.
+  const bool is_run =
+      size > detail::shared_slab_block_max && have == align_up(size, detail::page_size);
+  if (have != bytes_served(size, alignment) && !is_run) wrong_size(block, have, call);
 }
 
 constexpr std::size_t unknown_size = full_check::unknown;
@@ -302,6 +399,13 @@ void* allocate_slow(std::size_t size, const char* call) noexcept {
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   call = told_as(call);
+  if (is_of_reserve(block)) return reserve.free(block, call);
+  const visit here;
+  if (!here.is_inside()) {
+    // In a child whose heap is lost there will be no later.
+    if (!gate.is_lost()) reserve.free_later(block, call);
+    return;
+  }
   if (guards.contains(block)) return guards.free(block, call);
   // What they do not know was made before there were checks.
   if (checker.is_on() && deallocate_checked(checker, counted_heap{}, block, call)) return;
@@ -315,20 +419,17 @@ void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char*
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
-  const std::size_t due = bytes_served(size, alignment);
-  if (const std::size_t asked = size_asked(block, call); asked != unknown_size) {
-    if (bytes_served(asked, alignment) != due)
-      ashlar_fault(
-          {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = asked});
-    return deallocate_slow(block, call);
+  if (is_of_reserve(block)) {
+    expect_served(size, alignment, reserve.usable_size(block, call), block, call);
+    return reserve.free(block, call);
   }
-  const std::size_t have = the_heap.usable_size(block, call);
-  // A run that came zeroed, or was cut to its size in place, has no class, though its size has one.
-  const bool is_run =
-      size > detail::shared_slab_block_max && have == align_up(size, detail::page_size);
-  if (have != due && !is_run)
-    ashlar_fault(
-        {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
+  const look at;
+  if (const std::size_t asked = size_asked(block, call); asked != unknown_size) {
+    if (bytes_served(asked, alignment) != bytes_served(size, alignment))
+      wrong_size(block, asked, call);
+  } else {
+    expect_served(size, alignment, the_heap.usable_size(block, call), block, call);
+  }
   deallocate_slow(block, call);
 }
 
@@ -339,6 +440,8 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
     void* const block = allocate(size, call);
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }
+  const visit here;
+  if (!here.is_inside()) return allocate_from_reserve(size, 1, true);
   if (void* const guarded = try_guarded(size, 1, true, call); guarded != nullptr) return guarded;
   bool zeroed = false;
   void* const block = the_heap.allocate_large(size, 1, zeroed, self.own);
@@ -365,11 +468,27 @@ void* reallocate_checked(void* block, std::size_t have, std::size_t size,
   deallocate_slow(block, call);
   return fresh;
 }
+
+/// Effects: moves a block of `have` bytes. Returns: as reallocate.
+void* reallocate_by_copy(void* block, std::size_t have, std::size_t size,
+                         const char* call) noexcept {
+  void* const fresh = allocate(size, call);
+  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
+  if (fresh == nullptr) return size <= have ? block : nullptr;
+  std::memcpy(fresh, block, std::min(have, size));
+  deallocate(block, call);
+  return fresh;
+}
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (is_of_reserve(block))
+    return reallocate_by_copy(block, reserve.usable_size(block, call), size, call);
+  const look at;
   if (const std::size_t have = size_asked(block, call); have != unknown_size)
     return reallocate_checked(block, have, size, call);
+  if (!at.is_inside())
+    return reallocate_by_copy(block, the_heap.usable_size(block, call), size, call);
   if (checker.is_on()) checker.expect_outside(block, call);
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
   const std::size_t before = tells_memcheck() ? the_heap.usable_size(block, call) : 0;
@@ -386,28 +505,35 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (size > have && have > small_size_max && !counting_exactly.load(std::memory_order_relaxed)) {
     if (void* const moved = the_heap.move_large(block, size); moved != nullptr) return moved;
   }
-  void* const fresh = allocate(size, call);
-  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
-  if (fresh == nullptr) return size <= have ? block : nullptr;
-  std::memcpy(fresh, block, std::min(have, size));
-  deallocate(block, call);
-  return fresh;
+  return reallocate_by_copy(block, have, size, call);
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (is_of_reserve(block)) return reserve.usable_size(block, call);
+  const look at;
   if (const std::size_t size = size_asked(block, call); size != unknown_size) return size;
   if (checker.is_on()) checker.expect_outside(block, call);
-  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
+  if (counting_exactly.load(std::memory_order_relaxed) && at.is_inside())
+    the_heap.expect_live(block, call);
   return the_heap.usable_size(block, call);
 }
 
 std::size_t trim() noexcept {
+  const visit here;
+  if (!here.is_inside()) return 0;
+  settle_noted();
   if (self.own != nullptr) the_heap.flush(*self.own);
-  return the_heap.trim();
+  return the_heap.trim() + reserve.trim();
 }
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
-  return the_heap.prefault(bytes, threads, own_cache());
+  // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this one.
+  constexpr int rounds = 10'000;
+  for (int round = 0; round < rounds && !gate.is_lost(); ++round) {
+    if (const visit here; here.is_inside()) return the_heap.prefault(bytes, threads, own_cache());
+    os::pause_briefly();
+  }
+  return false;
 }
 
 calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
@@ -426,12 +552,15 @@ void expect_size(const void* block, std::size_t size, const char* call) noexcept
 }
 
 std::size_t check_blocks(const char* call) noexcept {
+  const look at;
   const std::size_t guarded = guards.is_on() ? guards.look(call) : 0;
   return guarded + (checker.is_on() ? checker.look(call) : 0);
 }
 
 void collect(ashlar_stats& out) noexcept {
+  const look at;
   the_heap.collect(out, self.own);
+  reserve.add_to(out);
   guards.add_to(out);
   out.total.metadata_bytes += checker.memory_bytes();
   out.total.resident_bytes = os::resident_bytes();

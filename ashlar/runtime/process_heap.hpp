@@ -12,27 +12,17 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/os/mutex.hpp>
-#include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/guarded_blocks.hpp>
-#include <ashlar/runtime/process_classes.hpp>
+#include <ashlar/runtime/process_engine.hpp>
 
 namespace ashlar::runtime {
-
-struct process_config {
-  using space = os::system_space;
-  using mutex = os::mutex;
-  using classes = process_classes;
-};
-using process_heap = basic_heap<process_config>;
 
 /// The heap. Usable before static constructors and after static destructors.
 extern process_heap the_heap;
 
 /// What this thread's hit paths use: the tops of its cache's stacks, or empty ones. Initial-exec, so a
-/// hit computes no address by a call; the 740 bytes of static TLS (on 64 bits) fit, twice, what the C
+/// hit computes no address by a call; the 820 bytes of static TLS (on 64 bits) fit, twice, what the C
 /// library keeps free for libraries that are loaded late.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops tops;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <random>
@@ -264,6 +265,83 @@ TEST(ProcessHeap, ForkWhileOtherThreadsAllocate) {
   stop = true;
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0u);
+  runtime::the_heap.audit();
+}
+
+/// A stream that a second thread flushes together with all others, and that does not end before `let_go`. A fork needs
+/// the lock that this thread has: so it waits, after it has closed the heap.
+class slow_stream {
+ public:
+  slow_stream()
+      : stream_(::fopencookie(
+            this, "w", {.read = nullptr, .write = write, .seek = nullptr, .close = nullptr})) {
+    std::fputc('x', stream_);
+    flushing_ = std::thread([] { std::fflush(nullptr); });
+    begun_.wait(false);
+  }
+  ~slow_stream() {
+    flushing_.join();
+    std::fclose(stream_);
+  }
+  slow_stream(const slow_stream&) = delete;
+  slow_stream& operator=(const slow_stream&) = delete;
+  void let_go() {
+    ends_ = true;
+    ends_.notify_all();
+  }
+
+ private:
+  static ssize_t write(void* self, const char*, std::size_t size) {
+    auto& stream = *static_cast<slow_stream*>(self);
+    stream.begun_ = true;
+    stream.begun_.notify_all();
+    stream.ends_.wait(false);
+    return static_cast<ssize_t>(size);
+  }
+
+  std::FILE* stream_;
+  std::atomic<bool> begun_{false}, ends_{false};
+  std::thread flushing_;
+};
+
+TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
+  constexpr std::size_t size = 3'000;
+  const auto of_heap = [](const void* block) { return runtime::the_heap.owns(block); };
+  std::vector<void*> before(500);
+  for (void*& block : before) block = runtime::allocate(size);
+  void* const large = runtime::allocate(1'000'000);
+  runtime::trim();
+  const std::uint64_t in_use_before = stats().total.bytes_in_use;
+  std::vector<void*> meanwhile;
+  {
+    slow_stream stream;
+    std::thread forking(
+        [] { EXPECT_EQ(in_child([] { return churn(1, 200) == 0 ? 42 : 3; }), 42); });
+    // The cache serves until it is empty; then it shows whether the fork is under way.
+    while (meanwhile.empty() || of_heap(meanwhile.back())) {
+      meanwhile.push_back(runtime::allocate(size));
+      ASSERT_NE(meanwhile.back(), nullptr);
+    }
+    EXPECT_GE(runtime::usable_size(meanwhile.back(), "test"), size);
+    EXPECT_EQ(runtime::trim(), 0u);
+    auto* const text = static_cast<char*>(runtime::allocate_zeroed(200'000));
+    EXPECT_EQ(std::count(text, text + 200'000, 0), 200'000);
+    std::strcpy(text, "moved");
+    auto* const moved = static_cast<char*>(runtime::reallocate(text, 900'000, "realloc"));
+    EXPECT_STREQ(moved, "moved");
+    EXPECT_FALSE(of_heap(moved));
+    runtime::deallocate_sized(moved, 900'000, "free");
+    EXPECT_GE(runtime::usable_size(large, "test"), 1'000'000u);
+    for (void* block : before) runtime::deallocate(block, "free");
+    runtime::deallocate(large, "free");
+    std::thread([] { runtime::deallocate(runtime::allocate(10), "free"); }).join();
+    stream.let_go();
+    forking.join();
+  }
+  for (void* block : meanwhile) runtime::deallocate(block, "free");
+  runtime::trim();
+  EXPECT_LE(stats().total.bytes_in_use + 500 * size + 1'000'000, in_use_before);
+  EXPECT_EQ(stats().total.threads, 1u);
   runtime::the_heap.audit();
 }
 

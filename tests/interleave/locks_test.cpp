@@ -1,26 +1,21 @@
 // The locks in every order of their accesses: one owner at a time, who sees what the last one wrote; nobody waits for ever.
 #include <tests/interleave/model_std.hpp>
 // first of all
+#include <tests/interleave/model_threads.hpp>
+// and that
 #include <cstdint>
 #include <cstdio>
 #include <optional>
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace {
-/// What the C library says of the process. Not watched by the scheduler: its thread alone changes it.
-char model_single_threaded = 0;
-}  // namespace
-#define __libc_single_threaded model_single_threaded  // NOLINT
-#include <ashlar/os/single_thread.hpp>
-#undef __libc_single_threaded
-
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/os/mutex.hpp>
+
+char interleave::single_threaded = 0;
 
 namespace {
 
@@ -108,12 +103,12 @@ TEST(OsMutex, ThreeThreads) {
 /// it takes the lock, while it holds it, or after it gave it back.
 struct starting_program {
   void begin() {
-    model_single_threaded = 1;
+    interleave::single_threaded = 1;
     w.emplace();
   }
   void step(int& done) {
     if (done++ != starts_after) return;
-    model_single_threaded = 0;  // as the C library does: first the word, then the thread
+    interleave::single_threaded = 0;  // as the C library does: first the word, then the thread
     w->started.store(true, std::memory_order_release);
   }
   void thread(unsigned self) {
@@ -130,7 +125,7 @@ struct starting_program {
     }
   }
   void end() {
-    model_single_threaded = 0;
+    interleave::single_threaded = 0;
     interleave::require(w->lock.try_lock(), "the lock is still held");
   }
   std::string explore(unsigned threads, const interleave::limits& bounds = {}) {
@@ -157,7 +152,7 @@ TEST(OsMutex, TheFirstThreadStartsAtAnyMoment) {
   }
 }
 TEST(OsMutex, IsHeldByOneThreadThatIsAlone) {
-  model_single_threaded = 1;
+  interleave::single_threaded = 1;
   ashlar::os::mutex lock;
   EXPECT_TRUE(lock.try_lock());
   EXPECT_FALSE(lock.try_lock());
@@ -165,7 +160,7 @@ TEST(OsMutex, IsHeldByOneThreadThatIsAlone) {
   lock.lock();
   lock.unlock();
   EXPECT_TRUE(lock.try_lock());
-  model_single_threaded = 0;
+  interleave::single_threaded = 0;
 }
 
 /// What the scheduler must find: a thread that starts others and still believes that it is alone.

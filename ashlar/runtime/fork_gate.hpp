@@ -1,0 +1,193 @@
+// runtime/fork_gate.hpp: keeps the other threads out of a heap while one thread forks.
+// Layer: runtime. Includes: core, os.
+//
+//   a thread:   enter --> inside: it may take the heap's locks --> leave
+//   a fork:     close --> the others have left --> the system copies the process --> open
+//
+// A thread that finds the gate closed does not wait for the fork: it goes elsewhere (reserve_heap.hpp).
+// So the fork may wait for any other lock before it copies the process. The C library waits for its
+// streams then, whose holders may need the heap.
+//
+// Law: while the gate is closed and quiet, no thread but its owner is inside.
+// Inside itself a thread waits for the heap's locks and for the system only, so a close ends soon. If a
+// thread does not come out (it reports a misuse, or it waits for a lock that the forking thread held when
+// a signal handler interrupted it), the fork goes on without it, and the child's heap is *lost*: the
+// gate stays closed there for good.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/single_thread.hpp>
+
+namespace ashlar::runtime {
+
+class fork_gate {
+ public:
+  /// A thread's own place. All of it is the thread's, but for `inside`, which the others read, and the links.
+  struct pass {
+    std::atomic<bool> inside{false};
+    bool listed = false;  ///< the gate knows this pass; else its thread is counted as a stranger
+    bool as_stranger = false;  ///< how the thread went in
+    std::uint16_t depth = 0;   ///< how often it is inside: a call may use the heap again
+    pass* next = nullptr;
+    pass* previous = nullptr;
+  };
+
+  constexpr fork_gate() noexcept = default;
+  fork_gate(const fork_gate&) = delete;
+  fork_gate& operator=(const fork_gate&) = delete;
+
+  /// Returns: whether the calling thread is inside now, and has to leave. It is not where another thread
+  /// forks. Never waits.
+  [[nodiscard]] bool enter(pass& own) noexcept {
+    if (own.depth != 0) {
+      ++own.depth;
+      return true;
+    }
+    own.as_stranger = !own.listed;
+    // Either the thread that closes the gate sees this, or this thread sees that it is closed.
+    if (own.as_stranger)
+      strangers_.fetch_add(1, std::memory_order_seq_cst);
+    else if (os::is_single_threaded())
+      own.inside.store(true, std::memory_order_relaxed);
+    else
+      own.inside.store(true, std::memory_order_seq_cst);
+    if (!is_open_to(own)) [[unlikely]] {
+      go_out(own);
+      return false;
+    }
+    own.depth = 1;
+    return true;
+  }
+  /// Requires: enter returned true.
+  void leave(pass& own) noexcept {
+    if (--own.depth == 0) go_out(own);
+  }
+
+  /// Effects: the gate knows the thread from now on, which costs less than being a stranger. Requires: the
+  /// thread is inside, and will call `quit` before it ends.
+  void join(pass& own) noexcept {
+    passes_mutex_.lock();
+    own.previous = nullptr;
+    own.next = passes_;
+    if (passes_ != nullptr) passes_->previous = &own;
+    passes_ = &own;
+    passes_mutex_.unlock();
+    own.listed = true;
+  }
+  /// Effects: from its next `enter` on the thread is a stranger.
+  void quit(pass& own) noexcept {
+    passes_mutex_.lock();
+    (own.previous != nullptr ? own.previous->next : passes_) = own.next;
+    if (own.next != nullptr) own.next->previous = own.previous;
+    passes_mutex_.unlock();
+    own.listed = false;
+  }
+
+  /// For a thread that looks at what the heap knows of a block in use, though it may find the gate closed.
+  /// It may take locks, and changes nothing. Returns: whether it is inside.
+  [[nodiscard]] bool begin_look(pass& own) noexcept {
+    if (enter(own)) return true;
+    lookers_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  /// Requires: `inside` is what begin_look returned.
+  void end_look(pass& own, bool inside) noexcept {
+    if (inside)
+      leave(own);
+    else
+      lookers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /// Effects: the calling thread owns the gate, which is closed for the others, and all of these have left.
+  /// A thread that owns it already, since a signal handler interrupted its fork, owns it once more.
+  /// `wait(round)` pauses for a moment; it returns false where that has taken too long, and then the
+  /// close goes on though a thread is still inside.
+  template <class Wait>
+  void close(pass& own, Wait wait) noexcept {
+    pass* owner = nullptr;
+    for (unsigned round = 0; !owner_.compare_exchange_strong(owner, &own); owner = nullptr) {
+      if (owner == &nobody_) return;
+      if (owner == &own) {
+        ++closed_again_;
+        break;
+      }
+      static_cast<void>(wait(round++));  // it forks: that ends
+    }
+    for (unsigned round = 0; !quiet_; ++round) {
+      quiet_ = others_are_out(own);
+      if (!quiet_ && !wait(round)) return;
+    }
+  }
+  /// Effects: undoes one close. What the owner did in the heap meanwhile is known to who comes in.
+  void open() noexcept {
+    if (owner_.load(std::memory_order_relaxed) == &nobody_) return;
+    if (closed_again_ != 0) {
+      --closed_again_;
+      return;
+    }
+    quiet_ = false;
+    owner_.store(nullptr, std::memory_order_release);
+  }
+
+  /// Effects: as `open`, for the child of a fork, which has the calling thread alone. Returns: whether the
+  /// heap is whole. If it is not, a thread that does not exist here was in the middle of changing it, and the
+  /// gate stays closed for good.
+  bool open_in_child(pass& own) noexcept {
+    const bool was_inside = own.depth != 0;
+    const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
+    own.next = own.previous = nullptr;
+    passes_ = own.listed ? &own : nullptr;
+    strangers_.store(was_inside && own.as_stranger ? 1 : 0, std::memory_order_relaxed);
+    lookers_.store(0, std::memory_order_relaxed);
+    passes_mutex_.unlock();
+    if (whole)
+      open();
+    else
+      owner_.store(&nobody_, std::memory_order_relaxed);
+    return whole;
+  }
+
+  /// Returns: whether the gate is closed for good.
+  [[nodiscard]] bool is_lost() const noexcept {
+    return owner_.load(std::memory_order_relaxed) == &nobody_;
+  }
+
+ private:
+  [[nodiscard]] bool is_open_to(const pass& own) const noexcept {
+    const pass* const owner = owner_.load(std::memory_order_seq_cst);
+    return owner == nullptr || owner == &own;
+  }
+
+  void go_out(pass& own) noexcept {
+    if (own.as_stranger)
+      strangers_.fetch_sub(1, std::memory_order_release);
+    else
+      own.inside.store(false, std::memory_order_release);
+  }
+
+  [[nodiscard]] bool others_are_out(const pass& own) noexcept {
+    if (os::is_single_threaded()) return true;
+    const unsigned own_stranger = own.depth != 0 && own.as_stranger ? 1 : 0;
+    if (strangers_.load(std::memory_order_seq_cst) != own_stranger) return false;
+    // The interrupted call of this very thread may hold the lock.
+    if (!passes_mutex_.try_lock()) return false;
+    const pass* p = passes_;
+    while (p != nullptr && (p == &own || !p->inside.load(std::memory_order_seq_cst))) p = p->next;
+    passes_mutex_.unlock();
+    return p == nullptr;
+  }
+
+  std::atomic<pass*> owner_{nullptr};
+  std::atomic<unsigned> strangers_{0};
+  std::atomic<unsigned> lookers_{0};
+  unsigned closed_again_ = 0;  ///< the owner's
+  bool quiet_ = false;         ///< the owner's: the others have left since the gate was closed
+  os::mutex passes_mutex_;
+  pass* passes_ = nullptr;
+  pass nobody_;  ///< the owner of a gate that is closed for good
+};
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,129 @@
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/runtime/fork_gate.hpp>
+
+// That nobody is inside while another forks, in every order: tests/interleave/fork_gate_test.cpp.
+namespace {
+
+using ashlar::runtime::fork_gate;
+
+constexpr auto not_at_all = [](unsigned) { return false; };
+
+/// The gate tells one thread from others by what the C library says: so there is a second one.
+class ForkGate : public testing::Test {
+ protected:
+  ForkGate() : other_([this] { done_.wait(false); }) {}
+  ~ForkGate() override {
+    done_ = true;
+    done_.notify_all();
+    other_.join();
+  }
+
+  fork_gate gate_;
+  fork_gate::pass one_, two_;
+
+ private:
+  std::atomic<bool> done_{false};
+  std::thread other_;
+};
+
+TEST_F(ForkGate, IsOpenUntilItIsClosed) {
+  ASSERT_TRUE(gate_.enter(one_));
+  ASSERT_TRUE(gate_.enter(one_));
+  ASSERT_TRUE(gate_.enter(two_));
+  gate_.leave(two_);
+  gate_.leave(one_);
+  gate_.leave(one_);
+  gate_.close(one_, not_at_all);
+  EXPECT_FALSE(gate_.enter(two_));
+  EXPECT_TRUE(gate_.enter(one_));
+  gate_.leave(one_);
+  gate_.open();
+  EXPECT_TRUE(gate_.enter(two_));
+  gate_.leave(two_);
+}
+
+TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
+  for (const bool joins : {false, true}) {
+    ASSERT_TRUE(gate_.enter(two_));
+    if (joins) {
+      gate_.join(two_);
+      gate_.leave(two_);
+      ASSERT_TRUE(gate_.enter(two_));
+    }
+    unsigned rounds = 0;
+    gate_.close(one_, [&](unsigned round) {
+      EXPECT_EQ(round, rounds++);
+      if (rounds == 3) gate_.leave(two_);
+      return true;
+    });
+    EXPECT_EQ(rounds, 3u) << joins;
+    gate_.open();
+  }
+  gate_.quit(two_);
+}
+
+TEST_F(ForkGate, TheOwnerMayCloseItAgain) {
+  gate_.close(one_, not_at_all);
+  gate_.close(one_, not_at_all);
+  gate_.open();
+  EXPECT_FALSE(gate_.enter(two_));
+  gate_.open();
+  EXPECT_TRUE(gate_.enter(two_));
+  gate_.leave(two_);
+}
+
+TEST_F(ForkGate, TheChildHasTheForkingThreadAlone) {
+  ASSERT_TRUE(gate_.enter(two_));
+  gate_.join(two_);
+  gate_.leave(two_);
+  gate_.close(one_, not_at_all);
+  EXPECT_TRUE(gate_.open_in_child(one_));
+  EXPECT_FALSE(gate_.is_lost());
+  // The other thread's place is forgotten: nobody looks at it any more.
+  two_.inside = true;
+  gate_.close(one_, not_at_all);
+  EXPECT_TRUE(gate_.open_in_child(one_));
+}
+
+TEST_F(ForkGate, AHeapWithAThreadInsideIsLostInTheChild) {
+  ASSERT_TRUE(gate_.enter(two_));
+  gate_.close(one_, not_at_all);
+  EXPECT_FALSE(gate_.open_in_child(one_));
+  EXPECT_TRUE(gate_.is_lost());
+  EXPECT_FALSE(gate_.enter(one_));
+  // It stays so, in its children, too.
+  gate_.close(one_, not_at_all);
+  gate_.open();
+  EXPECT_FALSE(gate_.enter(one_));
+  gate_.close(one_, not_at_all);
+  EXPECT_FALSE(gate_.open_in_child(one_));
+}
+
+TEST_F(ForkGate, AThreadThatForksInsideWaitsForTheOthersOnly) {
+  for (const bool joins : {false, true}) {
+    ASSERT_TRUE(gate_.enter(one_));
+    if (joins) gate_.join(one_);
+    gate_.close(one_, not_at_all);
+    EXPECT_TRUE(gate_.open_in_child(one_)) << joins;
+    gate_.leave(one_);
+  }
+  gate_.quit(one_);
+}
+
+TEST_F(ForkGate, ALookIsAlwaysPossible) {
+  EXPECT_TRUE(gate_.begin_look(two_));
+  gate_.end_look(two_, true);
+  gate_.close(one_, not_at_all);
+  EXPECT_FALSE(gate_.begin_look(two_));
+  EXPECT_TRUE(gate_.begin_look(one_));
+  gate_.end_look(one_, true);
+  // A thread that forks in the middle of a call cannot know whose lock it finds: so the heap is lost.
+  ASSERT_TRUE(gate_.enter(one_));
+  EXPECT_FALSE(gate_.open_in_child(one_));
+}
+
+}  // namespace

@@ -1,0 +1,136 @@
+// runtime/reserve_heap.cpp: the reserve's heaps, and what waits for the end of a fork.
+// Layer: runtime.
+#include <new>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/reserve_heap.hpp>
+
+namespace ashlar::runtime {
+
+/// The calling thread inside one of the heaps: a fork's child sees that somebody was.
+class reserve_heap::visit {
+ public:
+  explicit visit(generation& g) noexcept : visited_(g) {
+    g.visitors.fetch_add(1, std::memory_order_acquire);
+  }
+  ~visit() { visited_.visitors.fetch_sub(1, std::memory_order_release); }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+
+ private:
+  generation& visited_;
+};
+
+reserve_heap::generation* reserve_heap::find(const void* block) noexcept {
+  for (generation* g = newest_.load(std::memory_order_acquire); g != nullptr; g = g->older) {
+    const visit in(*g);
+    if (g->heap.owns(block)) return g;
+  }
+  return nullptr;
+}
+
+reserve_heap::generation* reserve_heap::serving() noexcept {
+  generation* newest = newest_.load(std::memory_order_acquire);
+  if (newest != nullptr && !newest->given_up) return newest;
+  void* const memory = os::page_source::allocate(sizeof(generation), alignof(generation));
+  if (memory == nullptr) return nullptr;
+  auto* const made = ::new (memory) generation;
+  // It serves few blocks for a short time: they need not rest before they go back to their slabs.
+  heap_bounds bounds;
+  bounds.stash_bytes = heap_bounds::stash_bytes_min;
+  made->heap.set_bounds(bounds);
+  made->older = newest;
+  if (newest_.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) return made;
+  os::page_source::deallocate(memory, sizeof(generation), alignof(generation));
+  return newest;  // another thread was first
+}
+
+void* reserve_heap::allocate(std::size_t size, std::size_t alignment) noexcept {
+  generation* const g = serving();
+  if (g == nullptr) return nullptr;
+  const visit in(*g);
+  if (!g->heap.start()) return nullptr;
+  if (const class_index c = process_heap::class_for(size, alignment); c != 0)
+    return g->heap.allocate_uncached(c);
+  bool zeroed = false;
+  return g->heap.allocate_large(size, alignment, zeroed);
+}
+
+void reserve_heap::free(void* block, const char* call) noexcept {
+  generation* const g = find(block);
+  if (g == nullptr || g->given_up) return;
+  const visit in(*g);
+  g->heap.deallocate_uncached(block, call);
+}
+
+std::size_t reserve_heap::usable_size(const void* block, const char* call) noexcept {
+  generation* const g = find(block);
+  if (g == nullptr) return 0;
+  const visit in(*g);
+  return g->heap.usable_size(block, call);
+}
+
+void reserve_heap::note(void* what, const char* call) noexcept {
+  void* const memory = allocate(sizeof(later), alignof(later));
+  if (memory == nullptr) return;
+  auto* const n = ::new (memory) later{noted_.load(std::memory_order_relaxed), what, call};
+  while (!noted_.compare_exchange_weak(n->next, n, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+  }
+}
+
+void reserve_heap::give_up_what_was_in_use() noexcept {
+  for (generation* g = newest_.load(std::memory_order_relaxed); g != nullptr; g = g->older) {
+    if (g->visitors.exchange(0, std::memory_order_relaxed) == 0) continue;
+    g->given_up = true;
+    g->heap.unlock_all();  // what is known of a block in use can be read still
+  }
+}
+
+std::size_t reserve_heap::trim() noexcept {
+  generation* const g = newest_.load(std::memory_order_acquire);
+  if (g == nullptr || g->given_up) return 0;
+  const visit in(*g);
+  return g->heap.trim();
+}
+
+namespace {
+void add(ashlar_class_stats& sum, const ashlar_class_stats& more) noexcept {
+  sum.blocks_made += more.blocks_made;
+  sum.blocks_in_use += more.blocks_in_use;
+  sum.peak_in_use += more.peak_in_use;
+  sum.peak_bytes += more.peak_bytes;
+  sum.allocations += more.allocations;
+  sum.frees += more.frees;
+  sum.slack_bytes += more.slack_bytes;
+  sum.slabs += more.slabs;
+  sum.committed_bytes += more.committed_bytes;
+}
+}  // namespace
+
+void reserve_heap::add_to(ashlar_stats& stats) noexcept {
+  for (generation* g = newest_.load(std::memory_order_acquire); g != nullptr; g = g->older) {
+    ashlar_stats own;
+    {
+      const visit in(*g);
+      g->heap.collect(own, nullptr);
+    }
+    for (std::uint32_t c = 0; c < own.class_count; ++c) add(stats.classes[c], own.classes[c]);
+    add(stats.large, own.large);
+    ashlar_total_stats& sum = stats.total;
+    const ashlar_total_stats& more = own.total;
+    sum.bytes_in_use += more.bytes_in_use;
+    sum.peak_bytes_in_use += more.peak_bytes_in_use;
+    sum.allocations += more.allocations;
+    sum.frees += more.frees;
+    sum.slack_bytes += more.slack_bytes;
+    sum.reserved_bytes += more.reserved_bytes;
+    sum.committed_bytes += more.committed_bytes;
+    sum.peak_committed_bytes += more.peak_committed_bytes;
+    sum.given_back_bytes += more.given_back_bytes;
+    sum.metadata_bytes += more.metadata_bytes + align_up(sizeof(generation), detail::page_size);
+  }
+}
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,328 @@
+// fork beside what makes a fork wait: locks of the C library's streams, whose holders need the heap; threads that
+// end, exit and take signals; and fork in a signal handler that interrupted the heap. Nobody hangs, and every child
+// has a heap that works. The argument is the seconds that a mode takes; a process that makes no progress is ended by
+// alarm.
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <tests/lifetime/audit.hpp>
+#include <tests/lifetime/busy.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/pattern.hpp>
+#include <tests/support/random.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/sanitizers.hpp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr unsigned stuck_seconds = 60;  // so long nobody waits on the busiest machine
+double run_seconds = 1;
+unsigned thread_count = 2;
+
+double seconds_now() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+void wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) != child) REQUIRE(errno == EINTR);
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "child: signal %d\n", WTERMSIG(status));
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+}
+
+/// A file with a line that is longer than the heap's largest class, so that each reader's buffer grows.
+class long_line {
+ public:
+  long_line() {
+    const int file = ::mkstemp(name_);
+    REQUIRE(file >= 0);
+    const std::vector<char> line(200'000, 'x');
+    REQUIRE(::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+    REQUIRE(::write(file, "\n", 1) == 1);
+    ::close(file);
+  }
+  ~long_line() { ::unlink(name_); }
+  long_line(const long_line&) = delete;
+  long_line& operator=(const long_line&) = delete;
+  [[nodiscard]] const char* name() const { return name_; }
+
+ private:
+  char name_[32] = "/tmp/ashlar-forks-XXXXXX";
+};
+
+/// Effects: reads the line, which allocates while the stream is locked, with the library's malloc and with the face.
+void read_line(std::FILE* file) {
+  ::flockfile(file);
+  char* line = nullptr;
+  std::size_t capacity = 0;
+  std::rewind(file);
+  REQUIRE(::getline(&line, &capacity, file) == 200'001);
+  std::free(line);
+  void* blocks[300];
+  for (void*& block : blocks) block = face::allocate(700);
+  void* const large = face::reallocate(face::allocate(150'000), 400'000);
+  REQUIRE(large != nullptr);
+  for (void* block : blocks) face::release(block);
+  face::release(large);
+  ::funlockfile(file);
+}
+
+// The program that hung: threads that read with the stream's lock, one that flushes all streams, some that fork.
+int streams() {
+  const long_line text;
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> forks{0}, flushes{0}, reads{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2 * thread_count; ++i) {
+    threads.emplace_back([&] {
+      std::FILE* const file = std::fopen(text.name(), "re");
+      REQUIRE(file != nullptr);
+      for (; !stop; ++reads) {
+        read_line(file);
+        ::usleep(100);  // else a flush hardly gets the stream, on any allocator
+      }
+      std::fclose(file);
+    });
+  }
+  threads.emplace_back([&] {
+    for (; !stop; ++flushes) std::fflush(nullptr);
+  });
+  for (unsigned i = 0; i < thread_count; ++i) {
+    threads.emplace_back([&] {
+      for (; !stop; ++forks) {
+        const pid_t child = ::fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+          ::alarm(stuck_seconds);
+          busy::use_every_path(1, 100);
+          ::_exit(42);
+        }
+        wait_for(child);
+      }
+    });
+  }
+  const double end = seconds_now() + run_seconds;
+  while (seconds_now() < end || forks < 5 || flushes < 5 || reads < 50) ::usleep(10'000);
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%u forks, %u flushes, %u reads\n", forks.load(), flushes.load(), reads.load());
+  return 0;
+}
+
+std::atomic<unsigned> handled{0};
+
+void* inherited[100];
+std::size_t inherited_size(std::size_t i) {
+  return i % 10 == 0 ? 180'000 : 10 + 20 * i;
+}
+
+void fork_in_handler(int) {
+  const int saved = errno;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(42);
+  if (child > 0) wait_for(child);
+  ++handled;
+  errno = saved;
+}
+
+/// Effects: allocates and frees while a timer interrupts it. The timer runs again when a call has ended since: else a
+/// slow handler would be followed by the next one for ever.
+void churn_under_timer(unsigned times) {
+  struct sigaction action = {};
+  action.sa_handler = fork_in_handler;
+  action.sa_flags = SA_RESTART;
+  REQUIRE(::sigaction(SIGVTALRM, &action, nullptr) == 0);
+  const itimerval soon = {{0, 0}, {0, 2'000}};
+  unsigned seen = ~0U;
+  support::random_source random(3);
+  std::vector<void*> blocks(3'000);
+  const double end = seconds_now() + run_seconds;
+  while (handled < times || seconds_now() < end) {
+    if (seen != handled) {
+      seen = handled;
+      REQUIRE(::setitimer(ITIMER_VIRTUAL, &soon, nullptr) == 0);
+    }
+    void*& block = blocks[random.below(blocks.size())];
+    face::release(block);
+    block = face::allocate(random.below(200'000));
+    REQUIRE(block != nullptr);
+  }
+  const itimerval never = {};
+  REQUIRE(::setitimer(ITIMER_VIRTUAL, &never, nullptr) == 0);
+  for (void* block : blocks) face::release(block);
+  face::audit();
+  std::printf("%u forks\n", handled.load());
+}
+
+// One thread forks in a handler that interrupted whatever it did.
+int handler() {
+  churn_under_timer(100);
+  return 0;
+}
+
+// The same beside other threads, which may wait for a lock that the interrupted call has: each such fork ends, too.
+int handler_beside_threads() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGVTALRM);
+  REQUIRE(::pthread_sigmask(SIG_BLOCK, &signals, nullptr) == 0);
+  const busy::threads others(thread_count);
+  REQUIRE(::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr) == 0);
+  churn_under_timer(5);
+  return 0;
+}
+
+/// What every child does: whatever its parent has, it can be used, and a child of its own can be made.
+[[noreturn]] void live_as_child(std::uint64_t seed, unsigned depth) {
+  ::alarm(stuck_seconds);
+  support::random_source random(seed);
+  for (std::size_t i = 0; i < std::size(inherited); ++i) {
+    const std::size_t size = inherited_size(i);
+    REQUIRE(support::find_damage(inherited[i], i, size) == size);
+    REQUIRE(face::usable_size(inherited[i]) >= size);
+    if (random.chance(50)) {
+      inherited[i] = face::reallocate(inherited[i], size + 5'000);
+      REQUIRE(inherited[i] != nullptr);
+      REQUIRE(support::find_damage(inherited[i], i, size) == size);
+    }
+    face::release(inherited[i]);
+    inherited[i] = face::allocate(size);
+    REQUIRE(inherited[i] != nullptr);
+    support::fill_pattern(inherited[i], i, size);
+  }
+  busy::use_every_path(seed, 200);
+  if (random.chance(30)) std::thread(busy::use_every_path, seed, 50).join();
+  if (depth != 0) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) live_as_child(seed + 1, depth - 1);
+    wait_for(child);
+  }
+  for (void* block : inherited) face::release(block);
+  face::audit();
+  if (random.chance(50)) std::exit(42);  // with all that is left to do then
+  ::_exit(42);
+}
+
+// Threads that do at random what a server does, all at once.
+int anything() {
+  const long_line text;
+  for (std::size_t i = 0; i < std::size(inherited); ++i) {
+    inherited[i] = face::allocate(inherited_size(i));
+    REQUIRE(inherited[i] != nullptr);
+    support::fill_pattern(inherited[i], i, inherited_size(i));
+  }
+  struct sigaction action = {};
+  action.sa_handler = [](int) { ++handled; };
+  action.sa_flags = SA_RESTART;
+  REQUIRE(::sigaction(SIGUSR1, &action, nullptr) == 0);
+  std::atomic<unsigned> forks{0}, steps{0};
+  const double end = seconds_now() + run_seconds;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < thread_count + 1; ++t) {
+    threads.emplace_back([&, t] {
+      support::random_source random(t);
+      std::vector<void*> blocks(200);
+      std::FILE* file = nullptr;
+      while (seconds_now() < end || forks < 3) {
+        ++steps;
+        const std::size_t what = random.below(100);
+        if (what < 70) {
+          for (int i = 0; i < 300; ++i) {
+            void*& block = blocks[random.below(blocks.size())];
+            const std::size_t size = random.below(random.chance(95) ? 4'000 : 300'000);
+            if (random.chance(20)) {
+              block = face::reallocate(block, size + 1);
+            } else {
+              face::release(block);
+              block = face::allocate(size);
+            }
+            REQUIRE(block != nullptr);
+          }
+        } else if (what < 78) {
+          if (file == nullptr) file = std::fopen(text.name(), "re");
+          REQUIRE(file != nullptr);
+          read_line(file);
+          if (random.chance(30)) std::fclose(std::exchange(file, nullptr));
+        } else if (what < 82) {
+          std::fflush(nullptr);
+        } else if (what < 86) {
+          std::thread(busy::use_every_path, what, 50).join();
+        } else if (what < 90) {
+          ::kill(::getpid(), SIGUSR1);
+        } else if (what < 93) {
+          face::trim();
+        } else {
+          const pid_t child = ::fork();
+          REQUIRE(child >= 0);
+          if (child == 0) live_as_child(random.next(), static_cast<unsigned>(random.below(3)));
+          wait_for(child);
+          ++forks;
+        }
+      }
+      if (file != nullptr) std::fclose(file);
+      for (void* block : blocks) face::release(block);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (void* block : inherited) face::release(block);
+  face::audit();
+  std::printf("%u forks, %u steps, %u signals\n", forks.load(), steps.load(), handled.load());
+  return 0;
+}
+
+// A thread that reported a misuse, and whose handler of the abort does not return, stays inside the heap. A fork does not
+// wait for it for ever, and the child has a heap.
+int stuck_thread() {
+  for (std::size_t i = 0; i < std::size(inherited); ++i) {
+    inherited[i] = face::allocate(inherited_size(i));
+    support::fill_pattern(inherited[i], i, inherited_size(i));
+  }
+  REQUIRE(std::signal(SIGABRT, [](int) {
+            ++handled;
+            for (;;) ::pause();
+          }) != SIG_ERR);
+  std::thread([] {
+    int local = 0;
+    face::release(&local);
+  }).detach();
+  while (handled == 0) ::usleep(1'000);
+  REQUIRE(std::signal(SIGABRT, SIG_DFL) != SIG_ERR);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) live_as_child(1, 2);
+  wait_for(child);
+  busy::use_every_path(1, 1'000);  // the parent has lost nothing
+  ::_exit(0);
+}
+
+constexpr support::mode modes[] = {{"streams", streams},
+                                   {"handler", handler},
+                                   {"handler_beside_threads", handler_beside_threads},
+                                   {"anything", anything},
+                                   {"stuck_thread", stuck_thread}};
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  if (argument_count > 2) run_seconds = std::strtod(arguments[2], nullptr);
+  if (argument_count > 3)
+    thread_count = static_cast<unsigned>(std::strtoul(arguments[3], nullptr, 10));
+  ::alarm(static_cast<unsigned>(run_seconds) + 2 * stuck_seconds);
+  return support::run_mode(modes, argument_count, arguments);
+}
