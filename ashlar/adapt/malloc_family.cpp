@@ -1,16 +1,30 @@
 // adapt/malloc_family.cpp: the drop-in library's C functions, under the system's own names.
 // Layer: adapt. Built into libashlar-malloc.so and ashlar-malloc.o only, never into libashlar.
-#include <algorithm>
+//
+// docs/malloc-interface.md has a row for each function, and what differs from glibc.
+#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include <malloc.h>
 
 #include <ashlar/adapt/c_rules.hpp>
+#include <ashlar/adapt/malloc_export.hpp>
 
 using namespace ashlar;
 
-#define ASHLAR_EXPORT [[gnu::visibility("default")]]
+namespace {
+
+/// As glibc 2.36 does for both names: an alignment that is no power of two becomes the next one.
+void* allocate_at_least_aligned(std::size_t alignment, std::size_t size,
+                                const char* call) noexcept {
+  constexpr std::size_t largest = ~(SIZE_MAX >> 1);
+  return c_rules::allocate_aligned(alignment <= largest ? std::bit_ceil(alignment) : alignment,
+                                   size, call);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -43,10 +57,10 @@ ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size
   return 0;
 }
 ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size, "aligned_alloc");
+  return allocate_at_least_aligned(alignment, size, "aligned_alloc");
 }
 ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  return c_rules::allocate_aligned(alignment, size, "memalign");
+  return allocate_at_least_aligned(alignment, size, "memalign");
 }
 ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
   return c_rules::allocate_aligned(detail::page_size, size, "valloc");
@@ -68,19 +82,23 @@ ASHLAR_EXPORT int malloc_trim(std::size_t) noexcept {
   return runtime::trim() != 0 ? 1 : 0;
 }
 
-ASHLAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
-  ashlar_stats stats;
-  runtime::collect(stats);
-  struct mallinfo2 info = {};
-  info.arena = stats.total.committed_bytes -
-               std::min(stats.total.committed_bytes, stats.large.committed_bytes);
-  info.hblks = stats.large.blocks_in_use;
-  info.hblkhd = stats.large.committed_bytes;
-  info.uordblks = stats.total.bytes_in_use;
-  // Two moments' figures while other threads run: the difference must not wrap.
-  info.fordblks =
-      stats.total.committed_bytes - std::min(stats.total.committed_bytes, stats.total.bytes_in_use);
-  return info;
+/// C23. The sizes are not compared: realloc leaves a block where it is when it shrinks a little.
+ASHLAR_EXPORT void free_sized(void* block, std::size_t) noexcept {
+  runtime::deallocate(block, "free_sized");
+}
+ASHLAR_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept {
+  runtime::deallocate(block, "free_aligned_sized");
 }
 
 }  // extern "C"
+
+// glibc's second names. A program that makes a malloc of its own out of them may leave calloc to
+// the library: both must be of one heap. cfree is for programs linked before glibc 2.26.
+ASHLAR_SECOND_NAME(__libc_malloc, malloc);
+ASHLAR_SECOND_NAME(__libc_free, free);
+ASHLAR_SECOND_NAME(__libc_calloc, calloc);
+ASHLAR_SECOND_NAME(__libc_realloc, realloc);
+ASHLAR_SECOND_NAME(__libc_memalign, memalign);
+ASHLAR_SECOND_NAME(__libc_valloc, valloc);
+ASHLAR_SECOND_NAME(__libc_pvalloc, pvalloc);
+ASHLAR_SECOND_NAME(cfree, free);

@@ -13,6 +13,7 @@
 
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/adapt/cxx_runtime.hpp>
+#include <ashlar/adapt/malloc_export.hpp>
 
 // What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
 __asm__(
@@ -20,8 +21,6 @@ __asm__(
     "_ZSt9terminatev");
 
 using namespace ashlar;
-
-#define ASHLAR_EXPORT [[gnu::visibility("default")]]
 
 namespace {
 

@@ -394,6 +394,8 @@ class basic_heap {
     next_look_ms_.store(0, std::memory_order_relaxed);  // it was set by the old delay
   }
 
+  [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
+
   /// Effects: fills `out`; the resident figure and accuracy are left to the caller. `own` (may be
   /// null) is the caller's cache, whose content is then exact.
   void collect(ashlar_stats& out, cache* own) noexcept {
@@ -432,6 +434,12 @@ class basic_heap {
     t.peak_committed_bytes = p.peak_committed_bytes;
     t.given_back_bytes = p.given_back_bytes;
     t.metadata_bytes = p.table_bytes + resident_metadata();
+  }
+
+  /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
+  /// slab. A block that rests in a cache or a stash passes.
+  void expect_block(const void* block, const char* call) noexcept {
+    expect_block(block, size_and_class(block), call);
   }
 
   // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
@@ -833,12 +841,16 @@ class basic_heap {
     return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
   }
 
+  void expect_block(const void* block, const sized& s, const char* call) noexcept {
+    if (s.bytes == 0) fail(block, call);
+    if (s.size_class != 0) centrals_[s.size_class].expect_in_use(pages_, block, call);
+  }
+
   /// Effects: replaces the table entry of the live block at `block`. Returns: its slack. Ends in a fault
   /// naming `call` when no live block starts there.
   [[nodiscard]] std::size_t expect_live(const void* block, const sized& s, std::size_t entry,
                                         const char* call) noexcept {
-    if (s.bytes == 0) fail(block, call);
-    if (s.size_class != 0) centrals_[s.size_class].expect_in_use(pages_, block, call);
+    expect_block(block, s, call);
     const std::size_t before = pages_.exchange_slack(block, entry);
     if (before < live_entry)
       ashlar_fault({.kind = fault_kind::double_free,

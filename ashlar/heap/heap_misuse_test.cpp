@@ -55,6 +55,18 @@ TEST_F(HeapDeathTest, ForeignAddresses) {
   EXPECT_DEATH(deallocate(*h, *own, high, "xfree"), message("xfree", high, foreign));
 }
 
+TEST_F(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
+  int local = 0;
+  EXPECT_DEATH(h->expect_block(&local, "free"),
+               message("free", &local, "the address was not allocated here"));
+  for (const std::size_t size : {48u, 32'768u, 300'000u}) {
+    auto* const block = static_cast<char*>(allocate(*h, *own, size));
+    h->expect_block(block, "free");
+    EXPECT_DEATH(h->expect_block(block + 16, "free"), "ashlar: free");
+    deallocate(*h, *own, block);
+  }
+}
+
 TEST_F(HeapDeathTest, DoubleFreesOfSmallBlocks) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u}) {
     void* block = allocate(*h, *own, size);

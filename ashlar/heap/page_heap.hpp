@@ -95,6 +95,9 @@ class page_heap {
     delay_ms_.store(never ? -1 : policy.delay_ms, std::memory_order_relaxed);
     keep_bytes_.store(policy.keep_bytes, std::memory_order_relaxed);
   }
+  [[nodiscard]] purge_policy policy() const noexcept {
+    return {.delay_ms = delay_ms(), .keep_bytes = keep_bytes_.load(std::memory_order_relaxed)};
+  }
   [[nodiscard]] std::int64_t delay_ms() const noexcept {
     return delay_ms_.load(std::memory_order_relaxed);
   }

@@ -52,8 +52,11 @@ struct thread_state {
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
 constinit std::atomic<bool> counting_exactly{false};
-/// Whether no thread uses its hit paths: calls are counted, or picked to be guarded.
+/// Whether no thread uses its hit paths: calls are counted or picked to be guarded, or blocks are
+/// filled.
 constinit std::atomic<bool> every_call_misses{false};
+/// What freed blocks are filled with, and new ones with its complement; 0: neither.
+constinit std::atomic<unsigned char> fill_byte{0};
 
 // ---- around a fork
 // --------------------------------------------------------------------------------
@@ -224,7 +227,7 @@ cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!every_call_misses.load(std::memory_order_relaxed)) own->keep_tops_at(tops);
+  if (!every_call_misses.load()) own->keep_tops_at(tops);  // ordered: stop_hitting
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass);
   if (!watch_thread_exit(own)) end_thread(own);
@@ -344,6 +347,26 @@ const char* told_as(const char* call) noexcept {
   return self.call != nullptr && std::strcmp(call, self.call) == 0 ? self.instead : call;
 }
 
+/// Effects: fills what is usable of `block`, which may be null, beyond its first `kept` bytes.
+/// Returns: block.
+void* filled_new(void* block, std::size_t kept) noexcept {
+  const unsigned char byte = fill_byte.load(std::memory_order_relaxed);
+  if (byte == 0 || block == nullptr) [[likely]]
+    return block;
+  const std::size_t usable = usable_size(block, "allocate");
+  if (usable > kept) std::memset(static_cast<char*>(block) + kept, ~byte, usable - kept);
+  return block;
+}
+/// Effects: fills a block of the heap that is about to be freed. Ends in a fault naming `call` when
+/// it is known that none starts there.
+void fill_freed(void* block, const char* call) noexcept {
+  const unsigned char byte = fill_byte.load(std::memory_order_relaxed);
+  if (byte == 0) [[likely]]
+    return;
+  the_heap.expect_block(block, call);
+  std::memset(block, byte, std::min(the_heap.usable_size(block, call), small_size_max));
+}
+
 /// Returns: a block without checks, or with full ones if they are on. Requires: the hit path was no
 /// use, or must not be used.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
@@ -352,9 +375,25 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   if (!here.is_inside()) return allocate_from_reserve(size, alignment, zeroed);
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
-    return guarded;
+    return zeroed ? guarded : filled_new(guarded, 0);
   return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
-                         : counted(allocate_uncounted(size, alignment), size);
+                         : filled_new(counted(allocate_uncounted(size, alignment), size), 0);
+}
+
+/// Effects: every call of every thread misses from now on. Returns: false, and nothing changes,
+/// when another thread has a cache: its hit paths cannot be reached.
+bool stop_hitting() noexcept {
+  if (every_call_misses.load()) return true;
+  // A thread that gets a cache is counted first and looks at this flag then. So it sees the flag, or
+  // it is seen here.
+  every_call_misses.store(true);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (the_heap.cache_count() > (self.own != nullptr ? 1 : 0)) {
+    every_call_misses.store(false);
+    return false;
+  }
+  if (self.own != nullptr) leave_hit_paths(*self.own);
+  return true;
 }
 
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
@@ -409,6 +448,7 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (guards.contains(block)) return guards.free(block, call);
   // What they do not know was made before there were checks.
   if (checker.is_on() && deallocate_checked(checker, counted_heap{}, block, call)) return;
+  fill_freed(block, call);
   free_block(block, call);
 }
 
@@ -491,7 +531,8 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     return reallocate_by_copy(block, the_heap.usable_size(block, call), size, call);
   if (checker.is_on()) checker.expect_outside(block, call);
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
-  const std::size_t before = tells_memcheck() ? the_heap.usable_size(block, call) : 0;
+  const bool fills = fill_byte.load(std::memory_order_relaxed) != 0;
+  const std::size_t before = tells_memcheck() || fills ? the_heap.usable_size(block, call) : 0;
   const std::size_t kept = the_heap.resize_in_place(block, size, call);
   if (kept != 0) {
     if (tells_memcheck()) {
@@ -499,10 +540,11 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
       if (usable != before) detail::tell_resized(&the_heap, block, before, usable);
     }
     if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
-    return block;
+    return filled_new(block, before);
   }
   const std::size_t have = the_heap.usable_size(block, call);
-  if (size > have && have > small_size_max && !counting_exactly.load(std::memory_order_relaxed)) {
+  if (size > have && have > small_size_max && !fills &&
+      !counting_exactly.load(std::memory_order_relaxed)) {
     if (void* const moved = the_heap.move_large(block, size); moved != nullptr) return moved;
   }
   return reallocate_by_copy(block, have, size, call);
@@ -534,6 +576,12 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
     os::pause_briefly();
   }
   return false;
+}
+
+bool fill_blocks(unsigned char byte) noexcept {
+  if (byte != 0 && (checker.is_on() || tells_memcheck() || !stop_hitting())) return false;
+  fill_byte.store(byte, std::memory_order_relaxed);
+  return true;
 }
 
 calls_told_as::calls_told_as(const char* call, const char* instead) noexcept

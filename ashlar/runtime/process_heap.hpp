@@ -111,6 +111,13 @@ std::size_t trim() noexcept;
 /// As basic_heap::prefault, for `threads` threads beside the calling one.
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 
+/// Effects: from now on every block is handed out filled with ~`byte`, unless it is to be zero, and
+/// is filled with `byte` when it is freed: of a large block the first `small_size_max` bytes. Every
+/// call misses then. 0: blocks are left as they are. Returns: false, and nothing changes, when other
+/// threads have caches, whose hit paths cannot be reached, or when full checks or a memory tool look
+/// at the bytes themselves. Requires: no other thread calls this.
+[[nodiscard]] bool fill_blocks(unsigned char byte) noexcept;
+
 /// What ASHLAR_CHECK=full knows; off unless the environment says so.
 extern full_check checker;
 

@@ -381,6 +381,65 @@ TEST(ProcessHeap, ReallocateKeepsContentsAcrossEveryKindOfMove) {
   runtime::deallocate(p, "free");
 }
 
+bool is_filled(const void* block, std::size_t size, unsigned char byte) {
+  const auto* const bytes = static_cast<const unsigned char*>(block);
+  return std::all_of(bytes, bytes + size, [byte](unsigned char b) { return b == byte; });
+}
+
+/// Returns: whether blocks of every kind come filled, and zeroed ones zeroed.
+bool fills_new(unsigned char byte) {
+  bool all = true;
+  for (const std::size_t size : {16u, 1'000u, 40'000u, 300'000u}) {
+    for (int again = 0; again < 3; ++again) {
+      void* block = runtime::allocate(size);
+      all = all && is_filled(block, size, byte);
+      std::memset(block, 1, size);
+      block = runtime::reallocate(block, 2 * size, "realloc");
+      all = all && is_filled(block, size, 1) &&
+            is_filled(static_cast<char*>(block) + size, size, byte);
+      runtime::deallocate(block, "free");
+      void* const zeros = runtime::allocate_zeroed(size);
+      all = all && is_filled(zeros, size, 0);
+      runtime::deallocate_sized(zeros, size, "free");
+      void* const aligned = runtime::allocate_aligned(size, 256);
+      all = all && is_filled(aligned, size, byte);
+      runtime::deallocate(aligned, "free");
+    }
+  }
+  return all;
+}
+
+// In a child: nobody can tell the other tests' threads to go back to their hit paths.
+TEST(ProcessHeap, FillsBlocksWhenTold) {
+  const int status = in_child([] {
+    // Its only thread is this one: so every thread that comes now can be reached.
+    if (!runtime::fill_blocks(0x5a) || !fills_new(0xa5)) return 2;
+    bool right = false;
+    std::thread([&] { right = fills_new(0xa5); }).join();
+    if (!right || !runtime::fill_blocks(0x0f) || !fills_new(0xf0)) return 3;
+    return runtime::fill_blocks(0) && churn(1, 2'000) == 0 ? 42 : 4;
+  });
+  EXPECT_EQ(status, 42);
+}
+
+TEST(ProcessHeap, FillsNothingWhileAnotherThreadHits) {
+  std::atomic<bool> has_cache{false};
+  std::atomic<bool> told{false};
+  std::thread other([&] {
+    runtime::deallocate(runtime::allocate(100), "free");
+    has_cache = true;
+    while (!told) std::this_thread::yield();
+  });
+  while (!has_cache) std::this_thread::yield();
+  EXPECT_FALSE(runtime::fill_blocks(0x5a));
+  told = true;
+  other.join();
+  void* const block = runtime::allocate(1'000);
+  std::memset(block, 1, 1'000);
+  runtime::deallocate(block, "free");
+  EXPECT_TRUE(is_filled(static_cast<char*>(block) + 16, 900, 1));
+}
+
 TEST(ProcessHeap, CollectSaysWhatTheProcessIs) {
   const ashlar_stats s = stats();
   EXPECT_EQ(s.total.accuracy, ASHLAR_ACCURACY_BATCH);

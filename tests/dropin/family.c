@@ -7,21 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tests/dropin/require.h>
 #include <unistd.h>
-
-#define REQUIRE(condition)                                                                        \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-      abort();                                                                                    \
-    }                                                                                             \
-  } while (0)
-
-/* Requests that must fail are hidden from the compiler, which would warn. */
-static size_t opaque(size_t size) {
-  volatile size_t hidden = size;
-  return hidden;
-}
 
 static int is_aligned(const void* block, size_t alignment) {
   return (uintptr_t)block % alignment == 0;
@@ -163,36 +150,12 @@ static void whole_pages(void) {
   REQUIRE(valloc(opaque(SIZE_MAX)) == NULL && errno == ENOMEM);
 }
 
-static void figures(void) {
-  enum { count = 20000 };
-  static void* blocks[count];
-  const struct mallinfo2 before = mallinfo2();
-  for (int i = 0; i < count; ++i) {
-    blocks[i] = malloc(1000);
-    REQUIRE(blocks[i] != NULL);
-    fill(blocks[i], 1000);
-  }
-  void* large = malloc((size_t)64 << 20);
-  REQUIRE(large != NULL);
-  const struct mallinfo2 full = mallinfo2();
-  const size_t grown = full.uordblks + full.hblkhd - before.uordblks - before.hblkhd;
-  REQUIRE(grown >= count * (size_t)1000 + ((size_t)64 << 20));
-  REQUIRE(grown < 2 * (count * (size_t)1000 + ((size_t)64 << 20)));
-  for (int i = 0; i < count; ++i) free(blocks[i]);
-  free(large);
-  const int trimmed = malloc_trim(0);
-  REQUIRE(trimmed == 0 || trimmed == 1);
-  const struct mallinfo2 after = mallinfo2();
-  REQUIRE(after.uordblks + after.hblkhd < full.uordblks + full.hblkhd);
-}
-
 int main(void) {
   basic();
   zeroed();
   resized();
   aligned();
   whole_pages();
-  figures();
   puts("family: well");
   return 0;
 }

@@ -66,6 +66,8 @@ extern "C" void* go_through_everything(void*) {
   busy::use_every_path(3);
 #ifdef ASHLAR_FACE_DROP_IN
   static_cast<void>(::mallinfo2());
+  REQUIRE(::malloc_info(0, stdout) == 0);
+  ::malloc_stats();
 #else
   static ashlar_stats stats;
   ashlar_stats_get(&stats);

@@ -21,6 +21,9 @@ extern "C" void* use_heap(void* seed) {
   busy::use_every_path(reinterpret_cast<std::uintptr_t>(seed), 1'000);
 #ifdef ASHLAR_FACE_DROP_IN
   REQUIRE(::mallinfo2().arena != 0);
+  static std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  REQUIRE(nowhere != nullptr && ::malloc_info(0, nowhere) == 0);
+  ::malloc_stats();
 #else
   static ashlar_stats stats;
   ashlar_stats_get(&stats);

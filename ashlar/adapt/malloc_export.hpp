@@ -1,0 +1,10 @@
+// adapt/malloc_export.hpp: what marks the drop-in library's functions for export.
+// Layer: adapt. Included by malloc_*.cpp only; malloc_exports.map lists the same names.
+#pragma once
+
+#define ASHLAR_EXPORT [[gnu::visibility("default")]]
+
+/// Effects: `name` is a second name of the function `of`, which this file defines. The assembler
+/// makes it: an alias in C++ would have to repeat each attribute that the compiler knows of malloc.
+/// Weak, so that a static program links even if it needs the object of glibc that has these names.
+#define ASHLAR_SECOND_NAME(name, of) __asm__(".weak " #name "\n\t.set " #name ", " #of)

@@ -1,0 +1,65 @@
+// adapt/malloc_options.cpp: mallopt, and what glibc has refused for years.
+// Layer: adapt. docs/malloc-interface.md has the table of options.
+//
+// mallopt returns 1 where the heap does from then on what was asked for, and 0 where it does not.
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+
+#include <malloc.h>
+
+#include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/settings.hpp>
+
+using namespace ashlar;
+
+namespace {
+
+/// Effects: as M_PERTURB for the value of MALLOC_PERTURB_, which glibc reads when a process starts.
+/// Early, while there is one thread; after the heap's own constructor.
+[[gnu::constructor(102)]] void read_environment() noexcept {
+  char** const environment = runtime::process_environment();
+  if (environment == nullptr) return;
+  const char* const text = runtime::find_setting(environment, "MALLOC_PERTURB_");
+  if (text == nullptr) return;
+  const int saved = errno;
+  const auto byte = static_cast<unsigned char>(std::strtoul(text, nullptr, 0));
+  errno = saved;
+  static_cast<void>(runtime::fill_blocks(byte));
+}
+
+}  // namespace
+
+extern "C" {
+
+ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {
+  switch (parameter) {
+    case M_PERTURB:
+      return runtime::fill_blocks(static_cast<unsigned char>(value)) ? 1 : 0;
+    case M_TRIM_THRESHOLD: {
+      detail::purge_policy policy = runtime::the_heap.purge_policy();
+      policy.keep_bytes = static_cast<std::size_t>(value);  // -1: everything
+      runtime::the_heap.set_purge_policy(policy);
+      return 1;
+    }
+    case M_ARENA_MAX:
+      return value >= 1 ? 1 : 0;  // there is one heap, whatever the number of threads
+    default:
+      return 0;
+  }
+}
+
+/// A heap's state cannot be saved; glibc's cannot, either, since 2.25.
+ASHLAR_EXPORT void* malloc_get_state() noexcept {
+  errno = ENOSYS;
+  return nullptr;
+}
+ASHLAR_EXPORT int malloc_set_state(void*) noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
+}  // extern "C"
+
+ASHLAR_SECOND_NAME(__libc_mallopt, mallopt);
