@@ -21,7 +21,7 @@ namespace ashlar {
 ///   move(from, to, n)  the pages of `from` appear at `to` (committed, its contents lost); `from`
 ///                      stays committed and reads as zero. False: `from` is as it was, and `to` must be
 ///                      renewed before anybody touches it
-///   release(p, n)      gives a reservation back, whole; or what was claimed, from its first claim to its last
+///   release(p, n)      gives a reservation back, whole; or any part of what was claimed
 ///   find_room(near, n) finds addresses for n bytes, or for fewer and then sets n, in which nobody has
 ///                      anything. Nothing is reserved, and nothing counts as used. But no other user of
 ///                      find_room gets them until `leave_room`, and the system puts other mappings

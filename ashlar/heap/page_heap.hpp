@@ -572,14 +572,20 @@ class page_heap {
   }
 
   /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later range
-  /// that is empty then goes, and `r` with it.
+  /// that is empty then goes, and so does a long run at the top of a range in a room, and `r` with it: what
+  /// the heap gives back, others can map.
   void make_clean(run* r) noexcept {
     r = merge(r, clean_, run_kind::clean, [](const run*) {});
     page_range& range = ranges_[r->range];
-    if (r->range != 0 && r->pages == range.top)
+    const std::size_t first = r->first;
+    if (r->range != 0 && r->pages == range.top) {
       ranges_.release(range);
-    else
+    } else if (first + r->pages == range.top && range.may_retreat(r->pages)) {
+      range.delete_run(r);
+      range.retreat(space_, first);
+    } else {
       put_back(r, clean_, run_kind::clean, 0);
+    }
   }
 
   template <class Note>

@@ -135,7 +135,7 @@ void fail_every_call(std::size_t limit, bool in_a_room) {
       if (m.lost() == 0 && (!in_a_room || space.rooms() == 1)) {
         EXPECT_EQ(space.live_reservations(), in_a_room ? 2u : 3u);
       }
-      if (HasFailure()) return;
+      if (testing::Test::HasFailure()) return;
       if (ran_out) break;
     }
   }

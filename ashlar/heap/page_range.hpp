@@ -242,6 +242,17 @@ class page_range {
     return true;
   }
 
+  /// Returns: whether so many free pages at the top are worth a retreat.
+  [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
+    return room_ != nullptr && count >= retreat_min;
+  }
+  /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no run.
+  template <address_space Space>
+  void retreat(Space& space, std::size_t first) noexcept {
+    space.release(reinterpret_cast<void*>(address_of(first)), (commit_end - first) << page_shift);
+    top = commit_end = first;
+  }
+
   /// Effects: the tables have room, in memory, for `more` pages of new runs and bitmaps of any length.
   /// Returns: false when memory was refused.
   template <address_space Space>
@@ -345,6 +356,7 @@ class page_range {
   static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
   static constexpr std::size_t run_pages_usual = 8;
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
+  static constexpr std::size_t retreat_min = 4 * 1024 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 
   /// What one of the system's page tables covers: a small heap's blocks lie in one.
@@ -385,7 +397,8 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
     if (!take_ground(space, room_ != nullptr ? ground::room : ground::reserved,
-                     reinterpret_cast<void*>(address_of(commit_end)), (end - commit_end) << page_shift))
+                     reinterpret_cast<void*>(address_of(commit_end)),
+                     (end - commit_end) << page_shift))
       return false;
     commit_end = end;
     return true;

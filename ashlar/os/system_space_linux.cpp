@@ -38,7 +38,7 @@ void* map(std::size_t bytes, int protection) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-std::size_t system_page() noexcept {
+std::size_t page_bytes() noexcept {
   return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
@@ -53,8 +53,7 @@ enum class mapped { done, taken, refused };
 /// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
 /// the address as a wish and maps elsewhere; that is undone.
 mapped map_at(void* p, std::size_t bytes, int protection) noexcept {
-  void* const got =
-      ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | only_there, -1, 0);
+  void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | only_there, -1, 0);
   if (got == p) return mapped::done;
   if (got == MAP_FAILED) return errno == EEXIST ? mapped::taken : mapped::refused;
   ::munmap(got, bytes);
@@ -108,7 +107,7 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
   if (::madvise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;  // else the system is older than the flag
 #endif
-  const std::size_t page = system_page();
+  const std::size_t page = page_bytes();
   auto* const first = static_cast<unsigned char*>(p);
   // A write that changes nothing, whatever another thread writes there meanwhile.
   for (std::size_t i = 0; i < bytes; i += page)
@@ -155,16 +154,19 @@ void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
   const auto from = reinterpret_cast<std::uintptr_t>(near);
   const std::size_t slot = slot_bytes_at(from);
   if (slot == 0) return nullptr;
-  const std::size_t page = system_page();
+  const std::size_t page = page_bytes();
   bytes = std::min(bytes, slot - page);
   // No lower than this: a program's own code lies at two thirds of all addresses, or at their bottom.
   const std::uintptr_t lowest = from - from / 4;
   for (std::uintptr_t at = (from & ~(slot - 1)) - slot; at >= lowest; at -= slot) {
     auto* const first_page = reinterpret_cast<char*>(at);
     switch (map_at(first_page, page, PROT_NONE)) {
-      case mapped::done: return first_page + page;
-      case mapped::refused: return nullptr;
-      case mapped::taken: break;
+      case mapped::done:
+        return first_page + page;
+      case mapped::refused:
+        return nullptr;
+      case mapped::taken:
+        break;
     }
   }
   return nullptr;
@@ -176,13 +178,13 @@ bool system_space::claim(void* p, std::size_t bytes) noexcept {
 }
 
 void system_space::leave_room(void* p) noexcept {
-  const std::size_t page = system_page();
+  const std::size_t page = page_bytes();
   release(static_cast<char*>(p) - page, page);
 }
 
 std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  const std::size_t page = system_page();
+  const std::size_t page = page_bytes();
   unsigned char present[256];
   std::size_t pages = 0;
   auto* const begin = const_cast<char*>(static_cast<const char*>(p));
@@ -232,7 +234,7 @@ std::size_t resident_bytes() noexcept {
   while (*p != '\0' && *p != ' ') ++p;  // the first field is the virtual size
   std::size_t pages = 0;
   for (++p; *p >= '0' && *p <= '9'; ++p) pages = pages * 10 + static_cast<std::size_t>(*p - '0');
-  return pages * system_page();
+  return pages * page_bytes();
 }
 
 }  // namespace ashlar::os

@@ -153,8 +153,11 @@ class test_space {
     const std::lock_guard guard(mutex_);
     const auto a = reinterpret_cast<std::uintptr_t>(p);
     const bool claimed = in_room(a);
+    if (claimed) {  // any part of it may go
+      split_claim(a);
+      split_claim(a + bytes);
+    }
     const auto first = live_.find(a);
-    // What was claimed goes from its first claim to its last.
     auto end = first;
     std::size_t found = 0;
     while (end != live_.end() && end->first == a + found && found < bytes &&
@@ -244,6 +247,14 @@ class test_space {
   [[nodiscard]] bool is_live(std::uintptr_t a, std::size_t bytes) const {
     const auto after = live_.lower_bound(a + bytes);
     return after != live_.begin() && std::prev(after)->first + std::prev(after)->second > a;
+  }
+
+  void split_claim(std::uintptr_t a) {
+    const auto after = live_.lower_bound(a);
+    if (after == live_.begin() || std::prev(after)->first + std::prev(after)->second <= a) return;
+    const std::size_t before = a - std::prev(after)->first;
+    live_.emplace(a, std::prev(after)->second - before);
+    std::prev(live_.find(a))->second = before;
   }
 
   bool refuse(space_call kind) noexcept {
