@@ -218,6 +218,7 @@ TEST(Heap, AFailedMoveThatTookItsTargetAwayHurtsNobody) {
     SCOPED_TRACE(renewed);
     const auto h = std::make_unique<test_heap>();
     h->space().set_refused_moves_unmap(true);
+    h->space().set_room_max(0);
     h->space().set_limit(64 << 20);  // one range of 16 MiB
     bool zeroed = false;
     constexpr std::size_t size = 1 << 20;

@@ -142,8 +142,9 @@ class page_heap {
     return large_at_locked(address);
   }
 
-  /// Returns: whether `address` lies in any range, in use or not.
-  [[nodiscard]] bool owns(const void* address) noexcept { return range_of(address) != nullptr; }
+  /// Returns: whether `address` lies where a range has memory, in use or not. No lock for a block in a slab of
+  /// the first range.
+  [[nodiscard]] bool owns(const void* address) noexcept { return owner_of(address) != nullptr; }
 
   [[nodiscard]] char* address_of(const run& r) const noexcept {
     return reinterpret_cast<char*>(ranges_[r.range].address_of(r.first));
@@ -280,7 +281,7 @@ class page_heap {
 
   /// Effects: stores the slack of the live block at `block`. Returns: what was stored before.
   std::uint16_t exchange_slack(const void* block, std::size_t slack) noexcept {
-    const page_range* range = range_of(block);
+    const page_range* range = owner_of(block);
     if (range == nullptr) return 0;
     std::uint16_t& entry = range->slack_at(number_of(block));
     const std::uint16_t before = entry;
@@ -429,11 +430,19 @@ class page_heap {
     return range.class_of.entries()[range.page_of(number_of(address))];
   }
 
-  /// Returns: the range that `address` lies in, or null. Later ranges come and go, so looking for one
-  /// takes the lock; what was found stays as long as a block in it is held. O(ranges).
+  /// Returns: the range whose class table tells of `address`, or null; the address may lie where the range
+  /// has no memory yet. Later ranges come and go, so looking for one takes the lock; what was found stays
+  /// as long as a block in it is held. O(ranges).
   [[nodiscard]] const page_range* range_of(const void* address) noexcept {
     if (const page_range* first = ranges_.first_if_holds(number_of(address)); first != nullptr)
       return first;
+    const std::lock_guard guard(mutex_);
+    return ranges_.find(number_of(address));
+  }
+
+  /// Returns: the range that has memory at `address`, or null. Otherwise as range_of.
+  [[nodiscard]] const page_range* owner_of(const void* address) noexcept {
+    if (class_of(address) != 0) return ranges_.first_if_holds(number_of(address));
     const std::lock_guard guard(mutex_);
     return ranges_.find(number_of(address));
   }
@@ -566,14 +575,20 @@ class page_heap {
   }
 
   /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later range
-  /// that is empty then goes, and `r` with it.
+  /// that is empty then goes, and so does a long run at the top of a range in a room, and `r` with it: what
+  /// the heap gives back, others can map.
   void make_clean(run* r) noexcept {
     r = merge(r, clean_, run_kind::clean, [](const run*) {});
     page_range& range = ranges_[r->range];
-    if (r->range != 0 && r->pages == range.top)
+    const std::size_t first = r->first;
+    if (r->range != 0 && r->pages == range.top) {
       ranges_.release(range);
-    else
+    } else if (first + r->pages == range.top && range.may_retreat(r->pages)) {
+      range.delete_run(r);
+      range.retreat(space_, first);
+    } else {
       put_back(r, clean_, run_kind::clean, 0);
+    }
   }
 
   template <class Note>

@@ -12,7 +12,6 @@ namespace {
 
 using namespace ashlar;
 using namespace ashlar::detail;
-using test::space_call;
 using test::test_space;
 using modelled = modelled_page_heap;
 
@@ -85,7 +84,7 @@ TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   modelled m(space);
   run* const shrinks = m.new_large(2, 1);
   m.drop(m.new_large(page_count, 1));
-  space.fail_always(space_call::commit, true);
+  space.refuse_memory(true);
   std::size_t served = 0;
   while (m.new_large(1, 1) != nullptr) ++served;
   EXPECT_LT(served, page_count);
@@ -94,12 +93,12 @@ TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   m.resize(shrinks, 1);
   EXPECT_EQ(shrinks->pages, 2u) << "there was no record for the rest";
   m.audit();
-  space.fail_always(space_call::commit, false);
+  space.refuse_memory(false);
   while (served < page_count && m.new_large(1, 1) != nullptr) ++served;
   EXPECT_EQ(served, page_count);
   m.audit();
   m.drop_all();
-  space.fail_always(space_call::commit, true);
+  space.refuse_memory(true);
   EXPECT_NE(m.new_large(page_count, 1), nullptr) << "they do not merge any more";
   m.audit();
 }
@@ -110,7 +109,7 @@ TEST(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
   modelled m(space);
   for (std::size_t i = 0; i < page_count; ++i) ASSERT_NE(m.new_large(1, 1), nullptr);
   m.drop_all();  // so there are records enough
-  space.fail_always(space_call::commit, true);
+  space.refuse_memory(true);
   // A bitmap serves again only for as many words: each class wants its own.
   std::size_t refused = 0;
   for (std::size_t i = 1; i < class_count; ++i) {
@@ -149,9 +148,9 @@ TEST(PageHeap, SlackEntriesSurviveARefusedStart) {
   modelled m(space);
   run* r = m.new_large(50, 1);
   char* const last = m.heap().address_of(*r) + 50 * page_size - block_granule;
-  space.fail_always(space_call::commit, true);
+  space.refuse_memory(true);
   EXPECT_FALSE(m.heap().keep_slack());
-  space.fail_always(space_call::commit, false);
+  space.refuse_memory(false);
   ASSERT_TRUE(m.heap().keep_slack());
   EXPECT_EQ(m.heap().exchange_slack(last, 99), 0u);
   EXPECT_EQ(m.heap().exchange_slack(last, UINT16_MAX + std::size_t{1}), 99u);

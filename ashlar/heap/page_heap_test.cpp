@@ -24,30 +24,62 @@ TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
     space.set_limit(limit);
     const auto heap = std::make_unique<pages>(space);
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
-    run* r = heap->new_large(1, 1, growth::allowed);
-    EXPECT_NE(r, nullptr);
-    const char* const base = heap->address_of(*r);
-    std::size_t bytes = 1 << 12;
-    while (heap->owns(base + bytes)) bytes *= 2;
-    return bytes;
+    return heap->first_classes().pages << page_shift;
   };
   constexpr std::size_t gib = std::size_t{1} << 30;
   EXPECT_EQ(first_range(gib, SIZE_MAX), 16 * gib);
   EXPECT_EQ(first_range(0, SIZE_MAX), 16 * gib);
-  EXPECT_EQ(first_range(5 * gib, SIZE_MAX), 32 * gib);
-  EXPECT_EQ(first_range(gib, gib), gib / 4);
-  EXPECT_LE(first_range(gib, gib - 1), gib / 4);
+  EXPECT_EQ(first_range(5 * gib, SIZE_MAX), 16 * gib);
+  EXPECT_EQ(first_range(10 * gib, SIZE_MAX), 32 * gib);
+  EXPECT_EQ(first_range(1024 * gib, SIZE_MAX), 256 * gib) << "its class table is long enough";
+  EXPECT_EQ(first_range(gib, gib), gib);
+  EXPECT_EQ(first_range(gib, gib / 2 + 1), gib);
+  EXPECT_EQ(first_range(gib, gib / 32), gib / 128) << "so small a range is reserved at once";
   EXPECT_LE(first_range(gib, 1), std::size_t{1} << 20);
 }
 
 TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
-  sealable<test_space> space;
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  {
+    sealable<test_space> space;  // no room: 64 MiB, and tables
+    space.set_room_max(0);
+    space.set_limit(SIZE_MAX);
+    space.set_reserve_max(60 * mib);
+    modelled m(space);
+    ASSERT_NE(m.new_large(100, 1), nullptr);
+    EXPECT_GE(space.live_bytes(), 30 * mib) << "halved more than was needed";
+    m.audit();
+  }
+  sealable<test_space> space;  // in a room: a class table of 4 MiB
   space.set_limit(SIZE_MAX);
-  space.set_reserve_max(std::size_t{100} << 20);
+  space.set_reserve_max(3 * mib);
   modelled m(space);
   ASSERT_NE(m.new_large(100, 1), nullptr);
-  EXPECT_GE(space.live_bytes(), std::size_t{50} << 20) << "halved more than was needed";
+  EXPECT_EQ(m.heap().first_classes().pages, 2 * mib) << "halved more than was needed";
   m.audit();
+}
+
+// The class of any address below the first range's end is looked up without asking who has that address.
+TEST(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* const r = m.new_large(1, 1);
+  ASSERT_NE(r, nullptr);
+  ASSERT_TRUE(m.heap().keep_slack());
+  char* const begin = m.heap().address_of(*r);
+  char* const far = begin + ((m.heap().first_classes().pages - 1) << page_shift);
+  EXPECT_TRUE(m.heap().owns(begin));
+  EXPECT_TRUE(m.heap().owns(begin + 10 * page_size)) << "free, but the heap's";
+  for (char* const p : {far, far + page_size - 1, begin + (std::size_t{8} << 20)}) {
+    EXPECT_FALSE(m.heap().owns(p));
+    EXPECT_EQ(m.heap().class_of(p), 0u);
+    EXPECT_EQ(m.heap().class_anywhere(p), 0u);
+    EXPECT_EQ(m.heap().large_at(p), nullptr);
+    EXPECT_EQ(m.heap().delete_large(p), 0u);
+    EXPECT_EQ(m.heap().exchange_slack(p, 7), 0u);
+    char* at = nullptr;
+    EXPECT_EQ(m.heap().slab_of(p, 4, at), nullptr);
+  }
 }
 
 TEST(PageHeap, GoesOnInLaterRanges) {

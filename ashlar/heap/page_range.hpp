@@ -1,14 +1,20 @@
-// heap/page_range.hpp: one reserved range of addresses and the tables that say what each page is.
+// heap/page_range.hpp: one range of addresses and the tables that say what each page is.
 // Layer: heap. Includes: core.
 //
-//   addresses  | committed, cut into runs            | committed | reserved ...             |
-//              base                                  top       commit_end                end
-//   tables, one entry a page, in a reservation of their own:
-//   class_of   class of the slab that the page is in; 0 when it is in none (large, free, beyond
-//   top) run_of     number of the page's run: every page of a slab, the first of a large block, the
-//   first
+//   addresses  | committed, cut into runs            | committed | nothing yet ...         |
+//              base                                  top       commit_end                pages
+//   tables, one entry a page:
+//   class_of   class of the slab that the page is in; 0 when it is in none (large, free, beyond top)
+//   run_of     number of the page's run: every page of a slab, the first of a large block, the first
 //              and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
+//   slack      only while every call is counted
+//
+// A range has its addresses in one of two ways:
+//   in a room  only what is committed is mapped, the rest is nobody's: | tables ... | addresses ... |.
+//              When somebody else has mapped what comes next, the range is as good as full. class_of is
+//              reserved whole, for all pages: free's hit reads it for any address below `pages`.
+//   reserved   whole, at once, where there is no room or the range is small; and so are the tables
 //
 // Invariant: top <= commit_end <= pages. Pages in [top, commit_end) were never used: they are zero.
 #pragma once
@@ -25,11 +31,23 @@
 
 namespace ashlar::detail {
 
-/// A table that grows inside a reservation: entries below `count` exist, those committed may.
+/// Where the memory of a stretch that grows comes from.
+enum class ground : bool { reserved, room };
+
+/// Effects: the next `bytes` of a stretch may be used. Returns: false when the system refused.
+template <address_space Space>
+[[nodiscard]] bool take_ground(Space& space, ground from, void* p, std::size_t bytes) noexcept {
+  return from == ground::room ? space.claim(p, bytes) : space.commit(p, bytes);
+}
+
+/// A table that grows inside a reservation or a room: entries below `count` exist, those committed may.
 template <class T>
 class grown_table {
  public:
-  void place(void* memory) noexcept { entries_ = static_cast<T*>(memory); }
+  void place(void* memory, ground from) noexcept {
+    entries_ = static_cast<T*>(memory);
+    from_ = from;
+  }
   [[nodiscard]] T* entries() const noexcept { return entries_; }
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return committed_; }
 
@@ -54,7 +72,8 @@ class grown_table {
  private:
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
-    if (!space.commit(reinterpret_cast<char*>(entries_) + committed_, end - committed_))
+    if (!take_ground(space, from_, reinterpret_cast<char*>(entries_) + committed_,
+                     end - committed_))
       return false;
     committed_ = end;
     return true;
@@ -62,50 +81,109 @@ class grown_table {
 
   T* entries_ = nullptr;
   std::size_t committed_ = 0;
+  ground from_ = ground::reserved;
 };
 
 class page_range {
  public:
+  /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a page; for fewer
+  /// where rooms are smaller, or where that long a class table is refused. Reserves the class table and takes the
+  /// first pages. Returns: false when it cannot have as many as `least`.
+  template <address_space Space>
+  [[nodiscard]] bool open(Space& space, std::size_t page_count, std::size_t least,
+                          std::size_t bit_words, std::uint8_t index) noexcept {
+    void* classes = nullptr;
+    std::size_t class_bytes = 0;
+    for (;; page_count /= 2) {
+      if (page_count < least) return false;
+      class_bytes = align_up(page_count, page_size);
+      classes = space.reserve_zeros(class_bytes);
+      if (classes != nullptr) break;
+    }
+    std::size_t room_bytes = layout(page_count, bit_words).end + room_spare(page_count);
+    void* const room = space.find_room(classes, room_bytes);
+    while (room != nullptr && page_count >= least &&
+           layout(page_count, bit_words).end + room_spare(page_count) > room_bytes)
+      page_count -= page_count / 16;
+    if (room == nullptr || page_count < least) {
+      if (room != nullptr) space.leave_room(room);
+      space.release(classes, class_bytes);
+      return false;
+    }
+    const layout at(page_count, bit_words);
+    const auto begin = align_up(reinterpret_cast<std::uintptr_t>(room), huge_page) +
+                       align_down(reinterpret_cast<std::uintptr_t>(classes) %
+                                      (room_spare(page_count) - huge_page + 1),
+                                  huge_page);
+    auto* const tables = reinterpret_cast<char*>(begin);
+    room_ = room;
+    base = begin + at.blocks;
+    pages = page_count;
+    bit_words_per_page_ = bit_words;
+    table_reservation = class_bytes;
+    number = index;
+    class_of.place(classes, ground::reserved);
+    run_of.place(tables, ground::room);
+    bits.place(tables + at.bits, ground::room);
+    runs.place(tables + at.runs, ground::room);
+    slack_room_ = tables + at.slack;
+    // So that a room which somebody has after all is found out now.
+    if (commit_to(space, commit_step_min)) return true;
+    release(space);
+    return false;
+  }
+
   /// Effects: reserves `page_count` pages and their tables, with so many words of bitmaps a page. Returns: false when that was refused.
   template <address_space Space>
   [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
                              std::uint8_t index) noexcept {
     const std::size_t class_bytes = align_up(page_count, page_size);
-    const std::size_t run_of_bytes = align_up(page_count * sizeof(std::uint32_t), page_size);
-    const std::size_t runs_bytes = align_up(runs_max(page_count) * sizeof(run), page_size);
-    const std::size_t bits_bytes =
-        align_up(page_count * bit_words * sizeof(std::uint64_t), page_size);
-    const std::size_t table_bytes = class_bytes + run_of_bytes + runs_bytes + bits_bytes;
+    const layout at(page_count, bit_words);
+    const std::size_t table_bytes = class_bytes + at.slack;
     auto* addresses = static_cast<char*>(space.reserve(page_count * page_size));
     if (addresses == nullptr) return false;
-    auto* tables = static_cast<char*>(space.reserve_zeros(table_bytes));
-    if (tables == nullptr) {
+    auto* classes = static_cast<char*>(space.reserve_zeros(table_bytes));
+    if (classes == nullptr) {
       space.release(addresses, page_count * page_size);
       return false;
     }
+    char* const tables = classes + class_bytes;
     base = reinterpret_cast<std::uintptr_t>(addresses);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = table_bytes;
     number = index;
-    class_of.place(tables);
-    run_of.place(tables + class_bytes);
-    runs.place(tables + class_bytes + run_of_bytes);
-    bits.place(tables + class_bytes + run_of_bytes + runs_bytes);
+    class_of.place(classes, ground::reserved);
+    run_of.place(tables, ground::reserved);
+    bits.place(tables + at.bits, ground::reserved);
+    runs.place(tables + at.runs, ground::reserved);
     return true;
   }
 
   /// Effects: gives everything back; the object is as new. Requires: nothing of the range is in use.
   template <address_space Space>
   void release(Space& space) noexcept {
-    space.release(reinterpret_cast<void*>(base), pages * page_size);
+    if (room_ != nullptr) {
+      const auto give_back = [&space](void* p, std::size_t bytes) {
+        if (bytes != 0) space.release(p, bytes);
+      };
+      give_back(reinterpret_cast<void*>(base), commit_end << page_shift);
+      give_back(run_of.entries(), run_of.committed_bytes());
+      give_back(bits.entries(), bits.committed_bytes());
+      give_back(runs.entries(), runs.committed_bytes());
+      give_back(slack.entries(), slack.committed_bytes());
+      space.leave_room(room_);
+    } else {
+      space.release(reinterpret_cast<void*>(base), pages * page_size);
+      if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
+    }
     space.release(class_of.entries(), table_reservation);
-    if (slack.entries() != nullptr) space.release(slack.entries(), slack_reservation());
     *this = page_range{};
   }
 
+  /// Returns: whether the range has memory at `address`, in use or not.
   [[nodiscard]] bool contains(std::uintptr_t address) const noexcept {
-    return ((address - base) >> page_shift) < pages;
+    return ((address - base) >> page_shift) < commit_end;
   }
   [[nodiscard]] std::size_t page_of(std::uintptr_t address) const noexcept {
     return (address - base) >> page_shift;
@@ -164,6 +242,17 @@ class page_range {
     return true;
   }
 
+  /// Returns: whether so many free pages at the top are worth a retreat.
+  [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
+    return room_ != nullptr && count >= retreat_min;
+  }
+  /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no run.
+  template <address_space Space>
+  void retreat(Space& space, std::size_t first) noexcept {
+    space.release(reinterpret_cast<void*>(address_of(first)), (commit_end - first) << page_shift);
+    top = commit_end = first;
+  }
+
   /// Effects: the tables have room, in memory, for `more` pages of new runs and bitmaps of any length.
   /// Returns: false when memory was refused.
   template <address_space Space>
@@ -181,9 +270,9 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool keep_slack(Space& space) noexcept {
     if (slack.entries() == nullptr) {
-      void* memory = space.reserve_zeros(slack_reservation());
+      void* memory = room_ != nullptr ? slack_room_ : space.reserve_zeros(slack_bytes(pages));
       if (memory == nullptr) return false;
-      slack.place(memory);
+      slack.place(memory, room_ != nullptr ? ground::room : ground::reserved);
     }
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
@@ -232,12 +321,13 @@ class page_range {
     free_bits_[words] = map;
   }
 
+  /// Returns: bytes of addresses that the range and its tables have.
   [[nodiscard]] std::size_t reserved_bytes() const noexcept {
+    if (room_ != nullptr)
+      return (commit_end << page_shift) + table_reservation + run_of.committed_bytes() +
+             runs.committed_bytes() + bits.committed_bytes() + slack.committed_bytes();
     return pages * page_size + table_reservation +
-           (slack.entries() != nullptr ? slack_reservation() : 0);
-  }
-  [[nodiscard]] std::size_t slack_reservation() const noexcept {
-    return align_up(slots_of(pages) * sizeof(std::uint16_t), page_size);
+           (slack.entries() != nullptr ? slack_bytes(pages) : 0);
   }
   /// Returns: bytes of the tables that are in memory. O(their pages).
   template <address_space Space>
@@ -253,7 +343,7 @@ class page_range {
   std::size_t pages = 0;
   std::size_t top = 0;
   std::size_t commit_end = 0;
-  std::size_t table_reservation = 0;  ///< bytes of addresses that the tables but slack have
+  std::size_t table_reservation = 0;  ///< bytes reserved at class_of: in a room for it alone
   std::uint8_t number = 0;
   grown_table<class_index> class_of;
   grown_table<std::uint32_t> run_of;
@@ -266,10 +356,35 @@ class page_range {
   static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
   static constexpr std::size_t run_pages_usual = 8;
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
+  static constexpr std::size_t retreat_min = 4 * 1024 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
+
+  /// What one of the system's page tables covers: a small heap's blocks lie in one.
+  static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
   static constexpr std::size_t slots_of(std::size_t page_count) noexcept {
     return page_count * (page_size / block_granule);
+  }
+  static constexpr std::size_t slack_bytes(std::size_t page_count) noexcept {
+    return align_up(slots_of(page_count) * sizeof(std::uint16_t), page_size);
+  }
+
+  /// Where the tables behind run_of and the addresses begin: offsets from run_of's begin.
+  struct layout {
+    constexpr layout(std::size_t page_count, std::size_t bit_words) noexcept
+        : bits(align_up(page_count * sizeof(std::uint32_t), page_size)),
+          runs(bits + align_up(page_count * bit_words * sizeof(std::uint64_t), page_size)),
+          slack(runs + align_up(runs_max(page_count) * sizeof(run), page_size)),
+          blocks(align_up(slack + slack_bytes(page_count), huge_page)),
+          end(blocks + page_count * page_size) {}
+
+    std::size_t bits, runs, slack, blocks, end;
+  };
+
+  /// A room is longer than what is in it, and that begins somewhere in its first part: an address does not follow from
+  /// the room's. The system's choice for the class table tells where.
+  static constexpr std::size_t room_spare(std::size_t page_count) noexcept {
+    return 2 * huge_page + align_up(page_count * page_size / 2, huge_page);
   }
 
   // Each run has at least one page, and one record more is on its way during a split.
@@ -281,13 +396,16 @@ class page_range {
 
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
-    if (!space.commit(reinterpret_cast<void*>(address_of(commit_end)), (end - commit_end)
-                                                                           << page_shift))
+    if (!take_ground(space, room_ != nullptr ? ground::room : ground::reserved,
+                     reinterpret_cast<void*>(address_of(commit_end)),
+                     (end - commit_end) << page_shift))
       return false;
     commit_end = end;
     return true;
   }
 
+  void* room_ = nullptr;        ///< null: reserved
+  void* slack_room_ = nullptr;  ///< where slack begins in the room
   run* free_runs_ = nullptr;
   std::size_t runs_used_ = 0;
   std::size_t bits_used_ = 0;

@@ -2,7 +2,8 @@
 // Layer: heap. Includes: core.
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It is
-// what free's hit path looks into, and it lives as long as the heap. Later ranges serve what does not
+// what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms (page_range.hpp),
+// so their length costs nothing but a byte a page for the class table. Later ranges serve what does not
 // fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
 // there for the next block. Their records have a reservation of their own: a heap with one range is 40 KiB
 // smaller for that.
@@ -47,7 +48,7 @@ class range_set {
   /// when the system refuses.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     bit_words_per_page_ = bit_words_per_page;
-    return count_ != 0 || add(1) != nullptr;
+    return count_ != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
   }
 
   /// Returns: the first range's classes. Requires: it has started.
@@ -83,11 +84,14 @@ class range_set {
       if (pages > range.pages - range.top) continue;
       if (run* r = extend(range, pages); r != nullptr) return r;
     }
-    page_range* added = add(pages);
-    if (added == nullptr) return nullptr;
-    run* r = extend(*added, pages);
-    if (r == nullptr) release(*added);
-    return r;
+    // A room may turn out to be somebody's, or too small; what is reserved is nobody else's.
+    for (const ground from : {ground::room, ground::reserved}) {
+      page_range* const added = add(pages, from);
+      if (added == nullptr) continue;
+      if (run* r = extend(*added, pages); r != nullptr) return r;
+      release(*added);
+    }
+    return nullptr;
   }
 
   /// Effects: gives every range back. Requires: nobody uses one any more, nor ever will.
@@ -122,9 +126,15 @@ class range_set {
 
  private:
   static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
-  static constexpr std::size_t first_bytes_min = std::size_t{16} << 30;
+  // In a room: twice the machine, for blocks are scattered and need addresses side by side. The class table of the
+  // most takes 64 MiB.
+  static constexpr std::size_t first_room_min = std::size_t{16} << 30;
+  static constexpr std::size_t first_room_max = std::uint64_t{256} << 30;
+  static constexpr std::size_t room_min = std::size_t{64} << 20;
+  // Reserved.
+  static constexpr std::size_t first_bytes_max = std::size_t{sizeof(void*) == 8 ? 64 : 512} << 20;
   static constexpr std::size_t later_bytes_min = std::size_t{64} << 20;
-  static constexpr std::size_t later_bytes_max = std::size_t{64} << 30;
+  static constexpr std::size_t later_bytes_max = std::uint64_t{64} << 30;
   static constexpr std::size_t least_bytes = range_bytes_min_of<Space>;
   /// Page numbers and run lengths are 32 bits.
   static constexpr std::size_t most_bytes = std::size_t{UINT32_MAX / 2} << page_shift;
@@ -142,10 +152,24 @@ class range_set {
     return r;
   }
 
-  /// Returns: how many bytes of addresses the next range should have, if the system agrees.
-  [[nodiscard]] std::size_t wanted_bytes(bool first) const noexcept {
-    std::size_t bytes = first ? std::max(first_bytes_min, std::bit_ceil(space_.physical()) * 4)
-                              : std::min(later_bytes_min << std::min(count_, 10u), later_bytes_max);
+  /// Returns: how many bytes of addresses a later range should have where there are enough.
+  [[nodiscard]] std::size_t later_bytes_wanted() const noexcept {
+    return std::min(later_bytes_min << std::min(count_, 10u), later_bytes_max);
+  }
+
+  /// Returns: how many bytes the next range should have in a room.
+  [[nodiscard]] std::size_t room_bytes_wanted(bool first) const noexcept {
+    const std::size_t bytes =
+        first ? std::clamp(std::bit_ceil(space_.physical()) * 2, first_room_min, first_room_max)
+              : later_bytes_wanted();
+    // More addresses than the process may use need no class table.
+    const std::size_t limit = space_.limit();
+    return limit < bytes ? std::bit_ceil(limit) : bytes;
+  }
+
+  /// Returns: how many bytes of addresses the next range should reserve, if the system agrees.
+  [[nodiscard]] std::size_t reserved_bytes_wanted(bool first) const noexcept {
+    std::size_t bytes = first ? first_bytes_max : later_bytes_wanted();
     // Where addresses are limited, the rest of the program needs some too.
     const std::size_t limit = space_.limit();
     if (limit != SIZE_MAX) bytes = std::min(bytes, std::bit_floor(limit / (first ? 4 : 8) | 1));
@@ -153,26 +177,40 @@ class range_set {
     return keep_slack_ ? bytes / 8 : bytes;
   }
 
-  /// Returns: a new range that holds `pages`, null when the system refuses even just those.
-  [[nodiscard]] page_range* add(std::size_t pages) noexcept {
+  /// Effects: the range gets addresses for `needed` bytes or more. Returns: false when the system refuses even
+  /// just those.
+  [[nodiscard]] bool obtain(page_range& range, ground from, std::size_t needed,
+                            std::uint8_t number) noexcept {
+    const bool first = number == 0;
+    if (from == ground::room) {
+      const std::size_t least = std::max(room_min, needed) >> page_shift;
+      return range.open(space_, room_bytes_wanted(first) >> page_shift, least, bit_words_per_page_,
+                        number);
+    }
+    std::size_t bytes =
+        std::min(align_up(std::max(reserved_bytes_wanted(first), needed), least_bytes),
+                 std::max(needed, most_bytes / 2));
+    while (!range.reserve(space_, bytes >> page_shift, bit_words_per_page_, number)) {
+      if (bytes == needed) return false;
+      bytes = std::max(align_down(bytes / 2, least_bytes), needed);
+    }
+    return true;
+  }
+
+  /// Returns: a new range that holds `pages`, null when it cannot be had.
+  [[nodiscard]] page_range* add(std::size_t pages, ground from) noexcept {
     std::uint32_t i = 0;
     while (i < count_ && (*this)[i].pages != 0) ++i;
     if (i == ranges_max || pages > most_bytes >> page_shift) return nullptr;
     if (i != 0 && !have_later_records()) return nullptr;
     page_range& range = (*this)[i];
     const std::size_t needed = align_up(pages << page_shift, least_bytes);
-    std::size_t bytes = std::min(align_up(std::max(wanted_bytes(i == 0), needed), least_bytes),
-                                 std::max(needed, most_bytes / 2));
-    while (!range.reserve(space_, bytes >> page_shift, bit_words_per_page_,
-                          static_cast<std::uint8_t>(i))) {
-      if (bytes == needed) {
-        drop_unused_records();
-        return nullptr;
-      }
-      bytes = std::max(align_down(bytes / 2, least_bytes), needed);
-    }
-    if (keep_slack_ && !range.keep_slack(space_)) {
+    bool done = obtain(range, from, needed, static_cast<std::uint8_t>(i));
+    if (done && keep_slack_ && !range.keep_slack(space_)) {
       range.release(space_);
+      done = false;
+    }
+    if (!done) {
       drop_unused_records();
       return nullptr;
     }

@@ -19,7 +19,7 @@ using set = range_set<test_space>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-/// A set whose first range has 1 MiB, 256 pages; limits of later ones are the test's.
+/// A set whose first range has 1 MiB, 256 pages, reserved; limits of later ones are the test's.
 struct fixture {
   fixture() {
     space.set_limit(4 * mib);
@@ -76,9 +76,9 @@ TEST(RangeSet, FindsAddressesByRange) {
   for (std::uint32_t i = 0; i < 2; ++i) {
     const page_range& range = (*f.ranges)[i];
     EXPECT_EQ(f.ranges->find(range.base), &range);
-    EXPECT_EQ(f.ranges->find(range.base + range.pages * page_size - 1), &range);
+    EXPECT_EQ(f.ranges->find(range.base + range.commit_end * page_size - 1), &range);
     EXPECT_NE(f.ranges->find(range.base - 1), &range);
-    EXPECT_NE(f.ranges->find(range.base + range.pages * page_size), &range);
+    EXPECT_NE(f.ranges->find(range.base + range.commit_end * page_size), &range);
   }
   EXPECT_EQ(f.ranges->find(0), nullptr);
   EXPECT_EQ(f.ranges->find(UINTPTR_MAX), nullptr);
@@ -100,6 +100,7 @@ TEST(RangeSet, LaterRangesGrow) {
 
 TEST(RangeSet, LaterRangesAreSmallWhereAddressesAreScarceButHoldWhatIsNeeded) {
   fixture f;
+  f.space.set_room_max(0);
   f.space.set_limit(64 * mib);
   ASSERT_NE(f.ranges->take_fresh(257), nullptr);
   EXPECT_EQ((*f.ranges)[1].pages << page_shift, 8 * mib);
@@ -191,6 +192,148 @@ TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
       EXPECT_EQ(f.ranges->count(), 1u);
       EXPECT_EQ((*f.ranges)[0].top, top);
       EXPECT_NE(f.ranges->take_fresh(100'000), nullptr) << "later it may be served";
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// ---- in rooms --------------------------------------------------------------------------------
+
+/// A set whose first range is in a room, of 1 GiB.
+struct roomy {
+  roomy() {
+    EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
+    EXPECT_EQ(space.rooms(), 1u);
+  }
+  [[nodiscard]] const page_range& first() const { return (*ranges)[0]; }
+
+  static constexpr std::size_t pages = (1024 * mib) >> page_shift;
+  test_space space;
+  std::unique_ptr<set> ranges = std::make_unique<set>(space);
+};
+
+TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
+  roomy f;
+  EXPECT_EQ(f.first().pages, roomy::pages);
+  EXPECT_LE(f.space.live_bytes(), roomy::pages + mib) << "a byte a page, and the first blocks";
+  const page_classes classes = f.ranges->first_classes();
+  std::uint32_t next = 0;
+  for (const std::size_t count : {1u, 300u, 20'000u, 7u, 90'000u}) {
+    run* const r = f.ranges->take_fresh(count);
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->range, 0u);
+    EXPECT_EQ(r->first, next);
+    next += static_cast<std::uint32_t>(count);
+    // The tables of two thousandths, and a step that is ahead.
+    EXPECT_LE(f.space.live_bytes(), (std::size_t{next} << page_shift) / 6 * 7 + 2 * mib);
+    EXPECT_EQ(f.ranges->reserved_bytes(), f.space.live_bytes());
+  }
+  EXPECT_EQ(f.ranges->first_classes().base, classes.base);
+  EXPECT_EQ(f.ranges->first_classes().pages, classes.pages);
+  EXPECT_EQ(f.ranges->first_classes().classes, classes.classes);
+  EXPECT_EQ(f.space.live_reservations(), 2u) << "the room and the class table";
+  f.ranges->release_all();
+  EXPECT_EQ(f.space.live_bytes(), 0u);
+  EXPECT_EQ(f.space.rooms(), 0u);
+}
+
+TEST(RangeSet, WhereSomebodyElseIsInTheRoomTheRangeEnds) {
+  roomy f;
+  constexpr std::size_t there = 1000;
+  f.space.block_claims(reinterpret_cast<void*>(f.first().address_of(there)), page_size);
+  ASSERT_NE(f.ranges->take_fresh(900), nullptr);
+  run* const beyond = f.ranges->take_fresh(200);
+  ASSERT_NE(beyond, nullptr);
+  EXPECT_EQ(beyond->range, 1u);
+  ASSERT_NE(f.ranges->take_fresh((*f.ranges)[1].pages - 200), nullptr) << "the rest of the second";
+  run* const before = f.ranges->take_fresh(there - 900);
+  ASSERT_NE(before, nullptr) << "up to the other's page";
+  EXPECT_TRUE(before->range == 0 && before->first == 900u);
+  EXPECT_EQ(f.ranges->find(f.first().address_of(there)), nullptr);
+  EXPECT_NE(f.ranges->find(f.first().address_of(there) - 1), nullptr);
+  run* const next = f.ranges->take_fresh(1);
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->range, 2u);
+  f.ranges->release_all();
+  EXPECT_EQ(f.space.live_bytes(), 0u) << "and no more was released than what was claimed";
+}
+
+TEST(RangeSet, ARoomThatCannotBeUsedIsLeft) {
+  for (const bool start : {true, false}) {
+    SCOPED_TRACE(start);
+    test_space space;
+    const auto ranges = std::make_unique<set>(space);
+    if (!start) {
+      space.set_limit(4 * mib);
+    }
+    space.fail_always(space_call::claim, start);
+    ASSERT_TRUE(ranges->start(standard_classes.bit_words_per_page));
+    if (!start) {
+      ASSERT_NE(ranges->take_fresh(256), nullptr);
+      space.set_limit(SIZE_MAX);
+      space.fail_always(space_call::claim, true);
+    }
+    run* const r = ranges->take_fresh(100);
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->range, start ? 0u : 1u);
+    EXPECT_EQ(space.rooms(), 0u);
+    EXPECT_EQ((*ranges)[r->range].pages << page_shift, start ? 64 * mib : 128 * mib);
+    EXPECT_EQ(ranges->reserved_bytes(), space.live_bytes());
+  }
+}
+
+TEST(RangeSet, ASmallRoomMakesASmallRange) {
+  for (const std::size_t most : {700 * mib, 130 * mib, 100 * mib, 20 * mib}) {
+    SCOPED_TRACE(most);
+    test_space space;
+    space.set_room_max(most);
+    const auto ranges = std::make_unique<set>(space);
+    ASSERT_TRUE(ranges->start(standard_classes.bit_words_per_page));
+    ASSERT_TRUE(ranges->keep_slack());
+    const std::size_t pages = (*ranges)[0].pages;
+    if (most < 110 * mib) {
+      EXPECT_EQ(space.rooms(), 0u) << "too small for any";
+      EXPECT_EQ(pages << page_shift, 64 * mib);
+      continue;
+    }
+    EXPECT_EQ(space.rooms(), 1u);
+    EXPECT_GE(pages << page_shift, most / 2);
+    EXPECT_LT(pages << page_shift, most);
+    run* const all = ranges->take_fresh(pages);
+    ASSERT_NE(all, nullptr);
+    EXPECT_EQ(all->range, 0u);
+    (*ranges)[0].slack_at((*ranges)[0].address_of(pages) - 1) = 77;
+    EXPECT_EQ(ranges->reserved_bytes(), space.live_bytes());
+  }
+}
+
+TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
+  for (const bool counted : {false, true}) {
+    for (std::uint64_t n = 1;; ++n) {
+      SCOPED_TRACE(testing::Message() << "call " << n << " and later");
+      roomy f;
+      if (counted) {
+        ASSERT_TRUE(f.ranges->keep_slack());
+      }
+      ASSERT_NE(f.ranges->take_fresh(100), nullptr);
+      f.space.block_claims(reinterpret_cast<void*>(f.first().address_of(f.first().commit_end)),
+                           page_size);
+      const std::size_t bytes = f.space.live_bytes();
+      f.space.fail_from(n);
+      run* r = f.ranges->take_fresh(5000);
+      const bool served = r != nullptr;
+      f.space.fail_nth(0);
+      if (served) {
+        EXPECT_EQ(r->range, 1u);
+        EXPECT_EQ(f.space.rooms(), 2u);
+        f.ranges->release((*f.ranges)[1]);
+        EXPECT_EQ(f.space.live_bytes(), bytes);
+        break;
+      }
+      EXPECT_EQ(f.space.live_bytes(), bytes);
+      EXPECT_EQ(f.space.rooms(), 1u);
+      EXPECT_EQ(f.ranges->count(), 1u);
+      EXPECT_NE(f.ranges->take_fresh(5000), nullptr) << "later it may be served";
       if (HasFailure()) return;
     }
   }

@@ -10,9 +10,9 @@
 namespace ashlar::detail {
 
 /// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has the
-/// paths that it has where the system refuses, and no others. Two calls come through: `release`, which
-/// cannot say no (who calls it in passing asks `is_sealed` before), and `resident`, which only
-/// statistics call.
+/// paths that it has where the system refuses, and no others. Three calls come through: `release` and
+/// `leave_room`, which cannot refuse (a caller that need not release asks `is_sealed` before), and
+/// `resident`, which only statistics call.
 template <address_space Space>
 class sealable : public Space {
  public:
@@ -26,6 +26,12 @@ class sealable : public Space {
   }
   [[nodiscard]] void* reserve_zeros(std::size_t bytes) noexcept {
     return is_sealed() ? nullptr : Space::reserve_zeros(bytes);
+  }
+  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) noexcept {
+    return is_sealed() ? nullptr : Space::find_room(near, bytes);
+  }
+  [[nodiscard]] bool claim(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::claim(p, bytes);
   }
   [[nodiscard]] bool commit(void* p, std::size_t bytes) noexcept {
     return !is_sealed() && Space::commit(p, bytes);

@@ -2,7 +2,9 @@
 // Layer: os.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 
 #include <fcntl.h>
@@ -36,6 +38,43 @@ void* map(std::size_t bytes, int protection) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
+std::size_t page_bytes() noexcept {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+#ifdef MAP_FIXED_NOREPLACE
+constexpr int only_there = MAP_FIXED_NOREPLACE;
+#else
+constexpr int only_there = 0;
+#endif
+
+enum class mapped { done, taken, refused };
+
+/// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
+/// the address as a wish and maps elsewhere; that is undone.
+mapped map_at(void* p, std::size_t bytes, int protection) noexcept {
+  void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | only_there, -1, 0);
+  if (got == p) return mapped::done;
+  if (got == MAP_FAILED) return errno == EEXIST ? mapped::taken : mapped::refused;
+  ::munmap(got, bytes);
+  return mapped::taken;
+}
+
+// Where rooms are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
+// their bottom), so far below what it chose last there is nothing. That part is cut into slots of one size, the same
+// for every copy of the library in a process. Whoever maps the first page of a slot has its room.
+constexpr std::size_t slot_bytes_min = std::size_t{1} << 30;
+constexpr std::size_t slot_bytes_usual = std::size_t{32} << 30;
+
+/// Returns: the size of a slot where the system's own mappings are at `near`: 512 GiB where there are 47 bits of
+/// addresses. 0: there are so few addresses that there are no rooms.
+std::size_t slot_bytes_at(std::uintptr_t near) noexcept {
+  if (sizeof(void*) < 8) return 0;
+  const std::uintptr_t all = std::bit_floor(near);
+  const std::size_t bytes = std::max(all / 128, std::min<std::size_t>(slot_bytes_usual, all / 8));
+  return bytes < slot_bytes_min ? 0 : bytes;
+}
+
 ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
   const int file = ::open(name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
@@ -56,7 +95,10 @@ void* system_space::reserve_zeros(std::size_t bytes) noexcept {
 
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  return ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
+  if (::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return true;
+  // ENOMEM is the system's answer. Another is a sandbox's, which denies mprotect: what was never used may be
+  // mapped anew as well.
+  return errno != ENOMEM && renew(p, bytes);
 }
 
 bool system_space::populate(void* p, std::size_t bytes) noexcept {
@@ -65,7 +107,7 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
   if (::madvise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;  // else the system is older than the flag
 #endif
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   auto* const first = static_cast<unsigned char*>(p);
   // A write that changes nothing, whatever another thread writes there meanwhile.
   for (std::size_t i = 0; i < bytes; i += page)
@@ -107,9 +149,42 @@ void system_space::release(void* p, std::size_t bytes) noexcept {
   ::munmap(p, bytes);
 }
 
+void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
+  const errno_keeper keeper;
+  const auto from = reinterpret_cast<std::uintptr_t>(near);
+  const std::size_t slot = slot_bytes_at(from);
+  if (slot == 0) return nullptr;
+  const std::size_t page = page_bytes();
+  bytes = std::min(bytes, slot - page);
+  // No lower than this: a program's own code lies at two thirds of all addresses, or at their bottom.
+  const std::uintptr_t lowest = from - from / 4;
+  for (std::uintptr_t at = (from & ~(slot - 1)) - slot; at >= lowest; at -= slot) {
+    auto* const first_page = reinterpret_cast<char*>(at);
+    switch (map_at(first_page, page, PROT_NONE)) {
+      case mapped::done:
+        return first_page + page;
+      case mapped::refused:
+        return nullptr;
+      case mapped::taken:
+        break;
+    }
+  }
+  return nullptr;
+}
+
+bool system_space::claim(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  return map_at(p, bytes, PROT_READ | PROT_WRITE) == mapped::done;
+}
+
+void system_space::leave_room(void* p) noexcept {
+  const std::size_t page = page_bytes();
+  release(static_cast<char*>(p) - page, page);
+}
+
 std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   unsigned char present[256];
   std::size_t pages = 0;
   auto* const begin = const_cast<char*>(static_cast<const char*>(p));
@@ -159,7 +234,7 @@ std::size_t resident_bytes() noexcept {
   while (*p != '\0' && *p != ' ') ++p;  // the first field is the virtual size
   std::size_t pages = 0;
   for (++p; *p >= '0' && *p <= '9'; ++p) pages = pages * 10 + static_cast<std::size_t>(*p - '0');
-  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_bytes();
 }
 
 }  // namespace ashlar::os

@@ -14,33 +14,85 @@ namespace ashlar::runtime {
 
 using space = os::system_space;
 
+namespace {
+
+/// Returns: how many slots a process may have that may have so many bytes of addresses.
+constexpr std::size_t slots_for(std::size_t addresses) noexcept {
+  return addresses / 8 / guarded_blocks::slot_bytes;
+}
+
+/// Effects: [p, p + bytes) of a room is ours and closed. Returns: false, with nothing changed, when the system refused.
+bool close_claimed(std::byte* p, std::size_t bytes) noexcept {
+  if (!space::claim(p, bytes)) return false;
+  if (space::close(p, bytes)) return true;
+  space::release(p, bytes);
+  return false;
+}
+
+}  // namespace
+
 bool guarded_blocks::start(const guard_options& options) noexcept {
   options_ = options;
-  std::size_t slots = std::min({options.slots, slots_max, space::limit() / 8 / slot_bytes});
+  std::size_t slots = std::min({options.slots, slots_max, slots_for(space::limit())});
   if (options.one_of == 0 || slots == 0) return false;
-  // One closed page more, before the first slot; aligned, so that blocks of any alignment fit alike.
+  records_ = static_cast<block_record*>(
+      os::page_source::allocate(slots * sizeof(block_record), alignof(block_record)));
+  if (records_ == nullptr) return false;
+  slots_ = slots;
+  begin_ = find_room();
+  if (begin_ != nullptr) return true;
+  // One slot more, for a closed page before the first; aligned, so that blocks of any alignment fit alike.
   void* reserved = space::reserve((slots + 1) * slot_bytes);
   while (reserved == nullptr && slots > 1) {
     slots /= 2;
     reserved = space::reserve((slots + 1) * slot_bytes);
   }
-  if (reserved == nullptr) return false;
-  records_ = static_cast<block_record*>(
-      os::page_source::allocate(slots * sizeof(block_record), alignof(block_record)));
-  if (records_ == nullptr) {
-    space::release(reserved, (slots + 1) * slot_bytes);
+  if (reserved == nullptr) {
+    os::page_source::deallocate(records_, slots_ * sizeof(block_record), alignof(block_record));
     return false;
   }
   slots_ = slots;
   const auto first = reinterpret_cast<std::uintptr_t>(reserved) + detail::page_size;
   begin_ = static_cast<std::byte*>(reserved) +
            (align_up(first, slot_bytes) - reinterpret_cast<std::uintptr_t>(reserved));
+  reserved_.store(slots, std::memory_order_relaxed);
+  return true;
+}
+
+/// Returns: where the slots are to be, of which the first ones are reserved, and the page before them; null without room.
+std::byte* guarded_blocks::find_room() noexcept {
+  std::size_t bytes = (slots_ + 2) * slot_bytes;
+  const std::size_t wanted = bytes;
+  void* const found = space::find_room(records_, bytes);
+  if (found == nullptr) return nullptr;
+  const auto address = reinterpret_cast<std::uintptr_t>(found);
+  begin_ = static_cast<std::byte*>(found) +
+           (align_up(address + detail::page_size, slot_bytes) - address);
+  if (bytes == wanted && close_claimed(begin_ - detail::page_size, detail::page_size) &&
+      reserve_slots(slots_a_step)) {
+    in_room_ = true;
+    return begin_;
+  }
+  space::leave_room(found);
+  return begin_ = nullptr;
+}
+
+/// Effects: so many slots more are reserved, or as many as there are. Returns: false when the system refused.
+bool guarded_blocks::reserve_slots(std::size_t count) noexcept {
+  const std::size_t now = reserved_.load(std::memory_order_relaxed);
+  // The limit may have come since the start.
+  const std::size_t most = std::min(slots_, slots_for(space::limit()));
+  if (now >= most) return false;
+  count = std::min(count, most - now);
+  if (!close_claimed(begin_ + now * slot_bytes, count * slot_bytes)) return false;
+  reserved_.store(now + count, std::memory_order_relaxed);
   return true;
 }
 
 block_record* guarded_blocks::take_slot() noexcept {
   const std::lock_guard guard(mutex_);
-  if (used_ != slots_) return &records_[used_++];
+  if (used_ != reserved_.load(std::memory_order_relaxed) || reserve_slots(slots_a_step))
+    return &records_[used_++];
   block_record* const r = oldest_;
   if (r == nullptr) return nullptr;
   oldest_ = r->next_in_queue;
@@ -170,7 +222,9 @@ void guarded_blocks::add_to(ashlar_stats& stats) noexcept {
   total.allocations += counts_.made;
   total.frees += counts_.freed;
   total.slack_bytes += slack;
-  total.reserved_bytes += (slots_ + 1) * slot_bytes;
+  const std::size_t slots = reserved_.load(std::memory_order_relaxed);
+  total.reserved_bytes +=
+      in_room_ ? slots * slot_bytes + detail::page_size : (slots + 1) * slot_bytes;
   total.committed_bytes += counts_.page_bytes;
   total.peak_committed_bytes += counts_.page_bytes_peak;
   total.given_back_bytes += counts_.given_back_bytes;

@@ -49,12 +49,15 @@ class guarded_blocks {
   /// Linux allows a process some 65,530 mappings; a live block is two of them, and the heap needs some, too.
   static constexpr std::size_t slots_max = 16'384;
   static constexpr std::size_t unknown = SIZE_MAX;
+  /// In a room, so many slots are reserved at once.
+  static constexpr std::size_t slots_a_step = 32;
 
   constexpr guarded_blocks() noexcept = default;
   guarded_blocks(const guarded_blocks&) = delete;
   guarded_blocks& operator=(const guarded_blocks&) = delete;
 
-  /// Effects: reserves the slots; fewer, if that is more than an eighth of the addresses that the process may have.
+  /// Effects: finds room for the slots, which are reserved as they come into use; without room reserves them. Fewer,
+  /// if they are more than an eighth of the addresses that the process may have.
   /// Returns: false when memory was refused; then no block is guarded. Requires: no other thread yet; called once.
   [[nodiscard]] bool start(const guard_options& options) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return begin_ != nullptr; }
@@ -64,7 +67,7 @@ class guarded_blocks {
   /// Returns: whether `address` lies where guarded blocks do. False for all while it is off.
   [[nodiscard]] bool contains(const void* address) const noexcept {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(begin_) <
-           slots_ * slot_bytes;
+           reserved_.load(std::memory_order_relaxed) * slot_bytes;
   }
 
   /// Returns: a block at a multiple of `alignment`, of which nothing is known if it was not `zeroed`; null when it is
@@ -131,6 +134,8 @@ class guarded_blocks {
   void expect_untouched(const block_record& r, const char* call) noexcept;
   [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
                          const char* call) noexcept;
+  [[nodiscard]] std::byte* find_room() noexcept;
+  [[nodiscard]] bool reserve_slots(std::size_t count) noexcept;
   [[nodiscard]] block_record* take_slot() noexcept;
   void put_slot(block_record* r) noexcept;
   [[nodiscard]] const block_record* nearest(const std::byte* address) const noexcept;
@@ -138,6 +143,8 @@ class guarded_blocks {
   guard_options options_;
   std::byte* begin_ = nullptr;  ///< of the first slot
   std::size_t slots_ = 0;
+  std::atomic<std::size_t> reserved_{0};  ///< slots whose addresses are ours: those below
+  bool in_room_ = false;
   block_record* records_ = nullptr;  ///< one a slot
   os::mutex mutex_;
   std::size_t used_ = 0;  ///< slots that were ever taken: those below

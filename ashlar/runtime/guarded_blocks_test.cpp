@@ -170,7 +170,8 @@ TEST(GuardedBlocks, FiguresAreThoseOfTheBlocks) {
   EXPECT_EQ(stats.large.peak_bytes, 3 * page);
   EXPECT_EQ(stats.total.bytes_in_use, 2 * page);
   EXPECT_EQ(stats.total.given_back_bytes, page);
-  EXPECT_EQ(stats.total.reserved_bytes, 9 * guarded_blocks::slot_bytes);
+  EXPECT_GT(stats.total.reserved_bytes, 8 * guarded_blocks::slot_bytes) << "the slots";
+  EXPECT_LE(stats.total.reserved_bytes, 9 * guarded_blocks::slot_bytes) << "and a page before them";
   EXPECT_EQ(stats.total.allocations - stats.total.frees, 1u);
   std::size_t seen = 0;
   g.blocks.for_each_live([&](const block_record& r) {

@@ -2,9 +2,10 @@
 // Layer: runtime. Includes: core, os.
 //
 //                 blocks                                    tables, caches, stashes
-//   the system    reserved addresses, backed as needed      reserved addresses, backed as needed
-//   a source      pieces, taken as needed, kept until       as above: a source has nothing that is
-//                 empty; never more than the budget         reserved first and backed later
+//   the system    addresses claimed as needed, backed       as the blocks; caches and stashes are
+//                 when used                                 reserved at once
+//   a source      pieces, taken as needed, kept until       reserved addresses, backed as needed: a
+//                 empty; never more than the budget         source has nothing of the kind
 //
 // So one heap engine serves every source, and what a caller writes past a block of a source's memory
 // does not reach the heap's own data there either.
@@ -70,6 +71,14 @@ class heap_space {
     return !has_source() && os::system_space::move(from, to, bytes);
   }
   void release(void* p, std::size_t bytes) noexcept;
+  // A source's pieces come whole.
+  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) const noexcept {
+    return has_source() ? nullptr : os::system_space::find_room(near, bytes);
+  }
+  [[nodiscard]] static bool claim(void* p, std::size_t bytes) noexcept {
+    return os::system_space::claim(p, bytes);
+  }
+  static void leave_room(void* p) noexcept { os::system_space::leave_room(p); }
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept {
     return os::system_space::resident(p, bytes);
   }

@@ -3,6 +3,7 @@
 // its caller; calls can be made to fail; limit, physical memory and clock are what the test says.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +22,18 @@
 
 namespace ashlar::test {
 
-enum class space_call : unsigned { reserve, reserve_zeros, commit, populate, purge, renew, move };
-inline constexpr std::size_t space_call_count = 7;
+enum class space_call : unsigned {
+  reserve,
+  reserve_zeros,
+  commit,
+  populate,
+  purge,
+  renew,
+  move,
+  find_room,
+  claim
+};
+inline constexpr std::size_t space_call_count = 9;
 
 class test_space {
  public:
@@ -30,8 +41,9 @@ class test_space {
   test_space(const test_space&) = delete;
   test_space& operator=(const test_space&) = delete;
   ~test_space() {
+    for (const auto& [begin, r] : rooms_) os::system_space::release(room_memory(begin), r.bytes);
     for (const auto& [base, bytes] : live_)
-      os::system_space::release(reinterpret_cast<void*>(base), bytes);
+      if (!in_room(base)) os::system_space::release(reinterpret_cast<void*>(base), bytes);
   }
 
   // ---- what the test decides --------------------------------------------------------------------
@@ -47,12 +59,24 @@ class test_space {
     fail_all_after_ = true;
   }
   void fail_always(space_call kind, bool fails) { fails_[index(kind)] = fails; }
+  /// Effects: nothing that is reserved or in a room becomes memory any more, or does again.
+  void refuse_memory(bool refuses) {
+    fail_always(space_call::commit, refuses);
+    fail_always(space_call::claim, refuses);
+  }
   /// Effects: a refused move takes its target away, as some systems do; only `renew` brings it
   /// back. (Nothing else may be mapped there meanwhile, so the addresses stay reserved, but every
   /// access dies.)
   void set_refused_moves_unmap(bool unmap) { refused_moves_unmap_ = unmap; }
   /// Effects: reservations fail that would bring the live ones above `bytes`.
   void set_reserve_max(std::size_t bytes) { reserve_max_ = bytes; }
+  /// Effects: somebody else has the n bytes at p in a room: claims of a part of them fail.
+  void block_claims(const void* p, std::size_t n) {
+    blocked_from_ = reinterpret_cast<std::uintptr_t>(p);
+    blocked_to_ = blocked_from_ + n;
+  }
+  /// Effects: rooms are found of no more than `bytes`; 0: none is.
+  void set_room_max(std::size_t bytes) { room_max_ = bytes; }
   void set_limit(std::size_t bytes) { limit_ = bytes; }
   void set_physical(std::size_t bytes) { physical_ = bytes; }
   void set_clock(std::uint64_t ms) { clock_ms_ = ms; }
@@ -65,9 +89,12 @@ class test_space {
   [[nodiscard]] std::uint64_t calls(space_call kind) const { return calls_of_[index(kind)]; }
   /// Calls of a kind that were made to fail.
   [[nodiscard]] std::uint64_t refused(space_call kind) const { return refused_[index(kind)]; }
+  /// Rooms count as one each, whatever was claimed in them.
   [[nodiscard]] std::size_t live_reservations() {
     const std::lock_guard guard(mutex_);
-    return live_.size();
+    return rooms_.size() +
+           static_cast<std::size_t>(std::count_if(
+               live_.begin(), live_.end(), [this](const auto& l) { return !in_room(l.first); }));
   }
   [[nodiscard]] std::size_t live_bytes() {
     const std::lock_guard guard(mutex_);
@@ -124,16 +151,75 @@ class test_space {
   }
   void release(void* p, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
-    const auto found = live_.find(reinterpret_cast<std::uintptr_t>(p));
-    if (found == live_.end() || found->second != bytes) {
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    const bool claimed = in_room(a);
+    if (claimed) {  // any part of it may go
+      split_claim(a);
+      split_claim(a + bytes);
+    }
+    const auto first = live_.find(a);
+    auto end = first;
+    std::size_t found = 0;
+    while (end != live_.end() && end->first == a + found && found < bytes &&
+           (claimed || end == first)) {
+      found += end->second;
+      ++end;
+    }
+    if (found != bytes) {
       ADD_FAILURE() << "release of " << p << ", " << bytes << " bytes, which was not reserved so";
       return;
     }
-    live_.erase(found);
+    live_.erase(first, end);
     live_bytes_ -= bytes;
-    const auto a = reinterpret_cast<std::uintptr_t>(p);
     std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
-    os::system_space::release(p, bytes);
+    if (claimed)
+      EXPECT_TRUE(os::system_space::close(p, bytes));
+    else
+      os::system_space::release(p, bytes);
+  }
+  // Rooms are the test's own reservations, so that nobody but the test can be in them.
+  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) noexcept {
+    {
+      const std::lock_guard guard(mutex_);
+      EXPECT_TRUE(live_.contains(reinterpret_cast<std::uintptr_t>(near))) << "near what?";
+    }
+    if (refuse(space_call::find_room) || room_max_ == 0) return nullptr;
+    bytes = std::min<std::size_t>(bytes, room_max_);
+    char* const memory = static_cast<char*>(os::system_space::reserve(bytes + granule));
+    if (memory == nullptr) return nullptr;
+    const std::lock_guard guard(mutex_);
+    rooms_.emplace(reinterpret_cast<std::uintptr_t>(memory + granule), room{bytes + granule});
+    return memory + granule;
+  }
+  [[nodiscard]] bool claim(void* p, std::size_t bytes) noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(p);
+    EXPECT_TRUE(a % granule == 0 && bytes % granule == 0 && bytes != 0);
+    if (refuse(space_call::claim) || beyond_max(bytes)) return false;
+    if (a < blocked_to_ && a + bytes > blocked_from_) return false;
+    const std::lock_guard guard(mutex_);
+    if (!in_room(a) || !in_room(a + bytes - 1) || is_live(a, bytes)) {
+      ADD_FAILURE() << p << ", " << bytes << " bytes, is not free and in a room";
+      return false;
+    }
+    if (!os::system_space::commit(p, bytes)) return false;
+    live_bytes_ += bytes;
+    live_.emplace(a, bytes);
+    return true;
+  }
+  void leave_room(void* p) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto found = rooms_.find(reinterpret_cast<std::uintptr_t>(p));
+    if (found == rooms_.end()) {
+      ADD_FAILURE() << p << " is no room";
+      return;
+    }
+    EXPECT_FALSE(is_live(found->first, found->second.bytes - granule)) << "not all was released";
+    os::system_space::release(room_memory(found->first), found->second.bytes);
+    rooms_.erase(found);
+  }
+  [[nodiscard]] std::size_t rooms() {
+    const std::lock_guard guard(mutex_);
+    return rooms_.size();
   }
   [[nodiscard]] std::size_t resident(const void* p, std::size_t bytes) noexcept {
     if (bytes != 0) check(p, bytes);
@@ -146,6 +232,30 @@ class test_space {
  private:
   static constexpr std::size_t granule = 4096;
   static constexpr std::size_t index(space_call kind) { return static_cast<std::size_t>(kind); }
+
+  struct room {
+    std::size_t bytes;  ///< with the page before it, as the system's have one
+  };
+  [[nodiscard]] static void* room_memory(std::uintptr_t begin) {
+    return reinterpret_cast<void*>(begin - granule);
+  }
+  [[nodiscard]] bool in_room(std::uintptr_t a) const {
+    const auto after = rooms_.upper_bound(a);
+    return after != rooms_.begin() &&
+           a - std::prev(after)->first < std::prev(after)->second.bytes - granule;
+  }
+  [[nodiscard]] bool is_live(std::uintptr_t a, std::size_t bytes) const {
+    const auto after = live_.lower_bound(a + bytes);
+    return after != live_.begin() && std::prev(after)->first + std::prev(after)->second > a;
+  }
+
+  void split_claim(std::uintptr_t a) {
+    const auto after = live_.lower_bound(a);
+    if (after == live_.begin() || std::prev(after)->first + std::prev(after)->second <= a) return;
+    const std::size_t before = a - std::prev(after)->first;
+    live_.emplace(a, std::prev(after)->second - before);
+    std::prev(live_.find(a))->second = before;
+  }
 
   bool refuse(space_call kind) noexcept {
     const std::uint64_t n = ++calls_;
@@ -171,10 +281,19 @@ class test_space {
   void check(const void* p, std::size_t bytes) noexcept {
     const auto a = reinterpret_cast<std::uintptr_t>(p);
     const std::lock_guard guard(mutex_);
-    const auto after = live_.upper_bound(a);
-    const bool inside = after != live_.begin() && a % granule == 0 && bytes % granule == 0 &&
-                        bytes != 0 && bytes <= std::prev(after)->second &&
-                        a - std::prev(after)->first <= std::prev(after)->second - bytes;
+    auto next = live_.upper_bound(a);
+    std::size_t left = bytes;
+    bool inside = next != live_.begin() && a % granule == 0 && bytes % granule == 0 && bytes != 0;
+    if (inside) {
+      const auto& [begin, length] = *std::prev(next);
+      inside = a - begin < length;
+      left -= std::min(left, begin + length - a);
+      // Claims that lie side by side are one.
+      for (; inside && left != 0; ++next) {
+        inside = in_room(a) && next != live_.end() && next->first == a + (bytes - left);
+        if (inside) left -= std::min(left, next->second);
+      }
+    }
     if (!inside) ADD_FAILURE() << p << ", " << bytes << " bytes, is not inside a reservation";
   }
 
@@ -194,13 +313,16 @@ class test_space {
   std::atomic<std::uint64_t> fail_at_{0};
   std::atomic<bool> fail_all_after_{false};
   std::atomic<std::size_t> reserve_max_{SIZE_MAX};
-  // So much that the first range is 256 MiB: quick to reserve under every sanitizer.
+  // So much that the first range is in a room, of 1 GiB: quick to reserve under every sanitizer.
   std::atomic<std::size_t> limit_{std::size_t{1} << 30};
   std::atomic<std::size_t> physical_{std::size_t{1} << 30};
   std::atomic<std::uint64_t> clock_ms_{0};
   std::function<void()> before_purge_;
   std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> live_;
+  std::map<std::uintptr_t, room> rooms_;
+  std::atomic<std::size_t> room_max_{SIZE_MAX};
+  std::atomic<std::uintptr_t> blocked_from_{0}, blocked_to_{0};
   std::size_t live_bytes_ = 0;
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_;
 };
