@@ -394,6 +394,33 @@ TEST(PageHeap, AnEmptyLaterRangeGoesAndTheFirstStays) {
   }
 }
 
+TEST(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* const low = m.new_large(10, 1);
+  run* const high = m.new_large(5000, 1);
+  ASSERT_TRUE(low != nullptr && high != nullptr);
+  const char* const begin = m.heap().address_of(*high);
+  const std::size_t bytes = space.live_bytes();
+  m.drop(high);
+  EXPECT_EQ(space.live_bytes(), bytes) << "dirty memory is not given back by freeing it";
+  m.heap().purge_all();
+  EXPECT_LE(space.live_bytes(), bytes - 5000 * page_size);
+  EXPECT_FALSE(m.heap().owns(begin));
+  EXPECT_EQ(m.heap().large_at(begin), nullptr);
+  m.audit();
+  run* const again = m.new_large(5000, 1);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(m.heap().address_of(*again), begin);
+  m.audit();
+  // Another block behind it, and it stays: there is no hole in a range.
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop(again);
+  m.heap().purge_all();
+  EXPECT_TRUE(m.heap().owns(begin));
+  m.audit();
+}
+
 TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
   sealable<test_space> space;
   space.set_limit(8 << 20);

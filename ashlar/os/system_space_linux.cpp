@@ -52,8 +52,8 @@ enum class mapped { done, taken, refused };
 
 /// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
 /// the address as a wish and maps elsewhere; that is undone.
-mapped map_at(void* p, std::size_t bytes, int protection) noexcept {
-  void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | only_there, -1, 0);
+mapped map_at(void* p, std::size_t bytes, int protection, int how) noexcept {
+  void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0);
   if (got == p) return mapped::done;
   if (got == MAP_FAILED) return errno == EEXIST ? mapped::taken : mapped::refused;
   ::munmap(got, bytes);
@@ -160,7 +160,8 @@ void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
   const std::uintptr_t lowest = from - from / 4;
   for (std::uintptr_t at = (from & ~(slot - 1)) - slot; at >= lowest; at -= slot) {
     auto* const first_page = reinterpret_cast<char*>(at);
-    switch (map_at(first_page, page, PROT_NONE)) {
+    // A wish: a sanitizer that has other plans with an address would turn a demand into one for address 0.
+    switch (map_at(first_page, page, PROT_NONE, 0)) {
       case mapped::done:
         return first_page + page;
       case mapped::refused:
@@ -174,7 +175,7 @@ void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
 
 bool system_space::claim(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  return map_at(p, bytes, PROT_READ | PROT_WRITE) == mapped::done;
+  return map_at(p, bytes, PROT_READ | PROT_WRITE, only_there) == mapped::done;
 }
 
 void system_space::leave_room(void* p) noexcept {
