@@ -37,6 +37,16 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
+// A call that has to be a jump. gcc has no word for it, but makes one at -O2, with which it builds us.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::musttail)
+#define ASHLAR_TAIL_CALL [[clang::musttail]]
+#endif
+#endif
+#if !defined(ASHLAR_TAIL_CALL)
+#define ASHLAR_TAIL_CALL
+#endif
+
 // gcc and clang each say in their own way that AddressSanitizer watches.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ADDRESS_SANITIZER 1
@@ -90,6 +100,9 @@ inline constexpr bool classes_are_loadable = true;
 #else
 inline constexpr bool classes_are_loadable = false;
 #endif
+
+/// True in the drop-in library.
+inline constexpr bool is_drop_in = classes_are_loadable;
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
 /// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of

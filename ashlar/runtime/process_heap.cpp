@@ -12,6 +12,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -153,6 +154,8 @@ cache* own_cache() noexcept {
 /// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
+  if constexpr (is_drop_in)
+    if (!serves_this_process()) return;
   // If memory is refused now, the first allocation tries again and reports it.
   static_cast<void>(own_cache());
   start_process();
