@@ -43,7 +43,8 @@ bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char
 loaded_module as_module(const dl_phdr_info& module) noexcept {
   loaded_module m;
   for (int i = 0; i < module.dlpi_phnum && m.begin == nullptr; ++i)
-    if (module.dlpi_phdr[i].p_type == PT_LOAD) m.begin = mapped(module, module.dlpi_phdr[i].p_vaddr);
+    if (module.dlpi_phdr[i].p_type == PT_LOAD)
+      m.begin = mapped(module, module.dlpi_phdr[i].p_vaddr);
   m.path = module.dlpi_name;
   if (m.path == nullptr || *m.path == '\0') {  // the program itself has no name there
     m.path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
@@ -56,7 +57,8 @@ loaded_module as_module(const dl_phdr_info& module) noexcept {
 /// be called until the sanitizer has started.
 auto* next_iterate() noexcept {
   void* const next = ::dlsym(RTLD_NEXT, "dl_iterate_phdr");
-  return next != nullptr ? reinterpret_cast<decltype(&::dl_iterate_phdr)>(next) : &::dl_iterate_phdr;
+  return next != nullptr ? reinterpret_cast<decltype(&::dl_iterate_phdr)>(next)
+                         : &::dl_iterate_phdr;
 }
 
 /// Calls matches(module, segment) for each segment of each module. Returns: the first module for

@@ -16,7 +16,8 @@ __asm__(
     ".pushsection .note.ashlar, \"a\", %note\n"
     ".balign 4\n"
     ".4byte 7, 0, 1\n"  // bytes of the owner's name, bytes of text, type
-    ".asciz \"" ASHLAR_NOTE_OWNER "\"\n"
+    ".asciz \"" ASHLAR_NOTE_OWNER
+    "\"\n"
     ".balign 4\n"
     ".popsection");
 

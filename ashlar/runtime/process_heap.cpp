@@ -206,13 +206,12 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 
-void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
+/// `zeroed` tells whether the block is known to be zero.
+void* allocate_uncounted(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
+  zeroed = false;
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = process_heap::class_for(size, alignment);
-  if (c == 0) {
-    bool zeroed = false;
-    return the_heap.allocate_large(size, alignment, zeroed, self.own);
-  }
+  if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
   cache* own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
 }
@@ -251,8 +250,8 @@ void free_block(void* block, const char* call) noexcept {
 
 /// The heap as full checks see it.
 struct counted_heap {
-  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment) noexcept {
-    return counted(allocate_uncounted(bytes, alignment), bytes);
+  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment, bool& zeroed) noexcept {
+    return counted(allocate_uncounted(bytes, alignment, zeroed), bytes);
   }
   [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
     return the_heap.usable_size(block, call);
@@ -273,7 +272,7 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return guarded;
   return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
-                         : counted(allocate_uncounted(size, alignment), size);
+                         : counted_heap::take(size, alignment, zeroed);
 }
 
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same

@@ -2,19 +2,19 @@
    Usage: dropin_deepbind dropped|kept MODULE
    dropped: the flag is taken out, so module and program have one malloc; kept: it is not. */
 #define _GNU_SOURCE
+#include "deepbind.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "deepbind.h"
-
-#define REQUIRE(condition)                                                        \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
+#define REQUIRE(condition)                                                      \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
       fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      abort();                                                                    \
-    }                                                                             \
+      abort();                                                                  \
+    }                                                                           \
   } while (0)
 
 struct module {

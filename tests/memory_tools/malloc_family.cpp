@@ -28,13 +28,25 @@ struct allocation {
   size room;  ///< bytes that the caller may use
 };
 
-void end_free(void* p) { std::free(p); }
-void end_delete(void* p) { operator delete(p); }
-void end_delete_array(void* p) { operator delete[](p); }
-void end_delete_wide(void* p) { operator delete(p, wide); }
-void end_delete_array_wide(void* p) { operator delete[](p, wide); }
+void end_free(void* p) {
+  std::free(p);
+}
+void end_delete(void* p) {
+  operator delete(p);
+}
+void end_delete_array(void* p) {
+  operator delete[](p);
+}
+void end_delete_wide(void* p) {
+  operator delete(p, wide);
+}
+void end_delete_array_wide(void* p) {
+  operator delete[](p, wide);
+}
 
-void* grown_from(void* p, size n) { return std::realloc(p, n); }
+void* grown_from(void* p, size n) {
+  return std::realloc(p, n);
+}
 void* by_posix_memalign() {
   void* p = nullptr;
   return ::posix_memalign(&p, 64, bytes) == 0 ? p : nullptr;
@@ -46,8 +58,8 @@ const allocation allocations[] = {
     {"realloc", [] { return std::realloc(nullptr, bytes); }, end_free, bytes},
     {"realloc_of_a_block", [] { return grown_from(std::malloc(3), bytes); }, end_free, bytes},
     {"reallocarray", [] { return ::reallocarray(nullptr, 4, bytes / 4); }, end_free, bytes},
-    {"reallocarray_of_a_block", [] { return ::reallocarray(std::malloc(3), 4, bytes / 4); }, end_free,
-     bytes},
+    {"reallocarray_of_a_block", [] { return ::reallocarray(std::malloc(3), 4, bytes / 4); },
+     end_free, bytes},
     {"posix_memalign", by_posix_memalign, end_free, bytes},
     {"aligned_alloc", [] { return std::aligned_alloc(64, bytes); }, end_free, bytes},
     {"memalign", [] { return ::memalign(64, bytes); }, end_free, bytes},
@@ -56,7 +68,8 @@ const allocation allocations[] = {
     {"new", [] { return operator new(bytes); }, end_delete, bytes},
     {"new_array", [] { return operator new[](bytes); }, end_delete_array, bytes},
     {"new_nothrow", [] { return operator new(bytes, std::nothrow); }, end_delete, bytes},
-    {"new_array_nothrow", [] { return operator new[](bytes, std::nothrow); }, end_delete_array, bytes},
+    {"new_array_nothrow", [] { return operator new[](bytes, std::nothrow); }, end_delete_array,
+     bytes},
     {"new_aligned", [] { return operator new(bytes, wide); }, end_delete_wide, bytes},
     {"new_array_aligned", [] { return operator new[](bytes, wide); }, end_delete_array_wide, bytes},
     {"new_aligned_nothrow", [] { return operator new(bytes, wide, std::nothrow); }, end_delete_wide,
@@ -71,11 +84,21 @@ struct deallocation {
   void (*end)(void*);
 };
 
-void* make_malloc() { return std::malloc(bytes); }
-void* make_new() { return operator new(bytes); }
-void* make_new_array() { return operator new[](bytes); }
-void* make_new_wide() { return operator new(bytes, wide); }
-void* make_new_array_wide() { return operator new[](bytes, wide); }
+void* make_malloc() {
+  return std::malloc(bytes);
+}
+void* make_new() {
+  return operator new(bytes);
+}
+void* make_new_array() {
+  return operator new[](bytes);
+}
+void* make_new_wide() {
+  return operator new(bytes, wide);
+}
+void* make_new_array_wide() {
+  return operator new[](bytes, wide);
+}
 
 const deallocation deallocations[] = {
     {"free", make_malloc, end_free},
@@ -92,12 +115,15 @@ const deallocation deallocations[] = {
     {"delete_sized_aligned", make_new_wide, [](void* p) { operator delete(p, bytes, wide); }},
     {"delete_array_sized_aligned", make_new_array_wide,
      [](void* p) { operator delete[](p, bytes, wide); }},
-    {"delete_aligned_nothrow", make_new_wide, [](void* p) { operator delete(p, wide, std::nothrow); }},
+    {"delete_aligned_nothrow", make_new_wide,
+     [](void* p) { operator delete(p, wide, std::nothrow); }},
     {"delete_array_aligned_nothrow", make_new_array_wide,
      [](void* p) { operator delete[](p, wide, std::nothrow); }},
 };
 
-void begin_case(const char* name) { std::fprintf(stderr, "case %s\n", name); }
+void begin_case(const char* name) {
+  std::fprintf(stderr, "case %s\n", name);
+}
 
 /// One function for each case: memcheck tells two errors at one place only once.
 volatile char seen;
@@ -109,8 +135,8 @@ template <size... Cases>
 constexpr auto make_lookers(std::index_sequence<Cases...>) {
   return std::array{look_at<Cases>...};
 }
-constexpr auto lookers = make_lookers(
-    std::make_index_sequence<std::size(allocations) + std::size(deallocations)>{});
+constexpr auto lookers =
+    make_lookers(std::make_index_sequence<std::size(allocations) + std::size(deallocations)>{});
 
 void use_properly() {
   for (const allocation& a : allocations) {
