@@ -59,6 +59,18 @@
 #define ASHLAR_ADDRESS_SANITIZER 0
 #endif
 
+// The same for the sanitizers of threads and of what was never written.
+#if ASHLAR_ADDRESS_SANITIZER || defined(__SANITIZE_THREAD__)
+#define ASHLAR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define ASHLAR_SANITIZED 1
+#endif
+#endif
+#if !defined(ASHLAR_SANITIZED)
+#define ASHLAR_SANITIZED 0
+#endif
+
 namespace ashlar {
 
 namespace detail {
@@ -85,6 +97,9 @@ inline constexpr bool hosted = __STDC_HOSTED__ != 0;
 
 /// True where AddressSanitizer watches.
 inline constexpr bool address_sanitizer = ASHLAR_ADDRESS_SANITIZER != 0;
+
+/// True where a sanitizer that has a malloc of its own watches what is compiled.
+inline constexpr bool is_sanitized = ASHLAR_SANITIZED != 0;
 
 /// True where the build asks for Valgrind's client requests, which needs its headers (CMake: -DASHLAR_VALGRIND=ON).
 #if defined(ASHLAR_VALGRIND)

@@ -7,6 +7,7 @@
 
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/loaded_module.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 
 // Every drop-in library and every program with ashlar-malloc.o has this ELF note, by which another
@@ -25,8 +26,7 @@ extern "C" {
 /// This library's malloc, whatever the process's is (adapt/malloc_family.cpp).
 [[gnu::visibility("hidden")]] void* ashlar_own_malloc(std::size_t) noexcept;
 
-// Each sanitizer's runtime that replaces malloc has the first, and its own initialiser.
-[[gnu::weak]] void* __interceptor_malloc(std::size_t);
+// Each sanitizer's own initialiser.
 [[gnu::weak]] void __asan_init();
 [[gnu::weak]] void __tsan_init();
 [[gnu::weak]] void __lsan_init();
@@ -80,7 +80,7 @@ void tell_of_another_copy() noexcept {
 
 bool serves_this_process() noexcept {
   if (is_first()) {
-    if (&__interceptor_malloc != nullptr) refuse_beside_a_sanitizer();
+    if (os::a_sanitizer_is_there()) refuse_beside_a_sanitizer();
     return true;
   }
   tell_of_another_copy();

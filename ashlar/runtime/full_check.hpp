@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include <ashlar/core/fault.hpp>
-#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/block_records.hpp>
 
 namespace ashlar::runtime {
@@ -133,7 +133,7 @@ class full_check {
 
   std::atomic<bool> on_{false};
   full_check_options options_;
-  os::mutex mutex_;
+  os::told_mutex mutex_;
   block_records records_;
   block_record* oldest_ = nullptr;
   block_record* newest_ = nullptr;

@@ -11,6 +11,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -156,6 +157,7 @@ cache* own_cache() noexcept {
   note_environment(environment);
   if constexpr (is_drop_in)
     if (!serves_this_process()) return;
+  if (os::a_sanitizer_is_there()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   static_cast<void>(own_cache());
   start_process();
@@ -254,6 +256,8 @@ struct counted_heap {
     return counted(allocate_uncounted(bytes, alignment, zeroed), bytes);
   }
   [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::usable_size(block);
     return the_heap.usable_size(block, call);
   }
   static void give_back(void* block, const char* call) noexcept { free_block(block, call); }
@@ -297,12 +301,18 @@ std::size_t size_asked(const void* block, const char* call) noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
     make_empty_tops();
 
+// Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc serves it.
+
 void* allocate_slow(std::size_t size, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::allocate(size);
   return allocate_missed(size, 1, false, call);
 }
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::deallocate(block);
   call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
   // What they do not know was made before there were checks.
@@ -311,12 +321,16 @@ void deallocate_slow(void* block, const char* call) noexcept {
 }
 
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::allocate_aligned(size, alignment);
   return allocate_missed(size, alignment, false, call);
 }
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::deallocate(block);
   const std::size_t due = bytes_served(size, alignment);
   if (const std::size_t asked = size_asked(block, call); asked != unknown_size) {
     if (bytes_served(asked, alignment) != due)
@@ -335,6 +349,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 }
 
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::allocate_zeroed(size);
   if (checker.is_on()) return allocate_missed(size, 1, true, call);
   // Above this, a block that is a run of its own and known to be zero is worth more than a cache's.
   if (size <= detail::shared_slab_block_max) {
@@ -370,6 +386,8 @@ void* reallocate_checked(void* block, std::size_t have, std::size_t size,
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::reallocate(block, size);
   if (const std::size_t have = size_asked(block, call); have != unknown_size)
     return reallocate_checked(block, have, size, call);
   if (checker.is_on()) checker.expect_outside(block, call);
@@ -397,6 +415,8 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return os::sanitizer_heap::usable_size(block);
   if (const std::size_t size = size_asked(block, call); size != unknown_size) return size;
   if (checker.is_on()) checker.expect_outside(block, call);
   if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
@@ -409,6 +429,8 @@ std::size_t trim() noexcept {
 }
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
+  if (os::a_sanitizer_is_there()) [[unlikely]]
+    return true;
   return the_heap.prefault(bytes, threads, own_cache());
 }
 
