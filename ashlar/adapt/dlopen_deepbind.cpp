@@ -1,10 +1,10 @@
 // adapt/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out.
-// Layer: adapt. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o statically
-// has no next dlopen to call.
+// Layer: adapt. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
+// statically has no next dlopen to call.
 //
-// A module that is opened with that flag looks names up in itself and its own libraries first. So its
-// malloc and free are the C library's, while the program's are ours, and a block that crosses ends
-// the process. docs/decisions/0023 tells what else was thought of.
+// A module that is opened with that flag looks names up in itself and its own libraries first. So
+// its malloc and free are the C library's, while the program's are ours, and a block that crosses
+// ends the process. docs/decisions/0023 tells what else was thought of.
 #include <atomic>
 
 #include <dlfcn.h>

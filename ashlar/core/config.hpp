@@ -37,7 +37,8 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
-// A call that has to be a jump. gcc has no word for it, but makes one at -O2, with which it builds us.
+// A call that has to be a jump. gcc has no word for it, but makes one at -O2, with which it builds
+// us.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::musttail)
 #define ASHLAR_TAIL_CALL [[clang::musttail]]

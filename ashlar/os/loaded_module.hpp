@@ -18,8 +18,8 @@ struct loaded_module {
 [[nodiscard]] loaded_module module_around(const void* address) noexcept;
 
 /// Returns: whether `function`, an address that the loader gave for a function's name, is no
-/// definition: a program that is not position independent and takes a function's address has a jump to
-/// it, whose address then stands for the function everywhere. As above.
+/// definition: a program that is not position independent and takes a function's address has a jump
+/// to it, whose address then stands for the function everywhere. As above.
 [[nodiscard]] bool is_only_referred_to(const void* function) noexcept;
 
 }  // namespace ashlar::os

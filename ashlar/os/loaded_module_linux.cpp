@@ -53,8 +53,8 @@ loaded_module as_module(const dl_phdr_info& module) noexcept {
   return m;
 }
 
-/// Returns: the C library's, where a sanitizer in the program has put its own before it, which may not
-/// be called until the sanitizer has started.
+/// Returns: the C library's, where a sanitizer in the program has put its own before it, which may
+/// not be called until the sanitizer has started.
 auto* next_iterate() noexcept {
   void* const next = ::dlsym(RTLD_NEXT, "dl_iterate_phdr");
   return next != nullptr ? reinterpret_cast<decltype(&::dl_iterate_phdr)>(next)

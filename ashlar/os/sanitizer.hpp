@@ -2,10 +2,11 @@
 // Layer: os. For the library's own source files: the program's are compiled with the sanitizer.
 //
 // A program built with AddressSanitizer or ThreadSanitizer usually links the library as it was
-// installed. Then the process heap is the sanitizer's malloc, which finds overflows, uses after free,
-// leaks and races of blocks with its own reports; and ThreadSanitizer is told of the locks that it cannot
-// see. All references are weak: without a sanitizer they are null, and each use is a compare.
-// In a library that is built with the sanitizer all of this is off, and the heap itself is watched.
+// installed. Then the process heap is the sanitizer's malloc, which finds overflows, uses after
+// free, leaks and races of blocks with its own reports; and ThreadSanitizer is told of the locks
+// that it cannot see. All references are weak: without a sanitizer they are null, and each use is a
+// compare. In a library that is built with the sanitizer all of this is off, and the heap itself is
+// watched.
 #pragma once
 
 #include <cstddef>
@@ -68,8 +69,8 @@ inline void tell_released(const void* what) noexcept {
       __tsan_release(const_cast<void*>(what));
 }
 
-/// A mutex that is locked and unlocked in the library's source files only, where ThreadSanitizer does
-/// not see it: for data that a program reaches, such as the blocks of its heaps.
+/// A mutex that is locked and unlocked in the library's source files only, where ThreadSanitizer
+/// does not see it: for data that a program reaches, such as the blocks of its heaps.
 class told_mutex {
  public:
   constexpr told_mutex() noexcept = default;

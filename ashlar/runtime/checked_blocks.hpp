@@ -16,8 +16,8 @@
 
 namespace ashlar::runtime {
 
-/// A handle of a heap without full checks: take() returns null when it has nothing, and tells whether
-/// a block is known to be zero.
+/// A handle of a heap without full checks: take() returns null when it has nothing, and tells
+/// whether a block is known to be zero.
 template <class H>
 concept unchecked_heap =
     requires(H heap, void* block, std::size_t n, const char* call, bool& zeroed) {

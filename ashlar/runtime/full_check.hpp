@@ -65,8 +65,9 @@ class full_check {
     zeros,       ///< all of them
     as_they_are  ///< in the heap's block
   };
-  /// Effects: makes `block`, of `block_bytes` at a multiple of `alignment`, the caller's: guards it, and
-  /// fills it as `first` says. Returns: the caller's address; null when there is no memory for a record.
+  /// Effects: makes `block`, of `block_bytes` at a multiple of `alignment`, the caller's: guards
+  /// it, and fills it as `first` says. Returns: the caller's address; null when there is no memory
+  /// for a record.
   /// Requires: block_bytes >= bytes_for(size, alignment). O(the bytes filled).
   [[nodiscard]] void* made(void* block, std::size_t block_bytes, std::size_t size,
                            std::size_t alignment, first_bytes first, const char* call) noexcept;
@@ -79,7 +80,8 @@ class full_check {
     block_record* leaving = nullptr;
   };
   /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free already, a guard or
-  /// the pattern of a block that leaves was written to, or it was made by another family of calls. O(bytes filled).
+  /// the pattern of a block that leaves was written to, or it was made by another family of calls.
+  /// O(bytes filled).
   [[nodiscard]] freed_result freed(void* address, const char* call) noexcept;
   /// Effects: as `freed`, of all that wait: they leave. Returns: the list of `freed_result`. O(their bytes).
   [[nodiscard]] block_record* emptied_queue(const char* call) noexcept;

@@ -124,7 +124,7 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::told_mutex unpinned_;            ///< held, by nobody in particular, while there are pins
+  os::told_mutex unpinned_;       ///< held, by nobody in particular, while there are pins
   full_check* checks_ = nullptr;  ///< what is locked around a fork as well
 };
 

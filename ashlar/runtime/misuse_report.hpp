@@ -15,9 +15,9 @@ inline constexpr std::uint8_t fresh_fill = 0xa5;
 inline constexpr std::uint8_t freed_fill = 0xdf;
 inline constexpr std::uint8_t guard_fill = 0xe7;
 
-/// Of a stretch of bytes that is longer than two of these, the first and the last so many are filled
-/// and looked at, and the rest is left as it is. So a block of gigabytes costs no more than one of two
-/// MiB, and pages that nobody has touched stay so.
+/// Of a stretch of bytes that is longer than two of these, the first and the last so many are
+/// filled and looked at, and the rest is left as it is. So a block of gigabytes costs no more than
+/// one of two MiB, and pages that nobody has touched stay so.
 inline constexpr std::size_t filled_end_bytes = std::size_t{1} << 20;
 
 /// Effects: fills both ends of the `bytes` at `begin`.

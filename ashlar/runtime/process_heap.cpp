@@ -256,8 +256,8 @@ struct counted_heap {
     return counted(allocate_uncounted(bytes, alignment, zeroed), bytes);
   }
   [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
-    return os::sanitizer_heap::usable_size(block);
+    if (os::a_sanitizer_is_there()) [[unlikely]]
+      return os::sanitizer_heap::usable_size(block);
     return the_heap.usable_size(block, call);
   }
   static void give_back(void* block, const char* call) noexcept { free_block(block, call); }
@@ -301,7 +301,8 @@ std::size_t size_asked(const void* block, const char* call) noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
     make_empty_tops();
 
-// Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc serves it.
+// Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc
+// serves it.
 
 void* allocate_slow(std::size_t size, const char* call) noexcept {
   if (os::a_sanitizer_is_there()) [[unlikely]]

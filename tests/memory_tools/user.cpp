@@ -1,4 +1,5 @@
-// A user's program with threads, built with a sanitizer by user_builds.py while the library it links was not.
+// A user's program with threads, built with a sanitizer by user_builds.py while the library it
+// links was not.
 // Usage: user_program proper_use | data_race | overflow | use_after_free
 #include <cstdio>
 #include <cstring>
@@ -107,9 +108,9 @@ void use_heap_instance() {
 ashlar::static_pool<item, 20'000, ashlar::os::mutex, ashlar::named<"static">> static_items;
 
 void use_pools() {
-  exchange([](long n) { return static_items.create(n); },
-           [](item* p) { static_items.destroy(p); });
-  ashlar::object_pool<item, ashlar::process_source, ashlar::os::mutex> growing(ashlar::heap_blocks{256});
+  exchange([](long n) { return static_items.create(n); }, [](item* p) { static_items.destroy(p); });
+  ashlar::object_pool<item, ashlar::process_source, ashlar::os::mutex> growing(
+      ashlar::heap_blocks{256});
   exchange([&](long n) { return growing.create(n); }, [&](item* p) { growing.destroy(p); });
 }
 
