@@ -17,6 +17,10 @@ struct loaded_module {
 /// Returns: the module that `address` is in. As above.
 [[nodiscard]] loaded_module module_around(const void* address) noexcept;
 
+/// Returns: the path of the module that `address` is in, as the loader knows it, or "the program".
+/// Allocates nothing.
+[[nodiscard]] const char* path_of(const void* address) noexcept;
+
 /// Returns: whether `function`, an address that the loader gave for a function's name, is no
 /// definition: a program that is not position independent and takes a function's address has a jump
 /// to it, whose address then stands for the function everywhere. As above.

@@ -100,6 +100,12 @@ loaded_module module_around(const void* address) noexcept {
   });
 }
 
+const char* path_of(const void* address) noexcept {
+  ::Dl_info info;
+  return ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname
+                                                                    : "the program";
+}
+
 bool is_only_referred_to(const void* function) noexcept {
   ::Dl_info info;
   const ElfW(Sym)* symbol = nullptr;

@@ -17,6 +17,7 @@ TEST(LoadedModule, IsFoundByAnAddressInIt) {
   ASSERT_NE(program.begin, nullptr);
   EXPECT_LE(program.begin, static_cast<const void*>(&here));
   EXPECT_TRUE(std::string_view(program.path).ends_with("os_test")) << program.path;
+  EXPECT_TRUE(std::string_view(ashlar::os::path_of(&here)).ends_with("os_test"));
 
   const int on_the_stack = 0;
   EXPECT_EQ(module_around(&on_the_stack).begin, nullptr);

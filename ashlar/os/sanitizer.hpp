@@ -29,10 +29,18 @@ extern "C" {
 
 namespace ashlar::os {
 
-/// Returns: whether a sanitizer is in the process, and this library was built without one.
+/// Returns: whether a sanitizer that replaces malloc is in the process, and this library was built
+/// without one.
 [[nodiscard]] inline bool a_sanitizer_is_there() noexcept {
   if constexpr (is_sanitized) return false;
   return &__interceptor_malloc != nullptr;
+}
+
+/// Returns: whether the process heap is the sanitizer's malloc. Never in the drop-in library, which
+/// is a malloc itself (runtime/drop_in.hpp): what it refers to, the loader looks for at every start.
+[[nodiscard]] inline bool heap_is_the_sanitizers() noexcept {
+  if constexpr (is_drop_in) return false;
+  return a_sanitizer_is_there();
 }
 
 /// The sanitizer's malloc. Requires: it is there.
@@ -59,12 +67,12 @@ inline void deallocate(void* block) noexcept {
 
 /// Effects: what other threads did before they told that they released `what` was before this.
 inline void tell_acquired(const void* what) noexcept {
-  if constexpr (!is_sanitized)
+  if constexpr (!is_sanitized && !is_drop_in)
     if (&__tsan_acquire != nullptr) [[unlikely]]
       __tsan_acquire(const_cast<void*>(what));
 }
 inline void tell_released(const void* what) noexcept {
-  if constexpr (!is_sanitized)
+  if constexpr (!is_sanitized && !is_drop_in)
     if (&__tsan_release != nullptr) [[unlikely]]
       __tsan_release(const_cast<void*>(what));
 }

@@ -25,11 +25,6 @@ __asm__(
 extern "C" {
 /// This library's malloc, whatever the process's is (adapt/malloc_family.cpp).
 [[gnu::visibility("hidden")]] void* ashlar_own_malloc(std::size_t) noexcept;
-
-// Each sanitizer's own initialiser.
-[[gnu::weak]] void __asan_init();
-[[gnu::weak]] void __tsan_init();
-[[gnu::weak]] void __lsan_init();
 }
 
 namespace ashlar::runtime {
@@ -41,16 +36,11 @@ void write_line(line_writer<4096>& line) noexcept {
   ::syscall(SYS_write, STDERR_FILENO, line.data(), line.size());
 }
 
-const char* sanitizer_name() noexcept {
-  if (&__tsan_init != nullptr) return "ThreadSanitizer";
-  if (&__asan_init != nullptr) return "AddressSanitizer";
-  return &__lsan_init != nullptr ? "LeakSanitizer" : "a sanitizer";
-}
-
 [[noreturn]] void refuse_beside_a_sanitizer() noexcept {
   line_writer<4096> line;
-  line << "ashlar: this program has " << sanitizer_name()
-       << ", which needs malloc for itself: run it without libashlar-malloc.so (LD_PRELOAD), and "
+  line << "ashlar: this program was built with a sanitizer ("
+       << os::path_of(reinterpret_cast<const void*>(&__interceptor_malloc))
+       << "), which needs malloc for itself: run it without libashlar-malloc.so (LD_PRELOAD), and "
           "link it without ashlar-malloc.o";
   write_line(line);
   for (;;) ::syscall(SYS_exit_group, 1);

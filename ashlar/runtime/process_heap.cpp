@@ -157,7 +157,7 @@ cache* own_cache() noexcept {
   note_environment(environment);
   if constexpr (is_drop_in)
     if (!serves_this_process()) return;
-  if (os::a_sanitizer_is_there()) return;  // nobody will use this heap
+  if (os::heap_is_the_sanitizers()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   static_cast<void>(own_cache());
   start_process();
@@ -256,7 +256,7 @@ struct counted_heap {
     return counted(allocate_uncounted(bytes, alignment, zeroed), bytes);
   }
   [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
-    if (os::a_sanitizer_is_there()) [[unlikely]]
+    if (os::heap_is_the_sanitizers()) [[unlikely]]
       return os::sanitizer_heap::usable_size(block);
     return the_heap.usable_size(block, call);
   }
@@ -305,14 +305,14 @@ std::size_t size_asked(const void* block, const char* call) noexcept {
 // serves it.
 
 void* allocate_slow(std::size_t size, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate(size);
   return allocate_missed(size, 1, false, call);
 }
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::deallocate(block);
   call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
@@ -322,7 +322,7 @@ void deallocate_slow(void* block, const char* call) noexcept {
 }
 
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_aligned(size, alignment);
   return allocate_missed(size, alignment, false, call);
 }
@@ -330,7 +330,7 @@ void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char*
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::deallocate(block);
   const std::size_t due = bytes_served(size, alignment);
   if (const std::size_t asked = size_asked(block, call); asked != unknown_size) {
@@ -350,7 +350,7 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 }
 
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_zeroed(size);
   if (checker.is_on()) return allocate_missed(size, 1, true, call);
   // Above this, a block that is a run of its own and known to be zero is worth more than a cache's.
@@ -387,7 +387,7 @@ void* reallocate_checked(void* block, std::size_t have, std::size_t size,
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::reallocate(block, size);
   if (const std::size_t have = size_asked(block, call); have != unknown_size)
     return reallocate_checked(block, have, size, call);
@@ -416,7 +416,7 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::usable_size(block);
   if (const std::size_t size = size_asked(block, call); size != unknown_size) return size;
   if (checker.is_on()) checker.expect_outside(block, call);
@@ -430,7 +430,7 @@ std::size_t trim() noexcept {
 }
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
-  if (os::a_sanitizer_is_there()) [[unlikely]]
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
     return true;
   return the_heap.prefault(bytes, threads, own_cache());
 }

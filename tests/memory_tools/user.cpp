@@ -124,6 +124,20 @@ void use_arenas() {
   });
 }
 
+/// The rest of the interface, of a process heap that serves nobody.
+void use_figures() {
+  char* const p = static_cast<char*>(xmalloc(10));
+  if (xusable_size(p) != 10) std::abort();
+  ashlar_stats stats;
+  ashlar_stats_get(&stats);
+  static_cast<void>(ashlar_trim());
+  static_cast<void>(ashlar_prefault(1 << 20, 2));
+  ashlar_seal();
+  ashlar_unseal();
+  static_cast<void>(ashlar_check_blocks());
+  xfree(p);
+}
+
 // ---- mistakes ---------------------------------------------------------------------------------------
 
 void race() {
@@ -148,6 +162,7 @@ int main(int argc, char** argv) {
     use_heap_instance();
     use_pools();
     use_arenas();
+    use_figures();
   } else if (what == "data_race") {
     race();
   } else {
