@@ -9,6 +9,7 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 namespace {
 
@@ -54,6 +55,8 @@ void write_file(const char* variable, writer write_to) {
 }
 
 [[gnu::destructor]] void report_at_exit() {
+  // Where another copy of the library serves the process, its reports are the process's.
+  if (!ashlar::runtime::the_heap.has_started()) return;
   const char* leaks = std::getenv("ASHLAR_LEAKS");
   if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
     static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));

@@ -31,6 +31,9 @@ extern "C" {
 ASHLAR_EXPORT void* malloc(std::size_t size) noexcept {
   return c_rules::allocate(size, "malloc");
 }
+/// The same by a name that nobody else can define (runtime/drop_in.cpp).
+[[gnu::alias("malloc"), gnu::visibility("hidden"), gnu::malloc, gnu::alloc_size(1)]] void*
+ashlar_own_malloc(std::size_t) noexcept;
 ASHLAR_EXPORT void free(void* block) noexcept {
   runtime::deallocate(block, "free");
 }
@@ -40,13 +43,14 @@ ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) noexcept {
 ASHLAR_EXPORT void* realloc(void* block, std::size_t size) noexcept {
   return c_rules::reallocate(block, size, "realloc");
 }
+/// By realloc's public name: who replaces realloc, as valgrind does, need not know this function.
 ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return c_rules::reallocate(block, bytes, "reallocarray");
+  return realloc(block, bytes);
 }
 
 ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
@@ -65,13 +69,14 @@ ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
 ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
   return c_rules::allocate_aligned(detail::page_size, size, "valloc");
 }
+/// By memalign's public name, as reallocarray by realloc's.
 ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
   std::size_t whole_pages = 0;
   if (!align_up_checked(size, detail::page_size, whole_pages)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return c_rules::allocate_aligned(detail::page_size, whole_pages, "pvalloc");
+  return memalign(detail::page_size, whole_pages);
 }
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* block) noexcept {

@@ -37,6 +37,17 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
+// A call that has to be a jump. gcc has no word for it, but makes one at -O2, with which it builds
+// us.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::musttail)
+#define ASHLAR_TAIL_CALL [[clang::musttail]]
+#endif
+#endif
+#if !defined(ASHLAR_TAIL_CALL)
+#define ASHLAR_TAIL_CALL
+#endif
+
 // gcc and clang each say in their own way that AddressSanitizer watches.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ADDRESS_SANITIZER 1
@@ -47,6 +58,18 @@
 #endif
 #if !defined(ASHLAR_ADDRESS_SANITIZER)
 #define ASHLAR_ADDRESS_SANITIZER 0
+#endif
+
+// The same for the sanitizers of threads and of what was never written.
+#if ASHLAR_ADDRESS_SANITIZER || defined(__SANITIZE_THREAD__)
+#define ASHLAR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define ASHLAR_SANITIZED 1
+#endif
+#endif
+#if !defined(ASHLAR_SANITIZED)
+#define ASHLAR_SANITIZED 0
 #endif
 
 namespace ashlar {
@@ -76,6 +99,9 @@ inline constexpr bool hosted = __STDC_HOSTED__ != 0;
 /// True where AddressSanitizer watches.
 inline constexpr bool address_sanitizer = ASHLAR_ADDRESS_SANITIZER != 0;
 
+/// True where a sanitizer that has a malloc of its own watches what is compiled.
+inline constexpr bool is_sanitized = ASHLAR_SANITIZED != 0;
+
 /// True where the build asks for Valgrind's client requests, which needs its headers (CMake: -DASHLAR_VALGRIND=ON).
 #if defined(ASHLAR_VALGRIND)
 inline constexpr bool memcheck_requests = true;
@@ -90,6 +116,9 @@ inline constexpr bool classes_are_loadable = true;
 #else
 inline constexpr bool classes_are_loadable = false;
 #endif
+
+/// True in the drop-in library.
+inline constexpr bool is_drop_in = classes_are_loadable;
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
 /// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of

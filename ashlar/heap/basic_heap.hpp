@@ -237,7 +237,7 @@ class basic_heap {
   /// Effects: makes the heap usable; nothing if it is. Returns: false when memory for that was
   /// refused; a later call tries again. Every other function calls it where it has to.
   [[nodiscard]] bool start() noexcept {
-    if (started_.load(std::memory_order_acquire)) [[likely]]
+    if (has_started()) [[likely]]
       return true;
     const std::lock_guard guard(start_mutex_);
     if (started_.load(std::memory_order_relaxed)) return true;
@@ -253,6 +253,10 @@ class basic_heap {
     }
     started_.store(true, std::memory_order_release);
     return true;
+  }
+
+  [[nodiscard]] bool has_started() const noexcept {
+    return started_.load(std::memory_order_acquire);
   }
 
   // ---- caches ---------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // heap/class_file.cpp: reading block sizes from text.
 // Layer: heap.
+#include <algorithm>
 #include <charconv>
 #include <span>
 
@@ -26,7 +27,9 @@ class words {
       else if (blanks.find(rest_.front()) == std::string_view::npos)
         break;
     }
-    const std::string_view word = rest_.substr(0, rest_.find_first_of(" \t\r\n#"));
+    // Not substr: clang keeps its check, and with it a name of the C++ library.
+    const std::string_view word(rest_.data(),
+                                std::min(rest_.find_first_of(" \t\r\n#"), rest_.size()));
     rest_.remove_prefix(word.size());
     return word;
   }

@@ -8,6 +8,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/mutex.hpp>
+#include <ashlar/os/sanitizer.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -26,12 +27,14 @@ void mutex::lock_slow() noexcept {
   const int saved = errno;
   for (int i = 0; i < spins; ++i) {
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) {
+      tell_acquired(&state_);  // the program's own mutexes get here, too
       errno = saved;
       return;
     }
     detail::cpu_relax();
   }
   while (state_.exchange(2, std::memory_order_acquire) != 0) futex(state_, FUTEX_WAIT, 2);
+  tell_acquired(&state_);
   errno = saved;
 }
 

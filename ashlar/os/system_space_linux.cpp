@@ -48,16 +48,16 @@ constexpr int only_there = MAP_FIXED_NOREPLACE;
 constexpr int only_there = 0;
 #endif
 
-enum class mapped { done, taken, refused };
+enum class map_result { done, taken, refused };
 
 /// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
 /// the address as a wish and maps elsewhere; that is undone.
-mapped map_at(void* p, std::size_t bytes, int protection, int how) noexcept {
+map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept {
   void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0);
-  if (got == p) return mapped::done;
-  if (got == MAP_FAILED) return errno == EEXIST ? mapped::taken : mapped::refused;
+  if (got == p) return map_result::done;
+  if (got == MAP_FAILED) return errno == EEXIST ? map_result::taken : map_result::refused;
   ::munmap(got, bytes);
-  return mapped::taken;
+  return map_result::taken;
 }
 
 // Where rooms are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
@@ -162,11 +162,11 @@ void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
     auto* const first_page = reinterpret_cast<char*>(at);
     // A wish: a sanitizer that has other plans with an address would turn a demand into one for address 0.
     switch (map_at(first_page, page, PROT_NONE, 0)) {
-      case mapped::done:
+      case map_result::done:
         return first_page + page;
-      case mapped::refused:
+      case map_result::refused:
         return nullptr;
-      case mapped::taken:
+      case map_result::taken:
         break;
     }
   }
@@ -175,7 +175,7 @@ void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
 
 bool system_space::claim(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  return map_at(p, bytes, PROT_READ | PROT_WRITE, only_there) == mapped::done;
+  return map_at(p, bytes, PROT_READ | PROT_WRITE, only_there) == map_result::done;
 }
 
 void system_space::leave_room(void* p) noexcept {

@@ -16,13 +16,15 @@
 
 namespace ashlar::runtime {
 
-/// A handle of a heap without full checks: take() returns null when it has nothing.
+/// A handle of a heap without full checks: take() returns null when it has nothing, and tells
+/// whether a block is known to be zero.
 template <class H>
-concept unchecked_heap = requires(H heap, void* block, std::size_t n, const char* call) {
-  { heap.take(n, n) } -> std::same_as<void*>;
-  { heap.usable_size(block, call) } -> std::same_as<std::size_t>;
-  heap.give_back(block, call);
-};
+concept unchecked_heap =
+    requires(H heap, void* block, std::size_t n, const char* call, bool& zeroed) {
+      { heap.take(n, n, zeroed) } -> std::same_as<void*>;
+      { heap.usable_size(block, call) } -> std::same_as<std::size_t>;
+      heap.give_back(block, call);
+    };
 
 /// Effects: gives the heap what has left the queue.
 template <unchecked_heap Heap>
@@ -41,16 +43,21 @@ template <unchecked_heap Heap>
   alignment = std::max(alignment, block_granule);
   const std::size_t bytes = full_check::bytes_for(size, alignment);
   if (bytes == 0 || bytes > PTRDIFF_MAX) return nullptr;
-  void* block = heap.take(bytes, alignment);
+  bool is_zero = false;
+  void* block = heap.take(bytes, alignment, is_zero);
   if (block == nullptr) {
     block_record* const waited = checks.emptied_queue(call);
     if (waited == nullptr) return nullptr;
     give_back_left(checks, heap, waited, call);
-    block = heap.take(bytes, alignment);
+    block = heap.take(bytes, alignment, is_zero);
     if (block == nullptr) return nullptr;
   }
+  using first_bytes = full_check::first_bytes;
+  const auto first = !zeroed   ? first_bytes::filled
+                     : is_zero ? first_bytes::as_they_are
+                               : first_bytes::zeros;
   void* const address =
-      checks.made(block, heap.usable_size(block, call), size, alignment, zeroed, call);
+      checks.made(block, heap.usable_size(block, call), size, alignment, first, call);
   if (address == nullptr) heap.give_back(block, call);
   return address;
 }

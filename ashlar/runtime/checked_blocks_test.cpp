@@ -19,7 +19,7 @@ struct small_heap {
 };
 struct handle {
   small_heap* heap;
-  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) const {
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment, bool&) const {
     ++heap->asked;
     if (heap->out.size() == heap->room) return nullptr;
     return *heap->out.insert(::operator new(bytes, std::align_val_t{alignment})).first;

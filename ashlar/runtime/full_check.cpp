@@ -24,14 +24,15 @@ std::size_t full_check::bytes_for(std::size_t size, std::size_t alignment) noexc
 }
 
 void* full_check::made(void* block, std::size_t block_bytes, std::size_t size,
-                       std::size_t alignment, bool zeroed, const char* call) noexcept {
+                       std::size_t alignment, first_bytes first, const char* call) noexcept {
   auto* const begin = static_cast<std::byte*>(block);
   std::byte* const address = begin + front_bytes(alignment);
   // Filled before anybody can look at it.
-  std::memset(begin, guard_fill, static_cast<std::size_t>(address - begin));
-  std::memset(address, zeroed ? 0 : fresh_fill, size);
-  std::memset(address + size, guard_fill,
-              static_cast<std::size_t>(begin + block_bytes - (address + size)));
+  fill_ends(begin, static_cast<std::size_t>(address - begin), guard_fill);
+  if (first == first_bytes::filled) fill_ends(address, size, fresh_fill);
+  if (first == first_bytes::zeros) std::memset(address, 0, size);
+  fill_ends(address + size, static_cast<std::size_t>(begin + block_bytes - (address + size)),
+            guard_fill);
   const deed maker =
       deed_now(call, options_.stack_depth);  // before the lock: the unwinder's first use allocates
   const std::lock_guard guard(mutex_);
@@ -53,7 +54,7 @@ full_check::freed_result full_check::freed(void* address, const char* call) noex
   expect_untouched(*r, call);
   if (!are_of_one_family(r->made.call, call)) fail(fault_kind::mismatched_call, *r, address, call);
   r->freed = end;
-  std::memset(r->address, freed_fill, r->size);
+  fill_ends(r->address, r->size, freed_fill);
   (newest_ != nullptr ? newest_->next_in_queue : oldest_) = r;
   newest_ = r;
   queued_bytes_ += r->size;

@@ -10,6 +10,8 @@
 // found when the block is freed (or by `look`), a write after free when the block leaves the queue, a second
 // free at once. The reports say which calls made and freed the block, in which thread, and from where.
 //
+// Of what is long, only both ends are filled and looked at (misuse_report.hpp: filled_end_bytes).
+//
 // Invariant: a record is in the queue iff its block was freed; queued_blocks == their number, queued_bytes == sum of
 // their sizes.
 // Thread-safety: every function but `start` and `end` may be called by any thread; one lock.
@@ -20,7 +22,7 @@
 #include <cstdint>
 
 #include <ashlar/core/fault.hpp>
-#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/block_records.hpp>
 
 namespace ashlar::runtime {
@@ -57,11 +59,18 @@ class full_check {
   /// than there are addresses.
   [[nodiscard]] static std::size_t bytes_for(std::size_t size, std::size_t alignment) noexcept;
 
-  /// Effects: makes `block`, of `block_bytes` at a multiple of `alignment`, the caller's: guards and fills it (with
-  /// zeros if `zeroed`). Returns: the caller's address; null when there is no memory for a record.
-  /// Requires: block_bytes >= bytes_for(size, alignment). O(block_bytes).
+  /// The bytes that a caller finds in a new block.
+  enum class first_bytes : std::uint8_t {
+    filled,      ///< at their ends with the pattern of new blocks
+    zeros,       ///< all of them
+    as_they_are  ///< in the heap's block
+  };
+  /// Effects: makes `block`, of `block_bytes` at a multiple of `alignment`, the caller's: guards
+  /// it, and fills it as `first` says. Returns: the caller's address; null when there is no memory
+  /// for a record.
+  /// Requires: block_bytes >= bytes_for(size, alignment). O(the bytes filled).
   [[nodiscard]] void* made(void* block, std::size_t block_bytes, std::size_t size,
-                           std::size_t alignment, bool zeroed, const char* call) noexcept;
+                           std::size_t alignment, first_bytes first, const char* call) noexcept;
 
   /// What `freed` found. `known`: the address is a block that `made` knows. `leaving`: a list, by next_in_queue, of
   /// blocks that left the queue: nobody finds their records any more; the caller frees each one's block, then
@@ -71,7 +80,8 @@ class full_check {
     block_record* leaving = nullptr;
   };
   /// Effects: takes the block at `address` back. Ends in a fault naming `call` when it is free already, a guard or
-  /// the pattern of a block that leaves was written to, or it was made by another family of calls. O(size).
+  /// the pattern of a block that leaves was written to, or it was made by another family of calls.
+  /// O(bytes filled).
   [[nodiscard]] freed_result freed(void* address, const char* call) noexcept;
   /// Effects: as `freed`, of all that wait: they leave. Returns: the list of `freed_result`. O(their bytes).
   [[nodiscard]] block_record* emptied_queue(const char* call) noexcept;
@@ -125,7 +135,7 @@ class full_check {
 
   std::atomic<bool> on_{false};
   full_check_options options_;
-  os::mutex mutex_;
+  os::told_mutex mutex_;
   block_records records_;
   block_record* oldest_ = nullptr;
   block_record* newest_ = nullptr;

@@ -1,4 +1,5 @@
 // Full checks on blocks of the test's own: what is found, when, and what is said.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/misuse_report.hpp>
@@ -16,6 +19,7 @@ namespace {
 using namespace ashlar;
 using runtime::block_record;
 using runtime::full_check;
+using first_bytes = full_check::first_bytes;
 
 /// Blocks for a checker, as a heap would give them.
 class checked {
@@ -28,7 +32,8 @@ class checked {
     const std::size_t bytes = full_check::bytes_for(size, alignment) + more;
     void* const block = ::operator new(bytes, std::align_val_t{alignment});
     blocks_made.emplace_back(block, alignment);
-    return static_cast<unsigned char*>(check.made(block, bytes, size, alignment, zeroed, call));
+    return static_cast<unsigned char*>(check.made(
+        block, bytes, size, alignment, zeroed ? first_bytes::zeros : first_bytes::filled, call));
   }
   /// Returns: how many blocks left the queue.
   std::size_t drop(void* address, const char* call = "free") {
@@ -68,6 +73,66 @@ TEST(FullCheck, BlocksAreAlignedFilledAndGuarded) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(zeros[i], 0);
   c.drop(zeros);
   EXPECT_EQ(c.check.look("test"), 0u);
+}
+
+/// Returns: how many of the pages at `p` are in memory.
+std::size_t resident_pages(const void* p, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> in_memory(bytes / page);
+  EXPECT_EQ(::mincore(const_cast<void*>(p), bytes, in_memory.data()), 0);
+  return static_cast<std::size_t>(std::count_if(in_memory.begin(), in_memory.end(),
+                                                [](unsigned char b) { return (b & 1) != 0; }));
+}
+
+TEST(FullCheck, OfALongBlockBothEndsAreFilledAndLookedAt) {
+  constexpr std::size_t bytes = std::size_t{1} << 30, size = bytes - 100'000, end = 1 << 20;
+  void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  ASSERT_EQ(::madvise(block, bytes, MADV_NOHUGEPAGE), 0);
+  full_check check;
+  check.start({.queue_bytes = 2 * bytes, .stack_depth = 0});
+  auto* const p = static_cast<unsigned char*>(
+      check.made(block, bytes, size, 16, first_bytes::filled, "malloc"));
+  EXPECT_EQ(p[0], runtime::fresh_fill);
+  EXPECT_EQ(p[end - 1], runtime::fresh_fill);
+  EXPECT_EQ(p[size - end], runtime::fresh_fill);
+  EXPECT_EQ(p[size - 1], runtime::fresh_fill);
+  EXPECT_EQ(p[size], runtime::guard_fill);
+  EXPECT_EQ(check.look("test"), 1u);
+  EXPECT_TRUE(check.freed(p, "free").known);
+  EXPECT_EQ(check.look("test"), 0u);
+  // 2 MiB of the block and what is behind it, of 262,144 pages.
+  EXPECT_LE(resident_pages(block, bytes), 2 * end / 4096 + 100'000 / 4096 + 4);
+
+  for (const std::size_t at : {std::size_t{0}, end - 1, size - end, size - 1}) {
+    p[at] ^= 1u;
+    EXPECT_DEATH(check.look("test"), "after it was freed") << at;
+    p[at] ^= 1u;
+  }
+  p[end] ^= 1u;  // of what is between them nothing is known
+  p[size - end - 1] ^= 1u;
+  EXPECT_EQ(check.look("test"), 0u);
+  ::munmap(block, bytes);
+}
+
+TEST(FullCheck, AFrontThatIsLongIsFilledAtItsEnds) {
+  constexpr std::size_t bytes = std::size_t{1} << 30, alignment = bytes / 2;
+  void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  ASSERT_EQ(::madvise(block, bytes, MADV_NOHUGEPAGE), 0);
+  full_check check;
+  check.start({.stack_depth = 0});
+  auto* const p = static_cast<unsigned char*>(
+      check.made(block, alignment + 4096, 100, alignment, first_bytes::as_they_are, "memalign"));
+  EXPECT_EQ(p[0], 0) << "as it was";
+  EXPECT_EQ(p[-1], runtime::guard_fill);
+  EXPECT_EQ(check.look("test"), 1u);
+  EXPECT_LE(resident_pages(block, bytes), 2 * (1u << 20) / 4096 + 4);
+  p[-1] = 0;
+  EXPECT_DEATH(check.look("test"), "1 byte before the block");
+  ::munmap(block, bytes);
 }
 
 TEST(FullCheck, RequestsBeyondAllAddressesAreRefused) {
@@ -140,7 +205,8 @@ TEST(FullCheck, AnyThreadMayCall) {
       for (int i = 0; i < 2000; ++i) {
         const std::size_t bytes = full_check::bytes_for(64, 16);
         mine.emplace_back(::operator new(bytes), bytes);
-        void* const p = c.check.made(mine.back().first, bytes, 64, 16, false, "malloc");
+        void* const p =
+            c.check.made(mine.back().first, bytes, 64, 16, first_bytes::filled, "malloc");
         std::memset(p, i, 64);
         c.check.forget(c.check.freed(p, "free").leaving);
       }

@@ -39,8 +39,8 @@ heap_table* constant(const heap_table& table) noexcept {
 // ---- which heaps live -----------------------------------------------------------------------------
 
 struct heap_registry {
-  os::mutex lives;  ///< one heap begins or ends at a time, and none while the process forks
-  os::mutex links;  ///< the list and the pins
+  os::told_mutex lives;  ///< one heap begins or ends at a time, and none while the process forks
+  os::told_mutex links;  ///< the list and the pins
   heap_body* newest = nullptr;
   std::uint64_t last_id = 0;
 

@@ -16,7 +16,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/heap_space.hpp>
 
@@ -24,7 +24,7 @@ namespace ashlar::runtime {
 
 struct heap_config {
   using space = heap_space;
-  using mutex = os::mutex;
+  using mutex = os::told_mutex;
 };
 using heap_engine = basic_heap<heap_config>;
 
@@ -124,7 +124,7 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::mutex unpinned_;            ///< held, by nobody in particular, while there are pins
+  os::told_mutex unpinned_;       ///< held, by nobody in particular, while there are pins
   full_check* checks_ = nullptr;  ///< what is locked around a fork as well
 };
 

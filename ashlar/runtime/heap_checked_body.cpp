@@ -22,7 +22,7 @@ class heap_checked_body::counted {
  public:
   explicit counted(heap_body& heap) noexcept : heap_(&heap) {}
 
-  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) const noexcept {
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment, bool&) const noexcept {
     void* const block = heap_->allocate_slow(bytes, alignment);
     if (block != nullptr) heap_->engine().note_allocation(block, bytes);
     return block;
@@ -131,8 +131,9 @@ void heap_checked_body::tell_leaks(heap_leaks leaks) noexcept {
 
 void* heap_checked_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   // What is no alignment is a fault there, and must not become one of its own on the way.
+  bool zeroed = false;
   if (!checks_.is_on() || !std::has_single_bit(alignment))
-    return counted(*body_).take(size, alignment);
+    return counted(*body_).take(size, alignment, zeroed);
   return allocate_checked(checks_, counted(*body_), size, alignment, false, "allocate");
 }
 

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
 
 namespace ashlar::runtime {
@@ -100,7 +100,7 @@ class heap_space {
   std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> taken_peak_{0};
   std::atomic<std::uint64_t> returned_{0};
-  os::mutex mutex_;  // a leaf: the source is called with it open
+  os::told_mutex mutex_;  // a leaf: the source is called with it open
   piece pieces_[ranges_max];
 };
 

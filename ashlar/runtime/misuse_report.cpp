@@ -23,10 +23,18 @@ call_family family_of(const char* call) noexcept {
   return call_family::any;
 }
 
-/// Returns: the first byte in [from, to) that is not `value`; `to` when all are.
+/// Returns: how many of `bytes` bytes are an end that is filled: all of them, or one of two ends.
+std::size_t end_of(std::size_t bytes) noexcept {
+  return bytes <= 2 * filled_end_bytes ? bytes : filled_end_bytes;
+}
+
+/// Returns: the first byte at the ends of [from, to) that is not `value`; `to` when all are.
 const std::byte* first_changed(const std::byte* from, const std::byte* to,
                                std::uint8_t value) noexcept {
-  return std::find_if(from, to, [value](std::byte b) { return b != std::byte{value}; });
+  const auto differs = [value](std::byte b) { return b != std::byte{value}; };
+  const std::size_t end = end_of(static_cast<std::size_t>(to - from));
+  const std::byte* const found = std::find_if(from, from + end, differs);
+  return found != from + end ? found : std::find_if(to - end, to, differs);
 }
 
 template <std::size_t N>
@@ -36,6 +44,12 @@ void write(line_writer<N>& line) noexcept {
 }
 
 }  // namespace
+
+void fill_ends(std::byte* begin, std::size_t bytes, std::uint8_t value) noexcept {
+  const std::size_t end = end_of(bytes);
+  std::memset(begin, value, end);
+  if (end != bytes) std::memset(begin + (bytes - end), value, end);
+}
 
 spoilt find_spoilt(const block_record& block, bool is_filled) noexcept {
   const auto* const begin = static_cast<const std::byte*>(block.block);

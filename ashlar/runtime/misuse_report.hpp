@@ -15,12 +15,21 @@ inline constexpr std::uint8_t fresh_fill = 0xa5;
 inline constexpr std::uint8_t freed_fill = 0xdf;
 inline constexpr std::uint8_t guard_fill = 0xe7;
 
+/// Of a stretch of bytes that is longer than two of these, the first and the last so many are
+/// filled and looked at, and the rest is left as it is. So a block of gigabytes costs no more than
+/// one of two MiB, and pages that nobody has touched stay so.
+inline constexpr std::size_t filled_end_bytes = std::size_t{1} << 20;
+
+/// Effects: fills both ends of the `bytes` at `begin`.
+void fill_ends(std::byte* begin, std::size_t bytes, std::uint8_t value) noexcept;
+
 /// The first byte around or in a block that is not as it was left; `at` is null when all are.
 struct spoilt {
   fault_kind kind = fault_kind::overflow;
   const std::byte* at = nullptr;
 };
-/// Returns: what was written to around the block, or in it where that `is_filled` with freed_fill. O(its bytes).
+/// Returns: what was written to around the block, or in it where that `is_filled` with freed_fill:
+/// of each stretch, the ends that fill_ends fills. O(their bytes).
 [[nodiscard]] spoilt find_spoilt(const block_record& block, bool is_filled) noexcept;
 
 /// Returns: whether `freed_by` may free what `made_by` allocated: malloc and free, new and delete, new[] and delete[];

@@ -12,7 +12,9 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/pause.hpp>
+#include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/fork_gate.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>
@@ -238,6 +240,9 @@ cache* own_cache() noexcept {
 /// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
+  if constexpr (is_drop_in)
+    if (!serves_this_process()) return;
+  if (os::heap_is_the_sanitizers()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   if (const visit here; here.is_inside()) static_cast<void>(own_cache());
   start_process();
@@ -288,13 +293,12 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 
-void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
+/// `zeroed` tells whether the block is known to be zero.
+void* allocate_uncounted(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
+  zeroed = false;
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = process_heap::class_for(size, alignment);
-  if (c == 0) {
-    bool zeroed = false;
-    return the_heap.allocate_large(size, alignment, zeroed, self.own);
-  }
+  if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
   cache* own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
 }
@@ -333,8 +337,8 @@ void free_block(void* block, const char* call) noexcept {
 
 /// The heap as full checks see it.
 struct counted_heap {
-  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment) noexcept {
-    return counted(allocate_uncounted(bytes, alignment), bytes);
+  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment, bool& zeroed) noexcept {
+    return counted(allocate_uncounted(bytes, alignment, zeroed), bytes);
   }
   [[nodiscard]] static std::size_t usable_size(const void* block, const char* call) noexcept {
     return the_heap.usable_size(block, call);
@@ -377,7 +381,7 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return zeroed ? guarded : filled_new(guarded, 0);
   return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
-                         : filled_new(counted(allocate_uncounted(size, alignment), size), 0);
+                         : filled_new(counted_heap::take(size, alignment, zeroed), 0);
 }
 
 /// Effects: every call of every thread misses from now on. Returns: false, and nothing changes,
@@ -431,12 +435,19 @@ std::size_t size_asked(const void* block, const char* call) noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
     make_empty_tops();
 
+// Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc
+// serves it.
+
 void* allocate_slow(std::size_t size, const char* call) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::allocate(size);
   return allocate_missed(size, 1, false, call);
 }
 
 void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::deallocate(block);
   call = told_as(call);
   if (is_of_reserve(block)) return reserve.free(block, call);
   const visit here;
@@ -453,12 +464,16 @@ void deallocate_slow(void* block, const char* call) noexcept {
 }
 
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::allocate_aligned(size, alignment);
   return allocate_missed(size, alignment, false, call);
 }
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
   if (block == nullptr) return;
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::deallocate(block);
   if (is_of_reserve(block)) {
     expect_served(size, alignment, reserve.usable_size(block, call), block, call);
     return reserve.free(block, call);
@@ -474,6 +489,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 }
 
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::allocate_zeroed(size);
   if (checker.is_on()) return allocate_missed(size, 1, true, call);
   // Above this, a block that is a run of its own and known to be zero is worth more than a cache's.
   if (size <= detail::shared_slab_block_max) {
@@ -522,6 +539,8 @@ void* reallocate_by_copy(void* block, std::size_t have, std::size_t size,
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::reallocate(block, size);
   if (is_of_reserve(block))
     return reallocate_by_copy(block, reserve.usable_size(block, call), size, call);
   const look at;
@@ -551,6 +570,8 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return os::sanitizer_heap::usable_size(block);
   if (is_of_reserve(block)) return reserve.usable_size(block, call);
   const look at;
   if (const std::size_t size = size_asked(block, call); size != unknown_size) return size;
@@ -569,6 +590,8 @@ std::size_t trim() noexcept {
 }
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return true;
   // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this one.
   constexpr int rounds = 10'000;
   for (int round = 0; round < rounds && !gate.is_lost(); ++round) {

@@ -1,6 +1,7 @@
 // runtime/settings.cpp: reading the environment without allocating.
 // Layer: runtime.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -104,6 +105,20 @@ settings read_settings(char** environment) noexcept {
               .fills = s.full,
               .before_one_of = static_cast<std::size_t>(before)};
   return s;
+}
+
+bool keeps_deepbind() noexcept {
+  static constinit std::atomic<int> known{-1};
+  int keeps = known.load(std::memory_order_relaxed);
+  if (keeps >= 0) return keeps != 0;
+  constexpr const char* name = "ASHLAR_DEEPBIND";
+  char** const environment = process_environment();
+  const char* const text = environment != nullptr ? find_setting(environment, name) : nullptr;
+  keeps = text != nullptr && std::strcmp(text, "keep") == 0 ? 1 : 0;
+  if (text != nullptr && keeps == 0 && std::strcmp(text, "drop") != 0)
+    complain(name, text, "drop or keep");
+  known.store(keeps, std::memory_order_relaxed);
+  return keeps != 0;
 }
 
 }  // namespace ashlar::runtime

@@ -29,4 +29,8 @@ void note_environment(char** environment) noexcept;
 /// value that cannot be read is reported in one line on standard error, and the default stands.
 [[nodiscard]] settings read_settings(char** environment) noexcept;
 
+/// Returns: whether ASHLAR_DEEPBIND says that the drop-in library's dlopen leaves RTLD_DEEPBIND in.
+/// The environment is read once.
+[[nodiscard]] bool keeps_deepbind() noexcept;
+
 }  // namespace ashlar::runtime

@@ -289,8 +289,35 @@ def containers(world):
         world.run([EXTRA])
 
 
+# ---- php ----
+
+PHP_OBJECTS = r"""
+$rows = [];
+for ($i = 0; $i < 20000; $i++) $rows[] = ['id' => $i, 'name' => str_repeat(chr(65 + $i % 26), $i % 90), 'x' => sqrt($i)];
+$text = json_encode($rows);
+$again = json_decode($text, true);
+usort($again, fn($a, $b) => [$a['name'], $a['id']] <=> [$b['name'], $b['id']]);
+echo strlen($text), ' ', md5(serialize($again)), ' ', count(array_unique(array_column($again, 'name'))), "\n";
+preg_match_all('/"name":"([A-M]+)"/', $text, $found);
+echo count($found[1]), ' ', md5(implode(',', $found[1])), ' ', mb_substr_fallback($text), "\n";
+function mb_substr_fallback($s) { return iconv('UTF-8', 'UTF-16LE', substr($s, 10, 20)) === false ? 'no' : 'yes'; }
+$info = new finfo(FILEINFO_MIME);
+echo $info->buffer("\x89PNG\r\n\x1a\n"), ' ', $info->buffer('<?php echo 1;'), "\n";
+$packed = gzcompress($text, 6);
+echo md5(gzuncompress($packed)), ' ', ctype_alpha('abc'), ' ', cal_days_in_month(CAL_GREGORIAN, 2, 2024), "\n";
+echo count(get_loaded_extensions()) > 20 ? 'modules' : 'few modules', "\n";
+"""
+
+
+def php(world):
+    """Opens its modules with RTLD_DEEPBIND: their blocks are freed by the program, and the other way round."""
+    world.run([program("php"), "-r", PHP_OBJECTS])
+    # Without its own lists of free blocks: every block is one of malloc's.
+    world.run([program("php"), "-r", PHP_OBJECTS], extra={"USE_ZEND_ALLOC": "0"})
+
+
 PROGRAMS = {f.__name__: f for f in
-            (python3, sqlite3, redis, git, bash, containers)}
+            (python3, sqlite3, redis, git, bash, containers, php)}
 REQUIRED = {"python3", "sqlite3", "containers"}
 EXTRA = None
 

@@ -1,0 +1,41 @@
+// adapt/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out.
+// Layer: adapt. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
+// statically has no next dlopen to call.
+//
+// A module that is opened with that flag looks names up in itself and its own libraries first. So
+// its malloc and free are the C library's, while the program's are ours, and a block that crosses
+// ends the process. docs/decisions/0023 tells what else was thought of.
+#include <atomic>
+
+#include <dlfcn.h>
+
+#include <ashlar/runtime/settings.hpp>
+
+using namespace ashlar;
+
+namespace {
+
+using dlopen_function = void*(const char*, int) noexcept;
+
+/// Returns: the dlopen that the process would have without this library; null: there is none.
+dlopen_function* next_dlopen() noexcept {
+  static constinit std::atomic<dlopen_function*> known{nullptr};
+  dlopen_function* next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<dlopen_function*>(::dlsym(RTLD_NEXT, "dlopen"));
+    known.store(next, std::memory_order_relaxed);
+  }
+  return next;
+}
+
+}  // namespace
+
+/// The C library takes its caller's address to find the caller's RUNPATH, $ORIGIN and namespace. So
+/// the call of the next dlopen has to be a jump, which leaves our caller's return address in place.
+extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int mode) noexcept {
+  dlopen_function* const next = next_dlopen();
+  if (next == nullptr) [[unlikely]]
+    return nullptr;
+  if ((mode & RTLD_DEEPBIND) != 0 && !runtime::keeps_deepbind()) mode &= ~RTLD_DEEPBIND;
+  ASHLAR_TAIL_CALL return next(file, mode);
+}
