@@ -78,16 +78,22 @@ class range_set {
 
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
-    for (std::uint32_t i = count_; i-- != 0;) {
-      page_range& range = (*this)[i];
-      if (pages > range.pages - range.top) continue;
-      if (run* r = extend(range, pages); r != nullptr) return r;
-    }
+    if (run* r = take_fresh_here(pages); r != nullptr) return r;
     page_range* added = add(pages);
     if (added == nullptr) return nullptr;
     run* r = extend(*added, pages);
     if (r == nullptr) release(*added);
     return r;
+  }
+
+  /// As `take_fresh`, in the ranges that there are.
+  [[nodiscard]] run* take_fresh_here(std::size_t pages) noexcept {
+    for (std::uint32_t i = count_; i-- != 0;) {
+      page_range& range = (*this)[i];
+      if (pages > range.pages - range.top) continue;
+      if (run* r = extend(range, pages); r != nullptr) return r;
+    }
+    return nullptr;
   }
 
   /// Effects: gives every range back. Requires: nobody uses one any more, nor ever will.

@@ -65,6 +65,10 @@ class test_space {
   [[nodiscard]] std::uint64_t calls(space_call kind) const { return calls_of_[index(kind)]; }
   /// Calls of a kind that were made to fail.
   [[nodiscard]] std::uint64_t refused(space_call kind) const { return refused_[index(kind)]; }
+  /// Where renewal was refused: nothing may be mapped there, so nobody may ever get it.
+  [[nodiscard]] const std::vector<std::pair<std::uintptr_t, std::uintptr_t>>& not_renewed() const {
+    return not_renewed_;
+  }
   [[nodiscard]] std::size_t live_reservations() {
     const std::lock_guard guard(mutex_);
     return live_.size();
@@ -102,9 +106,13 @@ class test_space {
   }
   [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
     check(p, bytes);
-    if (refuse(space_call::renew) || !os::system_space::renew(p, bytes)) return false;
-    const std::lock_guard guard(mutex_);
     const auto a = reinterpret_cast<std::uintptr_t>(p);
+    const bool refused = refuse(space_call::renew) || !os::system_space::renew(p, bytes);
+    const std::lock_guard guard(mutex_);
+    if (refused) {
+      not_renewed_.emplace_back(a, a + bytes);
+      return false;
+    }
     std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
     return true;
   }
@@ -202,7 +210,7 @@ class test_space {
   std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> live_;
   std::size_t live_bytes_ = 0;
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_, not_renewed_;
 };
 
 static_assert(address_space<test_space>);
