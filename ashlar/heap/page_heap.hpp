@@ -7,11 +7,26 @@
 // merged with clean neighbours. Dirty and clean are never merged with each other: that would either
 // lose the knowledge that pages are zero or call memory resident that is not.
 //
+// A large block that has to move because it grows gets headroom: clean pages behind it are kept for it,
+// as many as it has. So what is moved over a block's life is in proportion to its length, and
+// growth between two moves costs no system call. Room is addresses only. It counts as nothing, and
+// it goes back to the clean runs when the block shrinks, moves or is freed, and whenever a request
+// would otherwise be refused or need a new range.
+//
+//   | large block, 300 pages | its headroom, 300 | free, clean | ...
+//
+// A block moves by remapping where the system can do that: it moves only within one mapping, and
+// what was moved lies in a mapping of its own. So each run knows how many such pieces it holds at
+// most, and a large block where its one piece ends. A run that holds pieces is healed by a fresh
+// mapping when its memory goes back to the system.
+//
 // Law: used_pages_ + dirty pages <= pages_max_ whenever pages are handed out.
-// Invariant (audit): slab + large + purging + lost pages == used_pages_; dirty and clean pages are those in
-// the bins; together they are the ranges' tops.
-// Locking: one lock for the structure, open during every system call that gives memory back; purging
-// itself is done by one thread at a time, under a lock of its own. Order: central, purge, structure.
+// Invariant (audit): slab + large + purging + lost pages == used_pages_; dirty, clean and headroom
+// pages are those in the bins; with the moving ones, together they are the ranges' tops. The runs'
+// pieces sum up to pieces_; clean runs and headrooms have none. In front of a headroom is a large or moving
+// run. Locking: one lock for the structure, open during every system call that gives memory back;
+// purging itself is done by one thread at a time, under a lock of its own. Order: central, purge,
+// structure.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +34,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 
 #include <ashlar/core/bits.hpp>
@@ -190,32 +206,33 @@ class page_heap {
   /// Requires: pages > 0; align_pages is a power of two.
   [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     const std::lock_guard guard(mutex_);
-    run* r = take(pages, align_pages, g);
-    if (r == nullptr) return nullptr;
-    r->kind = run_kind::large;
-    ranges_[r->range].note_ends(*r);
-    ++stats_.large_made;
-    stats_.large_pages += r->pages;
-    stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
-    stats_.large_runs_peak = std::max(stats_.large_runs_peak, ++stats_.large_runs);
-    return r;
+    return made_large(take(pages, align_pages, g));
+  }
+
+  /// Returns: as `new_large`, a place for a block that has to move because it grows: there is headroom
+  /// to grow again behind it, unless addresses are short.
+  [[nodiscard]] run* new_large_to_grow(std::size_t pages, growth g) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (pages > UINT32_MAX) return nullptr;
+    // The pages are about to be written, and dirty ones are in memory. What is left behind them is
+    // not kept for the block, but others take it last.
+    run* r = take_from(dirty_, pages + headroom_for(pages));
+    if (r == nullptr) r = take_from(dirty_, pages + headroom_for(pages) / 4);
+    if (r != nullptr) return made_large(count_used(carve(r, pages, 1)));
+    // Clean pages would cost page faults; a sealed heap prefers what is in memory, headroom or not.
+    if (space_.is_sealed() || !within_max(pages)) return nullptr;
+    return made_large(count_used(take_with_headroom(pages, g)));
   }
 
   /// Effects: takes back the large block that starts at `address`. Returns: its bytes, or 0 when no
   /// large block starts there, and then changes nothing.
   [[nodiscard]] std::size_t delete_large(void* address) noexcept {
-    const std::lock_guard guard(mutex_);
-    run* r = large_at_locked(address);
-    if (r == nullptr) return 0;
-    const std::size_t bytes = std::size_t{r->pages} << page_shift;
-    ++stats_.large_freed;
-    --stats_.large_runs;
-    stats_.large_pages -= r->pages;
-    if (r->moved && !space_.is_sealed())
-      heal(r);
-    else
-      give(r);
-    return bytes;
+    return delete_large(address, kept_split_pages_max);
+  }
+  /// Effects: as `delete_large`, for a block that was copied because it could not grow. The next
+  /// block there could not grow either, so a place whose mapping is split is given back at once.
+  [[nodiscard]] std::size_t delete_outgrown(void* address) noexcept {
+    return delete_large(address, 0);
   }
 
   /// Effects: makes a large block `pages` long where it stands. Returns: false if it cannot grow
@@ -225,29 +242,57 @@ class page_heap {
     const std::size_t before = r->pages;
     const bool done = pages <= before ? shrink(r, pages) : grow(r, pages - before);
     if (done) {
-      stats_.large_pages += r->pages;
       stats_.large_pages -= before;
-      stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
+      count_large_pages(r->pages);
     }
     return done;
   }
 
-  /// Effects: the pages of `from` become those of `to`, which has at least as many; afterwards `from`
-  /// reads as zero. Returns: false when the system cannot; then `to` is gone.
-  /// Requires: both are large blocks of the caller's.
-  [[nodiscard]] bool move_pages(run* from, run* to) noexcept {
-    // What was moved once lies in mappings of its own, and the system moves only within one.
-    const bool whole = !from->moved;
-    const bool done = whole && space_.move(address_of(*from), address_of(*to),
-                                           std::size_t{from->pages} << page_shift);
-    {
-      // Some systems unmap the target before they refuse: so it needs a fresh mapping even then.
-      const std::lock_guard guard(mutex_);
-      from->moved = from->moved || done;
-      to->moved = whole;
+  /// Effects: the large block `from` becomes one of `pages` pages, with headroom to grow behind it, by
+  /// remapping. Only what it grows by counts as more memory. Returns: the new run, and `from` is
+  /// gone; or null, and `from` is as it was. Requires: pages >= from->pages.
+  [[nodiscard]] run* move_large(run* from, std::size_t pages) noexcept {
+    const std::size_t extra = pages - from->pages;
+    const std::lock_guard guard(mutex_);
+    if (space_.is_sealed() || !is_movable(*from) || pages > UINT32_MAX) return nullptr;
+    if (!within_max(extra)) {
+      const unlock_guard open(mutex_);
+      purge_all();
     }
-    if (!done) static_cast<void>(delete_large(address_of(*to)));
-    return done;
+    if (!within_max(extra)) return nullptr;
+    run* to = take_with_headroom(pages, growth::allowed);
+    if (to == nullptr) return nullptr;
+    to->kind = run_kind::moving;
+    ranges_[to->range].note_ends(*to);
+    used_pages_ += extra;
+    note_peak();
+    bool done = false;
+    {
+      const unlock_guard open(mutex_);
+      done = remap(*from, *to);
+    }
+    if (!done) {
+      used_pages_ -= extra;
+      end_headroom(*to);
+      renew(to);
+      return nullptr;
+    }
+    to->kind = run_kind::large;
+    to->grown = true;
+    to->cut = from->pieces == 0 ? from->pages : 0;
+    set_pieces(to, from->pieces + 1u);
+    ++stats_.large_made;
+    ++stats_.large_freed;
+    stats_.large_pages -= from->pages;
+    count_large_pages(to->pages);
+    end_headroom(*from);
+    from->kind = run_kind::moving;
+    // What was left reads as zero and is in no memory.
+    if (from->pieces == 0)
+      make_clean(from);
+    else
+      renew(from);
+    return to;
   }
 
   // ---- exact counting -------------------------------------------------------------------------
@@ -295,6 +340,7 @@ class page_heap {
   /// comes to be cut into. The lock is open meanwhile. Returns: false when memory was refused.
   [[nodiscard]] bool prefault(std::size_t pages) noexcept {
     const std::lock_guard guard(mutex_);
+    for (run_bins* bins : {&dirty_, &rests_, &clean_, &headrooms_}) bins->populate();
     run* r = take(pages, 1, growth::allowed);
     if (r == nullptr) return false;
     r->kind = run_kind::purging;  // nobody's meanwhile, and not free
@@ -371,7 +417,12 @@ class page_heap {
   /// Returns: whether more is free at once than is to be kept.
   [[nodiscard]] bool has_more_than_kept() noexcept {
     const std::lock_guard guard(mutex_);
-    return dirty_.pages() << page_shift >= keep_bytes_.load(std::memory_order_relaxed);
+    return dirty_pages() << page_shift >= keep_bytes_.load(std::memory_order_relaxed);
+  }
+  /// Returns: pages of addresses that are kept for large blocks to grow into.
+  [[nodiscard]] std::size_t headroom_pages() noexcept {
+    const std::lock_guard guard(mutex_);
+    return headrooms_.pages();
   }
 
   [[nodiscard]] page_heap_stats stats() noexcept {
@@ -380,7 +431,7 @@ class page_heap {
     s.reserved_bytes = ranges_.reserved_bytes();
     for (std::uint32_t i = 0; i < ranges_.count(); ++i)
       s.table_bytes += ranges_[i].resident_table_bytes(space_);
-    s.committed_bytes = std::uint64_t{used_pages_ + dirty_.pages()} << page_shift;
+    s.committed_bytes = std::uint64_t{used_pages_ + dirty_pages()} << page_shift;
     s.peak_committed_bytes = std::uint64_t{committed_pages_peak_} << page_shift;
     return s;
   }
@@ -399,22 +450,38 @@ class page_heap {
   /// O(pages). For tests and debugging.
   void audit() noexcept {
     const std::lock_guard guard(mutex_);
-    std::size_t used = 0, dirty = 0, clean = 0;
+    std::size_t used = 0, dirty = 0, clean = 0, headroom = 0, moving = 0, pieces = 0;
     for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       for (std::size_t page = 0; page < ranges_[i].top;) {
         const run* r = ranges_[i].run_at(page);
         if (r == nullptr || r->first != page || r->pages == 0)
           corrupted(ranges_[i].address_of(page));
-        (r->kind == run_kind::dirty   ? dirty
-         : r->kind == run_kind::clean ? clean
-                                      : used) += r->pages;
+        (r->kind == run_kind::dirty      ? dirty
+         : r->kind == run_kind::clean    ? clean
+         : r->kind == run_kind::headroom ? headroom
+         : r->kind == run_kind::moving   ? moving
+                                         : used) += r->pages;
+        pieces += r->pieces;
+        // A headroom is behind the block that it is kept for, and no more than that.
+        const bool astray = r->kind == run_kind::headroom && block_before(*r) == nullptr;
+        const bool split =
+            r->pieces != 0 && (r->kind == run_kind::clean || r->kind == run_kind::headroom);
+        if (astray || split) corrupted(ranges_[i].address_of(page));
         page += r->pages;
       }
     }
-    if (used != used_pages_ || dirty != dirty_.pages() || clean != clean_.pages()) corrupted(0);
+    if (used != used_pages_ || dirty != dirty_pages() || clean != clean_.pages() ||
+        headroom != headrooms_.pages() || pieces != pieces_)
+      corrupted(0);
   }
 
  private:
+  /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
+  /// grew in steps, and what it had is much to hold for somebody else.
+  static constexpr std::size_t kept_split_pages_max = 1024;
+  /// Each piece has two borders, so these are less than a sixth of the mappings of a process.
+  static constexpr std::size_t pieces_max = 4096;
+
   [[noreturn]] ASHLAR_COLD void corrupted(std::uintptr_t address) const noexcept {
     ashlar_fault({.kind = fault_kind::corrupted,
                   .call = "audit",
@@ -470,40 +537,200 @@ class page_heap {
       }
       r = take_once(pages, align_pages, length, g);
     }
+    return count_used(r);
+  }
+
+  /// Effects: counts `r`, which may be null, as in use. Returns: it.
+  [[nodiscard]] run* count_used(run* r) noexcept {
     if (r == nullptr) return nullptr;
     used_pages_ += r->pages;
-    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
+    note_peak();
     return r;
+  }
+  void note_peak() noexcept {
+    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_pages());
+  }
+
+  /// Effects: `r`, which may be null, is a large block from now on. Returns: it.
+  [[nodiscard]] run* made_large(run* r) noexcept {
+    if (r == nullptr) return nullptr;
+    r->kind = run_kind::large;
+    ranges_[r->range].note_ends(*r);
+    keep_rest(*r);
+    ++stats_.large_made;
+    count_large_pages(r->pages);
+    stats_.large_runs_peak = std::max(stats_.large_runs_peak, ++stats_.large_runs);
+    return r;
+  }
+  /// Effects: as above; a run whose mapping is split is given back if it has more than so many
+  /// pages.
+  [[nodiscard]] std::size_t delete_large(void* address, std::size_t split_pages_kept) noexcept {
+    const std::lock_guard guard(mutex_);
+    run* r = large_at_locked(address);
+    if (r == nullptr) return 0;
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    ++stats_.large_freed;
+    --stats_.large_runs;
+    stats_.large_pages -= r->pages;
+    end_headroom(*r);
+    if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed())
+      heal(r);
+    else
+      give(r);
+    return bytes;
+  }
+  /// Effects: where a block had grown before, `r` may do so too: others take the dirty pages behind
+  /// it last. Not where none has, or blocks that never grow would cut up all long runs.
+  void keep_rest(const run& r) noexcept {
+    run* behind = run_behind(r);
+    if (behind == nullptr || behind->kind != run_kind::dirty || !behind->grown) return;
+    bins_of(*behind)->remove(behind);
+    behind->rest = true;
+    bins_of(*behind)->insert(behind);
+  }
+  [[nodiscard]] run* run_behind(const run& r) const noexcept {
+    return ranges_[r.range].run_at(std::size_t{r.first} + r.pages);
+  }
+  void count_large_pages(std::size_t pages) noexcept {
+    stats_.large_pages += pages;
+    stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
   }
 
   [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
                                growth g) noexcept {
-    for (run_bins* bins : {&dirty_, &clean_}) {
+    for (run_bins* bins : {&dirty_, &rests_, &clean_}) {
       if (bins == &clean_ && !within_max(pages)) return nullptr;
-      if (run* r = bins->find(length); r != nullptr) {
-        const bool zero = bins == &clean_;
-        bins->remove(r);
-        return carve(r, *bins, pages, align_pages, zero);
-      }
+      if (run* r = take_from(*bins, length); r != nullptr) return carve(r, pages, align_pages);
     }
-    if (g == growth::refused || space_.is_sealed()) return nullptr;
-    run* r = ranges_.take_fresh(length);
-    if (r == nullptr) return nullptr;
+    if (g == growth::refused) return nullptr;
+    run* r = take_fresh_here(length);
+    if (r == nullptr) r = take_from_headrooms(length);
+    if (r == nullptr && !space_.is_sealed()) r = ranges_.take_fresh(length);
+    return r == nullptr ? nullptr : carve(r, pages, align_pages);
+  }
+
+  /// Returns: a clean run of at least `length` pages at the top of a range that there is, in no
+  /// bin; or null.
+  [[nodiscard]] run* take_fresh_here(std::size_t length) noexcept {
+    if (space_.is_sealed()) return nullptr;
+    run* r = ranges_.take_fresh_here(length);
     // With clean pages before them they are one run, or a rest of these would stand beside those.
-    r = merge(r, clean_, run_kind::clean, [](const run*) {});
-    return carve(r, clean_, pages, align_pages, true);
+    return r == nullptr ? nullptr : merge(r, run_kind::clean, [](const run*) {});
+  }
+
+  // ---- headrooms: clean pages that are kept for the block in front of them -------------------------
+
+  /// Returns: how much headroom a block of `pages` gets that had to move. As much as itself, so what is
+  /// moved or copied, over its whole life, is in proportion to its length.
+  [[nodiscard]] static std::size_t headroom_for(std::size_t pages) noexcept {
+    return std::min(pages, UINT32_MAX - pages);
+  }
+
+  /// Returns: a run in use of `pages` clean pages, of no kind yet and not counted, with headroom behind
+  /// it if that can be had without a new range; null when out of memory. Requires: pages <=
+  /// UINT32_MAX.
+  [[nodiscard]] run* take_with_headroom(std::size_t pages, growth g) noexcept {
+    const std::size_t headroom = headroom_for(pages);
+    run* r = take_from(clean_, pages + headroom);
+    if (r == nullptr && g == growth::refused) return nullptr;
+    if (r == nullptr) r = take_fresh_here(pages + headroom);
+    if (r == nullptr) r = take_from(clean_, pages);
+    if (r == nullptr) r = take_fresh_here(pages);
+    if (r == nullptr) r = take_from_headrooms(pages);
+    if (r == nullptr && !space_.is_sealed()) r = ranges_.take_fresh(pages);
+    if (r == nullptr) return nullptr;
+    r = carve(r, pages, 1);
+    if (r != nullptr) keep_headroom(*r, headroom);
+    return r;
+  }
+  [[nodiscard]] static run* take_from(run_bins& bins, std::size_t length) noexcept {
+    run* r = bins.find(length);
+    if (r != nullptr) bins.remove(r);
+    return r;
+  }
+
+  /// Effects: of the clean pages behind `r`, `pages` at most are kept for it.
+  void keep_headroom(const run& r, std::size_t pages) noexcept {
+    run* headroom = run_behind(r);
+    if (headroom == nullptr || headroom->kind != run_kind::clean) return;
+    clean_.remove(headroom);
+    if (headroom->pages > pages) {
+      run* rest = split(headroom, pages);
+      if (rest == nullptr) return put_back(headroom, run_kind::clean, 0);
+      put_back(rest, run_kind::clean, 0);
+    }
+    put_back(headroom, run_kind::headroom, 0);
+  }
+
+  /// Effects: nothing is kept for `r` any more.
+  void end_headroom(const run& r) noexcept {
+    run* headroom = run_behind(r);
+    if (headroom == nullptr || headroom->kind != run_kind::headroom) return;
+    headrooms_.remove(headroom);
+    make_clean(headroom);
+  }
+
+  /// Effects: no block has headroom any more: where others would get nothing, or only by a new range,
+  /// what is in use comes first. Returns: a clean run of at least `length` pages, in no bin; or
+  /// null.
+  [[nodiscard]] run* take_from_headrooms(std::size_t length) noexcept {
+    if (headrooms_.pages() == 0) return nullptr;
+    headrooms_.for_each([this](run* headroom) {
+      headrooms_.remove(headroom);
+      make_clean(headroom);
+    });
+    return take_from(clean_, length);
+  }
+
+  /// Returns: the block that a headroom is kept for.
+  [[nodiscard]] const run* block_before(const run& headroom) const noexcept {
+    if (headroom.first == 0) return nullptr;
+    const run* r = ranges_[headroom.range].run_at(headroom.first - 1);
+    const bool owns = r != nullptr && (r->kind == run_kind::large || r->kind == run_kind::moving);
+    return owns ? r : nullptr;
+  }
+
+  // ---- pieces: what remapping does to mappings --------------------------------------------------
+
+  /// Effects: counts `n` pieces in `r`, but no more than it has pages.
+  void set_pieces(run* r, std::size_t n) noexcept {
+    pieces_ -= r->pieces;
+    r->pieces =
+        static_cast<std::uint16_t>(std::min({n, std::size_t{r->pages}, std::size_t{UINT16_MAX}}));
+    pieces_ += r->pieces;
+  }
+
+  /// Returns: whether a block's pages may be remapped: the system moves only within one mapping, so
+  /// its borders must be known; and a process may have no more than some 65,000 mappings.
+  [[nodiscard]] bool is_movable(const run& r) const noexcept {
+    return (r.pieces == 0 || r.cut != 0) && pieces_ < pieces_max;
+  }
+
+  /// Effects: the pages of `from` are those of `to`. Returns: false when the system refuses; then
+  /// `from` is as it was, and `to` must be renewed. Requires: the lock is open; from is movable.
+  [[nodiscard]] bool remap(const run& from, const run& to) noexcept {
+    char* const old_place = address_of(from);
+    char* const new_place = address_of(to);
+    const std::size_t bytes = std::size_t{from.pages} << page_shift;
+    const std::size_t first = std::size_t{from.pieces == 0 ? from.pages : from.cut} << page_shift;
+    if (!space_.move(old_place, new_place, first)) return false;
+    if (first == bytes || space_.move(old_place + first, new_place + first, bytes - first))
+      return true;
+    std::memcpy(old_place, new_place, first);
+    return false;
   }
 
   /// Returns: whether so many pages more may be in use. Dirty pages count until they are purged.
   [[nodiscard]] bool within_max(std::size_t pages) const noexcept {
-    const std::size_t now = used_pages_ + dirty_.pages();
+    const std::size_t now = used_pages_ + dirty_pages();
     return now <= pages_max_ && pages <= pages_max_ - now;
   }
 
-  /// Effects: cuts `pages` at an aligned address out of `r`; the rest goes to `bins`, of whose kind
-  /// it is. Returns: null, with everything in `bins`, if no record can be had for a rest.
-  [[nodiscard]] run* carve(run* r, run_bins& bins, std::size_t pages, std::size_t align_pages,
-                           bool zero) noexcept {
+  /// Effects: cuts `pages` at an aligned address out of `r`, a free run that is in no bin; what is
+  /// left is free as it was. Returns: null, with everything in the bins, if no record can be had
+  /// for that.
+  [[nodiscard]] run* carve(run* r, std::size_t pages, std::size_t align_pages) noexcept {
+    const bool zero = r->kind != run_kind::dirty;
     const run_kind rest_kind = zero ? run_kind::clean : run_kind::dirty;
     page_range& range = ranges_[r->range];
     const std::uint32_t since = zero ? 0 : r->dirty_since_ms;
@@ -512,25 +739,30 @@ class page_heap {
     if (skip != 0) {
       run* head = range.new_run(space_);
       if (head == nullptr) {
-        put_back(r, bins, rest_kind, since);
+        put_back(r, rest_kind, since);
         return nullptr;
       }
       head->first = r->first;
+      head->rest = r->rest;
+      head->grown = r->grown;
       head->pages = static_cast<std::uint32_t>(skip);
       r->first += static_cast<std::uint32_t>(skip);
       r->pages -= static_cast<std::uint32_t>(skip);
-      put_back(head, bins, rest_kind, since);
+      share_pieces(r, head);
+      put_back(head, rest_kind, since);
     }
     if (r->pages > pages) {
       run* tail = split(r, pages);
       if (tail == nullptr) {
-        put_back(r, bins, rest_kind, since);
+        put_back(r, rest_kind, since);
         return nullptr;
       }
-      put_back(tail, bins, rest_kind, since);
+      put_back(tail, rest_kind, since);
     }
+    r->rest = false;
+    r->grown = false;
     r->zero = zero;
-    r->moved = false;
+    r->cut = 0;
     r->free_blocks = 0;
     return r;
   }
@@ -543,15 +775,30 @@ class page_heap {
     tail->first = r->first + static_cast<std::uint32_t>(pages);
     tail->pages = r->pages - static_cast<std::uint32_t>(pages);
     r->pages = static_cast<std::uint32_t>(pages);
+    tail->grown = r->grown;
+    share_pieces(r, tail);
     return tail;
   }
+  /// Effects: `part` was cut off `r`; how many pieces each has is not known, so both have all.
+  void share_pieces(run* r, run* part) noexcept {
+    set_pieces(part, r->pieces);
+    set_pieces(r, r->pieces);
+  }
 
-  void put_back(run* r, run_bins& bins, run_kind kind, std::uint32_t since) noexcept {
+  void put_back(run* r, run_kind kind, std::uint32_t since) noexcept {
     r->kind = kind;
     r->dirty_since_ms = since;
     ranges_[r->range].note_ends(*r);
-    bins.insert(r);
+    bins_of(*r)->insert(r);
   }
+  /// Returns: where a free run is; null when it is in use. What is left behind a block is taken
+  /// after all that is as good: the block may grow into it.
+  [[nodiscard]] run_bins* bins_of(const run& r) noexcept {
+    if (r.kind == run_kind::dirty) return r.rest ? &rests_ : &dirty_;
+    if (r.kind == run_kind::clean) return &clean_;
+    return r.kind == run_kind::headroom ? &headrooms_ : nullptr;
+  }
+  [[nodiscard]] std::size_t dirty_pages() const noexcept { return dirty_.pages() + rests_.pages(); }
 
   /// Effects: a run that was in use becomes dirty, merged with its dirty neighbours.
   void give(run* r) noexcept {
@@ -570,15 +817,18 @@ class page_heap {
         now = other->dirty_since_ms;
       }
     };
-    r = merge(r, dirty_, run_kind::dirty, take_age);
-    put_back(r, dirty_, run_kind::dirty, now);
+    const bool rest = r->rest;
+    r = merge(r, run_kind::dirty, take_age);
+    r->rest = rest;
+    put_back(r, run_kind::dirty, now);
   }
 
   /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later range
   /// that is empty then goes, and so does a long run at the top of a range in a room, and `r` with it: what
   /// the heap gives back, others can map.
   void make_clean(run* r) noexcept {
-    r = merge(r, clean_, run_kind::clean, [](const run*) {});
+    r->grown = r->rest = false;
+    r = merge(r, run_kind::clean, [](const run*) {});
     page_range& range = ranges_[r->range];
     const std::size_t first = r->first;
     if (r->range != 0 && r->pages == range.top) {
@@ -587,73 +837,94 @@ class page_heap {
       range.delete_run(r);
       range.retreat(space_, first);
     } else {
-      put_back(r, clean_, run_kind::clean, 0);
+      put_back(r, run_kind::clean, 0);
     }
   }
 
   template <class Note>
-  [[nodiscard]] run* merge(run* r, run_bins& bins, run_kind kind, Note note) noexcept {
+  [[nodiscard]] run* merge(run* r, run_kind kind, Note note) noexcept {
     page_range& range = ranges_[r->range];
     if (r->first != 0) {
       run* before = range.run_at(r->first - 1);
       if (before != nullptr && before->kind == kind) {
-        bins.remove(before);
+        bins_of(*before)->remove(before);
         note(before);
         before->pages += r->pages;
-        range.delete_run(r);
+        absorb(before, r);
         r = before;
       }
     }
     run* after = range.run_at(std::size_t{r->first} + r->pages);
     if (after != nullptr && after->kind == kind) {
-      bins.remove(after);
+      bins_of(*after)->remove(after);
       note(after);
       r->pages += after->pages;
-      range.delete_run(after);
+      absorb(r, after);
     }
     return r;
   }
+  /// Effects: the record of `part`, whose pages `r` has now, is free.
+  void absorb(run* r, run* part) noexcept {
+    const std::size_t pieces = std::size_t{r->pieces} + part->pieces;
+    r->grown = r->grown || part->grown;
+    set_pieces(part, 0);
+    set_pieces(r, pieces);
+    ranges_[part->range].delete_run(part);
+  }
 
-  /// Effects: a large block whose pages were remapped gets a fresh mapping, so that mappings do not
-  /// multiply with every realloc. The lock is open meanwhile.
+  /// Effects: a run in use whose mapping is split gets a fresh one, and is clean. The lock is open
+  /// meanwhile.
   void heal(run* r) noexcept {
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
-    r->kind = run_kind::purging;
+    used_pages_ -= r->pages;
+    if (renew(r)) stats_.given_back_bytes += bytes;
+  }
+
+  /// Effects: a run that is not counted gets a fresh mapping, and is clean; the lock is open
+  /// meanwhile. Returns: false when the system refuses: it is lost.
+  bool renew(run* r) noexcept {
+    r->kind = run_kind::moving;
     bool fresh = false;
     {
       const unlock_guard open(mutex_);
-      fresh = space_.renew(address_of(*r), bytes);
+      fresh = space_.renew(address_of(*r), std::size_t{r->pages} << page_shift);
     }
-    if (!fresh) {
+    set_pieces(r, 0);
+    if (fresh) {
+      make_clean(r);
+    } else {
       r->kind = run_kind::lost;
-      return;
+      used_pages_ += r->pages;
+      note_peak();
     }
-    stats_.given_back_bytes += bytes;
-    used_pages_ -= r->pages;
-    make_clean(r);
+    return fresh;
   }
 
   [[nodiscard]] bool shrink(run* r, std::size_t pages) noexcept {
     if (pages == r->pages) return true;
+    end_headroom(*r);
     run* tail = split(r, pages);
     if (tail == nullptr) return true;  // it stays as long as it was, which holds as many bytes
     ranges_[r->range].note_ends(*r);
+    r->cut = std::min(r->cut, r->pages);
+    tail->rest = true;
     used_pages_ -= tail->pages;
     make_dirty(tail);
     return true;
   }
 
-  /// Effects: adds the `extra` pages behind `r` to it: free runs, and fresh pages where these end at the
-  /// range's top. Returns: false, with nothing changed, when others are in the way or memory is refused.
+  /// Effects: adds the `extra` pages behind `r` to it: its headroom, free runs, and fresh pages where
+  /// these end at the range's top. Returns: false, with nothing changed, when others are in the way
+  /// or memory is refused.
   [[nodiscard]] bool grow(run* r, std::size_t extra) noexcept {
     page_range& range = ranges_[r->range];
     if (extra > UINT32_MAX - r->pages) return false;
     const std::size_t begin = std::size_t{r->first} + r->pages;
     const std::size_t end = begin + extra;
-    std::size_t page = begin, dirty = 0;
+    std::size_t page = begin, dirty = 0, pieces = 0;
     while (page < end && page != range.top) {
       const run* free = range.run_at(page);
-      if (free == nullptr || !is_free_kind(free->kind)) return false;
+      if (free == nullptr || bins_of(*free) == nullptr) return false;
       if (free->kind == run_kind::dirty) dirty += std::min<std::size_t>(free->pages, end - page);
       page += free->pages;
     }
@@ -664,31 +935,33 @@ class page_heap {
       run* free = range.run_at(page);
       if (free == nullptr) break;
       page += free->pages;
+      pieces += free->pieces;
       take_front(free, std::min<std::size_t>(free->pages, end - free->first));
     }
     r->pages += static_cast<std::uint32_t>(extra);
+    r->grown = true;
     range.note_ends(*r);
+    if (pieces != 0) {
+      r->cut = 0;
+      set_pieces(r, r->pieces + pieces);
+    }
     used_pages_ += extra;
-    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
+    note_peak();
     return true;
   }
 
-  [[nodiscard]] static constexpr bool is_free_kind(run_kind kind) noexcept {
-    return kind == run_kind::dirty || kind == run_kind::clean;
-  }
   /// Effects: a free run loses its first `pages`, or goes when it has no more.
   void take_front(run* free, std::size_t pages) noexcept {
-    run_bins& bins = free->kind == run_kind::dirty ? dirty_ : clean_;
-    const run_kind kind = free->kind;
-    const std::uint32_t since = free->dirty_since_ms;
-    bins.remove(free);
+    bins_of(*free)->remove(free);
     if (free->pages == pages) {
+      set_pieces(free, 0);
       ranges_[free->range].delete_run(free);
       return;
     }
     free->first += static_cast<std::uint32_t>(pages);
     free->pages -= static_cast<std::uint32_t>(pages);
-    put_back(free, bins, kind, since);
+    set_pieces(free, free->pieces);
+    put_back(free, free->kind, free->dirty_since_ms);
   }
 
   /// Effects: gives back the dirty runs that became so at or before `until_ms`, but for
@@ -700,22 +973,29 @@ class page_heap {
     const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
-    dirty_.for_each([&](run* r) {
-      if (((dirty_.pages() - r->pages) << page_shift) < keep_bytes) return;
+    const auto take_old = [&](run* r) {
+      if (((dirty_pages() - r->pages) << page_shift) < keep_bytes) return;
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
       if (!old) return;
-      dirty_.remove(r);
+      bins_of(*r)->remove(r);
       r->kind = run_kind::purging;
       used_pages_ += r->pages;
       r->next = taken;
       taken = r;
-    });
+    };
+    dirty_.for_each(take_old);
+    rests_.for_each(take_old);
     while (taken != nullptr) {
       run* const r = taken;
       taken = r->next;
       const std::size_t bytes = std::size_t{r->pages} << page_shift;
+      if (r->pieces != 0) {
+        used_pages_ -= r->pages;
+        if (renew(r)) bytes_purged += bytes;
+        continue;
+      }
       bool gone = false;
       {
         const unlock_guard open(mutex_);
@@ -740,8 +1020,9 @@ class page_heap {
   Mutex purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
-  run_bins dirty_, clean_;
+  run_bins dirty_, rests_, clean_, headrooms_;
   std::size_t used_pages_ = 0;
+  std::size_t pieces_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
   std::size_t committed_pages_peak_ = 0;
   page_heap_stats stats_;

@@ -241,35 +241,260 @@ TEST(PageHeap, GrowsOverSeveralFreeRunsAndBeyondThem) {
   m.audit();
 }
 
-TEST(PageHeap, MovedPagesLeaveNothingBehindAndHeal) {
+TEST(PageHeap, MovedPagesLeaveCleanOnesBehindWithoutASystemCall) {
   sealable<test_space> space;
   modelled m(space);
-  run* from = m.new_large(200, 1);
-  m.move(from, 300);
-  EXPECT_TRUE(from->moved);
-  m.drop(from);
-  EXPECT_EQ(space.calls(space_call::renew), 1u);
-  space.fail_always(space_call::renew, true);
-  m.drop_all();  // the target is still remapped; without renewal nobody may have it again
-  EXPECT_EQ(m.lost(), 1u);
-  m.audit();
-  EXPECT_NE(m.new_large(400, 1), nullptr);
+  run* const from = m.new_large(200, 1);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  char* const place = m.heap().address_of(*from);
+  const std::uint64_t committed = m.heap().stats().committed_bytes;
+  run* const to = m.move(from, 300);
+  ASSERT_NE(to, from);
+  EXPECT_EQ(space.calls(space_call::renew) + space.calls(space_call::purge), 0u);
+  EXPECT_EQ(m.heap().stats().committed_bytes, committed + 100 * page_size);
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << "nothing was: the block has it all";
+  run* const next = m.new_large(200, 1);
+  EXPECT_EQ(m.heap().address_of(*next), place);
+  EXPECT_TRUE(next->zero) << "and the model has read it";
   m.audit();
 }
 
-TEST(PageHeap, ARunThatWasMovedOnceIsNotMovedAgain) {
+TEST(PageHeap, ABlockThatHadToMoveGrowsInItsRoomWithoutASystemCall) {
+  for (const bool copied : {false, true}) {
+    SCOPED_TRACE(copied);
+    sealable<test_space> space;
+    modelled m(space);
+    run* r = m.new_large(200, 1);
+    ASSERT_NE(m.new_large(1, 1), nullptr);
+    r = copied ? m.copy(r, 300) : m.move(r, 300);
+    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    ASSERT_NE(m.new_large(1000, 1), nullptr) << "others are served beside it";
+    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    const char* const place = m.heap().address_of(*r);
+    const std::uint64_t calls = space.calls();
+    while (r->pages < 600) {
+      const std::uint32_t before = r->pages;
+      m.resize(r, before + 3);
+      ASSERT_EQ(r->pages, before + 3);
+      m.audit();
+    }
+    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    EXPECT_EQ(space.calls(), calls);
+    EXPECT_EQ(m.heap().address_of(*r), place);
+    m.resize(r, 601);
+    EXPECT_EQ(r->pages, 600u) << "its room is used up, and others are behind it";
+  }
+}
+
+TEST(PageHeap, RoomIsAddressesOnly) {
   sealable<test_space> space;
   modelled m(space);
-  run* from = m.new_large(200, 1);
-  m.move(from, 300);
+  m.heap().set_pages_max(400);
+  run* r = m.new_large(150, 1);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  r = m.move(r, 190);
+  EXPECT_EQ(m.heap().headroom_pages(), 190u);
+  const page_heap_stats s = m.heap().stats();
+  EXPECT_EQ(s.committed_bytes, 191 * page_size);
+  EXPECT_EQ(s.peak_committed_bytes, 191 * page_size) << "the block was never there twice";
+  EXPECT_EQ(s.large_pages, 191u);
+  EXPECT_NE(m.new_large(209, 1), nullptr) << "it counts against no budget";
+  m.resize(r, 191);
+  EXPECT_EQ(r->pages, 190u) << "but growth into it does";
+  EXPECT_EQ(m.heap().headroom_pages(), 190u);
+  m.audit();
+}
+
+TEST(PageHeap, RoomGoesWhenItsBlockShrinksMovesOrIsFreed) {
+  const auto room_after = [](auto change) {
+    sealable<test_space> space;
+    modelled m(space);
+    run* r = m.new_large(200, 1);
+    EXPECT_NE(m.new_large(1, 1), nullptr);
+    r = m.move(r, 300);
+    EXPECT_EQ(m.heap().headroom_pages(), 300u);
+    change(m, r);
+    m.audit();
+    const std::size_t room = m.heap().headroom_pages();
+    m.drop_all();
+    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    m.audit();
+    return room;
+  };
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.resize(r, 299); }), 0u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.drop(r); }), 0u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.move(r, 700); }), 700u);
+  EXPECT_EQ(room_after([](modelled& m, run* r) { m.copy(r, 700); }), 700u);
+}
+
+TEST(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
+  for (const bool sealed : {false, true}) {
+    SCOPED_TRACE(sealed);
+    sealable<test_space> space;
+    space.set_limit(32 << 20);  // the first range: 2048 pages
+    modelled m(space);
+    ASSERT_NE(m.new_large(1, 1), nullptr);
+    run* const r = m.move(m.new_large(400, 1), 500);
+    ASSERT_EQ(m.heap().headroom_pages(), 500u);
+    run* const other = m.move(m.new_large(100, 1), 110);
+    ASSERT_EQ(m.heap().headroom_pages(), 610u);
+    const std::size_t reservations = space.live_reservations();
+    space.seal(sealed);
+    const std::size_t rest = 2048 - 1 - 500 - 110;
+    std::size_t served = 0;
+    while (served + 50 < rest - 100 && m.new_large(50, 1) != nullptr) served += 50;
+    EXPECT_GT(served, sealed ? 600u : rest - 200) << "500 pages are clean, the others are rooms";
+    EXPECT_EQ(m.heap().headroom_pages(), 0u);
+    EXPECT_EQ(space.live_reservations(), reservations);
+    space.seal(false);
+    space.set_reserve_max(space.live_bytes());
+    while (m.new_large(1, 1) != nullptr) {
+    }
+    m.resize(r, 501);
+    m.resize(other, 111);
+    EXPECT_EQ(r->pages + other->pages, 610u) << "others are there now";
+    m.audit();
+  }
+}
+
+TEST(PageHeap, ARunWhoseMappingsAreKnownIsMovedPieceByPiece) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* r = m.new_large(200, 1);
+  r = m.move(r, 300);
   ASSERT_EQ(space.calls(space_call::move), 1u);
-  m.move(from, 300);  // the model counts the calls
-  EXPECT_EQ(space.calls(space_call::move), 1u);
-  EXPECT_EQ(m.count(), 2u) << "the second target must be gone";
+  m.resize(r, 600);
+  r = m.move(r, 700);
+  ASSERT_EQ(space.calls(space_call::move), 3u) << "what was moved, and what it grew by";
+  m.audit();
+  EXPECT_EQ(m.move(r, 800), r) << "it has three mappings now: it is to be copied";
+  EXPECT_EQ(space.calls(space_call::move), 3u);
+  r = m.copy(r, 800);
+  m.audit();
+  r = m.move(r, 900);
+  EXPECT_EQ(space.calls(space_call::move), 4u) << "the copy has one again";
   m.drop_all();
   m.heap().purge_all();
   m.audit();
   EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
+}
+
+TEST(PageHeap, AMoveThatFailsHalfwayLeavesTheBlockAsItWas) {
+  std::uint64_t failed_moves = 0;
+  for (std::uint64_t n = 1;; ++n) {
+    SCOPED_TRACE(n);
+    sealable<test_space> space;
+    space.set_refused_moves_unmap(true);
+    modelled m(space);
+    run* r = m.move(m.new_large(200, 1), 300);
+    m.resize(r, 500);
+    const std::uint64_t calls = space.calls();
+    space.fail_nth(n);
+    run* const to = m.move(r, 900);  // the model looks at what is in it
+    const bool ran_out = space.calls() - calls < n;
+    if (space.refused(space_call::move) != 0) {
+      ++failed_moves;
+      EXPECT_EQ(to, r);
+      EXPECT_EQ(m.lost(), 0u);
+    }
+    m.audit();
+    space.fail_nth(0);
+    if (to == r) {
+      EXPECT_NE(m.move(r, 900), r);
+    }
+    m.audit();
+    if (ran_out) break;
+  }
+  EXPECT_EQ(failed_moves, 2u) << "of what was moved before, and of what it grew by";
+}
+
+TEST(PageHeap, FreedBlocksThatGrewServeOthersFromMemory) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* const r = m.move(m.new_large(200, 1), 300);
+  char* const place = m.heap().address_of(*r);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop(r);
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << "it is dirty, and somebody may want it";
+  run* const next = m.new_large(250, 1);
+  EXPECT_EQ(m.heap().address_of(*next), place);
+  EXPECT_FALSE(next->zero);
+  EXPECT_EQ(m.move(next, 400), next) << "nobody knows where its mappings end";
+  m.drop(next);
+  m.heap().purge_all();
+  EXPECT_EQ(space.calls(space_call::renew), 1u) << "its mapping is healed";
+  m.audit();
+  run* const whole = m.new_large(250, 1);
+  EXPECT_NE(m.move(whole, 400), whole) << "it may be moved again";
+  // A long one, or one that did not fit its place, is not held for others.
+  m.drop(m.move(m.new_large(1000, 1), 1030));
+  EXPECT_EQ(space.calls(space_call::renew), 2u);
+  run* const outgrown = m.move(m.new_large(200, 1), 300);
+  m.copy(outgrown, 700);
+  EXPECT_EQ(space.calls(space_call::renew), 3u);
+  m.audit();
+}
+
+TEST(PageHeap, WhereABlockHadGrownOthersTakeWhatIsLeftBehindTheNextOneLast) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* const hole = m.new_large(200, 1);
+  m.resize(hole, 256);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  run* const other = m.new_large(300, 1);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop(hole);
+  run* const grows = m.new_large(128, 1);  // 128 pages are left behind it
+  m.drop(other);
+  run* const next = m.new_large(128, 1);  // they would fit best
+  const std::uint64_t committed = m.heap().stats().committed_bytes;
+  const char* const place = m.heap().address_of(*grows);
+  m.resize(grows, 256);
+  EXPECT_EQ(grows->pages, 256u);
+  EXPECT_EQ(m.heap().address_of(*grows), place);
+  EXPECT_EQ(m.heap().stats().committed_bytes, committed);
+  m.drop(next);
+  m.resize(grows, 100);
+  ASSERT_NE(m.new_large(300, 1), nullptr);
+  ASSERT_NE(m.new_large(156, 1), nullptr);
+  EXPECT_EQ(m.heap().stats().committed_bytes, committed) << "but before anything is committed";
+  m.audit();
+}
+
+TEST(PageHeap, WhereNoBlockHadGrownTheShortestRunThatFitsIsTaken) {
+  sealable<test_space> space;
+  modelled m(space);
+  run* const hole = m.new_large(256, 1);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  run* const other = m.new_large(300, 1);
+  char* const place = m.heap().address_of(*hole);
+  ASSERT_NE(m.new_large(1, 1), nullptr);
+  m.drop(hole);
+  ASSERT_NE(m.new_large(128, 1), nullptr);
+  m.drop(other);
+  run* const next = m.new_large(128, 1);
+  EXPECT_EQ(m.heap().address_of(*next), place + 128 * page_size);
+  m.audit();
+}
+
+TEST(PageHeap, MappingsDoNotMultiplyWithoutEnd) {
+  sealable<test_space> space;
+  modelled m(space);
+  std::vector<run*> live;
+  std::uint64_t moved = 0;
+  for (int i = 0; i < 5000; ++i) {
+    run* const r = m.new_large(1, 1);
+    ASSERT_NE(r, nullptr);
+    run* const to = m.move(r, 2);
+    moved += to != r ? 1u : 0u;
+  }
+  EXPECT_GE(moved, 4000u);
+  EXPECT_LE(moved, 4096u) << "a process may have 65,530 mappings, and the program wants some";
+  m.drop_all();
+  m.heap().purge_all();
+  m.audit();
+  run* const r = m.new_large(1, 1);
+  EXPECT_NE(m.move(r, 2), r) << "all are healed";
 }
 
 TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
@@ -427,8 +652,10 @@ TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
   modelled m(space);
   run* from = m.new_large(20'000, 1);
   ASSERT_NE(from, nullptr);
-  m.move(from, 30'000);
-  m.drop_all();  // both were remapped, so both are renewed and clean at once
+  from = m.move(from, 30'000);
+  EXPECT_EQ(from->range, 2u);
+  EXPECT_EQ(space.live_reservations(), 5u) << "records of ranges, the first, and the block's";
+  m.drop_all();  // it is long and was remapped, so it is renewed and clean at once
   EXPECT_EQ(space.live_reservations(), 2u);
   m.audit();
 }

@@ -79,17 +79,23 @@ class range_set {
 
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
-    for (std::uint32_t i = count_; i-- != 0;) {
-      page_range& range = (*this)[i];
-      if (pages > range.pages - range.top) continue;
-      if (run* r = extend(range, pages); r != nullptr) return r;
-    }
+    if (run* r = take_fresh_here(pages); r != nullptr) return r;
     // A room may turn out to be somebody's, or too small; what is reserved is nobody else's.
     for (const ground from : {ground::room, ground::reserved}) {
       page_range* const added = add(pages, from);
       if (added == nullptr) continue;
       if (run* r = extend(*added, pages); r != nullptr) return r;
       release(*added);
+    }
+    return nullptr;
+  }
+
+  /// As `take_fresh`, in the ranges that there are.
+  [[nodiscard]] run* take_fresh_here(std::size_t pages) noexcept {
+    for (std::uint32_t i = count_; i-- != 0;) {
+      page_range& range = (*this)[i];
+      if (pages > range.pages - range.top) continue;
+      if (run* r = extend(range, pages); r != nullptr) return r;
     }
     return nullptr;
   }

@@ -3,10 +3,10 @@
 //
 // Every page below a range's top belongs to exactly one run:
 //
-//   | slab, class 4 | slab, class 9 | free, dirty | large block        | free, clean | ...
+//   | slab, class 4 | slab, class 9 | free, dirty | large block   | its headroom | free, clean | ...
 //
-// A run is a slab (blocks of one class), a large block, or free. Its record lives outside of it, so
-// that an overflow of a block cannot reach it.
+// A run is a slab (blocks of one class), a large block, free, or kept for a block to grow into. Its
+// record lives outside of it, so that an overflow of a block cannot reach it.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,15 @@ inline constexpr std::size_t page_shift = heap_page_shift;
 inline constexpr std::size_t page_size = std::size_t{1} << page_shift;
 
 enum class run_kind : std::uint8_t {
-  unused,   ///< the record itself is free
-  slab,     ///< blocks of one class
-  large,    ///< one block
-  dirty,    ///< free; its pages may be resident and hold old bytes
-  clean,    ///< free; its pages read as zero and cost no memory
-  purging,  ///< on its way to clean, with the lock open
-  lost,     ///< its addresses may be unmapped since the system refused something; never used again
+  unused,    ///< the record itself is free
+  slab,      ///< blocks of one class
+  large,     ///< one block
+  dirty,     ///< free; its pages may be resident and hold old bytes
+  clean,     ///< free; its pages read as zero and cost no memory
+  headroom,  ///< as clean, and kept for the large block in front of it to grow into
+  moving,    ///< addresses only: pages are being remapped to it, or were remapped from it
+  purging,   ///< on its way to clean, with the lock open
+  lost,      ///< its addresses may be unmapped since the system refused something; never used again
 };
 
 /// A set of a slab's pages: bit n is page n.
@@ -53,10 +55,17 @@ struct run {
   class_index size_class = 0;  ///< slab: the class of its blocks
   std::uint8_t range = 0;      ///< index of its range
   std::uint8_t fullness = 0;   ///< slab: which list it is on
-  page_set seen_free = 0;      ///< slab: its pages that have been free since somebody looked
-  page_set absent = 0;         ///< slab: its free pages that the system has, or has not given yet
-  bool zero = false;           ///< large: nothing was ever written to it before it was handed out
-  bool moved = false;          ///< large: its pages came by remapping, so its mapping is split
+  union {
+    page_set seen_free = 0;  ///< slab: its pages that have been free since somebody looked
+    std::uint32_t
+        cut;  ///< large, one piece: where that ends and the range's own mapping begins; else 0
+  };
+  page_set absent = 0;  ///< slab: its free pages that the system has, or has not given yet
+  bool grown = false;   ///< large: it has grown; dirty: some block that had grown was here
+  bool rest = false;    ///< dirty: left behind a large block that may grow into it
+  bool zero = false;    ///< large: nothing was ever written to it before it was handed out
+  std::uint16_t pieces =
+      0;  ///< so many pieces of it, at most, came by remapping: its mapping is split
 };
 
 static_assert(sizeof(run) <= 56 || sizeof(void*) != 8);

@@ -55,6 +55,15 @@ class run_bins {
     return nullptr;
   }
 
+  /// Effects: the bins themselves, which are less than a page, are in memory.
+  void populate() noexcept {
+    // Writes that change nothing; a compiler must keep them.
+    run* volatile& first = head_[0];
+    first = first;
+    run* volatile& last = head_[bin_count - 1];
+    last = last;
+  }
+
   /// Effects: calls visit(run*) for each run; `visit` may remove the run it is given.
   template <class Visitor>
   void for_each(Visitor visit) {

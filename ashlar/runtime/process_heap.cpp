@@ -95,9 +95,9 @@ class look {
   bool inside_;
 };
 
-/// Returns: whether `block` is the reserve's. What lies in the process heap's first range is told at once.
+/// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
-  return !the_heap.owns_at_once(block) && reserve.contains(block);
+  return tops.classes.of(block) == 0 && reserve.contains(block);
 }
 
 void* allocate_from_reserve(std::size_t size, std::size_t alignment, bool zeroed) noexcept {

@@ -3,6 +3,7 @@
 // beside it.
 #include <cstring>
 
+#include "threads.hpp"
 #include "workloads.hpp"
 
 namespace bench {
@@ -160,6 +161,51 @@ void realloc_growth(const arguments& given) {
     give(data);
   });
   report("realloc_growth", "vector", "ns/vector", result, 1);
+}
+
+void growing_buffers(const arguments& given) {
+  never_counted("growing_buffers");
+  constexpr std::size_t buffers = 100, steps = 30'000, size_max = std::size_t{1} << 30;
+  const std::size_t low = number(given[0], 512 << 10, page_bytes, size_max);
+  const std::size_t high = number(given[1], 1 << 20, low, size_max);
+  const std::size_t step = number(given[2], 10 << 10, 1, high);
+  const std::size_t threads = number(given[3], 1, 1, most_threads);
+  page_array<char*> texts(buffers);
+  page_array<std::size_t> lengths(buffers);
+  // Each thread has buffers of its own: every `threads`-th.
+  const auto begin_anew = [&](std::size_t which) {
+    texts[which] = static_cast<char*>(take(low));
+    lengths[which] = low;
+  };
+  const auto end = [&](std::size_t which) {
+    const char letter = static_cast<char>('a' + which % 26);
+    for (std::size_t at = low; at < lengths[which]; at += page_bytes)
+      if (texts[which][at] != letter) fail("a buffer has changed in realloc");
+    give(texts[which]);
+  };
+  const auto start = clock::now();
+  run_threads(threads, [&](std::size_t self) {
+    for (std::size_t i = self; i < buffers; i += threads) begin_anew(i);
+    random_source random(67 + self);
+    const std::size_t own = (buffers - self + threads - 1) / threads;
+    for (std::size_t done = 0; done < steps / threads;) {
+      const std::size_t which = self + random.below(own) * threads;
+      const std::size_t old = lengths[which];
+      if (old + step > high) {
+        end(which);
+        begin_anew(which);
+        continue;
+      }
+      texts[which] = static_cast<char*>(resize(texts[which], old + step));
+      std::memset(texts[which] + old, static_cast<char>('a' + which % 26), step);
+      lengths[which] = old + step;
+      ++done;
+    }
+    for (std::size_t i = self; i < buffers; i += threads) end(i);
+  });
+  const double each = nanoseconds(clock::now() - start) / static_cast<double>(steps);
+  report("growing_buffers", label("%zuK-%zuK/%zu", low >> 10, high >> 10, threads), "ns/step",
+         series(each), steps);
 }
 
 }  // namespace bench

@@ -40,6 +40,7 @@ void large(const arguments&);
 void medium(const arguments&);
 void huge(const arguments&);
 void realloc_growth(const arguments&);
+void growing_buffers(const arguments&);
 void calloc_large(const arguments&);
 // fragmentation.cpp
 void checkerboard(const arguments&);

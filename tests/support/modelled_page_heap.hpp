@@ -32,7 +32,7 @@ class modelled_page_heap {
   [[nodiscard]] pages& heap() { return *heap_; }
   [[nodiscard]] std::size_t count() const { return live_.size(); }
   [[nodiscard]] std::size_t live_pages() const { return live_pages_; }
-  [[nodiscard]] std::size_t lost() const { return lost_.size(); }
+  [[nodiscard]] std::size_t lost() const { return space_.not_renewed().size(); }
 
   run* new_slab(class_index c, growth g = growth::allowed) {
     if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
@@ -72,7 +72,7 @@ class modelled_page_heap {
     return r;
   }
 
-  void drop(run* r) {
+  void drop(run* r, std::size_t (pages::*free)(void*) = &pages::delete_large) {
     const auto found = live_.find(start_of(r));
     ASSERT_NE(found, live_.end());
     check_pattern(found->first, found->second.bytes, found->second.tag);
@@ -83,10 +83,7 @@ class modelled_page_heap {
       heap_->delete_slab(r, standard_classes.shapes[r->size_class]);
     } else {
       char* const base = heap_->address_of(*r);
-      const std::uint64_t refused = space_.refused(space_call::renew);
-      EXPECT_EQ(heap_->delete_large(base), b.bytes);
-      if (space_.refused(space_call::renew) != refused)
-        lost_.emplace(reinterpret_cast<std::uintptr_t>(base), b.bytes);
+      EXPECT_EQ((*heap_.*free)(base), b.bytes);
       EXPECT_EQ(heap_->delete_large(base), 0u) << "deleted twice";
     }
   }
@@ -111,31 +108,41 @@ class modelled_page_heap {
     fill(start_of(r), b.bytes, b.tag);
   }
 
-  /// As a realloc that remaps: the contents appear elsewhere.
-  void move(run* from, std::size_t count) {
+  /// As a realloc that remaps: the contents appear elsewhere, and the block is gone where it was.
+  /// Returns: where it is now.
+  run* move(run* from, std::size_t count) {
     const block before = live_.at(start_of(from));
-    run* to = new_large(std::max<std::size_t>(count, from->pages), 1);
-    if (to == nullptr) return;
-    const std::uintptr_t target = start_of(to);
-    const std::size_t target_bytes = live_.at(target).bytes;
-    const bool whole = !from->moved;
-    const std::uint64_t moves = space_.calls(space_call::move);
-    const std::uint64_t refused = space_.refused(space_call::renew);
-    const bool moved = heap_->move_pages(from, to);
-    EXPECT_EQ(space_.calls(space_call::move), moves + (whole ? 1u : 0u)) << "moved twice";
-    if (!moved) {  // the heap has disposed of the target
-      live_pages_ -= target_bytes / page_size;
-      live_.erase(target);
-      if (space_.refused(space_call::renew) != refused) {
-        lost_.emplace(target, target_bytes);
-      }
-      check_pattern(start_of(from), before.bytes, before.tag);
-      return;
+    const std::uintptr_t source = start_of(from);
+    const std::uint64_t made = heap_->stats().large_made;
+    count = std::max<std::size_t>(count, from->pages);
+    run* const to = heap_->move_large(from, count);
+    if (to == nullptr) {
+      EXPECT_EQ(heap_->stats().large_made, made);
+      check_pattern(source, before.bytes, before.tag);
+      return from;
     }
-    check_pattern(start_of(to), before.bytes, before.tag);
-    expect_zero(start_of(from), before.bytes);
-    fill(start_of(from), before.bytes, before.tag);
-    fill(start_of(to), live_.at(start_of(to)).bytes, live_.at(start_of(to)).tag);
+    EXPECT_EQ(to->pages, count);
+    EXPECT_EQ(heap_->large_at(reinterpret_cast<void*>(source)), nullptr);
+    live_.erase(source);
+    const std::uintptr_t target = start_of(to);
+    EXPECT_TRUE(live_.emplace(target, block{to, count * page_size, before.tag, false}).second);
+    live_pages_ += count - before.bytes / page_size;
+    check_neighbours(target, count * page_size);
+    check_pattern(target, before.bytes, before.tag);
+    fill(target, count * page_size, before.tag);
+    return to;
+  }
+  /// As a realloc that copies.
+  run* copy(run* from, std::size_t count) {
+    const block before = live_.at(start_of(from));
+    count = std::max<std::size_t>(count, from->pages);
+    run* const to = heap_->new_large_to_grow(count, growth::allowed);
+    if (to == nullptr) return from;
+    EXPECT_EQ(to->pages, count);
+    admit(to, false);
+    check_pattern(start_of(from), before.bytes, before.tag);
+    drop(from, &pages::delete_outgrown);
+    return to;
   }
 
   [[nodiscard]] run* any(std::mt19937_64& random, bool large_only) {
@@ -186,8 +193,8 @@ class modelled_page_heap {
     if (own != live_.begin()) {
       EXPECT_LE(std::prev(own)->first + std::prev(own)->second.bytes, start) << "overlap";
     }
-    for (const auto& [lost, lost_bytes] : lost_)
-      EXPECT_TRUE(start + bytes <= lost || lost + lost_bytes <= start) << "nothing is mapped there";
+    for (const auto& [begin, end] : space_.not_renewed())
+      EXPECT_TRUE(start + bytes <= begin || end <= start) << "nothing is mapped there";
   }
   void admit(run* r, bool slab) {
     const std::uintptr_t start = start_of(r);
@@ -216,7 +223,6 @@ class modelled_page_heap {
   sealable<test_space>& space_;
   std::unique_ptr<pages> heap_;
   std::map<std::uintptr_t, block> live_;
-  std::map<std::uintptr_t, std::size_t> lost_;
   std::size_t live_pages_ = 0;
   std::uint64_t tags_ = 0;
 };
@@ -255,7 +261,10 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
         m.resize(r, r->pages + 1 + random() % 4);
       break;
     case 11:
-      if (run* r = m.any(random, true); r != nullptr && room) m.move(r, random() % 100);
+      if (run* r = m.any(random, true); r != nullptr && room) {
+        const std::size_t count = random() % 100;
+        random() % 4 == 0 ? m.copy(r, count) : m.move(r, count);
+      }
       break;
     case 12:
       space.set_clock(space.now_ms() + random() % 400);

@@ -89,6 +89,10 @@ class test_space {
   [[nodiscard]] std::uint64_t calls(space_call kind) const { return calls_of_[index(kind)]; }
   /// Calls of a kind that were made to fail.
   [[nodiscard]] std::uint64_t refused(space_call kind) const { return refused_[index(kind)]; }
+  /// Where renewal was refused: nothing may be mapped there, so nobody may ever get it.
+  [[nodiscard]] const std::vector<std::pair<std::uintptr_t, std::uintptr_t>>& not_renewed() const {
+    return not_renewed_;
+  }
   /// Rooms count as one each, whatever was claimed in them.
   [[nodiscard]] std::size_t live_reservations() {
     const std::lock_guard guard(mutex_);
@@ -129,9 +133,13 @@ class test_space {
   }
   [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
     check(p, bytes);
-    if (refuse(space_call::renew) || !os::system_space::renew(p, bytes)) return false;
-    const std::lock_guard guard(mutex_);
     const auto a = reinterpret_cast<std::uintptr_t>(p);
+    const bool refused = refuse(space_call::renew) || !os::system_space::renew(p, bytes);
+    const std::lock_guard guard(mutex_);
+    if (refused) {
+      not_renewed_.emplace_back(a, a + bytes);
+      return false;
+    }
     std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
     return true;
   }
@@ -324,7 +332,7 @@ class test_space {
   std::atomic<std::size_t> room_max_{SIZE_MAX};
   std::atomic<std::uintptr_t> blocked_from_{0}, blocked_to_{0};
   std::size_t live_bytes_ = 0;
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_, not_renewed_;
 };
 
 static_assert(address_space<test_space>);
