@@ -312,14 +312,25 @@ class page_heap {
 
   /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is held
   /// by a thread that waits for this one.
-  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0); }
+  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
 
-  /// Effects: gives back what has been dirty for the delay, but for the bytes to keep.
-  void purge_aged() noexcept {
+  struct purged {
+    std::size_t bytes = 0;
+    bool complete = true;  ///< nothing is left that another call would give back
+  };
+  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for the
+  /// bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
+  purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
     const std::int64_t delay = delay_ms();
-    if (delay >= 0)
-      purge(static_cast<std::int64_t>(space_.now_ms()) - delay,
-            keep_bytes_.load(std::memory_order_relaxed));
+    if (delay < 0) return {};
+    const auto now = static_cast<std::int64_t>(space_.now_ms());
+    return purge(any_age ? INT64_MAX : now - delay, keep_bytes_.load(std::memory_order_relaxed),
+                 runs_max);
+  }
+
+  /// Returns: bytes of pages that are in use or dirty, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept {
+    return committed_pages_.load(std::memory_order_relaxed) << page_shift;
   }
 
   /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
@@ -460,7 +471,7 @@ class page_heap {
     }
     if (r == nullptr) return nullptr;
     used_pages_ += r->pages;
-    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
+    note_committed();
     return r;
   }
 
@@ -613,6 +624,7 @@ class page_heap {
     stats_.given_back_bytes += bytes;
     used_pages_ -= r->pages;
     make_clean(r);
+    note_committed();
   }
 
   [[nodiscard]] bool shrink(run* r, std::size_t pages) noexcept {
@@ -651,8 +663,14 @@ class page_heap {
     r->pages += static_cast<std::uint32_t>(extra);
     range.note_ends(*r);
     used_pages_ += extra;
-    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_.pages());
+    note_committed();
     return true;
+  }
+
+  void note_committed() noexcept {
+    const std::size_t pages = used_pages_ + dirty_.pages();
+    committed_pages_.store(pages, std::memory_order_relaxed);
+    committed_pages_peak_ = std::max(committed_pages_peak_, pages);
   }
 
   [[nodiscard]] static constexpr bool is_free_kind(run_kind kind) noexcept {
@@ -673,26 +691,28 @@ class page_heap {
     put_back(free, bins, kind, since);
   }
 
-  /// Effects: gives back the dirty runs that became so at or before `until_ms`, but for
-  /// those without which less than `keep_bytes` would stay. The lock is open during each system call. Returns: the bytes.
-  std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes) noexcept {
+  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before `until_ms`, but for
+  /// those without which less than `keep_bytes` would stay. The lock is open during each system call.
+  purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
+    if (space_.is_sealed()) return {};
     std::size_t bytes_purged = 0;
-    if (space_.is_sealed()) return 0;
     const std::lock_guard one_at_a_time(purge_mutex_);
     const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
+    std::size_t count = 0;
     dirty_.for_each([&](run* r) {
-      if (((dirty_.pages() - r->pages) << page_shift) < keep_bytes) return;
+      if (((dirty_.pages() - r->pages) << page_shift) < keep_bytes) return true;
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
-      if (!old) return;
+      if (!old) return true;
       dirty_.remove(r);
       r->kind = run_kind::purging;
       used_pages_ += r->pages;
       r->next = taken;
       taken = r;
+      return ++count < runs_max;
     });
     while (taken != nullptr) {
       run* const r = taken;
@@ -710,9 +730,11 @@ class page_heap {
       } else {
         make_dirty(r);
       }
+      note_committed();
     }
     stats_.given_back_bytes += bytes_purged;
-    return bytes_purged;
+    // Runs that the system did not take are dirty again: where it takes none, another try ends nothing.
+    return {bytes_purged, count < runs_max || bytes_purged == 0};
   }
 
   sealable<Space>& space_;
@@ -725,6 +747,7 @@ class page_heap {
   run_bins dirty_, clean_;
   std::size_t used_pages_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
+  std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
   std::size_t committed_pages_peak_ = 0;
   page_heap_stats stats_;
 };
