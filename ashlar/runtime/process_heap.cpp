@@ -11,6 +11,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -65,6 +66,9 @@ void end_thread(void* own) noexcept {
   self.own = nullptr;
   self.ended = true;
   the_heap.detach(static_cast<cache*>(own));
+  the_background.note_free();
+  // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
+  if (the_heap.cache_count() == 0) the_background.stop();
 }
 
 /// The key whose destructor tells us that a thread ends; made with the first cache.
@@ -96,6 +100,7 @@ void after_fork_in_child() noexcept {
   checker.unlock();
   os::forget_thread_number();
   the_heap.keep_only(self.own);
+  the_background.forget_thread();
 }
 
 // ---- start ----------------------------------------------------------------------------------------
@@ -120,6 +125,7 @@ void start_process() noexcept {
   settings s = read_settings(environment);
   s.exact = s.exact || detail::a_tool_wants_every_call();
   the_heap.set_purge_policy(s.purge);
+  if (s.background) static_cast<void>(the_background.turn(true));
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
     if (s.full) checker.start(s.checks);
@@ -160,6 +166,7 @@ cache* own_cache() noexcept {
 
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
 [[gnu::destructor(101)]] void look_at_exit() noexcept {
+  the_background.stop_for_good();
   check_blocks("exit");
 }
 
@@ -203,6 +210,12 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 
+/// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,
+/// whose end is noticed: only such a thread may start it.
+void note_allocation() noexcept {
+  if (self.own != nullptr) the_background.note_allocation();
+}
+
 void* allocate_uncounted(std::size_t size, std::size_t alignment) noexcept {
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = process_heap::class_for(size, alignment);
@@ -238,6 +251,7 @@ void free_uncounted(void* block, const char* call) noexcept {
     the_heap.deallocate_slow(*own, block, call);
   else
     the_heap.deallocate_uncached(block, call);
+  the_background.note_free();
 }
 /// Effects: gives a block of the heap back, counted if that was asked for.
 void free_block(void* block, const char* call) noexcept {
@@ -269,6 +283,7 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return guarded;
+  note_allocation();
   return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
                          : counted(allocate_uncounted(size, alignment), size);
 }
@@ -343,6 +358,7 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
   bool zeroed = false;
   void* const block = the_heap.allocate_large(size, 1, zeroed, self.own);
   if (block == nullptr) return nullptr;
+  note_allocation();
   static_cast<void>(counted(block, size));
   if (!zeroed) return std::memset(block, 0, size);
   if (tells_memcheck()) detail::tell_open(block, size);  // as written as zeros are
@@ -380,6 +396,7 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
       if (usable != before) detail::tell_resized(&the_heap, block, before, usable);
     }
     if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
+    the_background.note_free();  // it may have become shorter
     return block;
   }
   const std::size_t have = the_heap.usable_size(block, call);
@@ -404,6 +421,21 @@ std::size_t usable_size(const void* block, const char* call) noexcept {
 std::size_t trim() noexcept {
   if (self.own != nullptr) the_heap.flush(*self.own);
   return the_heap.trim();
+}
+
+bool look_step(look_progress& look) noexcept {
+  return the_heap.look_step(look);
+}
+
+void use_no_cache() noexcept {
+  self.ended = true;
+}
+
+bool set_background(bool on) noexcept {
+  const bool was_on = the_background.turn(on);
+  // A process that is quiet from now on would not start it.
+  if (on && own_cache() != nullptr) the_background.note_allocation();
+  return was_on;
 }
 
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
