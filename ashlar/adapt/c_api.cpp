@@ -15,6 +15,9 @@ std::size_t ashlar_trim() noexcept {
 void ashlar_set_purge(std::int64_t delay_ms, std::size_t keep_bytes) noexcept {
   runtime::the_heap.set_purge_policy({.delay_ms = delay_ms, .keep_bytes = keep_bytes});
 }
+int ashlar_background(int on) noexcept {
+  return runtime::set_background(on != 0) ? 1 : 0;
+}
 int ashlar_prefault(std::size_t bytes, unsigned threads) noexcept {
   if (runtime::prefault(bytes, threads)) return 0;
   errno = ENOMEM;

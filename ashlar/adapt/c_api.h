@@ -29,8 +29,19 @@ size_t ashlar_trim(void) ASHLAR_NOEXCEPT;
 /* From now on free pages go back to the system `delay_ms` after they became free (-1: never; default
  * 1000), but for `keep_bytes` of them (default 0). The environment's ASHLAR_PURGE_DELAY_MS and
  * ASHLAR_KEEP_BYTES set the same at start. A cache miss or a large free has to look: a process that
- * does not allocate keeps what it has until ashlar_trim. */
+ * does not allocate keeps what it has until ashlar_trim, unless ashlar_background is on. */
 void ashlar_set_purge(int64_t delay_ms, size_t keep_bytes) ASHLAR_NOEXCEPT;
+
+/* `on` is not 0: from now on a thread of the library gives free memory back as ashlar_set_purge says,
+ * also when no thread of the program allocates, and at once while the process's control group is short
+ * of memory. The environment's ASHLAR_BACKGROUND=1 does the same at start. The thread starts when a
+ * thread allocates and the heap has 2 MiB. It sleeps without a timer when nothing is left to give back.
+ * A child of fork starts its own. The thread ends before the process's last thread does. It is for the
+ * process heap, not for heap instances, and it leaves threads' caches alone.
+ * `on` is 0: the thread ends before the call returns, and none starts any more.
+ * Returns 1 if this was on before, else 0. Errors: none. If the system refuses a thread, this is off
+ * from then on, until the next call. */
+int ashlar_background(int on) ASHLAR_NOEXCEPT;
 
 /* Makes sure that `bytes` of free memory are there, in one piece and really in memory, together with
  * the caches of `threads` threads beside the calling one and all that the heap needs for itself to cut

@@ -32,6 +32,16 @@
 
 namespace ashlar {
 
+/// How far a look at what can be given back has come (basic_heap::look_step).
+struct look_progress {
+  bool at_once = false;  ///< all that is free, however short a time: memory is needed elsewhere
+  std::size_t next_class = 1;
+  bool runs_are_done = false;
+  std::size_t slabs = 0;       ///< looked at
+  bool saw_last_slab = false;  ///< the next look begins at the first slab again
+  std::size_t bytes = 0;       ///< given back
+};
+
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
 /// constant-initialised), and may name `classes` (class_table.hpp:
 /// classes_in a table, which may have a load() that the heap calls before it starts). Its constructor is constexpr and reserves nothing; the heap starts itself at its first miss.
@@ -403,7 +413,63 @@ class basic_heap {
   /// Effects: from now on free pages go back as `policy` says.
   void set_purge_policy(const detail::purge_policy& policy) noexcept {
     pages_.set_policy(policy);
+    if (next_look_ms_.load(std::memory_order_relaxed) == others_look) return;
     next_look_ms_.store(0, std::memory_order_relaxed);  // it was set by the old delay
+  }
+  /// Returns: milliseconds between two looks; negative when free pages never go back.
+  [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
+    const std::int64_t delay = pages_.delay_ms();
+    return delay < 0 ? -1 : delay / 2 + 1;
+  }
+
+  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or
+  /// the free pages of some slabs. No lock is held afterwards. Any thread may look at any time.
+  /// Returns: false when `look` has come to its end.
+  bool look_step(look_progress& look) noexcept {
+    if (!started_.load(std::memory_order_acquire)) return false;
+    for (; look.next_class < classes::count(); ++look.next_class) {
+      central_type& c = centrals_[look.next_class];
+      if (c.stashed() == 0) continue;
+      if (look.at_once)
+        c.settle(pages_);
+      else
+        c.settle_unused(pages_);
+      ++look.next_class;
+      return true;
+    }
+    if (!look.runs_are_done) {
+      const auto purged = pages_.purge_aged(runs_a_step, look.at_once);
+      look.bytes += purged.bytes;
+      look.runs_are_done = purged.complete;
+      return true;
+    }
+    if (look.slabs >= bounds_.slabs_a_look) return false;
+    if (space_.is_sealed() || !pages_.has_more_than_kept()) {
+      look.saw_last_slab = true;
+      return false;
+    }
+    const std::lock_guard guard(slabs_mutex_);
+    const std::size_t count = std::min(slabs_a_step, bounds_.slabs_a_look - look.slabs);
+    look.bytes += give_back_free_pages(count, look.at_once);
+    look.slabs += count;
+    look.saw_last_slab = slab_looked_at_.range == 0 && slab_looked_at_.page == 0;
+    return !look.saw_last_slab;
+  }
+
+  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
+  void let_misses_look(bool on) noexcept {
+    const auto next = space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1);
+    next_look_ms_.store(on ? next : others_look, std::memory_order_relaxed);
+  }
+
+  /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
+  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and stashes, also
+  /// where a slab's pages have left it. At some recent moment; takes no lock.
+  [[nodiscard]] std::size_t idle_bytes() const noexcept {
+    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    const std::size_t committed = committed_bytes();
+    return committed - std::min(committed, held);
   }
 
   [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
@@ -560,6 +626,12 @@ class basic_heap {
   static constexpr std::size_t remap_pages_min = 128;
 
   static constexpr std::size_t spare_caches_max = 8;
+
+  /// What one step of a look does at most: so many system calls, or so many slabs to look into.
+  static constexpr std::size_t runs_a_step = 64;
+  static constexpr std::size_t slabs_a_step = 64;
+  /// A time of the next look that never comes.
+  static constexpr std::uint64_t others_look = UINT64_MAX;
 
   /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the fault of a fresh page
   /// (some 1.4 us).
@@ -746,12 +818,9 @@ class basic_heap {
     // Whoever moves the time on does the work; the others go on allocating.
     const auto wait = static_cast<std::uint64_t>(delay) / 2 + 1;
     if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed)) return;
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle_unused(pages_);
-    pages_.purge_aged();
-    if (!pages_.has_more_than_kept()) return;
-    const std::lock_guard guard(slabs_mutex_);
-    static_cast<void>(give_back_free_pages(bounds_.slabs_a_look, false));
+    look_progress look;
+    while (look_step(look)) {
+    }
   }
 
   /// Effects: looks at the next `count` slabs, and gives back their free pages; begins anew after the last one.

@@ -192,6 +192,95 @@ TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
   h->check();
 }
 
+// A thread beside the program looks in steps, so that nobody waits for it for long.
+TEST(HollowSlabs, ALookGoesInSteps) {
+  const auto h = std::make_unique<hollow_heap>(64, 16 * mebibyte);
+  h->keep_one_in(512);
+  h->heap.let_misses_look(false);
+  const std::size_t full = h->resident();
+  const std::size_t step_bytes_max =
+      64 * page_size * standard_classes.shapes[test_heap::classes::of_size(64)].pages;
+  const auto look_at = [&](std::uint64_t ms) {
+    h->heap.space().set_clock(ms);
+    look_progress look;
+    std::size_t steps = 0;
+    for (std::size_t before = 0; h->heap.look_step(look); ++steps, before = look.bytes)
+      EXPECT_LE(look.bytes - before, step_bytes_max) << "the free pages of 64 slabs";
+    EXPECT_TRUE(look.saw_last_slab);
+    EXPECT_GT(steps, full / step_bytes_max);
+    return look.bytes;
+  };
+  // What the stash held is sorted back by the second look, and leaves at the second one from then on.
+  std::size_t returned = 0;
+  for (std::uint64_t t = delay; t <= 6 * delay; t += delay / 2 + 1) returned += look_at(t);
+  EXPECT_LT(h->resident(), full / 4);
+  EXPECT_EQ(h->stats().total.given_back_bytes, returned);
+  EXPECT_EQ(look_at(7 * delay), 0u) << "all has gone";
+  h->check();
+  h->heap.audit();
+}
+
+TEST(HollowSlabs, ALookAtOnceWaitsForNothing) {
+  const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
+  h->keep_one_in(512);
+  bool zeroed = false;
+  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
+  const std::size_t full = h->resident();
+  look_progress look;
+  look.at_once = true;
+  while (h->heap.look_step(look)) {
+  }
+  EXPECT_GE(look.bytes, mebibyte);
+  EXPECT_LT(h->resident(), full / 4);
+  h->check();
+}
+
+TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
+  const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
+  h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 100 * mebibyte});
+  h->keep_one_in(512);
+  bool zeroed = false;
+  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
+  look_progress look;
+  look.at_once = true;
+  while (h->heap.look_step(look)) {
+  }
+  EXPECT_EQ(look.bytes, 0u);
+  EXPECT_TRUE(look.saw_last_slab) << "there is nothing to wait for";
+}
+
+TEST(HollowSlabs, MissesLookUnlessAnotherDoes) {
+  const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
+  h->keep_one_in(512);
+  h->heap.let_misses_look(false);
+  for (std::uint64_t t = 1; t <= 10 * delay; t += 10) h->look(t);
+  EXPECT_EQ(h->stats().total.given_back_bytes, 0u);
+  h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
+  for (std::uint64_t t = 10 * delay; t <= 20 * delay; t += 10) h->look(t);
+  EXPECT_EQ(h->stats().total.given_back_bytes, 0u) << "a new policy is for whoever looks";
+  h->heap.let_misses_look(true);
+  for (std::uint64_t t = 20 * delay; t <= 30 * delay; t += 10) h->look(t);
+  EXPECT_GT(h->stats().total.given_back_bytes, 0u);
+}
+
+TEST(HollowSlabs, IdleIsWhatNobodyHolds) {
+  const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
+  const std::size_t committed = h->heap.committed_bytes();
+  EXPECT_EQ(committed, h->stats().total.committed_bytes);
+  const std::size_t before = h->heap.idle_bytes();
+  EXPECT_LT(before, mebibyte);
+  h->keep_one_in(512);
+  EXPECT_GT(h->heap.idle_bytes(), 7 * mebibyte);
+  EXPECT_EQ(h->heap.committed_bytes(), committed) << "the slabs stay";
+  h->fill_again();
+  EXPECT_LT(h->heap.idle_bytes(), mebibyte);
+  bool zeroed = false;
+  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
+  EXPECT_GE(h->heap.idle_bytes(), mebibyte);
+  h->heap.trim();
+  EXPECT_EQ(h->heap.committed_bytes(), h->stats().total.committed_bytes);
+}
+
 TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
   const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
   const std::size_t full = h->resident();

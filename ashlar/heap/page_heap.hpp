@@ -265,7 +265,7 @@ class page_heap {
     to->kind = run_kind::moving;
     ranges_[to->range].note_ends(*to);
     used_pages_ += extra;
-    note_peak();
+    note_committed();
     bool done = false;
     {
       const unlock_guard open(mutex_);
@@ -362,14 +362,25 @@ class page_heap {
 
   /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is held
   /// by a thread that waits for this one.
-  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0); }
+  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
 
-  /// Effects: gives back what has been dirty for the delay, but for the bytes to keep.
-  void purge_aged() noexcept {
+  struct purged {
+    std::size_t bytes = 0;
+    bool complete = true;  ///< nothing is left that another call would give back
+  };
+  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for the
+  /// bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
+  purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
     const std::int64_t delay = delay_ms();
-    if (delay >= 0)
-      purge(static_cast<std::int64_t>(space_.now_ms()) - delay,
-            keep_bytes_.load(std::memory_order_relaxed));
+    if (delay < 0) return {};
+    const auto now = static_cast<std::int64_t>(space_.now_ms());
+    return purge(any_age ? INT64_MAX : now - delay, keep_bytes_.load(std::memory_order_relaxed),
+                 runs_max);
+  }
+
+  /// Returns: bytes of pages that are in use or dirty, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept {
+    return committed_pages_.load(std::memory_order_relaxed) << page_shift;
   }
 
   /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
@@ -544,11 +555,13 @@ class page_heap {
   [[nodiscard]] run* count_used(run* r) noexcept {
     if (r == nullptr) return nullptr;
     used_pages_ += r->pages;
-    note_peak();
+    note_committed();
     return r;
   }
-  void note_peak() noexcept {
-    committed_pages_peak_ = std::max(committed_pages_peak_, used_pages_ + dirty_pages());
+  void note_committed() noexcept {
+    const std::size_t pages = used_pages_ + dirty_pages();
+    committed_pages_.store(pages, std::memory_order_relaxed);
+    committed_pages_peak_ = std::max(committed_pages_peak_, pages);
   }
 
   /// Effects: `r`, which may be null, is a large block from now on. Returns: it.
@@ -678,6 +691,7 @@ class page_heap {
     headrooms_.for_each([this](run* headroom) {
       headrooms_.remove(headroom);
       make_clean(headroom);
+      return true;
     });
     return take_from(clean_, length);
   }
@@ -895,8 +909,8 @@ class page_heap {
     } else {
       r->kind = run_kind::lost;
       used_pages_ += r->pages;
-      note_peak();
     }
+    note_committed();
     return fresh;
   }
 
@@ -946,7 +960,7 @@ class page_heap {
       set_pieces(r, r->pieces + pieces);
     }
     used_pages_ += extra;
-    note_peak();
+    note_committed();
     return true;
   }
 
@@ -964,29 +978,31 @@ class page_heap {
     put_back(free, free->kind, free->dirty_since_ms);
   }
 
-  /// Effects: gives back the dirty runs that became so at or before `until_ms`, but for
-  /// those without which less than `keep_bytes` would stay. The lock is open during each system call. Returns: the bytes.
-  std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes) noexcept {
+  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before `until_ms`, but for
+  /// those without which less than `keep_bytes` would stay. The lock is open during each system call.
+  purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
+    if (space_.is_sealed()) return {};
     std::size_t bytes_purged = 0;
-    if (space_.is_sealed()) return 0;
     const std::lock_guard one_at_a_time(purge_mutex_);
     const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
+    std::size_t count = 0;
     const auto take_old = [&](run* r) {
-      if (((dirty_pages() - r->pages) << page_shift) < keep_bytes) return;
+      if (((dirty_pages() - r->pages) << page_shift) < keep_bytes) return true;
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
-      if (!old) return;
+      if (!old) return true;
       bins_of(*r)->remove(r);
       r->kind = run_kind::purging;
       used_pages_ += r->pages;
       r->next = taken;
       taken = r;
+      return ++count < runs_max;
     };
     dirty_.for_each(take_old);
-    rests_.for_each(take_old);
+    if (count < runs_max) rests_.for_each(take_old);
     while (taken != nullptr) {
       run* const r = taken;
       taken = r->next;
@@ -1008,9 +1024,11 @@ class page_heap {
       } else {
         make_dirty(r);
       }
+      note_committed();
     }
     stats_.given_back_bytes += bytes_purged;
-    return bytes_purged;
+    // Runs that the system did not take are dirty again: where it takes none, another try ends nothing.
+    return {bytes_purged, count < runs_max || bytes_purged == 0};
   }
 
   sealable<Space>& space_;
@@ -1024,6 +1042,7 @@ class page_heap {
   std::size_t used_pages_ = 0;
   std::size_t pieces_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
+  std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
   std::size_t committed_pages_peak_ = 0;
   page_heap_stats stats_;
 };

@@ -64,13 +64,13 @@ class run_bins {
     last = last;
   }
 
-  /// Effects: calls visit(run*) for each run; `visit` may remove the run it is given.
+  /// Effects: calls visit(run*) for each run, until it returns false; `visit` may remove the run it is given.
   template <class Visitor>
   void for_each(Visitor visit) {
     for (unsigned b = next_nonempty(0); b < bin_count; b = next_nonempty(b + 1)) {
       for (run* r = head_[b]; r != nullptr;) {
         run* const next = r->next;
-        visit(r);
+        if (!visit(r)) return;
         r = next;
       }
     }

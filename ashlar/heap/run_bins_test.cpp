@@ -125,12 +125,17 @@ TEST(RunBins, ForEachVisitsEachRunOnceAndLetsItBeRemoved) {
   bins.for_each([&](run* r) {
     EXPECT_TRUE(seen.insert(r).second);
     if (seen.size() % 2 == 0) bins.remove(r);
+    return true;
   });
   EXPECT_EQ(seen.size(), records.size());
+  std::size_t visits = 0;
+  bins.for_each([&](run*) { return ++visits < 3; });
+  EXPECT_EQ(visits, 3u) << "as long as it is told to go on";
   std::size_t left = 0;
   bins.for_each([&](run* r) {
     ++left;
     bins.remove(r);
+    return true;
   });
   EXPECT_EQ(left, records.size() / 2);
   EXPECT_EQ(bins.pages(), 0u);

@@ -13,10 +13,10 @@
 
 namespace ashlar::os {
 
-void pause_briefly() noexcept {
+void pause_us(unsigned microseconds) noexcept {
   const int saved = errno;
   std::uint32_t word = 0;
-  const timespec duration{.tv_sec = 0, .tv_nsec = 50'000};
+  const timespec duration{.tv_sec = 0, .tv_nsec = static_cast<long>(microseconds) * 1000};
   ::syscall(SYS_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &duration, nullptr, 0);
   errno = saved;
 }

@@ -13,6 +13,7 @@
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
+#include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/fork_gate.hpp>
@@ -123,6 +124,9 @@ void end_thread(void* own) noexcept {
   else
     reserve.detach_later(static_cast<cache*>(own));
   gate.quit(self.pass);
+  the_background.note_free();
+  // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
+  if (the_heap.cache_count() == 0) the_background.stop();
 }
 
 /// The key whose destructor tells us that a thread ends; made with the first cache.
@@ -143,6 +147,7 @@ bool watch_thread_exit(cache* own) noexcept {
 /// then a thread that waits for that lock does not come out at all.
 constexpr std::uint64_t fork_waits_ms = 2000;
 constexpr std::uint64_t fork_in_handler_waits_ms = 100;
+constexpr unsigned pause_beside_fork_us = 50;
 
 void before_fork() noexcept {
   const bool interrupted = self.pass.depth != 0;
@@ -153,7 +158,7 @@ void before_fork() noexcept {
     if (round < 100)
       detail::cpu_relax();
     else
-      os::pause_briefly();
+      os::pause_us(pause_beside_fork_us);
     return os::system_space::now_ms() < until;
   });
 }
@@ -171,6 +176,7 @@ void after_fork_in_parent() noexcept {
 }
 void after_fork_in_child() noexcept {
   os::forget_thread_number();
+  the_background.forget_thread();
   reserve.give_up_what_was_in_use();
   const bool interrupted = self.pass.depth != 0;
   const bool whole = gate.open_in_child(self.pass);
@@ -206,6 +212,7 @@ void start_process() noexcept {
   settings s = read_settings(environment);
   s.exact = s.exact || detail::a_tool_wants_every_call();
   the_heap.set_purge_policy(s.purge);
+  if (s.background) static_cast<void>(the_background.turn(true));
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
     if (s.full) checker.start(s.checks);
@@ -250,6 +257,7 @@ cache* own_cache() noexcept {
 
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
 [[gnu::destructor(101)]] void look_at_exit() noexcept {
+  the_background.stop_for_good();
   check_blocks("exit");
 }
 
@@ -293,6 +301,12 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
 // ---- miss paths
 // -----------------------------------------------------------------------------------
 
+/// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,
+/// whose end is noticed: only such a thread may start it.
+void note_allocation() noexcept {
+  if (self.own != nullptr) the_background.note_allocation();
+}
+
 /// `zeroed` tells whether the block is known to be zero.
 void* allocate_uncounted(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
   zeroed = false;
@@ -327,6 +341,7 @@ void free_uncounted(void* block, const char* call) noexcept {
     the_heap.deallocate_slow(*own, block, call);
   else
     the_heap.deallocate_uncached(block, call);
+  the_background.note_free();
 }
 /// Effects: gives a block of the heap back, counted if that was asked for.
 void free_block(void* block, const char* call) noexcept {
@@ -375,6 +390,7 @@ void fill_freed(void* block, const char* call) noexcept {
 /// use, or must not be used.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
+  note_allocation();
   const visit here;
   if (!here.is_inside()) return allocate_from_reserve(size, alignment, zeroed);
   call = told_as(call);
@@ -497,6 +513,7 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
     void* const block = allocate(size, call);
     return block == nullptr ? nullptr : std::memset(block, 0, size);
   }
+  note_allocation();
   const visit here;
   if (!here.is_inside()) return allocate_from_reserve(size, 1, true);
   if (void* const guarded = try_guarded(size, 1, true, call); guarded != nullptr) return guarded;
@@ -559,6 +576,7 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
       if (usable != before) detail::tell_resized(&the_heap, block, before, usable);
     }
     if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
+    the_background.note_free();  // it may have become shorter
     return filled_new(block, before);
   }
   const std::size_t have = the_heap.usable_size(block, call);
@@ -589,6 +607,25 @@ std::size_t trim() noexcept {
   return the_heap.trim() + reserve.trim();
 }
 
+bool look_step(look_progress& look) noexcept {
+  const visit here;
+  if (here.is_inside()) return the_heap.look_step(look);
+  os::pause_us(pause_beside_fork_us);
+  return !gate.is_lost();  // after the fork it goes on
+}
+
+void use_no_cache() noexcept {
+  self.ended = true;
+}
+
+bool set_background(bool on) noexcept {
+  const bool was_on = the_background.turn(on);
+  // A process that is quiet from now on would not start it.
+  if (const visit here; on && here.is_inside()) static_cast<void>(own_cache());
+  if (on) note_allocation();
+  return was_on;
+}
+
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return true;
@@ -596,7 +633,7 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   constexpr int rounds = 10'000;
   for (int round = 0; round < rounds && !gate.is_lost(); ++round) {
     if (const visit here; here.is_inside()) return the_heap.prefault(bytes, threads, own_cache());
-    os::pause_briefly();
+    os::pause_us(pause_beside_fork_us);
   }
   return false;
 }

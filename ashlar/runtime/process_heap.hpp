@@ -108,6 +108,16 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
 /// system.
 std::size_t trim() noexcept;
 
+/// Effects: the next step of a look at what can be given back, with no lock held afterwards. Returns: false at the
+/// look's end. For the background thread.
+[[nodiscard]] bool look_step(look_progress& look) noexcept;
+
+/// Effects: the calling thread never has a cache: its calls take the heap's locks. Requires: it has none yet.
+void use_no_cache() noexcept;
+
+/// Effects: allows or forbids the background thread (background.hpp). Returns: whether it was allowed.
+bool set_background(bool on) noexcept;
+
 /// As basic_heap::prefault, for `threads` threads beside the calling one.
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 

@@ -71,6 +71,10 @@ settings read_settings(char** environment) noexcept {
   std::int64_t keep = 0;
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
   s.purge.keep_bytes = static_cast<std::size_t>(keep);
+  if (const char* text = find_setting(environment, "ASHLAR_BACKGROUND"); text != nullptr) {
+    s.background = std::strcmp(text, "1") == 0;
+    if (!s.background && std::strcmp(text, "0") != 0) complain("ASHLAR_BACKGROUND", text, "0 or 1");
+  }
   if (const char* text = find_setting(environment, "ASHLAR_STATS"); text != nullptr) {
     if (std::strcmp(text, "exact") == 0)
       s.exact = true;

@@ -10,6 +10,8 @@ namespace ashlar::runtime {
 
 struct settings {
   detail::purge_policy purge;
+  bool background =
+      false;           ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
   bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
   bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
   full_check_options checks;

@@ -15,8 +15,9 @@ using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
 constexpr const char* names[] = {
-    "ASHLAR_PURGE_DELAY_MS", "ASHLAR_KEEP_BYTES",        "ASHLAR_STATS",
-    "ASHLAR_CHECK_GUARD",    "ASHLAR_CHECK_GUARD_SLOTS", "ASHLAR_CHECK_GUARD_BEFORE"};
+    "ASHLAR_PURGE_DELAY_MS",    "ASHLAR_KEEP_BYTES",  "ASHLAR_STATS",
+    "ASHLAR_BACKGROUND",        "ASHLAR_CHECK_GUARD", "ASHLAR_CHECK_GUARD_SLOTS",
+    "ASHLAR_CHECK_GUARD_BEFORE"};
 
 class Settings : public testing::Test {
  protected:
@@ -44,6 +45,7 @@ TEST_F(Settings, DefaultsStandWhereNothingIsSaid) {
   EXPECT_EQ(s.purge.delay_ms, 1000);
   EXPECT_EQ(s.purge.keep_bytes, 0u);
   EXPECT_FALSE(s.exact);
+  EXPECT_FALSE(s.background);
   for (const char* name : names) {
     const settings empty = with(name, "");
     EXPECT_EQ(empty.purge.delay_ms, 1000);
@@ -61,6 +63,8 @@ TEST_F(Settings, GoodValuesAreTakenInSilence) {
             static_cast<std::size_t>(INT64_MAX));
   EXPECT_TRUE(with("ASHLAR_STATS", "exact").exact);
   EXPECT_FALSE(with("ASHLAR_STATS", "batch").exact);
+  EXPECT_TRUE(with("ASHLAR_BACKGROUND", "1").background);
+  EXPECT_FALSE(with("ASHLAR_BACKGROUND", "0").background);
   EXPECT_EQ(complaint, "");
 }
 
@@ -74,6 +78,11 @@ TEST_F(Settings, BadValuesAreReportedInOneLineAndTheDefaultStands) {
     EXPECT_EQ(with("ASHLAR_KEEP_BYTES", value).purge.keep_bytes, 0u) << value;
     EXPECT_EQ(complaint, std::string("ashlar: ASHLAR_KEEP_BYTES=") + value +
                              " is ignored: expected a number of bytes\n");
+  }
+  for (const char* value : {"yes", "2", "01", "1 "}) {
+    EXPECT_FALSE(with("ASHLAR_BACKGROUND", value).background) << value;
+    EXPECT_EQ(complaint,
+              std::string("ashlar: ASHLAR_BACKGROUND=") + value + " is ignored: expected 0 or 1\n");
   }
   for (const char* value : {"Exact", "1", "exactly"}) {
     EXPECT_FALSE(with("ASHLAR_STATS", value).exact) << value;

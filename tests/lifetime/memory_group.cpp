@@ -1,5 +1,5 @@
 // A control group that limits memory: the heap is not told, so what matters is that it makes use of
-// what it has. The program makes a group below (version 1) or beside (version 2) the one that it is
+// what it has. Only the background thread looks at the group, and gives back early. The program makes a group below (version 1) or beside (version 2) the one that it is
 // in, starts itself again there, and takes the group away.
 #include <cerrno>
 #include <csignal>
@@ -10,8 +10,10 @@
 #include <tests/support/face.hpp>
 #include <tests/support/modes.hpp>
 #include <tests/support/require.hpp>
+#include <tests/support/resident.hpp>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,7 +147,61 @@ int exceed() {
   return 0;
 }
 
+/// Returns: what the group of this process uses, version 1 or 2.
+std::size_t group_usage() {
+  for (const std::string& path :
+       {"/sys/fs/cgroup/memory" + own_group("memory") + "/memory.usage_in_bytes",
+        "/sys/fs/cgroup" + own_group("") + "/memory.current"}) {
+    char text[64] = {};
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    const auto got = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    if (got > 0) return std::strtoull(text, nullptr, 10);
+  }
+  return 0;
+}
+
+/// What is free would stay for ten minutes, if the group had not become short of memory by other means.
+int pressure_inside() {
+  constexpr std::size_t load = limit / 2, size = 1'000;
+  static void* blocks[load / size];
+  for (void*& block : blocks) {
+    block = face::allocate(size);
+    REQUIRE(block != nullptr);
+    std::memset(block, 0x11, size);
+  }
+  for (void* const block : blocks) face::release(block);
+  const std::size_t full = support::resident_bytes();
+  ::usleep(
+      1'500'000);  // the thread has looked at the group by now; if not, the test only says less
+  REQUIRE(support::resident_bytes() + mebibyte > full);
+  auto* const others = static_cast<unsigned char*>(
+      ::mmap(nullptr, limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(others != MAP_FAILED);
+  std::size_t used = 0;
+  for (; group_usage() < limit / 64 * 61; used += mebibyte) {
+    REQUIRE(used < limit);
+    std::memset(others + used, 0x22, mebibyte);
+  }
+  while (support::resident_bytes() > full + used - load / 2) ::usleep(10'000);
+  return 0;
+}
+
+int pressure() {
+  REQUIRE(::setenv("ASHLAR_BACKGROUND", "1", 1) == 0);
+  REQUIRE(::setenv("ASHLAR_PURGE_DELAY_MS", "600000", 1) == 0);
+  char mode[] = "pressure_inside";
+  const int status = run_limited(mode);
+  if (status == -1) return support::skipped(no_group);
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "signal %d\n", WTERMSIG(status));
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  return 0;
+}
+
 constexpr support::mode modes[] = {{"reshape", reshape},
+                                   {"pressure", pressure},
+                                   {"pressure_inside", pressure_inside},
                                    {"reshape_inside", reshape_inside},
                                    {"exceed", exceed},
                                    {"exceed_inside", exceed_inside}};

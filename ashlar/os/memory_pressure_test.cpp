@@ -1,0 +1,148 @@
+// Control groups as files that the test writes: this reads what systems with version 1, version 2, both
+// or neither have, wherever this machine stands.
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ashlar/os/memory_pressure.hpp>
+
+namespace {
+
+using ashlar::os::memory_group;
+using ashlar::os::memory_pressure;
+
+class MemoryGroup : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = std::filesystem::temp_directory_path() / "ashlar-groups-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    root = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(root); }
+
+  void write(const std::string& path, const std::string& text) const {
+    const std::filesystem::path file = root + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  /// Returns: what the group tells; whether it tells anything in `is_told`.
+  memory_pressure read() {
+    memory_pressure p;
+    errno = 1234;
+    is_told = memory_group(root.c_str()).read(p);
+    EXPECT_EQ(errno, 1234);
+    return p;
+  }
+
+  std::string root;
+  bool is_told = false;
+};
+
+TEST_F(MemoryGroup, NothingReadableTellsNothing) {
+  static_cast<void>(read());
+  EXPECT_FALSE(is_told);
+  for (const char* list :
+       {"", "\n", "0::/\n", "0::/a\n3:memory:/b\n", "3:memory", ":::", "x\n:\n"}) {
+    write("/proc/self/cgroup", list);
+    static_cast<void>(read());
+    EXPECT_FALSE(is_told) << list;
+  }
+}
+
+TEST_F(MemoryGroup, VersionTwo) {
+  write("/proc/self/cgroup", "0::/app/one\n");
+  const std::string group = "/sys/fs/cgroup/app/one/";
+  write(group + "memory.current", "1000\n");
+  memory_pressure p = read();
+  ASSERT_TRUE(is_told);
+  EXPECT_EQ(p.used_bytes, 1000u);
+  EXPECT_EQ(p.limit_bytes, UINT64_MAX);
+  EXPECT_EQ(p.limit_hits, 0u);
+  EXPECT_EQ(p.stalled_us, 0u);
+  write(group + "memory.high", "max\n");
+  write(group + "memory.max", "5000\n");
+  EXPECT_EQ(read().limit_bytes, 5000u);
+  write(group + "memory.high", "4000\n");
+  EXPECT_EQ(read().limit_bytes, 4000u);
+  write(group + "memory.events", "low 9\nhigh 3\nmax 4\noom 5\noom_kill 6\n");
+  EXPECT_EQ(read().limit_hits, 7u);
+  write(group + "memory.pressure",
+        "some avg10=1.00 avg60=2.00 avg300=3.00 total=456\n"
+        "full avg10=0.00 avg60=0.00 avg300=0.00 total=78\n");
+  EXPECT_EQ(read().stalled_us, 456u);
+}
+
+TEST_F(MemoryGroup, VersionOne) {
+  write("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:hugetlb,memory:/app\n1:name=systemd:/\n0::/\n");
+  const std::string group = "/sys/fs/cgroup/memory/app/";
+  write(group + "memory.usage_in_bytes", "173666304\n");
+  write(group + "memory.limit_in_bytes", "9223372036854771712\n");
+  write(group + "memory.failcnt", "12\n");
+  const memory_pressure p = read();
+  ASSERT_TRUE(is_told);
+  EXPECT_EQ(p.used_bytes, 173'666'304u);
+  EXPECT_EQ(p.limit_bytes, 9'223'372'036'854'771'712u);
+  EXPECT_EQ(p.limit_hits, 12u);
+}
+
+TEST_F(MemoryGroup, AControllerThatOnlyBeginsLikeMemoryIsNotIt) {
+  write("/proc/self/cgroup", "4:memorylike:/app\n");
+  write("/sys/fs/cgroup/memory/app/memory.usage_in_bytes", "1\n");
+  static_cast<void>(read());
+  EXPECT_FALSE(is_told);
+}
+
+TEST_F(MemoryGroup, AContainerSeesItsGroupAtTheMount) {
+  write("/proc/self/cgroup", "4:memory:/docker/0123\n");
+  write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "77\n");
+  EXPECT_EQ(read().used_bytes, 77u);
+  ASSERT_TRUE(is_told);
+}
+
+TEST_F(MemoryGroup, BothVersionsTheOneWithMemoryCounts) {
+  write("/proc/self/cgroup", "4:memory:/a\n0::/b\n");
+  write("/sys/fs/cgroup/unified/b/memory.current", "2\n");
+  EXPECT_EQ(read().used_bytes, 2u);
+  ASSERT_TRUE(is_told);
+  write("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1\n");
+  EXPECT_EQ(read().used_bytes, 1u);
+}
+
+TEST_F(MemoryGroup, WhatCannotBeReadStaysAsItWas) {
+  write("/proc/self/cgroup", "0::/a\n");
+  const std::string group = "/sys/fs/cgroup/a/";
+  write(group + "memory.current", "1000\n");
+  for (const std::string text : {"", "-1\n", "many\n", "max\n"}) {
+    write(group + "memory.max", text);
+    EXPECT_EQ(read().limit_bytes, UINT64_MAX) << text;
+  }
+  write(group + "memory.max", "99999999999999999999999\n");
+  EXPECT_EQ(read().limit_bytes, UINT64_MAX);
+  for (const std::string text : {"", "high\n", "high x\n", "highest 5\n", "\n\n\n"}) {
+    write(group + "memory.events", text);
+    EXPECT_EQ(read().limit_hits, 0u) << text;
+  }
+  for (const std::string text : {"some total\nfull total=5\n", "some\n", "full total=5\n"}) {
+    write(group + "memory.pressure", text);
+    EXPECT_EQ(read().stalled_us, 0u) << text;
+  }
+}
+
+TEST_F(MemoryGroup, ANameThatIsTooLongTellsNothing) {
+  const std::string name(600, 'n');
+  write("/proc/self/cgroup", "0::/" + name + "\n");
+  static_cast<void>(read());
+  EXPECT_FALSE(is_told);
+  write("/proc/self/cgroup", "0::/" + std::string(20'000, 'n') + "\n");
+  static_cast<void>(read());
+  EXPECT_FALSE(is_told);
+}
+
+}  // namespace

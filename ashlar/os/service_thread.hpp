@@ -1,0 +1,51 @@
+// os/service_thread.hpp: a thread of the library's own, and what it sleeps on.
+// Layer: os. One file per system implements it; this header names no system.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ashlar::os {
+
+/// A thread that serves the library. It blocks every signal, has a small stack (64 KiB and what the
+/// process's thread-local objects need) and the name "ashlar". Keeps errno; no cancellation point.
+class service_thread {
+ public:
+  constexpr service_thread() noexcept = default;
+
+  /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
+  /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
+  /// yet, or the last one was joined.
+  [[nodiscard]] bool start(void (*work)() noexcept) noexcept;
+
+  /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
+  /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.
+  [[nodiscard]] bool join_within(unsigned ms) noexcept;
+
+ private:
+  std::uintptr_t handle_ = 0;
+};
+
+/// What one thread sleeps on until another rings. A ring that nobody waited for is kept, once.
+class bell {
+ public:
+  constexpr bell() noexcept = default;
+  bell(const bell&) = delete;
+  bell& operator=(const bell&) = delete;
+
+  static constexpr std::int64_t for_ever = -1;
+
+  /// Effects: sleeps until a ring, or for `ms`. May return earlier. Keeps errno.
+  void wait(std::int64_t ms) noexcept;
+
+  /// Effects: wakes the thread that waits, or the next that does. At most one system call. Keeps errno.
+  void ring() noexcept;
+
+  /// Effects: forgets a ring, and who waited: for the child of a fork.
+  void reset() noexcept { rung_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint32_t> rung_{0};
+};
+
+}  // namespace ashlar::os

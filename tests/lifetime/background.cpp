@@ -1,0 +1,431 @@
+// The library's own thread (ASHLAR_BACKGROUND=1): it starts when there is work, gives back what a
+// quiet process has freed, sleeps without a timer, and is gone before the process is. Nothing here is
+// timed: each mode waits for what has to happen, and a hang ends in the test's timeout.
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <tests/lifetime/audit.hpp>
+#include <tests/lifetime/busy.hpp>
+#include <tests/lifetime/plugin.hpp>
+#include <tests/support/face.hpp>
+#include <tests/support/modes.hpp>
+#include <tests/support/require.hpp>
+#include <tests/support/resident.hpp>
+#include <tests/support/sanitizers.hpp>
+#include <thread>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef ASHLAR_FACE_DROP_IN
+#include <ashlar/adapt/c_api.h>
+#endif
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t load = (support::sanitized ? 24 : 96) * mebibyte;
+constexpr std::size_t block_bytes = 500;
+constexpr std::size_t count = load / block_bytes;
+constexpr std::size_t survivor_each = 100;
+
+void* blocks[count];
+char** arguments;
+
+// ---- what /proc tells of the thread ------------------------------------------------------------------
+
+/// Returns: the number of the process's thread that is called "ashlar"; 0 if there is none.
+long own_thread() {
+  DIR* const tasks = ::opendir("/proc/self/task");
+  REQUIRE(tasks != nullptr);
+  long found = 0;
+  while (const dirent* const entry = ::readdir(tasks)) {
+    char path[300], name[32] = {};
+    std::snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    const auto got = ::read(file, name, sizeof name - 1);
+    ::close(file);
+    if (got > 0 && std::strcmp(name, "ashlar\n") == 0) found = std::atol(entry->d_name);
+  }
+  ::closedir(tasks);
+  return found;
+}
+
+/// Returns: the number behind `key` in the thread's status, in base `base`.
+std::uint64_t status_of(long thread, const char* key, int base) {
+  char path[64], text[8192] = {};
+  std::snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(file >= 0);
+  REQUIRE(::read(file, text, sizeof text - 1) > 0);
+  ::close(file);
+  const char* const found = std::strstr(text, key);
+  REQUIRE(found != nullptr);
+  return std::strtoull(found + std::strlen(key), nullptr, base);
+}
+
+template <class Condition>
+void wait_until(Condition condition) {
+  while (!condition()) ::usleep(5'000);
+}
+
+/// The system lists a thread for a moment longer than others have to wait for its end.
+[[maybe_unused]] void wait_until_gone() {
+  wait_until([] { return own_thread() == 0; });
+}
+
+// ---- the program --------------------------------------------------------------------------------------
+
+/// Effects: allocates and writes all blocks. Returns: the resident bytes then.
+std::size_t load_up() {
+  for (std::size_t i = 0; i < count; ++i) {
+    blocks[i] = face::allocate(block_bytes);
+    REQUIRE(blocks[i] != nullptr);
+    std::memset(blocks[i], 0x33, block_bytes);
+  }
+  return support::resident_bytes();
+}
+/// Effects: frees them, but for a few that hold their slabs.
+void free_most() {
+  for (std::size_t i = 0; i < count; ++i)
+    if (i % survivor_each != 0) face::release(blocks[i]);
+}
+void free_rest() {
+  for (std::size_t i = 0; i < count; i += survivor_each) face::release(blocks[i]);
+}
+/// Whether most of what was loaded has gone since the process had `full` bytes. The survivors hold a page each, so a
+/// seventh of all stays at most, and what a cache holds.
+bool has_gone_since(std::size_t full) {
+  return support::resident_bytes() + load / 2 < full;
+}
+
+void wait_for_memory_to_go(std::size_t full) {
+  // Sanitizers keep freed pages of their own; there the thread's work is all that counts.
+  if (!support::sanitized) wait_until([&] { return has_gone_since(full); });
+}
+
+/// Whether the thread has not run for as long as three looks take.
+void wait_for_sleep(long thread) {
+  constexpr useconds_t three_looks_us = 1'600'000;
+  const auto switches = [&] { return status_of(thread, "\nvoluntary_ctxt_switches:", 10); };
+  for (std::uint64_t before = switches();; before = switches()) {
+    ::usleep(three_looks_us);
+    if (switches() == before) return;
+  }
+}
+
+int off_by_default() {
+  load_up();
+  free_most();
+  free_rest();
+  ::usleep(50'000);
+  REQUIRE(own_thread() == 0);
+#ifndef ASHLAR_FACE_DROP_IN
+  REQUIRE(ashlar_background(0) == 0);
+#endif
+  return 0;
+}
+
+// No call at all after the last free, which is when memory stayed for ever.
+int quiet() {
+  REQUIRE(own_thread() == 0);  // a small heap needs none
+  const std::size_t full = load_up();
+  wait_until([] { return own_thread() != 0; });
+  free_most();
+  wait_for_memory_to_go(full);
+  const long thread = own_thread();
+  REQUIRE(thread != 0);
+  wait_for_sleep(thread);
+  // It wakes up again when there is something to do again.
+  const std::size_t again = load_up();
+  free_most();
+  wait_for_memory_to_go(again);
+  REQUIRE(own_thread() == thread);
+  return 0;
+}
+
+// Calls that all hit: nobody looks on a hit.
+int ticking() {
+  const std::size_t full = load_up();
+  free_most();
+  void* warm = face::allocate(64);
+  face::release(warm);
+  if (support::sanitized) return 0;
+  wait_until([&] {
+    face::release(face::allocate(64));
+    return has_gone_since(full);
+  });
+  return 0;
+}
+
+// A handler of the program's never runs on the thread's small stack.
+int signals_are_blocked() {
+  load_up();
+  wait_until([] { return own_thread() != 0; });
+  const std::uint64_t blocked = status_of(own_thread(), "\nSigBlk:", 16);
+  for (int signal = 1; signal <= 64; ++signal) {
+    // Two cannot be blocked, and two are the C library's own (setuid of all threads).
+    if (signal == SIGKILL || signal == SIGSTOP || signal == 32 || signal == 33) continue;
+    REQUIRE((blocked >> (signal - 1) & 1) != 0);
+  }
+  return 0;
+}
+
+int fork_restarts() {
+  const std::size_t full = load_up();
+  wait_until([] { return own_thread() != 0; });
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(60);
+    REQUIRE(own_thread() == 0);
+    free_most();
+    free_rest();
+    // An allocation that misses: each of a class of its own.
+    for (std::size_t size = 1'000; size < 30'000; size += 1'000)
+      face::release(face::allocate(size));
+    wait_until([] { return own_thread() != 0; });
+    wait_for_memory_to_go(full);
+    std::exit(42);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  REQUIRE(own_thread() != 0);
+  free_most();
+  wait_for_memory_to_go(full);
+  return 0;
+}
+
+// Forks while the thread looks every few milliseconds (ASHLAR_PURGE_DELAY_MS=20), and others are busy.
+int busy_forks() {
+  const busy::threads others(2);
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::alarm(60);
+      busy::use_every_path(i, 6'000);
+      std::exit(42);
+    }
+    busy::use_every_path(i, 1'000);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  }
+  return 0;
+}
+
+// Every path of the heap beside the thread; then, without it, all tables are right.
+int busy_threads() {
+  {
+    const busy::threads others(3);
+    for (std::uint64_t i = 0; i < (support::sanitized ? 10 : 60); ++i) {
+      std::thread([i] { busy::use_every_path(i, 6'000); }).join();
+#ifndef ASHLAR_FACE_DROP_IN
+      if (i % 8 == 7) {
+        REQUIRE(ashlar_background(0) == 1);
+        wait_until_gone();
+        REQUIRE(ashlar_background(1) == 0);
+      }
+#endif
+    }
+  }
+#ifndef ASHLAR_FACE_DROP_IN
+  REQUIRE(ashlar_background(0) == 1);
+  face::audit();
+#endif
+  return 0;
+}
+
+// ---- endings --------------------------------------------------------------------------------------------
+
+[[nodiscard]] bool is_own_thread() {
+  char name[17] = {};
+  ::prctl(PR_GET_NAME, name);
+  return std::strcmp(name, "ashlar") == 0;
+}
+
+/// What is left to do at exit runs on a thread of the program's, whose stack is large.
+extern "C" void last_act() {
+  REQUIRE(!is_own_thread());
+  busy::use_every_path(1, 600);
+}
+
+int exit_from_main() {
+  REQUIRE(std::atexit(last_act) == 0);
+  load_up();
+  wait_until([] { return own_thread() != 0; });
+  free_most();
+  return 0;
+}
+
+int exit_from_thread() {
+  REQUIRE(std::atexit(last_act) == 0);
+  load_up();
+  wait_until([] { return own_thread() != 0; });
+  free_most();
+  std::thread([] { std::exit(0); }).join();
+  return 1;
+}
+
+// The main thread ends first. The process ends with the program's last thread, whatever the library's does.
+int last_thread() {
+  REQUIRE(std::atexit(last_act) == 0);
+  static const long main_thread = static_cast<long>(::getpid());
+  std::thread([] {
+    wait_until([] { return status_of(main_thread, "\nThreads:", 10) >= 2; });
+    load_up();
+    wait_until([] { return own_thread() != 0; });
+    free_most();
+  }).detach();
+  ::pthread_exit(nullptr);
+}
+
+#ifndef ASHLAR_FACE_DROP_IN
+bool look_at_the_end = false;
+
+void after_the_library() {
+  if (look_at_the_end) wait_until_gone();
+}
+// After the library's own destructor, which ends the thread and has the last priority that is not reserved (101).
+[[gnu::used, gnu::section(".fini_array.00100")]] void (*at_the_end)() = after_the_library;
+
+int gone_before_the_end() {
+  look_at_the_end = true;
+  return exit_from_main();
+}
+
+int on_and_off() {
+  REQUIRE(ashlar_background(1) == 0);
+  REQUIRE(ashlar_background(1) == 1);
+  REQUIRE(own_thread() == 0);
+  const std::size_t full = load_up();
+  wait_until([] { return own_thread() != 0; });
+  REQUIRE(ashlar_background(0) == 1);
+  wait_until_gone();
+  REQUIRE(ashlar_background(0) == 0);
+  free_most();
+  // A quiet process turns it on: nothing else has to happen.
+  REQUIRE(ashlar_background(1) == 0);
+  wait_until([] { return own_thread() != 0; });
+  wait_for_memory_to_go(full);
+  return 0;
+}
+
+// A sealed heap asks the system for nothing, so not for a thread either.
+int sealed() {
+  REQUIRE(ashlar_prefault(load * 2, 0) == 0);  // which is kept from then on
+  ashlar_seal();
+  REQUIRE(ashlar_background(1) == 0);
+  load_up();
+  free_most();
+  REQUIRE(own_thread() == 0);
+  ashlar_unseal();
+  ashlar_set_purge(1'000, 0);
+  face::release(face::allocate(40'000));
+  wait_until([] { return own_thread() != 0; });
+  return 0;
+}
+#endif
+
+// ---- the system's answer, as the program says it ----------------------------------------------------------
+
+#ifdef INTERPOSE_PTHREAD_CREATE
+std::atomic<bool> is_refused = false;
+std::atomic<unsigned> asked = 0;
+std::atomic<std::size_t> stack_bytes = 0;
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*body)(void*), void* argument) noexcept {
+  using function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto next = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"));
+  ++asked;
+  std::size_t bytes = 0;
+  if (attributes != nullptr) ::pthread_attr_getstacksize(attributes, &bytes);
+  stack_bytes = bytes;
+  if (is_refused) return EAGAIN;
+  return next(thread, attributes, body, argument);
+}
+
+namespace {
+
+int small_stack() {
+  load_up();
+  wait_until([] { return own_thread() != 0; });
+  REQUIRE(asked == 1);
+  REQUIRE(stack_bytes != 0 && stack_bytes <= 64 * 1024);
+  return 0;
+}
+
+// Without the thread everything is as if it had not been asked for, and it is asked for once.
+int refused() {
+  is_refused = true;
+  const std::size_t full = load_up();
+  free_most();
+  free_rest();
+  REQUIRE(asked == 1);
+  REQUIRE(own_thread() == 0);
+  wait_until([&] {
+    for (std::size_t i = 0; i < 3'000; ++i) blocks[i] = face::allocate(16 + i % 900);
+    for (std::size_t i = 0; i < 3'000; ++i) face::release(blocks[i]);
+    ::usleep(10'000);
+    return has_gone_since(full);
+  });
+  REQUIRE(asked == 1);
+  return 0;
+}
+#endif
+
+// A plugin's copy of the library has a thread of its own, which outlives dlclose as the copy does.
+int plugin() {
+  void* const library = ::dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  const auto* const use = reinterpret_cast<plugin_entry*>(::dlsym(library, "plugin"))();
+  for (void*& block : blocks) {
+    block = use->allocate(block_bytes);
+    std::memset(block, 0x33, block_bytes);
+  }
+  const std::size_t full = support::resident_bytes();
+  wait_until([] { return own_thread() != 0; });
+  for (void* block : blocks) use->release(block);
+  REQUIRE(::dlclose(library) == 0);
+  wait_for_memory_to_go(full);
+  return 0;
+}
+
+constexpr support::mode modes[] = {{"off_by_default", off_by_default},
+                                   {"quiet", quiet},
+                                   {"ticking", ticking},
+                                   {"signals_are_blocked", signals_are_blocked},
+                                   {"fork_restarts", fork_restarts},
+                                   {"busy_forks", busy_forks},
+                                   {"busy_threads", busy_threads},
+                                   {"exit_from_main", exit_from_main},
+                                   {"exit_from_thread", exit_from_thread},
+                                   {"last_thread", last_thread},
+#ifndef ASHLAR_FACE_DROP_IN
+                                   {"gone_before_the_end", gone_before_the_end},
+                                   {"on_and_off", on_and_off},
+                                   {"sealed", sealed},
+#endif
+#ifdef INTERPOSE_PTHREAD_CREATE
+                                   {"small_stack", small_stack},
+                                   {"refused", refused},
+#endif
+                                   {"plugin", plugin}};
+
+}  // namespace
+
+int main(int argument_count, char** argument_values) {
+  arguments = argument_values;
+  return support::run_mode(modes, argument_count, argument_values);
+}
