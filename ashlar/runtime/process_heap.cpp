@@ -1,12 +1,9 @@
-// runtime/process_heap.cpp: the process heap's globals, threads coming and going, fork.
+// runtime/process_heap.cpp: the process heap's miss paths, counted, guarded and filled blocks, the whole.
 // Layer: runtime.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
-
-#include <pthread.h>
-#include <unistd.h>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
@@ -15,11 +12,8 @@
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
-#include <ashlar/runtime/drop_in.hpp>
-#include <ashlar/runtime/fork_gate.hpp>
 #include <ashlar/runtime/process_heap.hpp>
-#include <ashlar/runtime/reserve_heap.hpp>
-#include <ashlar/runtime/settings.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 
@@ -31,70 +25,8 @@ namespace {
 
 using cache = process_heap::cache;
 
-/// A stack without room: the slot below its top is null, and so is the one at it. Never written: a hit
-/// path writes only after it has succeeded.
-void* const no_room[2] = {};
-constexpr detail::cache_tops make_empty_tops() noexcept {
-  detail::cache_tops t{};
-  for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
-  return t;
-}
-constinit const detail::cache_tops empty_tops = make_empty_tops();
-
-/// What a thread knows of itself beyond its hit path. A thread whose cache is gone for good works
-/// without one: other libraries' thread-exit handlers may still allocate and free.
-struct thread_state {
-  cache* own = nullptr;
-  fork_gate::pass pass;
-  bool ended = false;
-  std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
-  std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
-  const char* call = nullptr;       ///< full checks remember calls of this name
-  const char* instead = nullptr;    ///< as of this one
-};
-[[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
-
-constinit std::atomic<bool> counting_exactly{false};
-/// Whether no thread uses its hit paths: calls are counted or picked to be guarded, or blocks are
-/// filled.
-constinit std::atomic<bool> every_call_misses{false};
 /// What freed blocks are filled with, and new ones with its complement; 0: neither.
 constinit std::atomic<unsigned char> fill_byte{0};
-
-// ---- around a fork
-// --------------------------------------------------------------------------------
-
-constinit fork_gate gate;
-constinit reserve_heap reserve;
-
-/// The calling thread inside the process heap. It is not while another thread forks: then the reserve serves.
-class visit {
- public:
-  visit() noexcept : inside_(gate.enter(self.pass)) {}
-  ~visit() {
-    if (inside_) gate.leave(self.pass);
-  }
-  visit(const visit&) = delete;
-  visit& operator=(const visit&) = delete;
-  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
-
- private:
-  bool inside_;
-};
-
-/// The calling thread looks at what the process heap knows of blocks in use. It may also while another one forks,
-/// but is not inside then.
-class look {
- public:
-  look() noexcept : inside_(gate.begin_look(self.pass)) {}
-  ~look() { gate.end_look(self.pass, inside_); }
-  look(const look&) = delete;
-  look& operator=(const look&) = delete;
-  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
-
- private:
-  bool inside_;
-};
 
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
@@ -104,161 +36,6 @@ bool is_of_reserve(const void* block) noexcept {
 void* allocate_from_reserve(std::size_t size, std::size_t alignment, bool zeroed) noexcept {
   void* const block = reserve.allocate(size, alignment);
   return block != nullptr && zeroed ? std::memset(block, 0, size) : block;
-}
-
-// ---- threads
-// --------------------------------------------------------------------------------------
-
-/// Effects: from now on every call of this thread misses.
-void leave_hit_paths(cache& own) noexcept {
-  own.keep_tops_at(own.own_tops);
-  tops = empty_tops;
-}
-
-void end_thread(void* own) noexcept {
-  leave_hit_paths(*static_cast<cache*>(own));
-  self.own = nullptr;
-  self.ended = true;
-  if (const visit here; here.is_inside())
-    the_heap.detach(static_cast<cache*>(own));
-  else
-    reserve.detach_later(static_cast<cache*>(own));
-  gate.quit(self.pass);
-  the_background.note_free();
-  // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
-  if (the_heap.cache_count() == 0) the_background.stop();
-}
-
-/// The key whose destructor tells us that a thread ends; made with the first cache.
-struct {
-  pthread_key_t key{};
-  bool valid = false;
-} constinit exit_key;
-
-/// Returns: whether the system will call `end_thread` when this thread ends.
-bool watch_thread_exit(cache* own) noexcept {
-  return exit_key.valid && ::pthread_setspecific(exit_key.key, own) == 0;
-}
-
-// ---- fork -----------------------------------------------------------------------------------------
-
-/// So long a fork waits for a thread that is inside. None stays for more than a few system calls, but for one
-/// that reports a misuse. A fork in a signal handler may have interrupted a call that holds a lock of the heap:
-/// then a thread that waits for that lock does not come out at all.
-constexpr std::uint64_t fork_waits_ms = 2000;
-constexpr std::uint64_t fork_in_handler_waits_ms = 100;
-constexpr unsigned pause_beside_fork_us = 50;
-
-void before_fork() noexcept {
-  const bool interrupted = self.pass.depth != 0;
-  const std::uint64_t until =
-      os::system_space::now_ms() + (interrupted ? fork_in_handler_waits_ms : fork_waits_ms);
-  gate.close(self.pass, [until](unsigned round) noexcept {
-    // Most are out within a microsecond.
-    if (round < 100)
-      detail::cpu_relax();
-    else
-      os::pause_us(pause_beside_fork_us);
-    return os::system_space::now_ms() < until;
-  });
-}
-/// Effects: does what other threads could not do while one forked. Requires: this thread is inside, and was in no
-/// call of the heap before.
-void settle_noted() noexcept {
-  reserve.for_each_noted([](void* block, const char* call) { deallocate_slow(block, call); },
-                         [](cache* ended) { the_heap.detach(ended); });
-}
-void after_fork_in_parent() noexcept {
-  // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal handler has
-  // interrupted the heap, the next fork or trim does it.
-  if (self.pass.depth == 0 && !gate.is_lost()) settle_noted();
-  gate.open();
-}
-void after_fork_in_child() noexcept {
-  os::forget_thread_number();
-  the_background.forget_thread();
-  reserve.give_up_what_was_in_use();
-  const bool interrupted = self.pass.depth != 0;
-  const bool whole = gate.open_in_child(self.pass);
-  if (interrupted) return;  // a call of this very thread goes on, and may have locks
-  // A thread that does not exist here may have looked at something, with a lock.
-  the_heap.unlock_all();
-  guards.unlock();
-  checker.unlock();
-  if (!whole) return;
-  settle_noted();
-  the_heap.keep_only(self.own);
-}
-
-// ---- start ----------------------------------------------------------------------------------------
-
-/// Effects: makes fork safe, makes the key and applies the environment's settings, each once. Called with the first
-/// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
-/// fork in the reverse order of their registration, and another library's may allocate, so ours, which
-/// lock the heap, have to be registered before it.
-/// Requires: no other thread yet, which holds until constructors have run. While nobody knows the environment, a later
-/// call reads the settings.
-void start_process() noexcept {
-  static constinit bool started = false;
-  static constinit bool configured = false;
-  if (!started) {
-    started = true;
-    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
-  }
-  char** const environment = process_environment();
-  if (configured || environment == nullptr) return;
-  configured = true;
-  settings s = read_settings(environment);
-  s.exact = s.exact || detail::a_tool_wants_every_call();
-  the_heap.set_purge_policy(s.purge);
-  if (s.background) static_cast<void>(the_background.turn(true));
-  if (s.exact && the_heap.count_exactly(self.own)) {
-    counting_exactly.store(true, std::memory_order_relaxed);
-    if (s.full) checker.start(s.checks);
-  }
-  // Without the handler a guarded access still ends the process, though nothing tells of it.
-  if (guards.start(s.guards))
-    static_cast<void>(
-        os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  if (counting_exactly.load(std::memory_order_relaxed) || guards.is_on()) {
-    every_call_misses.store(true, std::memory_order_relaxed);
-    if (self.own != nullptr) leave_hit_paths(*self.own);
-  }
-}
-
-/// Returns: this thread's cache, attached now if it has none; null when it has to do without.
-cache* own_cache() noexcept {
-  if (self.own != nullptr) [[likely]]
-    return self.own;
-  if (self.ended) return nullptr;
-  cache* own = the_heap.attach();
-  if (own == nullptr) return nullptr;
-  // First usable, then watched: the system's bookkeeping may itself allocate.
-  self.own = own;
-  if (!every_call_misses.load()) own->keep_tops_at(tops);  // ordered: stop_hitting
-  if (the_heap.cache_count() == 1) start_process();
-  gate.join(self.pass);
-  if (!watch_thread_exit(own)) end_thread(own);
-  return self.own;
-}
-
-/// So that the heap starts while there is one thread. The drop-in library's comes before all others'
-/// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
-[[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
-  note_environment(environment);
-  if constexpr (is_drop_in)
-    if (!serves_this_process()) return;
-  if (os::heap_is_the_sanitizers()) return;  // nobody will use this heap
-  // If memory is refused now, the first allocation tries again and reports it.
-  if (const visit here; here.is_inside()) static_cast<void>(own_cache());
-  start_process();
-}
-
-/// What was spoilt and never freed is found at last. Late: other destructors still free.
-[[gnu::destructor(101)]] void look_at_exit() noexcept {
-  the_background.stop_for_good();
-  check_blocks("exit");
 }
 
 // ---- guarded blocks --------------------------------------------------------------------------------
@@ -447,9 +224,6 @@ std::size_t size_asked(const void* block, const char* call) noexcept {
 }
 
 }  // namespace
-
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
-    make_empty_tops();
 
 // Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc
 // serves it.

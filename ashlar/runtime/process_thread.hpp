@@ -1,0 +1,77 @@
+// runtime/process_thread.hpp: what the process heap knows of the calling thread, and how a thread goes in.
+// Layer: runtime. Includes: core, heap, os. For the process heap's own source files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <ashlar/runtime/fork_gate.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/reserve_heap.hpp>
+
+namespace ashlar::runtime {
+
+/// What a thread knows of itself beyond its hit path. A thread whose cache is gone for good works
+/// without one: other libraries' thread-exit handlers may still allocate and free.
+struct thread_state {
+  process_heap::cache* own = nullptr;
+  fork_gate::pass pass;
+  bool ended = false;
+  std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
+  std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
+  const char* call = nullptr;       ///< full checks remember calls of this name
+  const char* instead = nullptr;    ///< as of this one
+};
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
+
+extern constinit std::atomic<bool> counting_exactly;
+/// Whether no thread uses its hit paths: calls are counted or picked to be guarded, or blocks are
+/// filled.
+extern constinit std::atomic<bool> every_call_misses;
+
+/// What stands between a thread and the heap while another thread forks, and what serves meanwhile.
+extern fork_gate gate;
+extern reserve_heap reserve;
+inline constexpr unsigned pause_beside_fork_us = 50;
+
+/// The calling thread inside the process heap. It is not while another thread forks: then the reserve serves.
+class visit {
+ public:
+  visit() noexcept : inside_(gate.enter(self.pass)) {}
+  ~visit() {
+    if (inside_) gate.leave(self.pass);
+  }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+
+ private:
+  bool inside_;
+};
+
+/// The calling thread looks at what the process heap knows of blocks in use. It may also while another one forks,
+/// but is not inside then.
+class look {
+ public:
+  look() noexcept : inside_(gate.begin_look(self.pass)) {}
+  ~look() { gate.end_look(self.pass, inside_); }
+  look(const look&) = delete;
+  look& operator=(const look&) = delete;
+  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+
+ private:
+  bool inside_;
+};
+
+/// Returns: this thread's cache, attached now if it has none; null when it has to do without. Requires: the thread is
+/// inside.
+[[nodiscard]] process_heap::cache* own_cache() noexcept;
+
+/// Effects: from now on every call of this thread misses.
+void leave_hit_paths(process_heap::cache& own) noexcept;
+
+/// Effects: does what other threads could not do while one forked. Requires: this thread is inside, and was in no
+/// call of the heap before.
+void settle_noted() noexcept;
+
+}  // namespace ashlar::runtime
