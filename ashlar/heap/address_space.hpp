@@ -32,6 +32,7 @@ namespace ashlar {
 ///   resident(p, n)     how many bytes of committed [p, p+n) are in memory; 0 where unknown
 ///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
 ///   physical()         bytes of memory in the machine, 0 if unknown
+///   processors()       how many processors this process may use, 1 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
 template <class S>
 concept address_space = requires(S& s, void* p, std::size_t n) {
@@ -49,6 +50,7 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.resident(p, n) } noexcept -> std::same_as<std::size_t>;
   { s.limit() } noexcept -> std::same_as<std::size_t>;
   { s.physical() } noexcept -> std::same_as<std::size_t>;
+  { s.processors() } noexcept -> std::same_as<std::size_t>;
   { s.now_ms() } noexcept -> std::same_as<std::uint64_t>;
 };
 

@@ -106,8 +106,9 @@ class basic_heap {
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
+    keep_to_share(own);
     const bool first_miss = !own.is_open(c);
-    if (!own.open(c)) return allocate_uncached(c);
+    if (!open(own, c)) return allocate_uncached(c);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (own.count(c) != 0) return pop(own, c);
@@ -131,7 +132,8 @@ class basic_heap {
     if (block == nullptr) return;
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
-    if (!own.open(c)) return deallocate_uncached(block, call);
+    keep_to_share(own);
+    if (!open(own, c)) return deallocate_uncached(block, call);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.first(c);
@@ -265,6 +267,7 @@ class basic_heap {
     if (started_.load(std::memory_order_relaxed)) return true;
     if constexpr (requires { classes::load(); }) classes::load();
     if (!pages_.start(classes::table().bit_words_per_page)) return false;
+    caches_bytes_ = bounds_.caches_total(space_.processors());
     auto** stash = static_cast<void**>(map(stashes_bytes()));
     if (stash == nullptr) return false;
     stashes_ = stash;
@@ -648,9 +651,56 @@ class basic_heap {
                     bounds_.stash_bytes / size);
   }
 
-  void start_cache(cache& c) const noexcept {
-    c.start(classes::table(), pages_.first_classes(), bounds_.stack_bytes_first,
-            bounds_.cached_block_max);
+  void start_cache(cache& c) const noexcept { c.start(pages_.first_classes()); }
+
+  /// Returns: what one cache may hold at all, now.
+  [[nodiscard]] std::size_t share() const noexcept {
+    return caches_bytes_ / cache_count_.load(std::memory_order_relaxed);
+  }
+
+  /// How many stacks a miss looks at to find one whose room it can take.
+  static constexpr std::size_t stacks_a_miss = 8;
+
+  /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
+  /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last look
+  /// stays. Twice round closes all. Returns: whether there is so much room. Requires: the caller is
+  /// done with all stacks but `kept`.
+  bool make_room(cache& own, class_index kept, std::size_t more, std::size_t share,
+                 std::size_t looks) noexcept {
+    for (; own.room_bytes() + more > share && looks != 0; --looks) {
+      own.looked_at = static_cast<class_index>((own.looked_at + 1u) % classes::count());
+      const class_index c = own.looked_at;
+      if (!own.is_open(c) || c == kept) continue;
+      if (!is_resting(own, c)) {
+        publish(own, c);
+        continue;
+      }
+      flush_class(own, c, &central_type::give);
+      own.close(c, classes::block_size(c));
+    }
+    return own.room_bytes() + more <= share;
+  }
+
+  /// Effects: called at a miss: what the cache holds beyond its share, because there are more
+  /// caches now, goes back.
+  void keep_to_share(cache& own) noexcept {
+    // As own.room_bytes() > share(), without a division.
+    if (own.room_bytes() * cache_count_.load(std::memory_order_relaxed) > caches_bytes_)
+        [[unlikely]]
+      static_cast<void>(make_room(own, 0, 0, share(), 2 * classes::count()));
+  }
+
+  /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
+  /// whether it is open.
+  bool open(cache& own, class_index c) noexcept {
+    if (own.is_open(c)) [[likely]]
+      return true;
+    const std::size_t size = classes::block_size(c), share = this->share();
+    if (size > std::min(bounds_.cached_block_max, heap_bounds::block_max_of_share(share)))
+      return false;
+    const std::uint16_t blocks = detail::first_capacity(
+        size, std::min(bounds_.stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
+    return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
@@ -669,13 +719,19 @@ class basic_heap {
     return true;
   }
 
-  /// Effects: more room for class `c`, if this cache may hold more: its share of what all may hold, which
-  /// is half of what the centrals have handed out at most, beyond what each starts with. Returns: whether it got it.
+  /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond
+  /// what its stacks opened with its share of half of what the centrals have handed out. Returns:
+  /// whether it got it.
   bool grow(cache& own, class_index c, detail::miss what) noexcept {
+    const std::size_t size = classes::block_size(c);
+    const std::uint16_t blocks = own.wanted(c, size, what);
+    if (blocks == own.capacity[c]) return false;
+    const std::size_t more = size * (blocks - own.capacity[c]);
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const std::size_t share =
-        std::min(bounds_.caches_bytes, held / 2) / cache_count_.load(std::memory_order_relaxed);
-    return own.grow(c, classes::block_size(c), what, std::max(share, bounds_.cache_bytes_min));
+    const std::uint64_t caches = cache_count_.load(std::memory_order_relaxed);
+    if (own.capacity_bytes + more > std::max(held / 2 / caches, bounds_.cache_bytes_min))
+      return false;
+    return own.room_bytes() + more <= caches_bytes_ / caches && own.grow(c, size, blocks);
   }
 
   using giving = void (central_type::*)(pages_type&, void* const*, std::size_t,
@@ -1011,6 +1067,7 @@ class basic_heap {
   cache* spare_caches_ = nullptr;  // empty, waiting for an owner
   std::atomic<std::uint64_t> cache_count_{0};
   std::size_t spare_count_ = 0;
+  std::size_t caches_bytes_ = 0;  // what all caches together may hold, shared out evenly
   void* stashes_ = nullptr;
   heap_bounds bounds_;
   bool exact_on_ = false;

@@ -5,11 +5,20 @@
 // proportion, so that nearly all of its budget can be had by any thread and any class:
 //
 //   resting place          bound, the lesser of     with a budget B
-//   all caches together    32 MiB, half of what     B / 8, half of what
-//   (beyond their start)   the heap has handed out  the heap has handed out
+//   all caches together    T = 8 MiB a processor    T = the same, or B / 8
 //   a stash (of a class)   4 MiB                    B / 16
 //   what a cache keeps     every class              classes up to B / 1024,
 //                                                   above 32 KiB to B / 8192
+//
+// n caches share T evenly: each may hold S = T / n, blocks up to S / 8, and a stack of it S / 32 or
+// 4 KiB at first. Stacks grow to half of what the heap has handed out at most, all together.
+//
+// A cache keeps to its share at each miss. The cache of a thread that is idle cannot be reached,
+// and holds what its share was at its last miss. In the order in which they began, the k-th of N
+// caches that exist has shared with the k - 1 before it at least, so all together never hold more
+// than
+//
+//   T * (1 + 1/2 + ... + 1/N)  <=  T * (1 + ln N)
 #pragma once
 
 #include <algorithm>
@@ -25,8 +34,9 @@ struct heap_bounds {
   /// Pages of slabs (whole ones) and large blocks in use, and free pages that keep their memory. Not
   /// the heap's own tables.
   std::size_t budget_bytes = SIZE_MAX;
-  /// What all caches together may come to hold, shared out evenly, and what each may in any case.
-  std::size_t caches_bytes = 32 * 1024 * 1024;
+  /// What all caches together may hold for each processor, shared out evenly, and what each may
+  /// grow by within its share, however little the heap has handed out.
+  std::size_t caches_bytes = 8 * 1024 * 1024;
   std::size_t cache_bytes_min = 512 * 1024;
   /// What a stack of a new cache holds, and the largest block that a cache keeps at all.
   std::size_t stack_bytes_first = detail::cached_bytes_first;
@@ -39,10 +49,22 @@ struct heap_bounds {
 
   static constexpr std::size_t stash_bytes_min = 4096;
 
+  /// Returns: what all caches together may hold on a machine with so many processors.
+  [[nodiscard]] constexpr std::size_t caches_total(std::size_t processors) const noexcept {
+    return std::min(caches_bytes * processors, budget_bytes / 8);
+  }
+  /// Returns: the largest block that a cache with this share keeps. A stack holds two at least.
+  [[nodiscard]] static constexpr std::size_t block_max_of_share(std::size_t share) noexcept {
+    return share / 8;
+  }
+  /// Returns: what a stack holds at first, or less, in a cache with this share.
+  [[nodiscard]] static constexpr std::size_t stack_bytes_of_share(std::size_t share) noexcept {
+    return share / 32;
+  }
+
   [[nodiscard]] static constexpr heap_bounds of_budget(std::size_t bytes) noexcept {
     heap_bounds b;
     b.budget_bytes = bytes;
-    b.caches_bytes = std::min(b.caches_bytes, bytes / 8);
     b.cache_bytes_min = std::min(b.cache_bytes_min, bytes / 64);
     b.stack_bytes_first = std::min(b.stack_bytes_first, bytes / 1024);
     // Blocks with a slab each cost a cache most: they need a budget that is large beside them.

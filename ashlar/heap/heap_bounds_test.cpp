@@ -42,9 +42,21 @@ TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
   for (std::size_t budget = 1; budget != 0; budget *= 2) {
     const heap_bounds b = heap_bounds::of_budget(budget);
     EXPECT_EQ(b.budget_bytes, budget);
-    EXPECT_LE(b.caches_bytes, budget / 8);
+    EXPECT_LE(b.caches_total(1), budget / 8);
+    EXPECT_LE(b.caches_total(64), budget / 8);
     EXPECT_LE(b.cached_block_max, budget / 1024);
     EXPECT_GE(b.stash_bytes, 4096u);
+  }
+}
+
+TEST(HeapBounds, CachesHoldSoMuchForEachProcessor) {
+  const heap_bounds usual;
+  EXPECT_EQ(usual.caches_total(1), 4u << 20);
+  EXPECT_EQ(usual.caches_total(64), 256u << 20);
+  for (std::size_t share = 1; share <= (256u << 20); share *= 2) {
+    // Two blocks for each stack at least: they are never most of a share.
+    EXPECT_LE(2 * heap_bounds::block_max_of_share(share), share / 4);
+    EXPECT_LE(heap_bounds::stack_bytes_of_share(share), share / 32);
   }
 }
 

@@ -54,37 +54,138 @@ TEST(HeapCaches, AtMostEightSpareOnesAreKept) {
   h->audit();
 }
 
-TEST(HeapCaches, ShareWhatAllTogetherMayHold) {
-  const auto h = std::make_unique<test_heap>();
-  std::vector<cache*> owners;
-  for (int i = 0; i < 128; ++i) owners.push_back(h->attach());
-  cache* own = owners.back();
-  // Waves of every class, so that each stack wants more room.
-  const auto waves = [&] {
-    for (int wave = 0; wave < 8; ++wave) {
-      for (std::size_t c = 1; c < class_count; ++c) {
-        std::vector<void*> blocks;
-        const std::size_t count = std::min<std::size_t>(600, 262'144 / detail::block_sizes[c]);
-        for (std::size_t i = 0; i < count; ++i)
-          blocks.push_back(h->allocate_class(*own, static_cast<class_index>(c)));
-        for (void* block : blocks) deallocate(*h, *own, block);
-      }
+/// Waves of every class, so that each stack wants more room.
+void use_all_classes(test_heap& h, cache& own, int waves = 8) {
+  for (int wave = 0; wave < waves; ++wave) {
+    for (std::size_t c = 1; c < class_count; ++c) {
+      std::vector<void*> blocks;
+      const std::size_t count = std::min<std::size_t>(600, 262'144 / detail::block_sizes[c]);
+      for (std::size_t i = 0; i < count; ++i)
+        blocks.push_back(h.allocate_class(own, static_cast<class_index>(c)));
+      for (void* block : blocks) deallocate(h, own, block);
     }
-    return own->capacity_bytes;
-  };
-  const std::size_t with_others = waves();
-  EXPECT_GT(with_others, 256u * 1024);
-  EXPECT_LE(with_others, 512u * 1024) << "each may hold this much, however many there are";
-  owners.pop_back();
-  for (cache* other : owners) h->detach(other);
-  const std::size_t with_little_in_use = waves();
-  EXPECT_LE(with_little_in_use, 3u << 20) << "in proportion to what is in use";
+  }
+}
+
+/// Bytes that the cache has on its stacks.
+std::size_t held_by(cache& own) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    bytes += own.count(c) * detail::block_sizes[c];
+  }
+  return bytes;
+}
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+TEST(HeapCaches, KeepWithinTheirShareOfATotal) {
+  const auto h = std::make_unique<test_heap>();  // on two processors
+  const std::size_t total = heap_bounds{}.caches_total(2);
+  ASSERT_EQ(total, 8 * mib);
   bool zeroed = false;
   void* much = h->allocate_large(64 << 20, 1, zeroed);
-  const std::size_t alone = waves();
-  EXPECT_GT(alone, 4u << 20);
-  EXPECT_LE(alone, 32u << 20);
+  cache* own = h->attach();
+  std::vector<cache*> others;
+  std::size_t before = SIZE_MAX;
+  for (const std::size_t caches : {1u, 2u, 4u, 16u, 128u, 1000u}) {
+    while (others.size() + 1 < caches) others.push_back(h->attach());
+    use_all_classes(*h, *own, 6);
+    EXPECT_LE(own->room_bytes(), total / caches) << caches;
+    EXPECT_GT(own->room_bytes(), total / caches / 2) << caches;
+    EXPECT_LE(held_by(*own), own->room_bytes());
+    EXPECT_LT(own->room_bytes(), before);
+    before = own->room_bytes();
+  }
+  for (cache* other : others) h->detach(other);
+  use_all_classes(*h, *own);
+  EXPECT_GT(own->room_bytes(), total / 2) << "its share is larger again";
+  EXPECT_LE(own->room_bytes(), total);
   deallocate(*h, *own, much);
+  h->detach(own);
+  h->audit();
+}
+
+TEST(HeapCaches, GrowInProportionToWhatIsInUse) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().set_processors(16);
+  cache* own = h->attach();
+  use_all_classes(*h, *own);
+  const std::size_t with_little_in_use = own->capacity_bytes;
+  EXPECT_GT(with_little_in_use, 256u << 10);
+  EXPECT_LE(with_little_in_use, 3 * mib);
+  bool zeroed = false;
+  void* much = h->allocate_large(64 << 20, 1, zeroed);
+  use_all_classes(*h, *own);
+  EXPECT_GT(own->capacity_bytes, 4 * mib);
+  EXPECT_LE(own->capacity_bytes, 32 * mib);
+  deallocate(*h, *own, much);
+  h->detach(own);
+  h->audit();
+}
+
+TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
+  for (const std::size_t processors : {1u, 4u}) {
+    const auto h = std::make_unique<test_heap>();
+    h->space().set_processors(processors);
+    const std::size_t total = heap_bounds{}.caches_total(processors);
+    std::vector<cache*> idle;
+    double shares = 0;  // of the total: 1 + 1/2 + 1/3 + ...
+    std::size_t held = 0;
+    for (std::size_t k = 1; k <= 100; ++k) {
+      idle.push_back(h->attach());
+      use_all_classes(*h, *idle.back(), 2);
+      shares += 1.0 / static_cast<double>(k);
+      held += held_by(*idle.back());
+      ASSERT_LE(static_cast<double>(held), static_cast<double>(total) * shares) << k;
+    }
+    EXPECT_GT(held, total / 2) << "or this test shows nothing";
+    // A miss is all that it takes to follow.
+    for (cache* own : idle) {
+      deallocate(*h, *own, h->refill(*own, 1));
+      EXPECT_LE(own->room_bytes(), total / idle.size());
+    }
+    for (cache* own : idle) h->detach(own);
+    h->audit();
+  }
+}
+
+TEST(HeapCaches, WithATinyShareEveryClassIsServed) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().set_processors(1);
+  heap_bounds bounds;
+  bounds.caches_bytes = 4096;
+  h->set_bounds(bounds);
+  std::vector<cache*> owners;
+  // Shares of 4096, 292, 136 and 0 bytes: the last ones keep nothing.
+  for (const std::size_t caches : {1u, 14u, 30u, 5000u}) {
+    while (owners.size() < caches) owners.push_back(h->attach());
+    cache* own = owners.back();
+    use_all_classes(*h, *own, 1);
+    EXPECT_LE(own->room_bytes(), 4096 / caches);
+    EXPECT_EQ(own->room_bytes() != 0, caches != 5000) << caches;
+  }
+  for (cache* own : owners) h->detach(own);
+  EXPECT_EQ(stats_of(*h).total.bytes_in_use, 0u);
+  h->audit();
+}
+
+TEST(HeapCaches, AFullCacheGivesUpWhatRestsForAnotherClass) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().set_processors(1);
+  heap_bounds bounds;
+  bounds.caches_bytes = 64 << 10;
+  h->set_bounds(bounds);
+  cache* own = h->attach();
+  use_all_classes(*h, *own);
+  // After a few misses each class has a stack, whatever the cache was full of before.
+  for (const std::size_t size : {16u, 100u, 1000u, 4000u, 8000u}) {
+    const class_index c = detail::standard_classes.of_size(size);
+    for (int i = 0; i < 32 && !own->is_open(c); ++i)
+      deallocate(*h, *own, h->allocate_class(*own, c));
+    EXPECT_TRUE(own->is_open(c)) << size;
+    EXPECT_LE(own->room_bytes(), bounds.caches_bytes);
+  }
   h->detach(own);
   h->audit();
 }

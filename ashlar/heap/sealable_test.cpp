@@ -28,6 +28,7 @@ struct granting_space {
   std::size_t resident(const void*, std::size_t bytes) noexcept { return ++calls, bytes; }
   std::size_t limit() noexcept { return SIZE_MAX; }
   std::size_t physical() noexcept { return SIZE_MAX; }
+  std::size_t processors() noexcept { return 1; }
   std::uint64_t now_ms() noexcept { return 0; }
 };
 

@@ -9,14 +9,16 @@
 // slot between the ends is null. A stack that was never used is closed: it has no room, and shares two null
 // slots with all others that have none.
 //
-// Rooms are handed out one behind the other as stacks open and grow, and each one's limit is the next one's
-// bottom: so a thread that allocates a little of everything touches few pages for it. A stack that grows
-// moves, unless its room is the last; what it leaves is lost until the cache starts anew, which is less than
-// what it moves to.
+// Rooms are handed out one behind the other as stacks open and grow, and the slot behind a room is
+// the next one's bottom: so a thread that allocates a little of everything touches few pages for
+// it. A stack that outgrows its room moves, unless its room is the last; what it leaves is lost
+// until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
+// room, and opens and grows in it again.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
-// knows; bottom + 1 <= top[c] <= limit == bottom + 1 + room; a slot in [bottom, limit] is null iff it is
-// an end. room == capacity if the stack is open, else 0.
+// knows; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
+// [bottom, limit] is null iff it is an end, and so is the slot behind the room. capacity == 0 iff
+// the stack is closed. opened_bytes + capacity_bytes is the sum of capacity * block size.
 // Thread-safety: none; one owner at a time.
 #pragma once
 
@@ -88,25 +90,20 @@ struct cache_tops {
 }
 
 struct thread_cache {
-  /// Effects: makes every stack empty, closed and small; those of blocks above `block_max` will have no
-  /// room, so that every call for them misses. Requires: zeroed memory, or that of a cache.
-  void start(const class_table& classes, const page_classes& of_heap,
-             std::size_t stack_bytes = cached_bytes_first,
-             std::size_t block_max = small_size_max) noexcept {
+  /// Effects: makes every stack empty and closed. Requires: zeroed memory, or that of a cache.
+  void start(const page_classes& of_heap) noexcept {
     tops = &own_tops;
     own_tops.classes = of_heap;
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
       own_tops.top[c] = first(c);
-      const std::size_t size =
-          classes.block_size(c);  // 0 of class 0, and of those that the heap does not have
-      capacity[c] =
-          size == 0 || size > block_max ? std::uint16_t{0} : first_capacity(size, stack_bytes);
+      capacity[c] = opened_with[c] = room[c] = 0;
       misses[c] = 0;
     }
     last_limit = closed_bottom + 1;
-    capacity_bytes = 0;
+    looked_at = 0;
+    opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
   }
 
@@ -120,35 +117,51 @@ struct thread_cache {
   [[nodiscard]] void** bottom(class_index c) noexcept { return slots + bottom_slot[c]; }
   [[nodiscard]] void** first(class_index c) noexcept { return bottom(c) + 1; }
   [[nodiscard]] void**& top(class_index c) noexcept { return tops->top[c]; }
-  [[nodiscard]] void** limit(class_index c) noexcept {
-    return first(c) + (is_open(c) ? capacity[c] : 0);
-  }
+  [[nodiscard]] void** limit(class_index c) noexcept { return first(c) + capacity[c]; }
   [[nodiscard]] std::size_t count(class_index c) noexcept {
     return static_cast<std::size_t>(top(c) - first(c));
   }
 
-  [[nodiscard]] bool is_open(class_index c) const noexcept {
-    return bottom_slot[c] != closed_bottom;
+  [[nodiscard]] bool is_open(class_index c) const noexcept { return capacity[c] != 0; }
+
+  /// Returns: bytes of the blocks that all stacks together have room for.
+  [[nodiscard]] std::size_t room_bytes() const noexcept { return opened_bytes + capacity_bytes; }
+
+  /// Effects: gives a closed stack room for `blocks`, not 0, of `block_size` bytes. Returns: false,
+  /// with nothing changed, when there are no slots. O(blocks).
+  bool open(class_index c, std::size_t block_size, std::uint16_t blocks) noexcept {
+    if (!set_capacity(c, blocks)) return false;
+    opened_with[c] = blocks;
+    opened_bytes += block_size * blocks;
+    misses[c] = 0;
+    return true;
   }
 
-  /// Effects: gives a closed stack its room. Returns: whether the stack has any. O(its room), once.
-  bool open(class_index c) noexcept {
-    return is_open(c) || (capacity[c] != 0 && move_to_room(c, capacity[c]));
+  /// Effects: the stack takes no block from now on, until it is opened again. Requires: it is
+  /// empty.
+  void close(class_index c, std::size_t block_size) noexcept {
+    opened_bytes -= block_size * opened_with[c];
+    capacity_bytes -= block_size * (capacity[c] - opened_with[c]);
+    capacity[c] = opened_with[c] = 0;
+    *first(c) = nullptr;
   }
 
-  /// Effects: notes that class `c`, of blocks of `block_size`, proved too small, and doubles its room, up to its maximum, if all
-  /// stacks together may then hold no more than `budget` bytes. Beyond `one_way_bytes_max` a stack grows
-  /// only when it was both empty and full since it last grew: a thread that only frees what others
-  /// allocate would fill any room it gets, and gain nothing. Returns: whether it grew. Requires: it is
-  /// open.
-  bool grow(class_index c, std::size_t block_size, miss what, std::size_t budget) noexcept {
+  /// Effects: notes that stack `c`, of blocks of `block_size`, proved too small. Returns: how many
+  /// blocks it should hold now: twice as many, up to its maximum. Beyond `one_way_bytes_max` a
+  /// stack grows only when it was both empty and full since it last grew: a thread that only frees
+  /// what others allocate would fill any room it gets, and gain nothing. Requires: it is open.
+  [[nodiscard]] std::uint16_t wanted(class_index c, std::size_t block_size, miss what) noexcept {
     misses[c] |= static_cast<std::uint8_t>(what);
     const std::uint16_t most = cache_capacity(block_size, cached_bytes_max);
-    const auto wanted = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
-    const std::size_t more = block_size * (wanted - capacity[c]);
-    if (more == 0 || capacity_bytes + more > budget) return false;
-    if (wanted * block_size > one_way_bytes_max && misses[c] != both_misses) return false;
-    if (!move_to_room(c, wanted)) return false;
+    const auto twice = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
+    return twice * block_size > one_way_bytes_max && misses[c] != both_misses ? capacity[c] : twice;
+  }
+
+  /// Effects: the stack takes `blocks`, no fewer than now. Returns: false, with nothing changed,
+  /// when there are no slots. Requires: it is open. O(blocks).
+  bool grow(class_index c, std::size_t block_size, std::uint16_t blocks) noexcept {
+    const std::size_t more = block_size * (blocks - capacity[c]);
+    if (!set_capacity(c, blocks)) return false;
     misses[c] = 0;
     capacity_bytes += more;
     return true;
@@ -160,10 +173,14 @@ struct thread_cache {
   /// elsewhere.
   std::atomic<std::uint32_t> published[class_count];
   std::uint16_t capacity[class_count];
-  std::uint8_t misses[class_count];  ///< of either kind since the stack last grew
+  std::uint16_t opened_with[class_count];  ///< the capacity before it grew
+  std::uint16_t room[class_count];         ///< slots between the ends, used or not
+  std::uint8_t misses[class_count];        ///< of either kind since the stack last grew
   std::uint16_t bottom_slot[class_count];
   std::uint16_t last_limit;    ///< the slot behind the last room
-  std::size_t capacity_bytes;  ///< that `grow` has added since the start
+  class_index looked_at;       ///< the stack that the owner last looked at for room to take
+  std::size_t opened_bytes;    ///< that open stacks had room for before they grew
+  std::size_t capacity_bytes;  ///< that `grow` has added to open stacks
   std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
   thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
@@ -172,20 +189,26 @@ struct thread_cache {
  private:
   static constexpr std::uint16_t closed_bottom = 0;
 
-  /// Effects: the stack has room for `wanted` blocks, no fewer than it holds, and holds the same ones.
-  /// Returns: false, with nothing changed, when there are not so many slots any more. O(wanted).
-  bool move_to_room(class_index c, std::uint16_t wanted) noexcept {
-    const bool is_last = is_open(c) && limit(c) == slots + last_limit;
+  /// Effects: the stack takes `blocks`, no fewer than it holds, and holds the same ones.
+  /// Returns: false, with nothing changed, when there are not so many slots any more. O(blocks).
+  bool set_capacity(class_index c, std::uint16_t blocks) noexcept {
+    if (blocks > room[c] && !move_to_room(c, blocks)) return false;
+    capacity[c] = blocks;
+    std::fill(top(c), limit(c), static_cast<void*>(this));
+    *limit(c) = nullptr;
+    return true;
+  }
+
+  bool move_to_room(class_index c, std::uint16_t blocks) noexcept {
+    const bool is_last = room[c] != 0 && first(c) + room[c] == slots + last_limit;
     const std::size_t begin = is_last ? bottom_slot[c] : last_limit;
-    if (begin + 1 + wanted >= slots_total) return false;
+    if (begin + 1 + blocks >= slots_total) return false;
     const std::size_t held = count(c);
     void** const from = first(c);
     bottom_slot[c] = static_cast<std::uint16_t>(begin);
-    last_limit = static_cast<std::uint16_t>(begin + 1 + wanted);
-    capacity[c] = wanted;
+    last_limit = static_cast<std::uint16_t>(begin + 1 + blocks);
+    room[c] = blocks;
     top(c) = is_last ? from + held : std::copy_n(from, held, first(c));
-    std::fill(top(c), limit(c), static_cast<void*>(this));
-    *limit(c) = nullptr;
     return true;
   }
 };

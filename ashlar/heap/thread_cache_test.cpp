@@ -14,13 +14,17 @@ using namespace ashlar::detail;
 /// A cache in zeroed memory, as `start` requires.
 std::unique_ptr<thread_cache> new_cache() {
   auto cache = std::make_unique<thread_cache>();
-  cache->start(standard_classes, {});
+  cache->start({});
   return cache;
 }
-std::unique_ptr<thread_cache> new_open_cache() {
+/// As a cache with a large share opens a stack.
+bool open(thread_cache& cache, class_index c, std::size_t bytes = cached_bytes_first) {
+  return cache.open(c, block_sizes[c], first_capacity(block_sizes[c], bytes));
+}
+std::unique_ptr<thread_cache> new_open_cache(std::size_t bytes = cached_bytes_first) {
   auto cache = new_cache();
   for (std::size_t c = 1; c < class_count; ++c)
-    EXPECT_TRUE(cache->open(static_cast<class_index>(c)));
+    EXPECT_TRUE(open(*cache, static_cast<class_index>(c), bytes));
   return cache;
 }
 
@@ -34,52 +38,86 @@ void expect_null_at_the_ends_only(thread_cache& cache, class_index c) {
   ASSERT_LE(cache.top(c), cache.limit(c));
 }
 
+/// As a heap lets a stack grow. Returns: whether it did.
+bool grow(thread_cache& cache, class_index c, miss what) {
+  const std::uint16_t blocks = cache.wanted(c, block_sizes[c], what);
+  return blocks != cache.capacity[c] && cache.grow(c, block_sizes[c], blocks);
+}
 /// As a stack grows that its owner both fills and empties.
-bool grow_both_ways(thread_cache& cache, class_index c, std::size_t budget) {
-  const bool grew = cache.grow(c, block_sizes[c], miss::empty, budget);
-  return cache.grow(c, block_sizes[c], miss::full, budget) || grew;
+bool grow_both_ways(thread_cache& cache, class_index c) {
+  const bool grew = grow(cache, c, miss::empty);
+  return grow(cache, c, miss::full) || grew;
 }
 
-TEST(ThreadCache, StartsEmptyClosedAndSmall) {
+std::size_t bytes_of_all(const thread_cache& cache) {
+  std::size_t bytes = 0;
+  for (std::size_t c = 1; c < class_count; ++c) bytes += cache.capacity[c] * block_sizes[c];
+  return bytes;
+}
+
+TEST(ThreadCache, StartsEmptyAndClosed) {
   const auto cache = new_cache();
-  for (std::size_t i = 1; i < class_count; ++i) {
+  EXPECT_EQ(cache->room_bytes(), 0u);
+  for (std::size_t i = 0; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
+    EXPECT_FALSE(cache->is_open(c));
     EXPECT_EQ(cache->count(c), 0u);
     EXPECT_EQ(cache->limit(c), cache->top(c)) << "closed, so full as well";
     expect_null_at_the_ends_only(*cache, c);
-    EXPECT_GE(cache->capacity[c], block_sizes[c] > shared_slab_block_max ? 1 : cached_blocks_min);
-    EXPECT_LE(cache->capacity[c], cached_blocks_max);
-    if (cache->capacity[c] > cached_blocks_min) {
-      EXPECT_LE(cache->capacity[c] * block_sizes[c], cached_bytes_first) << "class " << i;
+  }
+}
+
+TEST(ThreadCache, FirstCapacitiesFollowTheBytes) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{256}, cached_bytes_first}) {
+    for (std::size_t c = 1; c < class_count; ++c) {
+      const std::size_t size = block_sizes[c], blocks = first_capacity(size, bytes);
+      EXPECT_GE(blocks, size > shared_slab_block_max ? 1 : cached_blocks_min);
+      EXPECT_LE(blocks, cached_blocks_max);
+      if (blocks > cached_blocks_min) {
+        EXPECT_LE(blocks * size, bytes) << "class " << c;
+      }
     }
   }
 }
 
-TEST(ThreadCache, OpensToItsCapacityOnce) {
+TEST(ThreadCache, OpensToItsCapacity) {
   const auto cache = new_cache();
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    EXPECT_TRUE(cache->open(c));
+    EXPECT_TRUE(open(*cache, c));
     EXPECT_EQ(cache->limit(c) - cache->top(c), cache->capacity[c]);
+    EXPECT_EQ(cache->room_bytes(), bytes_of_all(*cache));
     expect_null_at_the_ends_only(*cache, c);
-    void* const block = cache.get();
-    *cache->top(c)++ = block;
-    EXPECT_TRUE(cache->open(c));
-    EXPECT_EQ(cache->top(c)[-1], block) << "opening again changes nothing";
   }
 }
 
-TEST(ThreadCache, ClassesWithoutRoomStayEmptyAndFull) {
-  auto cache = std::make_unique<thread_cache>();
-  cache->start(standard_classes, {}, cached_bytes_first, 1024);
-  for (std::size_t i = 0; i < class_count; ++i) {
-    const auto c = static_cast<class_index>(i);
-    EXPECT_EQ(cache->open(c), c != 0 && block_sizes[c] <= 1024) << "class " << i;
-    if (c == 0 || block_sizes[c] > 1024) {
-      EXPECT_EQ(cache->top(c)[-1], nullptr);
-      EXPECT_EQ(cache->top(c)[0], nullptr);
+TEST(ThreadCache, AClosedStackIsEmptyAndFullAndOpensAgainInItsRoom) {
+  const auto cache = new_open_cache();
+  for (std::size_t i = 1; i < class_count; ++i)
+    while (grow_both_ways(*cache, static_cast<class_index>(i))) {
     }
+  const std::uint16_t used = cache->last_limit;
+  for (std::size_t i = 1; i < class_count; ++i) {
+    const auto c = static_cast<class_index>(i);
+    const std::uint16_t most = cache->capacity[c];
+    while (*cache->top(c) != nullptr) *cache->top(c)++ = cache.get();
+    cache->top(c) = cache->first(c);
+    cache->close(c, block_sizes[c]);
+    EXPECT_FALSE(cache->is_open(c));
+    EXPECT_EQ(cache->top(c)[-1], nullptr) << "nothing to pop";
+    EXPECT_EQ(cache->top(c)[0], nullptr) << "nowhere to push";
+    EXPECT_EQ(cache->room_bytes(), bytes_of_all(*cache));
+    ASSERT_TRUE(open(*cache, c, 256));
+    expect_null_at_the_ends_only(*cache, c);
+    for (std::uint16_t before = 0; before != cache->capacity[c];) {
+      before = cache->capacity[c];
+      grow_both_ways(*cache, c);
+      expect_null_at_the_ends_only(*cache, c);
+      EXPECT_EQ(cache->room_bytes(), bytes_of_all(*cache));
+    }
+    EXPECT_EQ(cache->capacity[c], most);
   }
+  EXPECT_EQ(cache->last_limit, used) << "no slot was taken twice";
 }
 
 TEST(ThreadCache, TopsMayBeElsewhereAndComeBack) {
@@ -104,7 +142,7 @@ void grow_all_to_the_most(thread_cache& cache) {
     for (const miss what :
          {miss::empty, miss::full})  // one step each, so that every room is left behind
       for (std::size_t c = 1; c < class_count; ++c)
-        grew |= cache.grow(static_cast<class_index>(c), block_sizes[c], what, SIZE_MAX);
+        grew |= grow(cache, static_cast<class_index>(c), what);
   }
 }
 
@@ -140,20 +178,17 @@ TEST(ThreadCache, RoomsDoNotOverlap) {
 
 TEST(ThreadCache, TheLastRoomGrowsInPlace) {
   const auto cache = new_cache();
-  ASSERT_TRUE(cache->open(5));
-  ASSERT_TRUE(cache->open(9));
+  ASSERT_TRUE(open(*cache, 5));
+  ASSERT_TRUE(open(*cache, 9));
   void** const bottom = cache->bottom(9);
-  while (grow_both_ways(*cache, 9, SIZE_MAX)) EXPECT_EQ(cache->bottom(9), bottom);
-  ASSERT_TRUE(grow_both_ways(*cache, 5, SIZE_MAX));
+  while (grow_both_ways(*cache, 9)) EXPECT_EQ(cache->bottom(9), bottom);
+  ASSERT_TRUE(grow_both_ways(*cache, 5));
   EXPECT_EQ(cache->bottom(5), cache->limit(9));
 }
 
 TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
-  auto cache = std::make_unique<thread_cache>();
-  cache->start(standard_classes, {},
-               4080);  // 255 blocks of 16 bytes: doubled to 510, they still want another room
-  for (std::size_t c = 1; c < class_count; ++c)
-    ASSERT_TRUE(cache->open(static_cast<class_index>(c)));
+  // 255 blocks of 16 bytes: doubled to 510, they still want another room.
+  const auto cache = new_open_cache(4080);
   grow_all_to_the_most(*cache);
   expect_rooms_apart(*cache);
   const std::uint16_t used = cache->last_limit;
@@ -163,7 +198,7 @@ TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
     const auto c = static_cast<class_index>(i);
     const std::size_t capacity = cache->capacity[c], bytes = cache->capacity_bytes;
     below_their_most += capacity < cache_capacity(block_sizes[c], cached_bytes_max);
-    EXPECT_FALSE(grow_both_ways(*cache, c, SIZE_MAX));
+    EXPECT_FALSE(grow_both_ways(*cache, c));
     EXPECT_EQ(cache->capacity[c], capacity);
     EXPECT_EQ(cache->capacity_bytes, bytes);
   }
@@ -189,7 +224,7 @@ TEST(ThreadCache, GrowingKeepsEveryBlockInItsOrder) {
       ASSERT_EQ(cache->count(c), count) << "class " << i;
       for (std::size_t n = 0; n < count; ++n)
         ASSERT_EQ(cache->first(c)[n], block(n + 1)) << "class " << i << ", block " << n;
-    } while (grow_both_ways(*cache, c, SIZE_MAX));
+    } while (grow_both_ways(*cache, c));
     EXPECT_EQ(count, cache_capacity(block_sizes[c], cached_bytes_max));
   }
 }
@@ -199,7 +234,7 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     std::size_t before = cache->capacity[c];
-    while (grow_both_ways(*cache, c, SIZE_MAX)) {
+    while (grow_both_ways(*cache, c)) {
       const std::size_t now = cache->capacity[c];
       EXPECT_GT(now, before);
       EXPECT_LE(now, 4 * before);
@@ -212,63 +247,45 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
     EXPECT_TRUE(before == cached_blocks_max || before == cached_blocks_min ||
                 (before * block_sizes[c] <= cached_bytes_max &&
                  (before + 1) * block_sizes[c] > cached_bytes_max));
-    EXPECT_FALSE(grow_both_ways(*cache, c, SIZE_MAX));
+    EXPECT_FALSE(grow_both_ways(*cache, c));
     EXPECT_EQ(cache->capacity[c], before);
   }
 }
 
-TEST(ThreadCache, GrowsNoFurtherThanItsBudget) {
-  EXPECT_EQ(cached_blocks_min, 2u);
-  for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{4096},
-                                   std::size_t{100'000}, std::size_t{3} << 20}) {
-    const auto cache = new_open_cache();
-    const auto room = [&] {
-      std::size_t bytes = 0;
-      for (std::size_t c = 1; c < class_count; ++c) bytes += cache->capacity[c] * block_sizes[c];
-      return bytes;
-    };
-    const std::size_t at_start = room();
-    for (int round = 0; round < 12; ++round) {
-      for (std::size_t i = 1; i < class_count; ++i) {
-        const auto c = static_cast<class_index>(i);
-        const std::size_t before = cache->capacity[c];
-        const bool grew = grow_both_ways(*cache, c, budget);
-        ASSERT_EQ(grew, cache->capacity[c] > before);
-        ASSERT_LE(cache->capacity_bytes, budget);
-        ASSERT_EQ(cache->capacity_bytes, room() - at_start) << "what has grown is what is counted";
-      }
-    }
-    // Refused for want of budget only: the least step there is would be too much, or all are full.
+TEST(ThreadCache, CountsTheRoomOfEveryStack) {
+  const auto cache = new_open_cache();
+  const std::size_t at_start = bytes_of_all(*cache);
+  for (int round = 0; round < 12; ++round) {
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
-      const std::size_t most = cache_capacity(block_sizes[c], cached_bytes_max);
-      const std::size_t step =
-          (std::min<std::size_t>(most, cache->capacity[c] * 2u) - cache->capacity[c]) *
-          block_sizes[c];
-      EXPECT_TRUE(step == 0 || cache->capacity_bytes + step > budget) << "class " << i;
+      const std::size_t before = cache->capacity[c];
+      const bool grew = grow_both_ways(*cache, c);
+      ASSERT_EQ(grew, cache->capacity[c] > before);
+      ASSERT_EQ(cache->opened_bytes, at_start);
+      ASSERT_EQ(cache->capacity_bytes, bytes_of_all(*cache) - at_start);
     }
   }
 }
 
 TEST(ThreadCache, StartsAgainAsIfNew) {
   const auto cache = new_open_cache();
-  while (grow_both_ways(*cache, 4, SIZE_MAX)) {
+  while (grow_both_ways(*cache, 4)) {
   }
   const auto fresh = new_cache();
-  cache->start(standard_classes, {});
-  EXPECT_EQ(cache->capacity[4], fresh->capacity[4]);
-  EXPECT_EQ(cache->capacity_bytes, 0u);
+  cache->start({});
+  EXPECT_EQ(cache->capacity[4], 0u);
+  EXPECT_EQ(cache->room_bytes(), 0u);
   EXPECT_EQ(cache->count(4), 0u);
   expect_null_at_the_ends_only(*cache, 4);
   // What it was before is stale now: opened and grown again, its ends are where they were at first.
-  EXPECT_TRUE(cache->open(4));
-  EXPECT_TRUE(fresh->open(4));
+  EXPECT_TRUE(open(*cache, 4));
+  EXPECT_TRUE(open(*fresh, 4));
   while (true) {
     EXPECT_EQ(cache->bottom(4) - cache->slots, fresh->bottom(4) - fresh->slots);
     EXPECT_EQ(cache->limit(4) - cache->slots, fresh->limit(4) - fresh->slots);
     expect_null_at_the_ends_only(*cache, 4);
-    const bool grew = grow_both_ways(*cache, 4, SIZE_MAX);
-    ASSERT_EQ(grew, grow_both_ways(*fresh, 4, SIZE_MAX));
+    const bool grew = grow_both_ways(*cache, 4);
+    ASSERT_EQ(grew, grow_both_ways(*fresh, 4));
     if (!grew) break;
   }
 }
@@ -278,7 +295,7 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
     const auto cache = new_open_cache();
     for (std::size_t i = 1; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
-      while (cache->grow(c, block_sizes[c], what, SIZE_MAX)) {
+      while (grow(*cache, c, what)) {
       }
       const std::size_t bytes = cache->capacity[c] * block_sizes[c];
       EXPECT_TRUE(bytes <= one_way_bytes_max || cache->capacity[c] <= cached_blocks_min)
@@ -286,10 +303,8 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
       EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
           << "class " << i;
       const bool at_most = cache->capacity[c] == cache_capacity(block_sizes[c], cached_bytes_max);
-      EXPECT_EQ(
-          cache->grow(c, block_sizes[c], what == miss::empty ? miss::full : miss::empty, SIZE_MAX),
-          !at_most);
-      EXPECT_FALSE(cache->grow(c, block_sizes[c], what, SIZE_MAX)) << "both are asked for anew";
+      EXPECT_EQ(grow(*cache, c, what == miss::empty ? miss::full : miss::empty), !at_most);
+      EXPECT_FALSE(grow(*cache, c, what)) << "both are asked for anew";
     }
   }
 }

@@ -20,7 +20,8 @@ void lock_and_unlock(benchmark::State& state) {
 }
 template <class Lock>
 void after_a_thread(benchmark::State& state) {
-  static std::jthread other([] {});  // from here on the C library takes the process for multi-threaded
+  static std::jthread other(
+      [] {});  // from here on the C library takes the process for multi-threaded
   lock_and_unlock<Lock>(state);
 }
 

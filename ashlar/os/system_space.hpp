@@ -27,6 +27,7 @@ class system_space {
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t limit() noexcept;
   [[nodiscard]] static std::size_t physical() noexcept;
+  [[nodiscard]] static std::size_t processors() noexcept;
   [[nodiscard]] static std::uint64_t now_ms() noexcept;
 };
 

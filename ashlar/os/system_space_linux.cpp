@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -211,6 +212,14 @@ std::size_t system_space::physical() noexcept {
   const errno_keeper keeper;
   struct sysinfo info{};
   return ::sysinfo(&info) == 0 ? std::size_t{info.totalram} * info.mem_unit : 0;
+}
+
+// Not sysconf, which reads a file.
+std::size_t system_space::processors() noexcept {
+  const errno_keeper keeper;
+  cpu_set_t sets[8] = {};  // the system refuses if it was built for more processors than they hold
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
+  return static_cast<std::size_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 
 std::uint64_t system_space::now_ms() noexcept {

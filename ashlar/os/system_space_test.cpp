@@ -7,7 +7,9 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>
@@ -233,6 +235,23 @@ TEST(SystemSpace, RoomsAreNoMoreThanThereAre) {
   system_space::leave_room(all);
   EXPECT_EQ(system_space::find_room(reinterpret_cast<void*>(0x10000), bytes), nullptr)
       << "there is nothing below so low an address";
+}
+
+TEST(SystemSpace, ProcessorsAreThoseThatTheProcessMayUse) {
+  const std::size_t all = system_space::processors();
+  EXPECT_GE(all, 1u);
+  EXPECT_LE(all, static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_CONF)));
+  std::thread([] {
+    cpu_set_t mine, one;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    CPU_ZERO(&one);
+    for (unsigned i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i)
+      if (CPU_ISSET(i, &mine)) CPU_SET(i, &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    errno = 5;
+    EXPECT_EQ(system_space::processors(), 1u);
+    EXPECT_EQ(errno, 5);
+  }).join();
 }
 
 TEST(SystemSpace, TheClockGoesForward) {

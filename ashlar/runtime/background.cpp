@@ -35,7 +35,7 @@ constexpr std::int64_t nap_ms_min = 10;
 constexpr unsigned end_ms_max = 5'000;
 
 /// Effects: a whole look, in steps, each of which takes and leaves the heap's locks.
-look_progress look(bool at_once, const std::atomic<bool>& must_end) noexcept {
+look_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noexcept {
   look_progress progress;
   progress.at_once = at_once;
   while (!must_end.load(std::memory_order_relaxed) && look_step(progress)) {
@@ -139,7 +139,7 @@ void background::work() noexcept {
     if (interval_ms >= 0) {
       if (!is_short && now_ms - looked_ms < static_cast<std::uint64_t>(interval_ms)) continue;
       looked_ms = now_ms;
-      const look_progress seen = look(is_short, must_end_);
+      const look_progress seen = whole_look(is_short, must_end_);
       looks = seen.bytes != 0 ? 0 : looks + 1;
       passes = seen.bytes != 0 ? 0 : passes + (seen.saw_last_slab ? 1u : 0u);
       if (looks < looks_before_sleep || passes < passes_before_sleep) continue;

@@ -85,6 +85,7 @@ class heap_space {
   /// The first range takes a quarter of this, a later one an eighth (range_set.hpp).
   [[nodiscard]] std::size_t limit() const noexcept;
   [[nodiscard]] static std::size_t physical() noexcept { return os::system_space::physical(); }
+  [[nodiscard]] static std::size_t processors() noexcept { return os::system_space::processors(); }
   [[nodiscard]] static std::uint64_t now_ms() noexcept { return os::system_space::now_ms(); }
 
  private:

@@ -23,6 +23,7 @@ class small_space : public ashlar::os::system_space {
  public:
   [[nodiscard]] static std::size_t limit() noexcept { return std::size_t{1} << 28; }
   [[nodiscard]] static std::size_t physical() noexcept { return std::size_t{1} << 28; }
+  [[nodiscard]] static std::size_t processors() noexcept { return 2; }
   [[nodiscard]] static std::uint64_t now_ms() noexcept { return 0; }
 };
 struct config {

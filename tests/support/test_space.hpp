@@ -79,6 +79,7 @@ class test_space {
   void set_room_max(std::size_t bytes) { room_max_ = bytes; }
   void set_limit(std::size_t bytes) { limit_ = bytes; }
   void set_physical(std::size_t bytes) { physical_ = bytes; }
+  void set_processors(std::size_t count) { processors_ = count; }
   void set_clock(std::uint64_t ms) { clock_ms_ = ms; }
   /// Effects: the next purge first calls `what`, as another thread might do something at that moment.
   void before_next_purge(std::function<void()> what) { before_purge_ = std::move(what); }
@@ -235,6 +236,7 @@ class test_space {
   }
   [[nodiscard]] std::size_t limit() noexcept { return limit_; }
   [[nodiscard]] std::size_t physical() noexcept { return physical_; }
+  [[nodiscard]] std::size_t processors() noexcept { return processors_; }
   [[nodiscard]] std::uint64_t now_ms() noexcept { return clock_ms_; }
 
  private:
@@ -324,6 +326,7 @@ class test_space {
   // So much that the first range is in a room, of 1 GiB: quick to reserve under every sanitizer.
   std::atomic<std::size_t> limit_{std::size_t{1} << 30};
   std::atomic<std::size_t> physical_{std::size_t{1} << 30};
+  std::atomic<std::size_t> processors_{2};
   std::atomic<std::uint64_t> clock_ms_{0};
   std::function<void()> before_purge_;
   std::mutex mutex_;
