@@ -51,8 +51,8 @@ TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
 
 TEST(HeapBounds, CachesHoldSoMuchForEachProcessor) {
   const heap_bounds usual;
-  EXPECT_EQ(usual.caches_total(1), 4u << 20);
-  EXPECT_EQ(usual.caches_total(64), 256u << 20);
+  EXPECT_EQ(usual.caches_total(1), usual.caches_bytes);
+  EXPECT_EQ(usual.caches_total(64), 64 * usual.caches_bytes);
   for (std::size_t share = 1; share <= (256u << 20); share *= 2) {
     // Two blocks for each stack at least: they are never most of a share.
     EXPECT_LE(2 * heap_bounds::block_max_of_share(share), share / 4);

@@ -81,7 +81,10 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 
 TEST(HeapCaches, KeepWithinTheirShareOfATotal) {
   const auto h = std::make_unique<test_heap>();  // on two processors
-  const std::size_t total = heap_bounds{}.caches_total(2);
+  heap_bounds bounds;
+  bounds.caches_bytes = 4 * mib;
+  h->set_bounds(bounds);
+  const std::size_t total = bounds.caches_total(2);
   ASSERT_EQ(total, 8 * mib);
   bool zeroed = false;
   void* much = h->allocate_large(64 << 20, 1, zeroed);
