@@ -1,5 +1,6 @@
 // runtime/reserve_heap.cpp: the reserve's heaps, and what waits for the end of a fork.
 // Layer: runtime.
+#include <mutex>
 #include <new>
 
 #include <ashlar/core/bits.hpp>
@@ -84,6 +85,7 @@ void reserve_heap::give_up_what_was_in_use() noexcept {
   for (generation* g = newest_.load(std::memory_order_relaxed); g != nullptr; g = g->older) {
     if (g->visitors.exchange(0, std::memory_order_relaxed) == 0) continue;
     g->given_up = true;
+    g->figures_mutex.unlock();
     g->heap.unlock_all();  // what is known of a block in use can be read still
   }
 }
@@ -111,11 +113,10 @@ void add(ashlar_class_stats& sum, const ashlar_class_stats& more) noexcept {
 
 void reserve_heap::add_to(ashlar_stats& stats) noexcept {
   for (generation* g = newest_.load(std::memory_order_acquire); g != nullptr; g = g->older) {
-    ashlar_stats own;
-    {
-      const visit in(*g);
-      g->heap.collect(own, nullptr);
-    }
+    const visit in(*g);
+    const std::lock_guard guard(g->figures_mutex);
+    ashlar_stats& own = g->figures;
+    g->heap.collect(own, nullptr);
     for (std::uint32_t c = 0; c < own.class_count; ++c) add(stats.classes[c], own.classes[c]);
     add(stats.large, own.large);
     ashlar_total_stats& sum = stats.total;

@@ -69,6 +69,8 @@ class reserve_heap {
     std::atomic<unsigned> visitors{0};
     bool given_up = false;
     generation* older = nullptr;
+    os::mutex figures_mutex;
+    ashlar_stats figures;  ///< written and read at once: it is too large for a thread's small stack
   };
   struct later {
     later* next;
