@@ -28,8 +28,8 @@ class words {
         break;
     }
     // Not substr: clang keeps its check, and with it a name of the C++ library.
-    const std::string_view word(rest_.data(),
-                                std::min(rest_.find_first_of(" \t\r\n#"), rest_.size()));
+    std::string_view word = rest_;
+    word.remove_suffix(rest_.size() - std::min(rest_.find_first_of(" \t\r\n#"), rest_.size()));
     rest_.remove_prefix(word.size());
     return word;
   }

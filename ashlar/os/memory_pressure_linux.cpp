@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t groups_max = 8192;
 constexpr std::size_t text_max = 1024;
-constexpr std::string_view end_of_text("", 1);
+constexpr char end_of_text_bytes[] = {'\0'};
+constexpr std::string_view end_of_text(end_of_text_bytes, 1);
 
 /// Returns: the number at `text`, at most UINT64_MAX; none if it begins with no digit.
 bool parse(const char* text, std::uint64_t& value) noexcept {
