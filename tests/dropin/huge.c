@@ -7,14 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-
-#define REQUIRE(condition)                                                                        \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      fprintf(stderr, "%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-      abort();                                                                                    \
-    }                                                                                             \
-  } while (0)
+#include <tests/dropin/require.h>
 
 static long faults(void) {
   struct rusage usage;
