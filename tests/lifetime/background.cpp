@@ -239,6 +239,7 @@ int busy_threads() {
   }
 #ifndef ASHLAR_FACE_DROP_IN
   REQUIRE(ashlar_background(0) == 1);
+  wait_until_gone();
   face::audit();
 #endif
   return 0;
