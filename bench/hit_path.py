@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the instructions of one malloc hit and one free hit of a preloaded library, by callgrind.
+"""Counts the instructions of one hit of each function of a preloaded library, by callgrind.
 
-hit_path.c runs N and 2N pairs; the difference over N is the cost of a pair in steady state. What
-callgrind attributes to the two call sites of its loop is split into malloc and free (inclusive of
-whatever they call). `pair` is the whole difference less that of the same loop without the calls: it
-also holds the call instructions and jumps through the linkage tables.
+hit_path.c runs its loop N and 2N times; the difference over N is the cost of a round in steady state.
+A function's count is what callgrind attributes to its call in that loop, with whatever it calls. What
+memset takes for as many bytes is subtracted from calloc's.
 
 With --golden FILE the counts are compared with that file: more than it says is a failure.
 With --golden FILE --update the file is written.
@@ -20,6 +19,7 @@ from pathlib import Path
 
 SIZES = (16, 64, 1024, 8192)
 ITERATIONS = 10_000
+CLEARING = "clearing"
 SOURCE = Path(__file__).resolve().parent / "hit_path.c"
 TOLERANCE = 0.01  # of an instruction: the files hold two decimals
 
@@ -30,20 +30,20 @@ def fail(message, status=2):
 
 
 def marked_lines():
-    """The source lines of the two calls."""
+    """The source line of each call, in the order of the source."""
     lines = {}
     for number, text in enumerate(SOURCE.read_text().splitlines(), 1):
         found = re.search(r"// counted as (\w+)$", text)
         if found:
             lines[found.group(1)] = number
-    if set(lines) != {"malloc", "free"}:
-        fail(f"{SOURCE.name} does not mark exactly one malloc and one free")
+    if not {"malloc", "free", "calloc", CLEARING} <= set(lines):
+        fail(f"{SOURCE.name} does not mark malloc, free, calloc and {CLEARING}")
     return lines
 
 
 def read_profile(path):
-    """From callgrind's file: all instructions, and the inclusive cost by source line of hit_loop's calls."""
-    names, by_line, total = {}, {}, None
+    """From callgrind's file: the inclusive cost by source line of hit_loop's calls."""
+    names, by_line = {}, {}
     in_loop, after_calls = False, False
     for line in path.read_text().splitlines():
         named = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
@@ -58,15 +58,11 @@ def read_profile(path):
         elif re.match(r"\d+ \d+$", line) and after_calls and in_loop:
             number, cost = map(int, line.split())
             by_line[number] = by_line.get(number, 0) + cost
-        elif line.startswith(("summary:", "totals:")):
-            total = int(line.split()[1])
         after_calls = False
-    if total is None:
-        fail("callgrind's file holds no total")
-    return total, by_line
+    return by_line
 
 
-def profile(program, library, size, count, noop=False):
+def profile(program, library, size, count):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--compress-pos=no",
@@ -75,8 +71,7 @@ def profile(program, library, size, count, noop=False):
         if library:
             environment["LD_PRELOAD"] = library
         try:
-            done = subprocess.run(command + (["noop"] if noop else []), env=environment,
-                                  capture_output=True, text=True, timeout=300)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         except FileNotFoundError:
             fail("valgrind is not installed (Debian: apt-get install valgrind)")
         if "cannot be preloaded" in done.stderr:
@@ -87,35 +82,40 @@ def profile(program, library, size, count, noop=False):
 
 
 def count(program, library, sizes):
-    """{size: {"malloc": n, "free": n, "pair": n}}, instructions per call."""
-    def difference(size, noop):
-        once, once_lines = profile(program, library, size, ITERATIONS, noop)
-        twice, twice_lines = profile(program, library, size, 2 * ITERATIONS, noop)
-        lines = {n: (twice_lines[n] - once_lines.get(n, 0)) / ITERATIONS for n in twice_lines}
-        return (twice - once) / ITERATIONS, lines
-
-    empty, _ = difference(sizes[0], True)
+    """{size: {function: instructions per call}}."""
     result = {}
     for size in sizes:
-        whole, lines = difference(size, False)
-        result[size] = {"pair": whole - empty}
+        once = profile(program, library, size, ITERATIONS)
+        twice = profile(program, library, size, 2 * ITERATIONS)
+        counts = {}
         for function, number in marked_lines().items():
-            if number not in lines:
+            if number not in twice:
                 fail(f"callgrind shows no call of {function} from hit_loop; build hit_path with -g")
-            result[size][function] = lines[number]
+            counts[function] = (twice[number] - once.get(number, 0)) / ITERATIONS
+        counts["calloc"] -= counts.pop(CLEARING)
+        result[size] = counts
     return result
 
 
+def parse_table(text):
+    """{size: {function: count}} of a table whose head begins with 'size'; what precedes the head is skipped."""
+    functions, table = [], {}
+    for line in text.splitlines():
+        words = line.lstrip("# ").split()
+        if words[:1] == ["size"]:
+            functions = words[1:]
+        elif functions and re.fullmatch(r"[\d.\s]+", line) and len(words) == len(functions) + 1:
+            table[int(words[0])] = dict(zip(functions, map(float, words[1:])))
+        elif functions and line.strip():
+            raise ValueError(f"wants {len(functions) + 1} numbers, not '{line}'")
+    return table
+
+
 def read_golden(path):
-    golden = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        fields = line.split()
-        try:
-            golden[int(fields[0])] = {"malloc": float(fields[1]), "free": float(fields[2])}
-        except (ValueError, IndexError):
-            fail(f"{path.name}:{number}: wants three numbers, SIZE MALLOC FREE, not '{line}'")
+    try:
+        golden = parse_table(path.read_text())
+    except ValueError as problem:
+        fail(f"{path.name}: {problem}")
     if not golden:
         fail(f"{path.name} holds no counts, so the check would prove nothing")
     return golden
@@ -125,12 +125,19 @@ def number_text(value):
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def table_text(counts, separator):
+    functions = list(next(iter(counts.values())))
+    rows = [["size", *functions]]
+    rows += [[str(size), *(number_text(c[f]) for f in functions)] for size, c in counts.items()]
+    return [separator.join(row) for row in rows]
+
+
 def write_golden(path, counts):
-    lines = ["# Instructions of one malloc hit and one free hit, counted by bench/hit_path.py (Release build).",
+    head, *rows = table_text(counts, " ")
+    lines = ["# Instructions of one hit of each function, counted by bench/hit_path.py (Release build).",
              "# A change that adds to them fails the golden test; one that is worth its price updates this file:",
              "#   cmake --build --preset release --target update_hit_path_golden",
-             "# size malloc free"]
-    lines += [f"{size} {number_text(c['malloc'])} {number_text(c['free'])}" for size, c in counts.items()]
+             f"# {head}", *rows]
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -179,9 +186,8 @@ def main():
         sizes = tuple(int(s) for s in options.sizes.split(","))
 
     counts = count(os.path.abspath(options.program), options.lib, sizes)
-    print(f"{'size':>8} {'malloc':>8} {'free':>8} {'pair':>8}   instructions per call")
-    for size, c in counts.items():
-        print(f"{size:>8} {c['malloc']:>8.2f} {c['free']:>8.2f} {c['pair']:>8.2f}")
+    print("instructions per call:")
+    print("\n".join(table_text(counts, "\t")))
     if options.update:
         write_golden(options.golden, counts)
         print(f"{options.golden.name} written")

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
@@ -29,6 +30,10 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
   return block != nullptr ? block : allocate_missed(size, call);
 }
 
+ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t bytes, const char* call) noexcept {
+  return or_enomem(runtime::allocate_zeroed(bytes, call));
+}
+
 [[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size,
                                            const char* call) noexcept {
   std::size_t bytes = 0;
@@ -36,10 +41,17 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
     errno = ENOMEM;
     return nullptr;
   }
-  return or_enomem(runtime::allocate_zeroed(bytes, call));
+  // A larger block may be a run of its own that is known to be zero.
+  if (bytes <= detail::shared_slab_block_max) [[likely]] {
+    void* const block = runtime::process_heap::try_allocate(runtime::tops, bytes);
+    if (block != nullptr) [[likely]]
+      return std::memset(block, 0, bytes);
+  }
+  return allocate_zeroed_missed(bytes, call);
 }
 
-[[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
+                                           const char* call) noexcept {
   if (block == nullptr) return allocate(size, call);
   if (size == 0) {
     runtime::deallocate(block, call);
@@ -47,18 +59,35 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
   }
   return or_enomem(runtime::reallocate(block, size, call));
 }
+[[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if (size != 0 && runtime::process_heap::stays(runtime::tops, block, size)) return block;
+  return reallocate_missed(block, size, call);
+}
 
-[[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size,
-                                            const char* call) noexcept {
+ASHLAR_COLD inline void* allocate_aligned_missed(std::size_t alignment, std::size_t size,
+                                                 const char* call) noexcept {
   if (!is_power_of_two(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
   return or_enomem(runtime::allocate_aligned(size, alignment, call));
 }
+[[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size,
+                                            const char* call) noexcept {
+  if (is_power_of_two(alignment)) [[likely]] {
+    void* const block = runtime::process_heap::try_allocate_aligned(runtime::tops, size, alignment);
+    if (block != nullptr) [[likely]]
+      return block;
+  }
+  return allocate_aligned_missed(alignment, size, call);
+}
 
-[[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {
+ASHLAR_COLD inline std::size_t usable_size_missed(const void* block, const char* call) noexcept {
   return block == nullptr ? 0 : runtime::usable_size(block, call);
+}
+[[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {
+  const std::size_t size = runtime::process_heap::try_usable_size(runtime::tops, block);
+  return size != 0 ? size : usable_size_missed(block, call);
 }
 
 }  // namespace ashlar::c_rules

@@ -20,8 +20,9 @@ namespace {
 void* allocate_at_least_aligned(std::size_t alignment, std::size_t size,
                                 const char* call) noexcept {
   constexpr std::size_t largest = ~(SIZE_MAX >> 1);
-  return c_rules::allocate_aligned(alignment <= largest ? std::bit_ceil(alignment) : alignment,
-                                   size, call);
+  if (!is_power_of_two(alignment) && alignment <= largest) [[unlikely]]
+    alignment = std::bit_ceil(alignment);
+  return c_rules::allocate_aligned(alignment, size, call);
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t siz
 
 ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* const block = runtime::allocate_aligned(size, alignment, "posix_memalign");
+  void* block = runtime::process_heap::try_allocate_aligned(runtime::tops, size, alignment);
+  if (block == nullptr) block = runtime::allocate_aligned(size, alignment, "posix_memalign");
   if (block == nullptr) return ENOMEM;
   *result = block;
   return 0;

@@ -2,18 +2,20 @@
 // Layer: adapt.
 //
 // The standard lets a program replace some forms and keep the others: those must then call the
-// replaced ones. So only the two basic forms, and their aligned twins, touch the heap; all others call
-// them by their public names, through which a program's own definition is found. The sizes that some
-// deletes are told are not used: an address tells its class by itself.
+// replaced ones. So the two basic forms and their aligned twins serve; all others call them by their public
+// names, through which a program's own definition is found. Where the program has replaced none, the others
+// need not call: their hits are the basic form's. The sizes that some deletes are told are not used: an address
+// tells its class by itself.
 //
-// Full checks want to know both: which form a program called, and the size. So a form that is made of another asks
-// whether they are on: four instructions, and none in the forms that touch the heap.
+// A form that is made of another finds `of_made_forms` empty where its hit would be wrong: an operator is
+// replaced, or every call misses, as with full checks. These want to know which form a program called, and the size.
 #include <cstddef>
 #include <new>
 
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/adapt/cxx_runtime.hpp>
 #include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/runtime/drop_in.hpp>
 
 // What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
 __asm__(
@@ -49,15 +51,41 @@ void* null_for_throw(Allocate allocate) noexcept {
   }
 }
 
-/// Returns: what `allocate` returns; the call of operator new in it is told as one of new[].
+/// Returns: a block of `n` bytes at a multiple of `a`, or throws: without the hit path.
+ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
+  const auto attempt = [=] { return runtime::allocate_aligned(n, a, "operator new"); };
+  void* const block = attempt();
+  return block != nullptr ? block : retry(attempt);
+}
+
+/// The hit of an operator that is made of others: that of the basic form, where this library serves all.
+[[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
+  return runtime::process_heap::try_deallocate(runtime::tops, runtime::tops.of_made_forms, block);
+}
+[[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::size_t a) noexcept {
+  return runtime::tops.of_made_forms.pages != 0
+             ? runtime::process_heap::try_allocate_aligned(runtime::tops, n, a)
+             : nullptr;
+}
+
+/// Returns: what `allocate` returns; full checks know the call of operator new in it as one of new[].
 template <class Allocate>
 ASHLAR_COLD void* as_array_new(Allocate allocate) {
+  if (!runtime::checker.is_on()) return allocate();
   const runtime::calls_told_as array("operator new", "operator new[]");
   return allocate();
 }
 template <class Deallocate>
 ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
+  if (!runtime::checker.is_on()) return deallocate();
   const runtime::calls_told_as array("operator delete", "operator delete[]");
+  deallocate();
+}
+/// Effects: calls `deallocate`, after full checks have compared the size that `call` was told.
+template <class Deallocate>
+ASHLAR_COLD void delete_sized(const char* call, void* block, std::size_t size,
+                              Deallocate deallocate) noexcept {
+  if (runtime::checker.is_on()) runtime::expect_size(block, size, call);
   deallocate();
 }
 
@@ -67,39 +95,73 @@ using size_type = std::size_t;
 using align = std::align_val_t;
 using nothrow = std::nothrow_t;
 
-// ---- the basic forms ------------------------------------------------------------------------------
+// ---- the forms that others are made of ----------------------------------------------------------------
 
-ASHLAR_EXPORT void* operator new(size_type n) {
+// The operators are second names of these functions, which nobody else can define. So an operator's address tells
+// whether the program has replaced it.
+extern "C" {
+[[gnu::visibility("hidden")]] void* ashlar_own_new(size_type n) {
   void* const block = runtime::allocate(n, "operator new");
   if (block != nullptr) [[likely]]
     return block;
   return retry([=] { return runtime::allocate(n, "operator new"); });
 }
-ASHLAR_EXPORT void* operator new(size_type n, align a) {
-  const auto attempt = [=] {
-    return runtime::allocate_aligned(n, static_cast<size_type>(a), "operator new");
+[[gnu::visibility("hidden")]] void* ashlar_own_new_aligned(size_type n, align a) {
+  void* const block =
+      runtime::process_heap::try_allocate_aligned(runtime::tops, n, static_cast<size_type>(a));
+  if (block != nullptr) [[likely]]
+    return block;
+  return new_aligned_missed(n, static_cast<size_type>(a));
+}
+[[gnu::visibility("hidden")]] void ashlar_own_delete(void* p) noexcept {
+  runtime::deallocate(p, "operator delete");
+}
+[[gnu::visibility("hidden")]] void ashlar_own_delete_aligned(void* p, align) noexcept {
+  runtime::deallocate(p, "operator delete");
+}
+[[gnu::visibility("hidden")]] void ashlar_own_delete_array(void* p) noexcept {
+  if (!try_delete(p)) [[unlikely]]
+    as_array_delete([=] { operator delete(p); });
+}
+[[gnu::visibility("hidden")]] void ashlar_own_delete_array_aligned(void* p, align a) noexcept {
+  if (!try_delete(p)) [[unlikely]]
+    as_array_delete([=] { operator delete(p, a); });
+}
+}  // extern "C"
+
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_new")]] void* operator new(size_type);
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_new_aligned")]] void* operator new(size_type, align);
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete")]] void operator delete(void*) noexcept;
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete_aligned")]] void operator delete(void*,
+                                                                               align) noexcept;
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete_array")]] void operator delete[](void*) noexcept;
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete_array_aligned")]] void operator delete[](
+    void*, align) noexcept;
+
+bool ashlar::runtime::serves_all_operators() noexcept {
+  const auto is = [](auto* one, auto* other) {
+    __asm__("" : "+r"(one));  // compilers take two functions' addresses to differ
+    return one == other;
   };
-  void* const block = attempt();
-  return block != nullptr ? block : retry(attempt);
-}
-ASHLAR_EXPORT void operator delete(void* p) noexcept {
-  runtime::deallocate(p, "operator delete");
-}
-ASHLAR_EXPORT void operator delete(void* p, align) noexcept {
-  runtime::deallocate(p, "operator delete");
+  return is(static_cast<void* (*)(size_type)>(&operator new), &ashlar_own_new) &&
+         is(static_cast<void* (*)(size_type, align)>(&operator new), &ashlar_own_new_aligned) &&
+         is(static_cast<void (*)(void*) noexcept>(&operator delete), &ashlar_own_delete) &&
+         is(static_cast<void (*)(void*, align) noexcept>(&operator delete),
+            &ashlar_own_delete_aligned) &&
+         is(static_cast<void (*)(void*) noexcept>(&operator delete[]), &ashlar_own_delete_array) &&
+         is(static_cast<void (*)(void*, align) noexcept>(&operator delete[]),
+            &ashlar_own_delete_array_aligned);
 }
 
 // ---- the forms made of them -----------------------------------------------------------------------
 
 ASHLAR_EXPORT void* operator new[](size_type n) {
-  if (runtime::checker.is_on()) [[unlikely]]
-    return as_array_new([=] { return operator new(n); });
-  return operator new(n);
+  void* const block = try_new(n, 1);
+  return block != nullptr ? block : as_array_new([=] { return operator new(n); });
 }
 ASHLAR_EXPORT void* operator new[](size_type n, align a) {
-  if (runtime::checker.is_on()) [[unlikely]]
-    return as_array_new([=] { return operator new(n, a); });
-  return operator new(n, a);
+  void* const block = try_new(n, static_cast<size_type>(a));
+  return block != nullptr ? block : as_array_new([=] { return operator new(n, a); });
 }
 ASHLAR_EXPORT void* operator new(size_type n, const nothrow&) noexcept {
   return null_for_throw([=] { return operator new(n); });
@@ -114,35 +176,21 @@ ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcep
   return null_for_throw([=] { return operator new[](n, a); });
 }
 
-ASHLAR_EXPORT void operator delete[](void* p) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    return as_array_delete([=] { operator delete(p); });
-  operator delete(p);
-}
-ASHLAR_EXPORT void operator delete[](void* p, align a) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    return as_array_delete([=] { operator delete(p, a); });
-  operator delete(p, a);
-}
 ASHLAR_EXPORT void operator delete(void* p, size_type n) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    runtime::expect_size(p, n, "operator delete");
-  operator delete(p);
+  if (!try_delete(p)) [[unlikely]]
+    delete_sized("operator delete", p, n, [=] { operator delete(p); });
 }
 ASHLAR_EXPORT void operator delete[](void* p, size_type n) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    runtime::expect_size(p, n, "operator delete[]");
-  operator delete[](p);
+  if (!try_delete(p)) [[unlikely]]
+    delete_sized("operator delete[]", p, n, [=] { operator delete[](p); });
 }
 ASHLAR_EXPORT void operator delete(void* p, size_type n, align a) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    runtime::expect_size(p, n, "operator delete");
-  operator delete(p, a);
+  if (!try_delete(p)) [[unlikely]]
+    delete_sized("operator delete", p, n, [=] { operator delete(p, a); });
 }
 ASHLAR_EXPORT void operator delete[](void* p, size_type n, align a) noexcept {
-  if (runtime::checker.is_on()) [[unlikely]]
-    runtime::expect_size(p, n, "operator delete[]");
-  operator delete[](p, a);
+  if (!try_delete(p)) [[unlikely]]
+    delete_sized("operator delete[]", p, n, [=] { operator delete[](p, a); });
 }
 ASHLAR_EXPORT void operator delete(void* p, const nothrow&) noexcept {
   operator delete(p);

@@ -80,7 +80,13 @@ class basic_heap {
   /// stack is full, or the block is large, null or not ours. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
                                                       void* block) noexcept {
-    return push(tops.top[tops.classes.of(block)], block);
+    return try_deallocate(tops, tops.classes, block);
+  }
+  /// The same by classes that the caller has: those of `tops`, or none of them.
+  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
+                                                      const detail::page_classes& classes,
+                                                      void* block) noexcept {
+    return push(tops.top[classes.of(block)], block);
   }
 
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
@@ -100,6 +106,35 @@ class basic_heap {
                                                                void* block,
                                                                class_index c) noexcept {
     return push(tops.top[c], block);  // class 0's is full always
+  }
+
+  /// Returns: a block of at least `size` bytes at a multiple of `alignment`; null if that is for a miss
+  /// path to do: the stack is empty, or not every block of the size's class is aligned so. Never calls
+  /// anything. Requires: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(detail::cache_tops& tops,
+                                                             std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    // A slab starts at a page and promises no more.
+    if (size > small_size_max ||
+        ((classes::block_size(classes::of_size(size)) | detail::page_size) & (alignment - 1)) != 0)
+        [[unlikely]]
+      return nullptr;
+    return try_allocate(tops, size);
+  }
+
+  /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the block
+  /// is large, null or not ours. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const detail::cache_tops& tops,
+                                                              const void* block) noexcept {
+    return classes::block_size(tops.classes.of(block));  // class 0 has blocks of 0 bytes
+  }
+
+  /// Returns: whether `block` is one that `resize_in_place` to `size` bytes, not 0, leaves as it is. False also
+  /// where that is for `resize_in_place` to find out. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static bool stays(const detail::cache_tops& tops, const void* block,
+                                             std::size_t size) noexcept {
+    const class_index c = tops.classes.of(block);
+    return c != 0 && serves_well(c, size);
   }
 
   // ---- blocks: the misses ---------------------------------------------------------------------
@@ -191,8 +226,7 @@ class basic_heap {
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      const std::size_t have = classes::block_size(c);
-      if (size <= have && (size > have / 2 || classes::of_size(size) == c)) return have;
+      if (serves_well(c, size)) return classes::block_size(c);
       // It moves, so its bytes are about to be read for the last time: is it a block at all?
       centrals_[c].expect_in_use(pages_, block, call);
       return 0;
@@ -701,6 +735,13 @@ class basic_heap {
     const std::uint16_t blocks = detail::first_capacity(
         size, std::min(bounds_.stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
     return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
+  }
+
+  /// Returns: whether a block of class `c` holds `size` bytes, and no smaller class would save much: more
+  /// than half of it is used, or there is none.
+  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
+    const std::size_t have = classes::block_size(c);
+    return size <= have && (size > have / 2 || classes::of_size(size) == c);
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {

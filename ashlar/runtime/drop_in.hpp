@@ -1,4 +1,4 @@
-// runtime/drop_in.hpp: whether the drop-in library serves the process that it was loaded into.
+// runtime/drop_in.hpp: whether the drop-in library serves the process that it was loaded into, and all of it.
 // Layer: runtime; drop-in library only.
 #pragma once
 
@@ -11,5 +11,9 @@ namespace ashlar::runtime {
 /// when this library's malloc has displaced a sanitizer's: the sanitizer would hang or see nothing.
 /// Calls no function that a sanitizer replaces.
 [[nodiscard]] bool serves_this_process() noexcept;
+
+/// Returns: whether every operator new and delete that another is made of is this library's in this process.
+/// Defined beside the operators (adapt/malloc_operators.cpp).
+[[nodiscard]] bool serves_all_operators() noexcept;
 
 }  // namespace ashlar::runtime

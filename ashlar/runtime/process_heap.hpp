@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
@@ -21,10 +22,20 @@ namespace ashlar::runtime {
 /// The heap. Usable before static constructors and after static destructors.
 extern process_heap the_heap;
 
-/// What this thread's hit paths use: the tops of its cache's stacks, or empty ones. Initial-exec, so a
-/// hit computes no address by a call; the 820 bytes of static TLS (on 64 bits) fit, twice, what the C
-/// library keeps free for libraries that are loaded late.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::cache_tops tops;
+/// The drop-in library's part of what a thread's hit paths use: the classes again, for an operator that the
+/// standard makes of another. Empty where the program has replaced an operator, which is to be called then.
+struct operator_classes {
+  detail::page_classes of_made_forms;
+};
+struct no_operators {};
+
+/// What this thread's hit paths use: the tops of its cache's stacks, or empty ones.
+struct hit_state : detail::cache_tops,
+                   std::conditional_t<is_drop_in, operator_classes, no_operators> {};
+
+/// Initial-exec, so a hit computes no address by a call; the library's 820 bytes of static TLS (on 64 bits) fit,
+/// twice, what the C library keeps free for libraries that are loaded late.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state tops;
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.

@@ -19,23 +19,29 @@ namespace {
 /// A stack without room: the slot below its top is null, and so is the one at it. Never written: a hit
 /// path writes only after it has succeeded.
 void* const no_room[2] = {};
-constexpr detail::cache_tops make_empty_tops() noexcept {
-  detail::cache_tops t{};
+constexpr hit_state make_empty_tops() noexcept {
+  hit_state t{};
   for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
   return t;
 }
-constinit const detail::cache_tops empty_tops = make_empty_tops();
+constinit const hit_state empty_tops = make_empty_tops();
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local detail::cache_tops tops =
-    make_empty_tops();
+[[gnu::tls_model("initial-exec")]] constinit thread_local hit_state tops = make_empty_tops();
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
 constinit std::atomic<bool> counting_exactly{false};
 constinit std::atomic<bool> every_call_misses{false};
 constinit fork_gate gate;
 constinit reserve_heap reserve;
+
+/// Effects: in the drop-in library, operators that are made of others hit from now on, if they may.
+template <class HitState>
+void let_made_forms_hit(HitState& state) noexcept {
+  if constexpr (is_drop_in)
+    if (serves_all_operators()) state.of_made_forms = state.classes;
+}
 
 void leave_hit_paths(process_heap::cache& own) noexcept {
   own.keep_tops_at(own.own_tops);
@@ -168,7 +174,10 @@ process_heap::cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!every_call_misses.load()) own->keep_tops_at(tops);  // ordered: stop_hitting
+  if (!every_call_misses.load()) {  // ordered: stop_hitting
+    own->keep_tops_at(tops);
+    let_made_forms_hit(tops);
+  }
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass);
   if (!watch_thread_exit(own)) end_thread(own);

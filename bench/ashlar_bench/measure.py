@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import hit_path as hit_path_table
+
 from .allocators import ROOT, UserError, clean_environment, environment_for
 
 TIMEOUT_SECONDS = 300
@@ -259,13 +261,12 @@ def hit_path_program(bench):
 
 def parse_hit_path(text):
     """{row: instructions} of hit_path.py's table."""
-    found = re.findall(r"^ *(\d+) +([\d.]+) +([\d.]+) +[\d.]+$", text, re.M)
-    return {f"{HIT_PATH} {function}/{size}": float(count) for size, *counts in found
-            for function, count in zip(("malloc", "free"), counts)}
+    return {f"{HIT_PATH} {function}/{size}": count for size, counts in hit_path_table.parse_table(text).items()
+            for function, count in counts.items()}
 
 
 def hit_path(bench, allocator):
-    """Of one malloc and one free that hit, at hit_path.py's sizes."""
+    """Of one hit of each function, at hit_path.py's sizes."""
     need("valgrind")
     command = [sys.executable, str(ROOT / "bench/hit_path.py"), "--program", str(hit_path_program(bench)),
                "--lib", allocator.library]

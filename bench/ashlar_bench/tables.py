@@ -190,7 +190,7 @@ def sections(rows):
         ("faults-programs", "Page faults: real programs", process("minor_faults", "faults", "program")),
         ("switches", "Voluntary context switches: workloads", process("voluntary_switches", "switches", "workload")),
         ("instructions", "Instructions of one body, by callgrind", of("instructions")),
-        ("hit-path", "Instructions of one malloc and one free that hit, by callgrind", of("hit_path")),
+        ("hit-path", "Instructions of one hit of each function, by callgrind", of("hit_path")),
         ("calls", "System calls of a whole process", of("system_calls")),
     ]
 
