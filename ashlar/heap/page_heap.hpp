@@ -677,6 +677,7 @@ class page_heap {
 
   /// Effects: nothing is kept for `r` any more.
   void end_headroom(const run& r) noexcept {
+    if (headrooms_.pages() == 0) return;
     run* headroom = run_behind(r);
     if (headroom == nullptr || headroom->kind != run_kind::headroom) return;
     headrooms_.remove(headroom);

@@ -163,13 +163,23 @@ void fill_freed(void* block, const char* call) noexcept {
   std::memset(block, byte, std::min(the_heap.usable_size(block, call), small_size_max));
 }
 
+/// Returns: whether nothing looks at this thread's calls: they are not counted, guarded, checked or filled.
+bool is_plain() noexcept {
+  return !every_call_misses.load(std::memory_order_relaxed);
+}
+
 /// Returns: a block without checks, or with full ones if they are on. Requires: the hit path was no
-/// use, or must not be used.
+/// use, or must not be used; `zeroed` only with full checks.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
   note_allocation();
   const visit here;
-  if (!here.is_inside()) return allocate_from_reserve(size, alignment, zeroed);
+  if (!here.is_inside()) [[unlikely]]
+    return allocate_from_reserve(size, alignment, zeroed);
+  if (is_plain()) [[likely]] {
+    bool is_zero = false;
+    return allocate_uncounted(size, alignment, is_zero);
+  }
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return zeroed ? guarded : filled_new(guarded, 0);
@@ -238,14 +248,17 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::deallocate(block);
-  call = told_as(call);
-  if (is_of_reserve(block)) return reserve.free(block, call);
+  if (is_of_reserve(block)) [[unlikely]]
+    return reserve.free(block, told_as(call));
   const visit here;
-  if (!here.is_inside()) {
+  if (!here.is_inside()) [[unlikely]] {
     // In a child whose heap is lost there will be no later.
-    if (!gate.is_lost()) reserve.free_later(block, call);
+    if (!gate.is_lost()) reserve.free_later(block, told_as(call));
     return;
   }
+  if (is_plain()) [[likely]]
+    return free_uncounted(block, call);
+  call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
   // What they do not know was made before there were checks.
   if (checker.is_on() && deallocate_checked(checker, counted_heap{}, block, call)) return;

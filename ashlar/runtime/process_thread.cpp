@@ -150,6 +150,8 @@ void start_process() noexcept {
   s.exact = s.exact || detail::a_tool_wants_every_call();
   the_heap.set_purge_policy(s.purge);
   if (s.background) static_cast<void>(the_background.turn(true));
+  // First, so that no call in between takes itself for a plain one.
+  every_call_misses.store(s.exact || s.guards.one_of != 0, std::memory_order_relaxed);
   if (s.exact && the_heap.count_exactly(self.own)) {
     counting_exactly.store(true, std::memory_order_relaxed);
     if (s.full) checker.start(s.checks);
@@ -158,10 +160,9 @@ void start_process() noexcept {
   if (guards.start(s.guards))
     static_cast<void>(
         os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  if (counting_exactly.load(std::memory_order_relaxed) || guards.is_on()) {
-    every_call_misses.store(true, std::memory_order_relaxed);
-    if (self.own != nullptr) leave_hit_paths(*self.own);
-  }
+  const bool looked_at = counting_exactly.load(std::memory_order_relaxed) || guards.is_on();
+  every_call_misses.store(looked_at, std::memory_order_relaxed);
+  if (looked_at && self.own != nullptr) leave_hit_paths(*self.own);
 }
 
 }  // namespace
