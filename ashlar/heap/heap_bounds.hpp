@@ -5,7 +5,7 @@
 // proportion, so that nearly all of its budget can be had by any thread and any class:
 //
 //   resting place          bound, the lesser of     with a budget B
-//   all caches together    T = 8 MiB a processor    T = the same, or B / 8
+//   all caches together    T = 5 MiB a processor    T = the same, or B / 8
 //   a stash (of a class)   4 MiB                    B / 16
 //   what a cache keeps     every class              classes up to B / 1024,
 //                                                   above 32 KiB to B / 8192
@@ -36,7 +36,7 @@ struct heap_bounds {
   std::size_t budget_bytes = SIZE_MAX;
   /// What all caches together may hold for each processor, shared out evenly, and what each may
   /// grow by within its share, however little the heap has handed out.
-  std::size_t caches_bytes = 8 * 1024 * 1024;
+  std::size_t caches_bytes = 5 * 1024 * 1024;
   std::size_t cache_bytes_min = 512 * 1024;
   /// What a stack of a new cache holds, and the largest block that a cache keeps at all.
   std::size_t stack_bytes_first = detail::cached_bytes_first;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -91,7 +92,11 @@ int main(int count, char** arguments) {
                          reinterpret_cast<void*>(i + 1)) != 0)
       return 1;
   ::pthread_barrier_wait(&all_there);
-  if (!busy) std::printf("idle: %.1f MiB resident\n", resident_mib());
+  if (!busy) {
+    const double idle = resident_mib();
+    ::malloc_trim(0);
+    std::printf("idle: %.1f MiB resident, %.1f after malloc_trim\n", idle, resident_mib());
+  }
   ::pthread_barrier_wait(&measured);
   for (pthread_t thread : threads) ::pthread_join(thread, nullptr);
   rusage used{};
