@@ -8,7 +8,8 @@
 // So the fork may wait for any other lock before it copies the process. The C library waits for its
 // streams then, whose holders may need the heap.
 //
-// Law: while the gate is closed and quiet, no thread but its owner is inside.
+// Law: while the gate is closed and quiet, no thread but its owner is inside. A signal handler may interrupt a thread
+// anywhere here, and use the gate itself: it leaves every count as it found it.
 // Inside itself a thread waits for the heap's locks and for the system only, so a close ends soon. If a
 // thread does not come out (it reports a misuse, or it waits for a lock that the forking thread held when
 // a signal handler interrupted it), the fork goes on without it, and the child's heap is *lost*: the
@@ -25,12 +26,12 @@ namespace ashlar::runtime {
 
 class fork_gate {
  public:
-  /// A thread's own place. All of it is the thread's, but for `inside`, which the others read, and the links.
+  /// A thread's own place. All of it is the thread's, but for `announced`, which the others read, and the links.
   struct pass {
-    std::atomic<bool> inside{false};
-    bool listed = false;  ///< the gate knows this pass; else its thread is counted as a stranger
-    bool as_stranger = false;  ///< how the thread went in
-    std::uint16_t depth = 0;   ///< how often it is inside: a call may use the heap again
+    std::atomic<std::uint16_t> announced{0};  ///< calls that are inside, or about to know whether
+    bool listed = false;          ///< the gate knows this pass; else its thread is a stranger
+    std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it was listed
+    std::uint16_t depth = 0;      ///< how often it is inside: a call may use the heap again
     pass* next = nullptr;
     pass* previous = nullptr;
   };
@@ -42,28 +43,19 @@ class fork_gate {
   /// Returns: whether the calling thread is inside now, and has to leave. It is not where another thread
   /// forks. Never waits.
   [[nodiscard]] bool enter(pass& own) noexcept {
-    if (own.depth != 0) {
-      ++own.depth;
-      return true;
-    }
-    own.as_stranger = !own.listed;
     // Either the thread that closes the gate sees this, or this thread sees that it is closed.
-    if (own.as_stranger)
-      strangers_.fetch_add(1, std::memory_order_seq_cst);
-    else if (os::is_single_threaded())
-      own.inside.store(true, std::memory_order_relaxed);
-    else
-      own.inside.store(true, std::memory_order_seq_cst);
-    if (!is_open_to(own)) [[unlikely]] {
-      go_out(own);
+    announce(own);
+    if (own.depth == 0 && !is_open_to(own)) [[unlikely]] {
+      withdraw(own);
       return false;
     }
-    own.depth = 1;
+    ++own.depth;
     return true;
   }
   /// Requires: enter returned true.
   void leave(pass& own) noexcept {
-    if (--own.depth == 0) go_out(own);
+    --own.depth;
+    withdraw(own);
   }
 
   /// Effects: the gate knows the thread from now on, which costs less than being a stranger. Requires: the
@@ -140,7 +132,7 @@ class fork_gate {
     const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
     own.next = own.previous = nullptr;
     passes_ = own.listed ? &own : nullptr;
-    strangers_.store(was_inside && own.as_stranger ? 1 : 0, std::memory_order_relaxed);
+    strangers_.store(own.strangers, std::memory_order_relaxed);
     lookers_.store(0, std::memory_order_relaxed);
     passes_mutex_.unlock();
     if (whole)
@@ -161,21 +153,34 @@ class fork_gate {
     return owner == nullptr || owner == &own;
   }
 
-  void go_out(pass& own) noexcept {
-    if (own.as_stranger)
-      strangers_.fetch_sub(1, std::memory_order_release);
-    else
-      own.inside.store(false, std::memory_order_release);
+  static void set_announced(pass& own, int n, std::memory_order order) noexcept {
+    own.announced.store(static_cast<std::uint16_t>(n), order);
+  }
+  void announce(pass& own) noexcept {
+    if (!own.listed) {
+      strangers_.fetch_add(1, std::memory_order_seq_cst);
+      ++own.strangers;
+      return;
+    }
+    set_announced(own, own.announced.load(std::memory_order_relaxed) + 1,
+                  os::is_single_threaded() ? std::memory_order_relaxed : std::memory_order_seq_cst);
+  }
+  /// The last call that came in goes out first: those from before the pass was listed are the last.
+  void withdraw(pass& own) noexcept {
+    const int announced = own.announced.load(std::memory_order_relaxed);
+    if (announced != 0) return set_announced(own, announced - 1, std::memory_order_release);
+    --own.strangers;
+    strangers_.fetch_sub(1, std::memory_order_release);
   }
 
   [[nodiscard]] bool others_are_out(const pass& own) noexcept {
     if (os::is_single_threaded()) return true;
-    const unsigned own_stranger = own.depth != 0 && own.as_stranger ? 1 : 0;
-    if (strangers_.load(std::memory_order_seq_cst) != own_stranger) return false;
+    if (strangers_.load(std::memory_order_seq_cst) != own.strangers) return false;
     // The interrupted call of this very thread may hold the lock.
     if (!passes_mutex_.try_lock()) return false;
     const pass* p = passes_;
-    while (p != nullptr && (p == &own || !p->inside.load(std::memory_order_seq_cst))) p = p->next;
+    while (p != nullptr && (p == &own || p->announced.load(std::memory_order_seq_cst) == 0))
+      p = p->next;
     passes_mutex_.unlock();
     return p == nullptr;
   }

@@ -46,6 +46,26 @@ TEST_F(ForkGate, IsOpenUntilItIsClosed) {
   gate_.leave(two_);
 }
 
+/// A signal handler interrupts a thread between its announcement and its look at the gate.
+TEST_F(ForkGate, AHandlerLeavesEveryCountAsItFoundIt) {
+  gate_.join(two_);
+  two_.announced = 1;  // as a thread does that is about to know whether it may come in
+  ASSERT_TRUE(gate_.enter(two_));
+  gate_.leave(two_);
+  EXPECT_EQ(two_.announced, 1);
+  unsigned rounds = 0;
+  gate_.close(one_, [&](unsigned) {
+    // That thread is let in, or finds the gate closed: in either case this one waits for it.
+    EXPECT_FALSE(gate_.enter(two_));
+    EXPECT_EQ(two_.announced, 1);
+    if (++rounds == 3) two_.announced = 0;
+    return true;
+  });
+  EXPECT_EQ(rounds, 3u);
+  gate_.open();
+  gate_.quit(two_);
+}
+
 TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
   for (const bool joins : {false, true}) {
     ASSERT_TRUE(gate_.enter(two_));
@@ -84,7 +104,7 @@ TEST_F(ForkGate, TheChildHasTheForkingThreadAlone) {
   EXPECT_TRUE(gate_.open_in_child(one_));
   EXPECT_FALSE(gate_.is_lost());
   // The other thread's place is forgotten: nobody looks at it any more.
-  two_.inside = true;
+  two_.announced = 1;
   gate_.close(one_, not_at_all);
   EXPECT_TRUE(gate_.open_in_child(one_));
 }

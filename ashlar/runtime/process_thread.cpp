@@ -1,5 +1,7 @@
 // runtime/process_thread.cpp: the process heap's threads coming and going, forks, start and end.
 // Layer: runtime.
+#include <utility>
+
 #include <pthread.h>
 
 #include <ashlar/core/config.hpp>
@@ -48,7 +50,28 @@ void leave_hit_paths(process_heap::cache& own) noexcept {
   tops = empty_tops;
 }
 
+namespace {
+/// While it lives, the calling thread works without its cache: a signal handler may have interrupted it in a hit,
+/// which changes that and cannot be told.
+class without_cache {
+ public:
+  without_cache() noexcept
+      : own_(std::exchange(self.own, nullptr)), ended_(std::exchange(self.ended, true)) {}
+  ~without_cache() {
+    self.own = own_;
+    self.ended = ended_;
+  }
+  without_cache(const without_cache&) = delete;
+  without_cache& operator=(const without_cache&) = delete;
+
+ private:
+  process_heap::cache* own_;
+  bool ended_;
+};
+}  // namespace
+
 void settle_noted() noexcept {
+  const without_cache alone;
   reserve.for_each_noted([](void* block, const char* call) { deallocate_slow(block, call); },
                          [](process_heap::cache* ended) { the_heap.detach(ended); });
 }
@@ -107,8 +130,8 @@ void before_fork() noexcept {
 }
 void after_fork_in_parent() noexcept {
   // While the gate is closed: where threads fork all the time, it is open too seldom. If a signal handler has
-  // interrupted the heap, the next fork or trim does it.
-  if (self.pass.depth == 0 && !gate.is_lost()) settle_noted();
+  // interrupted one of the heaps, which may have locks, the next fork or trim does it.
+  if (self.pass.depth == 0 && !reserve.is_in_use_here() && !gate.is_lost()) settle_noted();
   gate.open();
 }
 void after_fork_in_child() noexcept {

@@ -70,8 +70,8 @@ class look {
 /// Effects: from now on every call of this thread misses.
 void leave_hit_paths(process_heap::cache& own) noexcept;
 
-/// Effects: does what other threads could not do while one forked. Requires: this thread is inside, and was in no
-/// call of the heap before.
+/// Effects: does what other threads could not do while one forked, without the calling thread's cache. Requires: this
+/// thread is inside, and was in no miss of the heap or the reserve before.
 void settle_noted() noexcept;
 
 }  // namespace ashlar::runtime

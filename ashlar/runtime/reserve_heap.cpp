@@ -9,13 +9,22 @@
 
 namespace ashlar::runtime {
 
+namespace {
+/// How often the calling thread is inside.
+[[gnu::tls_model("initial-exec")]] constinit thread_local unsigned own_visits = 0;
+}  // namespace
+
 /// The calling thread inside one of the heaps: a fork's child sees that somebody was.
 class reserve_heap::visit {
  public:
   explicit visit(generation& g) noexcept : visited_(g) {
+    ++own_visits;
     g.visitors.fetch_add(1, std::memory_order_acquire);
   }
-  ~visit() { visited_.visitors.fetch_sub(1, std::memory_order_release); }
+  ~visit() {
+    visited_.visitors.fetch_sub(1, std::memory_order_release);
+    --own_visits;
+  }
   visit(const visit&) = delete;
   visit& operator=(const visit&) = delete;
 
@@ -79,6 +88,10 @@ void reserve_heap::note(void* what, const char* call) noexcept {
   while (!noted_.compare_exchange_weak(n->next, n, std::memory_order_release,
                                        std::memory_order_relaxed)) {
   }
+}
+
+bool reserve_heap::is_in_use_here() noexcept {
+  return own_visits != 0;
 }
 
 void reserve_heap::give_up_what_was_in_use() noexcept {

@@ -54,6 +54,8 @@ class reserve_heap {
     }
   }
 
+  /// Returns: whether the calling thread is inside, which a signal handler has interrupted.
+  [[nodiscard]] static bool is_in_use_here() noexcept;
   /// Effects: for the child of a fork: a heap that another thread was inside of serves no more. Requires: one
   /// thread.
   void give_up_what_was_in_use() noexcept;
