@@ -1,7 +1,11 @@
 // bench/classic/benchmark.hpp: the documents' benchmarks as functions, found by name.
 // A benchmark does one run and returns what that run took; the caller repeats it in one process, as the
-// documents do (their first run is cold, the others warm). Each exists twice: on the C library's malloc
-// ("system") and on the ashlar face of the document's own name ("ashlar").
+// documents do (their first run is cold, the others warm). Each exists on several sides:
+//   original  the document's algorithm, written anew from its description (bench/classic/originals)
+//   ashlar    the ashlar face of the document's own name, with its default promises
+//   bare      that face with the original's promises only: no checks, no counts, no lock where the original
+//             has none. Only where that is something else
+//   system    the C library's malloc
 #pragma once
 
 #include <chrono>
@@ -17,11 +21,15 @@ struct figures {
   std::vector<microseconds> parts;
 };
 
+struct side {
+  std::string_view name;
+  figures (*run)();
+};
+
 struct benchmark {
   std::string_view name;  ///< document and algorithm, as in bench/classic/documents.json
   std::vector<std::string_view> parts;  ///< what figures::parts are, in order
-  figures (*system)();
-  figures (*ashlar)();
+  std::vector<side> sides;
   bool once = false;  ///< a process can do one run only: its pool never uses a block again
 };
 
