@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -40,9 +41,21 @@ std::vector<benchmark> mem_manager_benchmarks();
 std::vector<benchmark> memory_pool_benchmarks();
 std::vector<benchmark> arena_benchmarks();
 
-/// Returns: the time that `work()` takes.
+/// Returns: the processor time that `work()` takes, which has one thread: other load of the machine is not in it.
 template <class Work>
 microseconds timed(Work&& work) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto start = now();
+  work();
+  return now() - start;
+}
+/// Returns: the wall time, for work of several threads: what they wait for each other counts.
+template <class Work>
+microseconds timed_by_wall(Work&& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::steady_clock::now() - start;

@@ -5,7 +5,8 @@ Each benchmark runs three times in one process, as in the documents (a benchmark
 block again: in three processes). The sides' processes take turns; a figure is the median over the rounds.
 "original" is the document's algorithm, written anew from its description (bench/classic/originals).
 "bare" is ashlar with the original's promises only; it exists where ashlar's defaults promise more.
-A ratio is ours over the faster of original and system, run by run.
+A ratio is ours over the faster of original and system, run by run. Times are processor time; those of two
+threads are wall time.
 """
 import argparse
 import csv
@@ -112,7 +113,7 @@ def ratio(value):
 def markdown(table, title):
     heads = [f"{text}" for text in SIDES.values()]
     lines = [f"{title}", "",
-             "Three runs of one process; less is better. A ratio is ours over the faster of document and system; "
+             "Processor time of three runs of one process (two threads: wall time); less is better. A ratio is ours over the faster of document and system; "
              "those above 1.02 are bold.", "",
              "| benchmark | " + " | ".join(heads) + " | ashlar, ratio | with the original's promises, ratio "
              "| original / system (as published) |",

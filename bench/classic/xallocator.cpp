@@ -119,7 +119,7 @@ figures two_threads() {
     }
     for (void* const p : live) Heap::deallocate(p);
   };
-  return {{timed([&work] {
+  return {{timed_by_wall([&work] {
     std::thread other(work, 1);
     work(2);
     other.join();
