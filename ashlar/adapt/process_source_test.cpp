@@ -24,7 +24,7 @@ TEST(ProcessSource, populates_the_whole_pages_of_a_range_and_changes_no_byte) {
   p[100] = std::byte{7};
   const std::size_t before = ashlar::os::system_space::resident(p, bytes);
   ASSERT_LT(before, bytes / 4) << "the memory is fresh";
-  ashlar::process_source::populate(p + 1, 2 * page - 2);  // no whole page but none
+  ashlar::process_source::populate(p + 1, 2 * page - 2);  // no page is whole
   EXPECT_EQ(ashlar::os::system_space::resident(p, bytes), before);
   ashlar::process_source::populate(p + 1, bytes / 4);
   EXPECT_GE(ashlar::os::system_space::resident(p, bytes), bytes / 4 - page);
