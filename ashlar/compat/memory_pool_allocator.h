@@ -32,9 +32,13 @@
 #include <utility>
 
 #include <ashlar/adapt/process_source.hpp>
+#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/counting.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/refill_lists.hpp>
 
