@@ -23,9 +23,9 @@ struct process_source {
   }
   /// The same by the address alone.
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "process_source::deallocate"); }
-  /// Effects: the whole pages of [p, p + size) are in memory, if the system has them (core/page_source.hpp).
-  /// One system call; none while the process heap is sealed. Nothing where a memory tool looks on: it
-  /// would take the look at a closed block for a fault.
+  /// Effects: the whole pages of [p, p + size) are in memory, if the system has them
+  /// (core/page_source.hpp). One system call; none while the process heap is sealed. Nothing where
+  /// a memory tool looks on: it would take the look at a closed block for a fault.
   static void populate(void* p, std::size_t size) noexcept {
     if constexpr (!detail::tools_present) runtime::populate(p, size);
   }

@@ -5,9 +5,9 @@
 //   Allocator1024<T>    up to 1024
 //   Allocator4096<T>    up to 4096
 //   Allocator<T, MaxBytes, Step, Policies...>
-//                       policies of refill_lists, in any order: a lock (default os::mutex), check::*,
-//                       counting::*, exhaustion::*. One thread and no checks, as the classic was:
-//                       no_lock, check::none, counting::none
+// The policies are those of refill_lists, in any order: a lock (default os::mutex), check::*,
+// counting::*, exhaustion::*. One thread and no checks, as the classic was: no_lock, check::none,
+// counting::none.
 //
 // As in the classic: all allocators of the same bounds share one set of free lists, whatever their
 // T; a request above the bound goes to the heap; small memory is kept for reuse, never given back.

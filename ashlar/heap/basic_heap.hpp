@@ -374,8 +374,8 @@ class basic_heap {
     return true;
   }
 
-  /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory if the
-  /// system has them; their contents stay. Nothing while the heap is sealed.
+  /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory
+  /// if the system has them; their contents stay. Nothing while the heap is sealed.
   void populate(void* p, std::size_t bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(p);
     const std::uintptr_t begin = align_up(at, detail::page_size);

@@ -31,7 +31,8 @@ class mutex {
   }
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t free = 0;
-    // Two ifs, each likely: of one with && the compiler puts the atomic exchange first and jumps to the stores.
+    // Two ifs, each likely: of one with && the compiler puts the atomic exchange first and jumps to
+    // the stores.
     if (is_single_threaded()) [[likely]] {
       if (state_.load(std::memory_order_relaxed) == free) [[likely]] {
         state_.store(1, std::memory_order_relaxed);

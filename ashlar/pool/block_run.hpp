@@ -536,7 +536,8 @@ class grown_run : public block_run<Traits> {
     }
     return plain::advance();
   }
-  /// As advance, but gives Traits::none too where advance has to look at other slabs or to make blocks ready.
+  /// As advance, but gives Traits::none too where advance has to look at other slabs or to make
+  /// blocks ready.
   std::size_t advance_here() noexcept {
     if (freed_ != nullptr || in_use_ != newest_) return Traits::none;
     return advance_mark(*this, ready_);
@@ -600,9 +601,10 @@ class grown_run : public block_run<Traits> {
   }
 
  private:
-  /// Effects: more blocks of the newest slab may be carved. Their memory is populated first where the source can: by
-  /// an eighth of what the pool has used, so that what is in memory ahead of its use is in proportion to that.
-  /// Nothing is populated while that eighth is small. Requires: the newest slab is in use.
+  /// Effects: more blocks of the newest slab may be carved. Their memory is populated first where
+  /// the source can: by an eighth of what the pool has used, so that what is in memory ahead of its
+  /// use is in proportion to that. Nothing is populated while that eighth is small. Requires: the
+  /// newest slab is in use.
   void make_ready() noexcept {
     if constexpr (populating_source<Source>) {
       const std::size_t stride = max_of(this->stride(), 1);

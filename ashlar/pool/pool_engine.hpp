@@ -383,8 +383,8 @@ class pool_engine {
     return i == Run::traits::none ? nullptr : run_.at(i);
   }
 
-  /// Returns: a block that is not on the list; null when there is none. Not inlined and not cold: a program that
-  /// fills its pool comes here for each block.
+  /// Returns: a block that is not on the list; null when there is none. Not inlined and not cold: a
+  /// program that fills its pool comes here for each block.
   [[nodiscard, gnu::noinline]] void* take_fresh() noexcept {
     const std::size_t i = run_.advance_here();
     if (i == Run::traits::none) [[unlikely]] {

@@ -11,7 +11,8 @@
 // of a split is filed completely, under the lists of exactly its sizes. Requests above MaxBytes, or
 // aligned to more than `widest_alignment`, go to the source one by one.
 //
-// A source that can populate (core/page_source.hpp) is asked to before a refill: for an eighth of all chunks.
+// A source that can populate (core/page_source.hpp) is asked to before a refill: for an eighth of
+// all chunks.
 //
 // Law: a block whose size is a multiple of widest_alignment is aligned to it, every other to Step.
 // Equation (audit() checks it):
@@ -283,8 +284,9 @@ class refill_lists {
     return first;
   }
 
-  /// Effects: the newest chunk is in memory up to `end`, and by an eighth of all chunks further. Nothing while that
-  /// eighth is small, or where the source cannot. Requires: rest_ <= end <= rest_end_.
+  /// Effects: the newest chunk is in memory up to `end`, and by an eighth of all chunks further.
+  /// Nothing while that eighth is small, or where the source cannot. Requires: rest_ <= end <=
+  /// rest_end_.
   void populate_to(std::byte* end) noexcept {
     if constexpr (populating_source<Source>) {
       const auto left = static_cast<std::size_t>(rest_end_ - end);

@@ -3,8 +3,8 @@
 // documents do (their first run is cold, the others warm). Each exists on several sides:
 //   original  the document's algorithm, written anew from its description (bench/classic/originals)
 //   ashlar    the ashlar face of the document's own name, with its default promises
-//   bare      that face with the original's promises only: no checks, no counts, no lock where the original
-//             has none. Only where that is something else
+//   bare      that face with the original's promises only: no checks, no counts, no lock where the
+//             original has none. Only where that is something else
 //   system    the C library's malloc
 #pragma once
 
@@ -41,7 +41,8 @@ std::vector<benchmark> mem_manager_benchmarks();
 std::vector<benchmark> memory_pool_benchmarks();
 std::vector<benchmark> arena_benchmarks();
 
-/// Returns: the processor time that `work()` takes, which has one thread: other load of the machine is not in it.
+/// Returns: the processor time that `work()` takes, which has one thread: other load of the machine
+/// is not in it.
 template <class Work>
 microseconds timed(Work&& work) {
   const auto now = [] {

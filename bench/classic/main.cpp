@@ -1,7 +1,8 @@
 // bench/classic/main.cpp: runs one benchmark on one side, several times in this process.
 // Usage: classic_bench --list | classic_bench NAME SIDE [RUNS=1]
-// Prints one line a run: the run's number and a figure in microseconds for each part. --list prints one line
-// a benchmark: its name, how many runs a process can do (0: any number), its sides with commas, and its parts.
+// Prints one line a run: the run's number and a figure in microseconds for each part. --list prints
+// one line a benchmark: its name, how many runs a process can do (0: any number), its sides with
+// commas, and its parts.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

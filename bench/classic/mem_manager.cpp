@@ -1,5 +1,5 @@
-// bench/classic/mem_manager.cpp: document 002: 10 million objects allocated, then released; and each released
-// before the next one is allocated.
+// bench/classic/mem_manager.cpp: document 002: 10 million objects allocated, then released; and
+// each released before the next one is allocated.
 #include "originals/mem_manager.hpp"
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// bench/classic/memory_pool.cpp: document 003: vectors that shrink and grow by sizes that fit one another
-// ("extreme"), containers created and resized at random ("given"), and the containers of its last part.
+// bench/classic/memory_pool.cpp: document 003: vectors that shrink and grow by sizes that fit one
+// another ("extreme"), containers created and resized at random ("given"), and the containers of
+// its last part.
 #include <deque>
 #include <functional>
 #include <list>
@@ -63,7 +64,7 @@ figures given() {
   return result;
 }
 
-// ---- the containers that the document tries, as a program uses them ---------------------------------
+// ---- the containers that the document tries, as a program uses them -----------------------------
 
 figures timed_with(auto work) {
   return {{timed(work)}};
@@ -107,7 +108,7 @@ figures small_vectors() {
   });
 }
 
-// ---- the sides --------------------------------------------------------------------------------------
+// ---- the sides ----------------------------------------------------------------------------------
 
 template <std::size_t MaxBytes>
 struct bounds {

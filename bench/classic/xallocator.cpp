@@ -1,7 +1,7 @@
-// bench/classic/xallocator.cpp: document 000: 10,000 blocks each of 2000 and 4000 bytes, freed interleaved;
-// static pools; two threads.
-// As the document has it, nobody writes to the blocks, so an allocator that does not either needs no memory
-// at all; a second benchmark writes one byte to each, which is what blocks are for.
+// bench/classic/xallocator.cpp: document 000: 10,000 blocks each of 2000 and 4000 bytes, freed
+// interleaved; static pools; two threads. As the document has it, nobody writes to the blocks, so
+// an allocator that does not either needs no memory at all; a second benchmark writes one byte to
+// each, which is what blocks are for.
 #include "originals/xallocator.hpp"
 
 #include <array>
@@ -37,7 +37,7 @@ struct original_heap {
   static void deallocate(void* p) { originals::xfree(p); }
 };
 
-// ---- the document's benchmark -----------------------------------------------------------------------
+// ---- the document's benchmark -------------------------------------------------------------------
 
 // Every other block of each size goes first, so that no two neighbours are free together; then the rest.
 template <class Heap, bool Written>
@@ -66,9 +66,10 @@ figures interleaved() {
   })}};
 }
 
-// ---- static pools: the document's twelve sizes with 32 blocks each ----------------------------------
+// ---- static pools: the document's twelve sizes with 32 blocks each ------------------------------
 
-// What XALLOCATOR_STATIC_POOLS makes the program's xmalloc of; here it is beside the process heap's.
+// What XALLOCATOR_STATIC_POOLS makes the program's xmalloc of; here it is beside the process
+// heap's.
 template <class... Policies>
 using document_pools =
     ashlar::static_xmalloc<ashlar::blocks<8, 32>, ashlar::blocks<16, 32>, ashlar::blocks<32, 32>,
@@ -105,7 +106,7 @@ figures replaced() {
   return {{time}};
 }
 
-// ---- two threads, each with random sizes up to 1000 bytes and 100 blocks live -----------------------
+// ---- two threads, each with random sizes up to 1000 bytes and 100 blocks live -------------------
 
 template <class Heap>
 figures two_threads() {

@@ -1,13 +1,13 @@
-// bench/classic/originals/arenas.hpp: the two algorithms of "Arena-Based Memory Management and Other
-// Optimizations", written from that chapter's description, to measure against.
+// bench/classic/originals/arenas.hpp: the two algorithms of "Arena-Based Memory Management and
+// Other Optimizations", written from that chapter's description, to measure against.
 //
-//   size_based_arena      malloc gives room for N objects; an allocation takes the next room under a
-//                         mutex; freeing does nothing. The chapter's faster form: a global object, so no
-//                         look at whether it was made
-//   chunk_sized_allocator malloc gives N blocks for each size, rounded up to a power of two. A request
-//                         takes the next block of the first size that is larger, under one mutex for all
-//                         sizes; what has no block is operator new's. Freeing walks through the sizes to
-//                         see whose block it is, and uses none of them again
+//   size_based_arena      malloc gives room for N objects; an allocation takes the next room under
+//                         a mutex; freeing does nothing. The chapter's faster form: a global
+//                         object, so no look at whether it was made
+//   chunk_sized_allocator malloc gives N blocks for each size, rounded up to a power of two. A
+//                         request takes the next block of the first size that is larger, under one
+//                         mutex for all sizes; what has no block is operator new's. Freeing walks
+//                         through the sizes to see whose block it is, and uses none of them again
 #pragma once
 
 #include <array>

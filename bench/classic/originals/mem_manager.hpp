@@ -1,10 +1,10 @@
-// bench/classic/originals/mem_manager.hpp: the algorithm of "Custom C++ Memory Pool for Fast Allocation from
-// Heap", written from that document's description, to measure against.
+// bench/classic/originals/mem_manager.hpp: the algorithm of "Custom C++ Memory Pool for Fast
+// Allocation from Heap", written from that document's description, to measure against.
 //
-// As described: malloc gives one piece for all slots. A fresh slot is the next one of the piece; a freed
-// slot's address goes on a stack, which is an array of MaxSize addresses inside the object, and is used
-// first. One caller at a time. The document checks by assert; a release build has no asserts, so there are
-// none here.
+// As described: malloc gives one piece for all slots. A fresh slot is the next one of the piece; a
+// freed slot's address goes on a stack, which is an array of MaxSize addresses inside the object,
+// and is used first. One caller at a time. The document checks by assert; a release build has no
+// asserts, so there are none here.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
-// bench/classic/originals/pool_allocator.hpp: the algorithm of "An Allocator with Memory Pool", written from
-// that document's description, to measure against.
+// bench/classic/originals/pool_allocator.hpp: the algorithm of "An Allocator with Memory Pool",
+// written from that document's description, to measure against.
 //
-// As described (it follows SGI's): free lists of blocks, 8 bytes apart up to MaxBytes. An empty list gets
-// 50 blocks from a rest of memory. When the rest has not even one block, it is filed, and malloc gives 80
-// times as much as was asked for and a sixteenth of all that the heap gave before. Larger requests are
-// malloc's. All memory stays. No lock: one caller at a time. Each element type has lists of its own,
-// since they are static members of the allocator template.
+// As described (it follows SGI's): free lists of blocks, 8 bytes apart up to MaxBytes. An empty
+// list gets 50 blocks from a rest of memory. When the rest has not even one block, it is filed, and
+// malloc gives 80 times as much as was asked for and a sixteenth of all that the heap gave before.
+// Larger requests are malloc's. All memory stays. No lock: one caller at a time. Each element type
+// has lists of its own, since they are static members of the allocator template.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// bench/classic/originals/stl_allocator.hpp: the algorithm of "A Custom STL std::allocator Replacement
-// Improves Performance", written from that document's description, to measure against.
+// bench/classic/originals/stl_allocator.hpp: the algorithm of "A Custom STL std::allocator
+// Replacement Improves Performance", written from that document's description, to measure against.
 //
 // As described: each request of a container is one call of xmalloc or xfree, in heap-blocks mode.
 #pragma once

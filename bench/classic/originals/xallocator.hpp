@@ -1,10 +1,10 @@
-// bench/classic/originals/xallocator.hpp: the algorithm of "Replace malloc/free with a Fast Fixed Block
-// Memory Allocator", written from that document's description, to measure against. Not for programs: the
-// document's faults are in it (docs/classic.md lists them).
+// bench/classic/originals/xallocator.hpp: the algorithm of "Replace malloc/free with a Fast Fixed
+// Block Memory Allocator", written from that document's description, to measure against. Not for
+// programs: the document's faults are in it (docs/classic.md lists them).
 //
-// As described: an allocator for each block size recycles its blocks on a free list. One mutex guards all
-// of them. A block begins with a pointer to its allocator, so a request of n bytes needs a block of n + 8.
-// Block sizes are powers of two, and in static pools 396 and 768 as well.
+// As described: an allocator for each block size recycles its blocks on a free list. One mutex
+// guards all of them. A block begins with a pointer to its allocator, so a request of n bytes needs
+// a block of n + 8. Block sizes are powers of two, and in static pools 396 and 768 as well.
 //   heap_blocks   an empty free list takes one block from operator new; at most 15 sizes
 //   static_pools  twelve sizes with Blocks blocks each, in static memory
 #pragma once
