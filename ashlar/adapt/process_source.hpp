@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace ashlar {
@@ -22,6 +23,12 @@ struct process_source {
   }
   /// The same by the address alone.
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "process_source::deallocate"); }
+  /// Effects: the whole pages of [p, p + size) are in memory, if the system has them
+  /// (core/page_source.hpp). One system call; none while the process heap is sealed. Nothing where
+  /// a memory tool looks on: it would take the look at a closed block for a fault.
+  static void populate(void* p, std::size_t size) noexcept {
+    if constexpr (!detail::tools_present) runtime::populate(p, size);
+  }
   friend constexpr bool operator==(process_source, process_source) noexcept { return true; }
 };
 

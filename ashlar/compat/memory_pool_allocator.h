@@ -4,7 +4,10 @@
 //   Allocator<T>        small blocks up to 128 bytes, in steps of 8
 //   Allocator1024<T>    up to 1024
 //   Allocator4096<T>    up to 4096
-//   Allocator<T, MaxBytes, Step>
+//   Allocator<T, MaxBytes, Step, Policies...>
+// The policies are those of refill_lists, in any order: a lock (default os::mutex), check::*,
+// counting::*, exhaustion::*. One thread and no checks, as the classic was: no_lock, check::none,
+// counting::none.
 //
 // As in the classic: all allocators of the same bounds share one set of free lists, whatever their
 // T; a request above the bound goes to the heap; small memory is kept for reuse, never given back.
@@ -29,27 +32,36 @@
 #include <utility>
 
 #include <ashlar/adapt/process_source.hpp>
+#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/counting.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_policy.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/refill_lists.hpp>
 
 namespace ashlar::compat {
 
-/// The free lists that all Allocator<T, MaxBytes, Step> of a program share.
-template <std::size_t MaxBytes, std::size_t Step>
-using shared_refill_lists = refill_lists<process_source, MaxBytes, Step,
-                                         exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>,
-                                         os::mutex, at_death::abandon, named<"Allocator<T>">>;
+/// The free lists that all Allocator<T, MaxBytes, Step, Policies...> of a program share.
+template <std::size_t MaxBytes, std::size_t Step, class... Policies>
+using shared_refill_lists = refill_lists<
+    process_source, MaxBytes, Step,
+    pick_policy<exhaustion_kind, exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>,
+                Policies...>,
+    pick_policy<lock_kind, os::mutex, Policies...>,
+    pick_policy<check_kind, check::cheap, Policies...>,
+    pick_policy<counting_kind, counting::exact, Policies...>, at_death::abandon,
+    named<"Allocator<T>">>;
 
-template <std::size_t MaxBytes, std::size_t Step>
-inline constinit shared_refill_lists<MaxBytes, Step> the_refill_lists;
+template <std::size_t MaxBytes, std::size_t Step, class... Policies>
+inline constinit shared_refill_lists<MaxBytes, Step, Policies...> the_refill_lists;
 
 }  // namespace ashlar::compat
 
 /// Models the standard's allocator. All of the same bounds are equal. Thread-safe.
-template <class T, std::size_t MaxBytes = 128, std::size_t Step = 8>
+template <class T, std::size_t MaxBytes = 128, std::size_t Step = 8, class... Policies>
 class Allocator {
  public:
   using _Not_user_specialized = void;  // NOLINT(bugprone-reserved-identifier): the classic's name
@@ -64,12 +76,13 @@ class Allocator {
   using is_always_equal = std::true_type;
   template <class U>
   struct rebind {
-    using other = Allocator<U, MaxBytes, Step>;
+    using other = Allocator<U, MaxBytes, Step, Policies...>;
   };
 
   constexpr Allocator() noexcept = default;
   template <class U>
-  constexpr Allocator(const Allocator<U, MaxBytes, Step>&) noexcept {}  // NOLINT: as std::allocator
+  constexpr Allocator(const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
+  }  // NOLINT: as std::allocator
 
   [[nodiscard]] pointer address(reference x) const noexcept { return std::addressof(x); }
   [[nodiscard]] const_pointer address(const_reference x) const noexcept {
@@ -119,14 +132,14 @@ class Allocator {
   }
 
   template <class U>
-  [[nodiscard]] friend constexpr bool operator==(const Allocator&,
-                                                 const Allocator<U, MaxBytes, Step>&) noexcept {
+  [[nodiscard]] friend constexpr bool operator==(
+      const Allocator&, const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
     return true;
   }
 
  private:
   [[nodiscard]] static auto& lists() noexcept {
-    return ashlar::compat::the_refill_lists<MaxBytes, Step>;
+    return ashlar::compat::the_refill_lists<MaxBytes, Step, Policies...>;
   }
   [[noreturn]] ASHLAR_COLD static void too_long([[maybe_unused]] size_type n) {
     ASHLAR_THROW(std::bad_array_new_length());

@@ -23,6 +23,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/counting.hpp>
+#include <ashlar/core/lock_policy.hpp>
 
 namespace {
 
@@ -46,6 +49,13 @@ static_assert(std::is_same_v<std::allocator_traits<Allocator1024<int>>::rebind_a
 static_assert(std::is_empty_v<ints> && std::is_nothrow_copy_constructible_v<ints>);
 static_assert(std::is_nothrow_constructible_v<ints, Allocator<long>>);
 static_assert(!std::is_constructible_v<ints, Allocator1024<int>>, "not the same lists");
+template <class T>
+using as_the_classic =
+    Allocator<T, 128, 8, ashlar::no_lock, ashlar::check::none, ashlar::counting::none>;
+static_assert(std::is_same_v<std::allocator_traits<as_the_classic<int>>::rebind_alloc<long>,
+                             as_the_classic<long>>,
+              "rebinding keeps the policies");
+static_assert(!std::is_constructible_v<ints, as_the_classic<int>>, "not the same lists");
 static_assert(sizeof(std::set<int, std::less<>, ints>) == sizeof(std::set<int, std::less<>>));
 
 std::size_t bytes_in_use() {
@@ -209,6 +219,18 @@ TEST(MemoryPoolAllocator, containers_give_everything_back) {
 }
 
 // ---- threads, and the ends of the process ----
+
+TEST(MemoryPoolAllocator, policies_have_lists_of_their_own) {
+  const std::size_t before = bytes_in_use();
+  std::list<int, as_the_classic<int>> list;
+  for (int i = 0; i < 1000; ++i) list.push_back(i);
+  EXPECT_EQ(std::accumulate(list.begin(), list.end(), 0), 499'500);
+  EXPECT_EQ(bytes_in_use(), before) << "the lists with the default policies serve others";
+  auto& lists = ashlar::compat::the_refill_lists<128, 8, ashlar::no_lock, ashlar::check::none,
+                                                 ashlar::counting::none>;
+  EXPECT_TRUE(lists.owns(&list.front()) && lists.audit());
+  list.clear();
+}
 
 TEST(MemoryPoolAllocator, threads_share_it) {
   std::vector<std::thread> threads;

@@ -58,8 +58,11 @@ class number_list {
   }
   /// Returns: the number of a block that was never in use, which is live now; 0 when all `capacity` were.
   [[nodiscard]] std::size_t carve(array* links, std::size_t capacity) noexcept {
-    if (carved() >= capacity) return 0;
-    if (end_ == 0) (*links)[end_++] = 0;
+    if (end_ == 0) [[unlikely]] {
+      if (capacity == 0) return 0;
+      (*links)[end_++] = 0;
+    }
+    if (end_ > capacity) return 0;
     (*links)[end_] = live;
     return end_++;
   }

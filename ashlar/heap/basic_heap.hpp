@@ -408,6 +408,16 @@ class basic_heap {
     return true;
   }
 
+  /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory
+  /// if the system has them; their contents stay. Nothing while the heap is sealed.
+  void populate(void* p, std::size_t bytes) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    const std::uintptr_t begin = align_up(at, detail::page_size);
+    const std::uintptr_t end = align_down(at + bytes, detail::page_size);
+    if (begin < end)
+      static_cast<void>(space_.populate(reinterpret_cast<void*>(begin), end - begin));
+  }
+
   /// Effects: while it is on, no function but collect and release_all makes a system call, except to
   /// wait for a lock that another thread holds: what is free serves, or nothing does.
   void seal(bool on) noexcept { space_.seal(on); }

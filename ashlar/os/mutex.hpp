@@ -31,9 +31,13 @@ class mutex {
   }
   [[nodiscard]] bool try_lock() noexcept {
     std::uint32_t free = 0;
-    if (is_single_threaded() && state_.load(std::memory_order_relaxed) == free) [[likely]] {
-      state_.store(1, std::memory_order_relaxed);
-      return true;
+    // Two ifs, each likely: of one with && the compiler puts the atomic exchange first and jumps to
+    // the stores.
+    if (is_single_threaded()) [[likely]] {
+      if (state_.load(std::memory_order_relaxed) == free) [[likely]] {
+        state_.store(1, std::memory_order_relaxed);
+        return true;
+      }
     }
     return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                           std::memory_order_relaxed);

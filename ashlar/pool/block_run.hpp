@@ -252,6 +252,8 @@ class inline_run {
     }
     return i;
   }
+  /// As advance. (A run of several slabs has a shorter way to a block of the slab in use.)
+  std::size_t advance_here() noexcept { return advance(); }
 
   [[nodiscard]] run_view view() const noexcept {
     return {base(), shape.stride, Count, carved(), marks_of(*this)};
@@ -361,6 +363,7 @@ class block_run {
   [[nodiscard]] ASHLAR_HOT auto& mark() noexcept { return mark_; }
   [[nodiscard]] ASHLAR_HOT const auto& mark() const noexcept { return mark_; }
   std::size_t advance() noexcept { return advance_mark(*this, capacity_); }
+  std::size_t advance_here() noexcept { return advance(); }
 
   [[nodiscard]] run_view view() const noexcept {
     return {base(), shape_.stride, capacity_, carved(), marks_of(*this)};
@@ -452,7 +455,8 @@ class grown_run : public block_run<Traits> {
         all_blocks_(std::exchange(other.all_blocks_, 0)),
         next_slab_(other.next_slab_),
         max_slab_(other.max_slab_),
-        limit_(std::exchange(other.limit_, 0)) {}
+        limit_(std::exchange(other.limit_, 0)),
+        ready_(std::exchange(other.ready_, 0)) {}
 
   friend void swap(grown_run& a, grown_run& b) noexcept
     requires is_swappable
@@ -468,6 +472,7 @@ class grown_run : public block_run<Traits> {
     swap(a.next_slab_, b.next_slab_);
     swap(a.max_slab_, b.max_slab_);
     swap(a.limit_, b.limit_);
+    swap(a.ready_, b.ready_);
   }
 
   ~grown_run() {
@@ -512,6 +517,7 @@ class grown_run : public block_run<Traits> {
     if (piece == nullptr) return false;
     put_aside();
     this->set_run(static_cast<std::byte*>(piece) + head, count);
+    ready_ = 0;
     newest_ = in_use_ = ::new (piece) slab{newest_, bytes, {}, 0, 0, nullptr, nullptr};
     all_blocks_ += count;
     return true;
@@ -525,7 +531,16 @@ class grown_run : public block_run<Traits> {
         put_in_use(newest_);
       }
     }
+    if constexpr (!Traits::shared) {
+      if (this->carved() >= ready_) make_ready();
+    }
     return plain::advance();
+  }
+  /// As advance, but gives Traits::none too where advance has to look at other slabs or to make
+  /// blocks ready.
+  std::size_t advance_here() noexcept {
+    if (freed_ != nullptr || in_use_ != newest_) return Traits::none;
+    return advance_mark(*this, ready_);
   }
   /// Effects: a slab that has free blocks is in use. Returns: false when there is none. O(1).
   /// Requires: the list of the slab in use is empty.
@@ -586,6 +601,26 @@ class grown_run : public block_run<Traits> {
   }
 
  private:
+  /// Effects: more blocks of the newest slab may be carved. Their memory is populated first where
+  /// the source can: by an eighth of what the pool has used, so that what is in memory ahead of its
+  /// use is in proportion to that. Nothing is populated while that eighth is small. Requires: the
+  /// newest slab is in use.
+  void make_ready() noexcept {
+    if constexpr (populating_source<Source>) {
+      const std::size_t stride = max_of(this->stride(), 1);
+      const std::size_t ahead = blocks_made() * stride / 8;
+      const std::size_t done = this->carved();
+      ready_ = min_of(this->capacity_, done + max_of(ahead, least_populated) / stride + 1);
+      if (ahead < least_populated || done >= ready_) return;
+      const std::size_t first = Traits::first_index + done;
+      source_.populate(this->at(first), (ready_ - done) * stride);
+      if constexpr (Traits::needs_index) {
+        source_.populate(this->links_ + first, (ready_ - done) * sizeof(*this->links_));
+      }
+    } else {
+      ready_ = this->capacity_;
+    }
+  }
   [[nodiscard]] block_place place_in(slab* s, const void* p) const noexcept {
     if (s == nullptr || s == in_use_) return {};
     const std::size_t n = this->divisor_.quotient(reinterpret_cast<std::uintptr_t>(p) - s->origin);
@@ -629,6 +664,7 @@ class grown_run : public block_run<Traits> {
   std::size_t next_slab_;
   std::size_t max_slab_;
   std::size_t limit_;
+  std::size_t ready_ = 0;  ///< blocks of the newest slab that advance_here may carve
 };
 
 }  // namespace ashlar::detail

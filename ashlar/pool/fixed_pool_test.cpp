@@ -399,6 +399,71 @@ TEST(FixedPool, BlocksOfEverySlabAreOwnedAndChecked) {
   EXPECT_DEATH(pool.deallocate(static_cast<std::byte*>(blocks[0]) + 8), "inside a block");
 }
 
+// ---- memory ahead of its use ----
+
+struct populating_source_ref : test_source_ref {
+  std::vector<std::pair<std::byte*, std::size_t>>* ranges;
+  void populate(void* p, std::size_t size) noexcept {
+    ranges->emplace_back(static_cast<std::byte*>(p), size);
+  }
+};
+
+template <class Pool>
+void expect_populated_in_proportion(Pool& pool,
+                                    std::vector<std::pair<std::byte*, std::size_t>>& ranges,
+                                    std::size_t count) {
+  const std::size_t stride = pool.stride();
+  std::size_t covered = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto* const p = static_cast<std::byte*>(pool.try_allocate());
+    ASSERT_NE(p, nullptr);
+    std::size_t populated = 0;
+    for (const auto& [at, size] : ranges) {
+      populated += size;
+      if (p >= at && p + stride <= at + size) ++covered;
+    }
+    const std::size_t used = (i + 1) * (stride + sizeof(std::uint32_t));
+    ASSERT_LE(populated, used + used / 8 + 3 * stride) << "never far ahead of use";
+    ASSERT_TRUE(used >= 8 * least_populated || ranges.empty()) << "not for little";
+  }
+  EXPECT_GE(covered, count * 8 / 10) << "nearly all of what came after the first half megabyte";
+  EXPECT_TRUE(pool.audit());
+}
+
+TEST(FixedPool, PopulatesAPieceAheadInProportionToItsUse) {
+  test_source source;
+  std::vector<std::pair<std::byte*, std::size_t>> ranges;
+  fixed_pool<populating_source_ref> pool({64, 8}, heap_pool{100'000}, {{&source}, &ranges});
+  expect_populated_in_proportion(pool, ranges, 100'000);
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+  for (const auto& [at, size] : ranges)
+    EXPECT_TRUE(pool.owns(at) || !pool.owns(at + size - 1)) << "a range of blocks is in the pool";
+}
+TEST(FixedPool, PopulatesSlabsAheadInProportionToTheirUse) {
+  test_source source;
+  std::vector<std::pair<std::byte*, std::size_t>> ranges;
+  fixed_pool<populating_source_ref, check::none> pool({64, 8}, heap_blocks{}, {{&source}, &ranges});
+  expect_populated_in_proportion(pool, ranges, 100'000);
+  for (const auto& [at, size] : ranges)
+    EXPECT_TRUE(pool.owns(at) && pool.owns(at + size - 1)) << "each range is in a slab";
+}
+TEST(FixedPool, GoesOnCarvingWhereItWasAfterAMoveAndASwap) {
+  test_source source;
+  std::vector<std::pair<std::byte*, std::size_t>> ranges;
+  using pool_type = fixed_pool<populating_source_ref>;
+  pool_type a({64, 8}, heap_pool{1000}, {{&source}, &ranges});
+  auto* const first = static_cast<std::byte*>(a.try_allocate());
+  pool_type b(std::move(a));
+  EXPECT_EQ(b.try_allocate(), first + b.stride());
+  EXPECT_EQ(a.try_allocate(), nullptr);  // NOLINT(bugprone-use-after-move): specified
+  pool_type c({64, 8}, heap_pool{1}, {{&source}, &ranges});
+  swap(b, c);
+  EXPECT_EQ(c.try_allocate(), first + 2 * c.stride());
+  EXPECT_NE(b.try_allocate(), nullptr);
+  EXPECT_EQ(b.try_allocate(), nullptr) << "one block is all that it has";
+  EXPECT_TRUE(b.audit() && c.audit());
+}
+
 // ---- move ----
 
 TEST(FixedPool, MovingKeepsBlocksAndEmptiesTheOther) {

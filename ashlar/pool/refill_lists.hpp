@@ -11,6 +11,9 @@
 // of a split is filed completely, under the lists of exactly its sizes. Requests above MaxBytes, or
 // aligned to more than `widest_alignment`, go to the source one by one.
 //
+// A source that can populate (core/page_source.hpp) is asked to before a refill: for an eighth of
+// all chunks.
+//
 // Law: a block whose size is a multiple of widest_alignment is aligned to it, every other to Step.
 // Equation (audit() checks it):
 //   bytes in use + bytes on lists + rest == bytes of all chunks without their heads
@@ -275,9 +278,24 @@ class refill_lists {
     file_all(rest_, skip);
     std::byte* const first = rest_ + skip;
     const std::size_t count = min_of(refill_blocks, (left - skip) / bytes);
+    populate_to(first + count * bytes);
     for (std::size_t i = count - 1; i != 0; --i) file(first + i * bytes, bytes);
     rest_ = first + count * bytes;
     return first;
+  }
+
+  /// Effects: the newest chunk is in memory up to `end`, and by an eighth of all chunks further.
+  /// Nothing while that eighth is small, or where the source cannot. Requires: rest_ <= end <=
+  /// rest_end_.
+  void populate_to(std::byte* end) noexcept {
+    if constexpr (populating_source<Source>) {
+      const auto left = static_cast<std::size_t>(rest_end_ - end);
+      const std::size_t ahead = chunk_bytes_ / 8;
+      if (end <= populated_ || ahead < least_populated) return;
+      std::byte* const from = populated_ < rest_ ? rest_ : populated_;
+      populated_ = end + min_of(ahead, left);
+      source_.populate(from, static_cast<std::size_t>(populated_ - from));
+    }
   }
 
   /// Effects: the rest is filed, and a new chunk is the rest. Returns: false if the source has not
@@ -297,6 +315,7 @@ class refill_lists {
     ++chunk_count_;
     rest_ = payload(chunks_);
     rest_end_ = rest_ + size;
+    populated_ = rest_;
     detail::tell_closed(rest_, size);
     const auto start = reinterpret_cast<std::uintptr_t>(rest_);
     lowest_ = chunk_count_ == 1 ? start : min_of(lowest_, start);
@@ -347,6 +366,7 @@ class refill_lists {
   detail::free_list lists_[MaxBytes / Step];
   std::byte* rest_ = nullptr;
   std::byte* rest_end_ = nullptr;
+  std::byte* populated_ = nullptr;  ///< the rest is in memory up to here
   chunk* chunks_ = nullptr;
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;

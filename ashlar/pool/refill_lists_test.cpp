@@ -101,6 +101,38 @@ TEST(RefillLists, chunks_grow_so_that_they_are_few) {
   EXPECT_EQ(pool.stats().chunk_count, book.pieces);
 }
 
+struct populating_ledger : ledger_source {
+  std::vector<std::pair<std::byte*, std::size_t>>* ranges;
+  void populate(void* p, std::size_t size) noexcept {
+    ranges->emplace_back(static_cast<std::byte*>(p), size);
+  }
+};
+
+TEST(RefillLists, memory_is_populated_ahead_in_proportion_to_what_was_used) {
+  ledger book;
+  std::vector<std::pair<std::byte*, std::size_t>> ranges;
+  refill_lists<populating_ledger> pool(populating_ledger{{&book}, &ranges});
+  std::size_t used = 0;
+  std::size_t covered = 0;  // blocks whose memory was populated before they were handed out
+  const auto is_populated = [&ranges](const std::byte* p) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [p](auto& r) { return p >= r.first && p + 128 <= r.first + r.second; });
+  };
+  for (int i = 0; i < 100'000; ++i) {
+    auto* const p = static_cast<std::byte*>(pool.try_allocate(128));
+    used += 128;
+    if (is_populated(p)) ++covered;
+    std::size_t populated = 0;
+    for (const auto& range : ranges) populated += range.second;
+    const std::size_t taken = pool.stats().chunk_bytes;
+    ASSERT_LE(populated, used + taken / 8 + 50 * 128) << "never far ahead of use";
+    ASSERT_TRUE(taken >= 8 * least_populated || ranges.empty()) << "not for little";
+  }
+  EXPECT_GE(covered, 90'000u) << "nearly all of what came after the first half megabyte";
+  EXPECT_LE(ranges.size(), 60u) << "one call for each ninth or so that it grows by";
+  EXPECT_TRUE(pool.audit()) << "every populated range was in a chunk, or the chunk is broken";
+}
+
 TEST(RefillLists, large_and_over_aligned_requests_go_to_the_source) {
   ledger book;
   {

@@ -413,6 +413,10 @@ bool set_background(bool on) noexcept {
   return was_on;
 }
 
+void populate(void* p, std::size_t bytes) noexcept {
+  if (!os::heap_is_the_sanitizers()) the_heap.populate(p, bytes);
+}
+
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return true;

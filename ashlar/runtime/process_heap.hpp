@@ -129,6 +129,9 @@ void use_no_cache() noexcept;
 /// Effects: allows or forbids the background thread (background.hpp). Returns: whether it was allowed.
 bool set_background(bool on) noexcept;
 
+/// As basic_heap::populate: a hint, for the memory of a block of the process heap.
+void populate(void* p, std::size_t bytes) noexcept;
+
 /// As basic_heap::prefault, for `threads` threads beside the calling one.
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 

@@ -1,13 +1,23 @@
-// bench/classic/memory_pool.cpp: document 003: vectors that shrink and grow by sizes that fit one another
-// ("extreme"), and containers created and resized at random ("given").
+// bench/classic/memory_pool.cpp: document 003: vectors that shrink and grow by sizes that fit one
+// another ("extreme"), containers created and resized at random ("given"), and the containers of
+// its last part.
+#include <deque>
+#include <functional>
 #include <list>
+#include <memory>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <memory_pool_allocator.h>
 
+#include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/counting.hpp>
+#include <ashlar/core/lock_policy.hpp>
+
 #include "benchmark.hpp"
+#include "originals/pool_allocator.hpp"
 
 namespace classic {
 namespace {
@@ -54,41 +64,107 @@ figures given() {
   return result;
 }
 
-template <class T, std::size_t MaxBytes = 1024>
-using pool_vector = std::vector<T, Allocator<T, MaxBytes>>;
-template <class T>
-using pool_list = std::list<T, Allocator<T, 1024>>;
+// ---- the containers that the document tries, as a program uses them -----------------------------
+
+figures timed_with(auto work) {
+  return {{timed(work)}};
+}
+
+template <template <class> class Alloc>
+figures list_100k() {
+  return timed_with([] {
+    std::list<int, Alloc<int>> list;
+    for (int i = 0; i < 100'000; ++i) list.push_back(i);
+    keep(list);
+  });
+}
+template <template <class> class Alloc>
+figures deque_1m() {
+  return timed_with([] {
+    std::deque<int, Alloc<int>> deque;
+    for (int i = 0; i < 1'000'000; ++i) deque.push_front(i);
+    keep(deque);
+  });
+}
+template <template <class> class Alloc>
+figures set_50k() {
+  return timed_with([] {
+    std::set<int, std::less<>, Alloc<int>> set;
+    for (unsigned i = 0; i < 50'000; ++i) set.insert(static_cast<int>(i * 2654435761u));
+    keep(set);
+  });
+}
+// 20,000 vectors of 1 to 16 elements, a thousand alive at a time.
+template <template <class> class Alloc>
+figures small_vectors() {
+  return timed_with([] {
+    std::vector<std::vector<int, Alloc<int>>> list(1'000);
+    for (std::size_t i = 0; i < 20'000; ++i) {
+      std::vector<int, Alloc<int>> made;
+      for (std::size_t n = 0; n <= i % 16; ++n) made.push_back(static_cast<int>(n));
+      list[i % list.size()] = std::move(made);
+    }
+    keep(list);
+  });
+}
+
+// ---- the sides ----------------------------------------------------------------------------------
+
+template <std::size_t MaxBytes>
+struct bounds {
+  template <class T>
+  using original = originals::pool_allocator<T, MaxBytes>;
+  template <class T>
+  using ashlar = Allocator<T, MaxBytes>;
+  template <class T>
+  using bare =
+      Allocator<T, MaxBytes, 8, ::ashlar::no_lock, ::ashlar::check::none, ::ashlar::counting::none>;
+};
+
+template <class T, std::size_t Large, std::size_t Middle, std::size_t Small, std::size_t MaxBytes>
+std::vector<side> extreme_sides() {
+  using of = bounds<MaxBytes>;
+  return {
+      {"original",
+       extreme<std::vector<T, typename of::template original<T>>, Large, Middle, Small>},
+      {"ashlar", extreme<std::vector<T, typename of::template ashlar<T>>, Large, Middle, Small>},
+      {"bare", extreme<std::vector<T, typename of::template bare<T>>, Large, Middle, Small>},
+      {"system", extreme<std::vector<T>, Large, Middle, Small>}};
+}
+template <template <class, class> class Container, class T, std::size_t Count>
+std::vector<side> given_sides() {
+  using of = bounds<1024>;
+  return {{"original", given<Container<T, of::original<T>>, Count, 1'000>},
+          {"ashlar", given<Container<T, of::ashlar<T>>, Count, 1'000>},
+          {"bare", given<Container<T, of::bare<T>>, Count, 1'000>},
+          {"system", given<Container<T, std::allocator<T>>, Count, 1'000>}};
+}
+/// Requires: `run` is a function template over an allocator template.
+#define CLASSIC_SIDES(run, bytes)                                                       \
+  {                                                                                     \
+    {"original", run<bounds<bytes>::original>}, {"ashlar", run<bounds<bytes>::ashlar>}, \
+        {"bare", run<bounds<bytes>::bare>}, {                                           \
+      "system", run<std::allocator>                                                     \
+    }                                                                                   \
+  }
 
 }  // namespace
 
 std::vector<benchmark> memory_pool_benchmarks() {
   const std::vector<std::string_view> both{"create", "resize"};
   return {
-      {"memory_pool/int1",
-       {"resize"},
-       extreme<std::vector<int>, 128, 64, 32>,
-       extreme<pool_vector<int>, 128, 64, 32>},
-      {"memory_pool/point2d",
-       {"resize"},
-       extreme<std::vector<point_2d>, 64, 32, 16>,
-       extreme<pool_vector<point_2d>, 64, 32, 16>},
-      {"memory_pool/int2",
-       {"resize"},
-       extreme<std::vector<int>, 1024, 512, 256>,
-       extreme<pool_vector<int, 4096>, 1024, 512, 256>},
-      {"memory_pool/int3",
-       {"resize"},
-       extreme<std::vector<int>, 128, 64, 32>,
-       extreme<pool_vector<int, 4096>, 128, 64, 32>},
-      {"memory_pool/given_vector_int", both, given<std::vector<int>, containers, 1'000>,
-       given<pool_vector<int>, containers, 1'000>},
-      {"memory_pool/given_vector_point2d", both, given<std::vector<point_2d>, containers, 1'000>,
-       given<pool_vector<point_2d>, containers, 1'000>},
+      {"memory_pool/int1", {"resize"}, extreme_sides<int, 128, 64, 32, 1024>()},
+      {"memory_pool/point2d", {"resize"}, extreme_sides<point_2d, 64, 32, 16, 1024>()},
+      {"memory_pool/int2", {"resize"}, extreme_sides<int, 1024, 512, 256, 4096>()},
+      {"memory_pool/int3", {"resize"}, extreme_sides<int, 128, 64, 32, 4096>()},
+      {"memory_pool/given_vector_int", both, given_sides<std::vector, int, containers>()},
+      {"memory_pool/given_vector_point2d", both, given_sides<std::vector, point_2d, containers>()},
       // A tenth of the document's lists: ten thousand of them are some 1.6 GB of nodes.
-      {"memory_pool/given_list_int", both, given<std::list<int>, containers / 10, 1'000>,
-       given<pool_list<int>, containers / 10, 1'000>},
-      {"memory_pool/given_list_point2d", both, given<std::list<point_2d>, containers / 10, 1'000>,
-       given<pool_list<point_2d>, containers / 10, 1'000>},
+      {"memory_pool/given_list_int", both, given_sides<std::list, int, containers / 10>()},
+      {"memory_pool/list_100k", {"all"}, CLASSIC_SIDES(list_100k, 128)},
+      {"memory_pool/deque_1m", {"all"}, CLASSIC_SIDES(deque_1m, 1024)},
+      {"memory_pool/set_50k", {"all"}, CLASSIC_SIDES(set_50k, 128)},
+      {"memory_pool/small_vectors", {"all"}, CLASSIC_SIDES(small_vectors, 128)},
   };
 }
 

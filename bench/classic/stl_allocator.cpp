@@ -1,7 +1,11 @@
 // bench/classic/stl_allocator.cpp: document 001: 10,000 elements into a list, a map, a list of strings; clear.
+#include "originals/stl_allocator.hpp"
+
+#include <functional>
 #include <list>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <xlist.h>
 #include <xmap.h>
@@ -46,16 +50,32 @@ figures string_test() {
   })}};
 }
 
+template <class T>
+using original = originals::stl_allocator<T>;
+using original_list = std::list<int, original<int>>;
+using original_map = std::map<int, int, std::less<>, original<std::pair<const int, int>>>;
+using original_string = std::basic_string<char, std::char_traits<char>, original<char>>;
+using original_strings = std::list<original_string, original<original_string>>;
+
 }  // namespace
 
 std::vector<benchmark> stl_allocator_benchmarks() {
   return {
-      {"stl_allocator/list", {"all"}, list_test<std::list<int>>, list_test<xlist<int>>},
-      {"stl_allocator/map", {"all"}, map_test<std::map<int, int>>, map_test<xmap<int, int>>},
+      {"stl_allocator/list",
+       {"all"},
+       {{"original", list_test<original_list>},
+        {"ashlar", list_test<xlist<int>>},
+        {"system", list_test<std::list<int>>}}},
+      {"stl_allocator/map",
+       {"all"},
+       {{"original", map_test<original_map>},
+        {"ashlar", map_test<xmap<int, int>>},
+        {"system", map_test<std::map<int, int>>}}},
       {"stl_allocator/string",
        {"all"},
-       string_test<std::list<std::string>>,
-       string_test<xlist<xstring>>},
+       {{"original", string_test<original_strings>},
+        {"ashlar", string_test<xlist<xstring>>},
+        {"system", string_test<std::list<std::string>>}}},
   };
 }
 

@@ -1,10 +1,21 @@
-// bench/classic/xallocator.cpp: document 000: 10,000 blocks each of 2000 and 4000 bytes, freed interleaved.
-// As the document has it, nobody writes to the blocks, so an allocator that does not either needs no memory
-// at all; a second benchmark writes one byte to each, which is what blocks are for.
+// bench/classic/xallocator.cpp: document 000: 10,000 blocks each of 2000 and 4000 bytes, freed
+// interleaved; static pools; two threads. As the document has it, nobody writes to the blocks, so
+// an allocator that does not either needs no memory at all; a second benchmark writes one byte to
+// each, which is what blocks are for.
+#include "originals/xallocator.hpp"
+
+#include <array>
 #include <cstdlib>
+#include <random>
+#include <thread>
 #include <vector>
 
 #include <xallocator.h>
+
+#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/counting.hpp>
+#include <ashlar/pool/blocks.hpp>
 
 #include "benchmark.hpp"
 
@@ -21,6 +32,12 @@ struct x_heap {
   static void* allocate(std::size_t size) { return xmalloc(size); }
   static void deallocate(void* p) { xfree(p); }
 };
+struct original_heap {
+  static void* allocate(std::size_t size) { return originals::xmalloc(size); }
+  static void deallocate(void* p) { originals::xfree(p); }
+};
+
+// ---- the document's benchmark -------------------------------------------------------------------
 
 // Every other block of each size goes first, so that no two neighbours are free together; then the rest.
 template <class Heap, bool Written>
@@ -49,17 +66,91 @@ figures interleaved() {
   })}};
 }
 
+// ---- static pools: the document's twelve sizes with 32 blocks each ------------------------------
+
+// What XALLOCATOR_STATIC_POOLS makes the program's xmalloc of; here it is beside the process
+// heap's.
+template <class... Policies>
+using document_pools =
+    ashlar::static_xmalloc<ashlar::blocks<8, 32>, ashlar::blocks<16, 32>, ashlar::blocks<32, 32>,
+                           ashlar::blocks<64, 32>, ashlar::blocks<128, 32>, ashlar::blocks<256, 32>,
+                           ashlar::blocks<396, 32>, ashlar::blocks<512, 32>,
+                           ashlar::blocks<768, 32>, ashlar::blocks<1024, 32>,
+                           ashlar::blocks<2048, 32>, ashlar::blocks<4096, 32>, Policies...>;
+constinit document_pools<> checked_pools;
+constinit document_pools<ashlar::check::none, ashlar::counting::none> bare_pools;
+originals::xallocator<originals::static_pools<32>> original_pools;
+
+// Not inlined, as functions of another file are not.
+template <auto& Pools>
+struct pools_heap {
+  [[gnu::noinline]] static void* allocate(std::size_t size) { return Pools.allocate(size); }
+  [[gnu::noinline]] static void deallocate(void* p) { Pools.deallocate(p); }
+};
+
+constexpr std::size_t pairs = 1'000'000;
+
+// 64 blocks live, each replaced in its turn.
+template <class Heap>
+figures replaced() {
+  static constexpr std::array<std::size_t, 4> sizes{20, 100, 250, 700};
+  std::array<void*, 64> live{};
+  const auto time = timed([&live] {
+    for (std::size_t i = 0; i < pairs; ++i) {
+      void*& p = live[i % live.size()];
+      Heap::deallocate(p);
+      p = Heap::allocate(sizes[i % sizes.size()]);
+    }
+  });
+  for (void* const p : live) Heap::deallocate(p);
+  return {{time}};
+}
+
+// ---- two threads, each with random sizes up to 1000 bytes and 100 blocks live -------------------
+
+template <class Heap>
+figures two_threads() {
+  const auto work = [](unsigned seed) {
+    std::minstd_rand random(seed);
+    std::array<void*, 100> live{};
+    for (std::size_t i = 0; i < pairs; ++i) {
+      void*& p = live[random() % live.size()];
+      Heap::deallocate(p);
+      p = Heap::allocate(1 + random() % 1000);
+    }
+    for (void* const p : live) Heap::deallocate(p);
+  };
+  return {{timed_by_wall([&work] {
+    std::thread other(work, 1);
+    work(2);
+    other.join();
+  })}};
+}
+
 }  // namespace
 
 std::vector<benchmark> xallocator_benchmarks() {
   return {{"xallocator/interleaved",
            {"all"},
-           interleaved<system_heap, false>,
-           interleaved<x_heap, false>},
+           {{"original", interleaved<original_heap, false>},
+            {"ashlar", interleaved<x_heap, false>},
+            {"system", interleaved<system_heap, false>}}},
           {"xallocator/interleaved_written",
            {"all"},
-           interleaved<system_heap, true>,
-           interleaved<x_heap, true>}};
+           {{"original", interleaved<original_heap, true>},
+            {"ashlar", interleaved<x_heap, true>},
+            {"system", interleaved<system_heap, true>}}},
+          {"xallocator/static_pools",
+           {"pair"},
+           {{"original", replaced<pools_heap<original_pools>>},
+            {"ashlar", replaced<pools_heap<checked_pools>>},
+            {"bare", replaced<pools_heap<bare_pools>>},
+            {"system", replaced<system_heap>}}},
+          {"xallocator/two_threads",
+           {"pair"},
+           {{"original", two_threads<original_heap>},
+            {"ashlar", two_threads<x_heap>},
+            {"system", two_threads<system_heap>}}}};
 }
 
 }  // namespace classic
