@@ -74,12 +74,15 @@ size_t xusable_size(const void* block) ASHLAR_NOEXCEPT;
 void xalloc_init(void) ASHLAR_NOEXCEPT;
 void xalloc_destroy(void) ASHLAR_NOEXCEPT;
 
-/* The classic report on standard output: a line for each block size that was used. O(classes). */
+/* The classic report: a line for each block size that this family was asked for, with the blocks
+ * that it created and those in use. Exact for the calling thread and for threads that have ended; a
+ * note tells how much the free blocks of running threads can make of it. O(classes).
+ * (adapt/c_api.h's ashlar_stats_write tells of all of the process heap.) */
 void xalloc_stats(void) ASHLAR_NOEXCEPT;
 
-/* Where the report of a program's own pools goes: called with each line, its newline included, while no
- * lock is held. libashlar's writes to standard output; a program may define its own, and firmware
- * without libashlar has to. (The process heap's report is ashlar_stats_write's, of adapt/c_api.h.) */
+/* Where the report goes: called with each line, its newline included, while no lock is held.
+ * libashlar's writes to std::cout in a program that has it, else to standard output. A program may
+ * define its own, and firmware without libashlar has to. */
 void xalloc_stats_line(const char* line, size_t length) ASHLAR_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -177,6 +177,11 @@ class basic_heap {
     return block != nullptr ? block : refill(own, c);
   }
 
+  /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
+  [[nodiscard]] class_index class_of(const void* block) noexcept {
+    return pages_.class_anywhere(block);
+  }
+
   /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) return classes::block_size(c);
