@@ -32,6 +32,13 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
   xmalloc_blocks.freed(c);
 }
 
+ASHLAR_HOT void free_block(void* block, const char* call) noexcept {
+  const class_index c = runtime::tops.classes.of(block);
+  if (!runtime::process_heap::try_deallocate(runtime::tops, block, c)) [[unlikely]]
+    return free_missed(block, call);
+  xmalloc_blocks.freed_by_hit(c);
+}
+
 /// Effects: the classic report's line for class `c`, if the family ever had a block of it.
 void write_line(class_index c) noexcept {
   const runtime::created_count blocks = xmalloc_blocks.of(c);
@@ -57,10 +64,13 @@ void* xmalloc(std::size_t size) noexcept {
   return xmalloc_blocks.hit(block, runtime::process_heap::classes::of_size(size));
 }
 void xfree(void* block) noexcept {
-  const class_index c = runtime::tops.classes.of(block);
-  if (!runtime::process_heap::try_deallocate(runtime::tops, block, c)) [[unlikely]]
-    return free_missed(block, "xfree");
-  xmalloc_blocks.freed_by_hit(c);
+  free_block(block, "xfree");
+}
+void xfree_as(void* block, const char* call) noexcept {
+  free_block(block, call);
+}
+int xalloc_asks_handler() noexcept {
+  return 0;
 }
 void* xrealloc(void* block, std::size_t size) noexcept {
   if (block == nullptr) return xmalloc(size);

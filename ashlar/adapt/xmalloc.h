@@ -39,19 +39,19 @@ extern "C" {
 
 /* Returns a block of at least `size` bytes aligned for any object of that size (16 bytes), or null
  * with errno ENOMEM. A size of 0 gives a block of its own. Amortised O(1). */
-void* xmalloc(size_t size) ASHLAR_NOEXCEPT
-    ASHLAR_ATTRIBUTE(malloc, alloc_size(1), warn_unused_result);
+void* xmalloc(size_t size) ASHLAR_NOEXCEPT ASHLAR_ATTRIBUTE(malloc, alloc_size(1));
 
 /* Gives a block back. Null does nothing. errno is kept. Amortised O(1). */
 void xfree(void* block) ASHLAR_NOEXCEPT;
+/* The same for a face of another name: a fault names `call`, which stays valid. */
+void xfree_as(void* block, const char* call) ASHLAR_NOEXCEPT;
 
 /* Changes a block's size; the first min(old, new) bytes are kept. Returns the block, perhaps
  * elsewhere, or null with errno ENOMEM and the old block untouched. xrealloc(0, n) is xmalloc(n);
  * xrealloc(p, 0) frees p and returns null (as glibc). In place where the block's class or the
  * memory behind it allows; large blocks move by remapping pages, not by copying. The alignment of
  * an aligned block is kept only up to 16 when it has to move. */
-void* xrealloc(void* block, size_t size) ASHLAR_NOEXCEPT
-    ASHLAR_ATTRIBUTE(alloc_size(2), warn_unused_result);
+void* xrealloc(void* block, size_t size) ASHLAR_NOEXCEPT ASHLAR_ATTRIBUTE(alloc_size(2));
 
 /* Returns a zeroed block for `count` objects of `size` bytes, or null with ENOMEM, also when the
  * product does not fit a size_t. Memory known to be zero is not cleared again. */
@@ -65,6 +65,11 @@ void* xaligned_alloc(size_t alignment, size_t size) ASHLAR_NOEXCEPT
 
 /* Returns how many bytes of the block the caller may use (>= what was asked for); 0 for null. */
 size_t xusable_size(const void* block) ASHLAR_NOEXCEPT;
+
+/* Returns 1 if xmalloc calls the std::new_handler by itself before it returns null: static pools do,
+ * once, and then try again once. Returns 0 if that is left to C++ callers, who follow operator new's
+ * protocol: on the process heap and with heap blocks. */
+int xalloc_asks_handler(void) ASHLAR_NOEXCEPT;
 
 /* ---- lifetime ---------------------------------------------------------------------------- */
 

@@ -744,7 +744,7 @@ class basic_heap {
   void flush_class(cache& own, class_index c, giving give) noexcept {
     const std::size_t count = own.count(c);
     if (count != 0) {
-      (centrals_[c].*give)(pages_, own.first(c), count, "free");
+      (centrals_[c].*give)(pages_, own.first(c), count, detail::earlier_free);
       note_held(-static_cast<std::int64_t>(count * classes::block_size(c)));
       own.top(c) = own.first(c);
       own.moved_blocks += count;
