@@ -16,14 +16,15 @@ namespace {
 struct stream {
   const void* table;
 };
-using write_function = stream& (*)(stream*, const char*, std::ptrdiff_t);
+/// ostream::write. It returns the stream, which is an address in a register as this is.
+using write_function = stream* (*)(stream*, const char*, std::ptrdiff_t);
 
 extern "C" {
 [[gnu::weak]] extern stream libstdcxx_cout __asm__("_ZSt4cout");
-[[gnu::weak]] stream& libstdcxx_write(stream*, const char*,
+[[gnu::weak]] stream* libstdcxx_write(stream*, const char*,
                                       std::ptrdiff_t) __asm__("_ZNSo5writeEPKcl");
 [[gnu::weak]] extern stream libcxx_cout __asm__("_ZNSt3__14coutE");
-[[gnu::weak]] stream& libcxx_write(stream*, const char*, std::ptrdiff_t) __asm__(
+[[gnu::weak]] stream* libcxx_write(stream*, const char*, std::ptrdiff_t) __asm__(
     "_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl");
 }
 
