@@ -36,6 +36,7 @@ struct process_operator_heap {
     return runtime::allocate_aligned(size, alignment);
   }
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "operator delete"); }
+  static bool asks_handler() noexcept { return false; }
 };
 
 /// Takes a block back without being told its size.

@@ -1,43 +1,30 @@
 // adapt/class_operators.hpp: what a class's own operator new and delete do, over any heap.
-// Layer: adapt. Includes: core.
+// Layer: adapt. Includes: core. C++17, since the classic headers are: so the protocol stands here
+// in plain words, and not as a policy of core/exhaustion.hpp.
 // Law: the forms that throw follow operator new's protocol (call the std::new_handler, try again, and
 // without one throw std::bad_alloc); the nothrow forms follow it too and return null where those throw.
-// Freestanding programs have no std::new_handler.
+// A heap that has called the handler itself is not asked again. Freestanding programs have no
+// std::new_handler.
 //
 // The operators themselves have to be declared inside the class or a base of it: the macro XALLOCATOR
 // (compat/xallocator.h) and the mixins do that, and forward to these functions.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <new>
-#include <type_traits>
 
 #include <ashlar/adapt/xmalloc.h>
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/exhaustion.hpp>
+#include <ashlar/core/fault.hpp>
 
 namespace ashlar {
 
-/// A heap that class operators can stand on, as static functions:
-///   H::try_allocate(size, alignment)  a block, or null. 0 counts as 1; alignment is a power of two.
-///   H::deallocate(p)                  gives a block back; null does nothing.
-template <class H>
-concept operator_heap = requires(void* p, std::size_t n) {
-  { H::try_allocate(n, n) } noexcept -> std::same_as<void*>;
-  { H::deallocate(p) } noexcept;
-};
-
-/// The program's xmalloc, whoever defines it.
-struct xmalloc_heap {
-  static void* try_allocate(std::size_t size, std::size_t alignment) noexcept {
-    return alignment <= alignof(std::max_align_t) ? xmalloc(size) : xaligned_alloc(alignment, size);
-  }
-  static void deallocate(void* p) noexcept { xfree(p); }
-};
-
+/// `Heap` is one that class operators can stand on, as static functions that do not throw:
+///   Heap::try_allocate(size, alignment)  a block, or null. 0 counts as 1; alignment: a power of two
+///   Heap::deallocate(p)                  gives a block back; null does nothing.
+///   Heap::asks_handler()                 whether try_allocate calls the std::new_handler itself
 /// Thread-safety: the heap's; no lock is held while a handler runs.
-template <operator_heap Heap>
+template <class Heap>
 struct class_operators {
   static constexpr std::size_t default_alignment = alignof(std::max_align_t);
 
@@ -45,9 +32,7 @@ struct class_operators {
   /// what a handler throws; where exceptions do not exist it ends in ashlar_fault(exhausted).
   [[nodiscard]] static void* allocate(std::size_t size, std::size_t alignment = default_alignment) {
     void* const p = Heap::try_allocate(size, alignment);
-    if (p != nullptr) [[likely]]
-      return p;
-    return missed<exhaustion::throw_bad_alloc>(size, alignment);
+    return __builtin_expect(p != nullptr, 1) ? p : allocate_slow(size, alignment);
   }
   [[nodiscard]] static void* allocate(std::size_t size, std::align_val_t alignment) {
     return allocate(size, static_cast<std::size_t>(alignment));
@@ -67,18 +52,29 @@ struct class_operators {
   static void deallocate(void* p) noexcept { Heap::deallocate(p); }
 
  private:
-  template <class Then>
-  [[nodiscard]] ASHLAR_COLD static void* missed(std::size_t size, std::size_t alignment) {
-    using policy = std::conditional_t<hosted, exhaustion::handler_and_retry<Then>, Then>;
-    return policy{}.exhausted({size, alignment, nullptr},
-                              [=]() noexcept { return Heap::try_allocate(size, alignment); });
+  /// Returns: a block after all, or null when there is no handler any more.
+  [[nodiscard]] static void* retry(std::size_t size, std::size_t alignment) {
+    if constexpr (hosted) {
+      if (Heap::asks_handler()) return nullptr;
+      while (const std::new_handler handler = std::get_new_handler()) {
+        handler();
+        if (void* const p = Heap::try_allocate(size, alignment)) return p;
+      }
+    }
+    return nullptr;
+  }
+  [[nodiscard]] ASHLAR_COLD static void* allocate_slow(std::size_t size, std::size_t alignment) {
+    if (void* const p = retry(size, alignment)) return p;
+    ASHLAR_THROW(std::bad_alloc());
+    if constexpr (!has_exceptions) {
+      ashlar_fault({fault_kind::exhausted, "operator new", nullptr, size});
+    }
   }
   [[nodiscard]] static void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
     void* const p = Heap::try_allocate(size, alignment);
-    if (p != nullptr) [[likely]]
-      return p;
+    if (__builtin_expect(p != nullptr, 1)) return p;
     ASHLAR_TRY {
-      return missed<exhaustion::null>(size, alignment);
+      return retry(size, alignment);
     }
     ASHLAR_CATCH_ALL {
       return nullptr;
@@ -86,6 +82,18 @@ struct class_operators {
   }
 };
 
-using xmalloc_operators = class_operators<xmalloc_heap>;
+/// The program's xmalloc, whoever defines it.
+struct xmalloc_heap {
+  static void* try_allocate(std::size_t size, std::size_t alignment) noexcept {
+    return alignment <= alignof(std::max_align_t) ? xmalloc(size) : xaligned_alloc(alignment, size);
+  }
+  static void deallocate(void* p) noexcept { xfree(p); }
+  static bool asks_handler() noexcept { return xalloc_asks_handler() != 0; }
+};
+
+struct xmalloc_operators : class_operators<xmalloc_heap> {
+  /// Effects: gives a block back; a fault names `call`.
+  static void deallocate(void* p, const char* call) noexcept { xfree_as(p, call); }
+};
 
 }  // namespace ashlar

@@ -207,8 +207,10 @@ class growing_classes<type_list<Classes...>, Policies...> {
     }
     return true;
   }();
-  static_assert(is_sorted,
-                "the block sizes of a pool set go from small to large, and each is there once");
+  static_assert(
+      is_sorted,
+      "the block sizes of a pool set go from small to large, and each is there once: write "
+      "blocks<32, ...> before blocks<64, ...>");
 
   /// One pool a class, as bases: an array of what cannot be copied is no constant for every compiler.
   template <std::size_t C>

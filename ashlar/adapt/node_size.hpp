@@ -63,7 +63,18 @@ struct handled<std::__basic_node_handle<Node, Allocator, Specifics>> {
 ///   buckets        whether it allocates arrays of pointers, too
 /// Whatever allocator C names, the node is that of plain pointers.
 template <class C>
-struct container_facts;
+struct container_facts {
+  // For the compiler, so that it stops at the sentence below.
+  using node = std::max_align_t;
+  using value_type = int;
+  static constexpr std::size_t spare_nodes = 0;
+  template <class Other>
+  using with = std::list<int, Other>;
+  static constexpr bool buckets = false;
+  static_assert(sizeof(C) == 0,
+                "the container has no nodes of one size: list, forward_list, set, map, their multi "
+                "and their unordered kinds have; give a vector or a deque an ashlar::static_arena");
+};
 
 // emplace makes the node first and looks afterwards whether its key is there already.
 template <class C>

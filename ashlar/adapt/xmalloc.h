@@ -39,19 +39,19 @@ extern "C" {
 
 /* Returns a block of at least `size` bytes aligned for any object of that size (16 bytes), or null
  * with errno ENOMEM. A size of 0 gives a block of its own. Amortised O(1). */
-void* xmalloc(size_t size) ASHLAR_NOEXCEPT
-    ASHLAR_ATTRIBUTE(malloc, alloc_size(1), warn_unused_result);
+void* xmalloc(size_t size) ASHLAR_NOEXCEPT ASHLAR_ATTRIBUTE(malloc, alloc_size(1));
 
 /* Gives a block back. Null does nothing. errno is kept. Amortised O(1). */
 void xfree(void* block) ASHLAR_NOEXCEPT;
+/* The same for a face of another name: a fault names `call`, which stays valid. */
+void xfree_as(void* block, const char* call) ASHLAR_NOEXCEPT;
 
 /* Changes a block's size; the first min(old, new) bytes are kept. Returns the block, perhaps
  * elsewhere, or null with errno ENOMEM and the old block untouched. xrealloc(0, n) is xmalloc(n);
  * xrealloc(p, 0) frees p and returns null (as glibc). In place where the block's class or the
  * memory behind it allows; large blocks move by remapping pages, not by copying. The alignment of
  * an aligned block is kept only up to 16 when it has to move. */
-void* xrealloc(void* block, size_t size) ASHLAR_NOEXCEPT
-    ASHLAR_ATTRIBUTE(alloc_size(2), warn_unused_result);
+void* xrealloc(void* block, size_t size) ASHLAR_NOEXCEPT ASHLAR_ATTRIBUTE(alloc_size(2));
 
 /* Returns a zeroed block for `count` objects of `size` bytes, or null with ENOMEM, also when the
  * product does not fit a size_t. Memory known to be zero is not cleared again. */
@@ -66,6 +66,11 @@ void* xaligned_alloc(size_t alignment, size_t size) ASHLAR_NOEXCEPT
 /* Returns how many bytes of the block the caller may use (>= what was asked for); 0 for null. */
 size_t xusable_size(const void* block) ASHLAR_NOEXCEPT;
 
+/* Returns 1 if xmalloc calls the std::new_handler by itself before it returns null: static pools do,
+ * once, and then try again once. Returns 0 if that is left to C++ callers, who follow operator new's
+ * protocol: on the process heap and with heap blocks. */
+int xalloc_asks_handler(void) ASHLAR_NOEXCEPT;
+
 /* ---- lifetime ---------------------------------------------------------------------------- */
 
 /* Both exist so that classic code compiles. The process heap starts at its first allocation and
@@ -74,12 +79,15 @@ size_t xusable_size(const void* block) ASHLAR_NOEXCEPT;
 void xalloc_init(void) ASHLAR_NOEXCEPT;
 void xalloc_destroy(void) ASHLAR_NOEXCEPT;
 
-/* The classic report on standard output: a line for each block size that was used. O(classes). */
+/* The classic report: a line for each block size that this family was asked for, with the blocks
+ * that it created and those in use. Exact for the calling thread and for threads that have ended; a
+ * note tells how much the free blocks of running threads can make of it. O(classes).
+ * (adapt/c_api.h's ashlar_stats_write tells of all of the process heap.) */
 void xalloc_stats(void) ASHLAR_NOEXCEPT;
 
-/* Where the report of a program's own pools goes: called with each line, its newline included, while no
- * lock is held. libashlar's writes to standard output; a program may define its own, and firmware
- * without libashlar has to. (The process heap's report is ashlar_stats_write's, of adapt/c_api.h.) */
+/* Where the report goes: called with each line, its newline included, while no lock is held.
+ * libashlar's writes to std::cout in a program that has it, else to standard output. A program may
+ * define its own, and firmware without libashlar has to. */
 void xalloc_stats_line(const char* line, size_t length) ASHLAR_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -57,17 +57,17 @@ class xmalloc_pools {
     return p != nullptr ? p : allocate_slow(size, alignment);
   }
 
-  void deallocate(void* p) noexcept {
+  void deallocate(void* p, const char* call = "xfree") noexcept {
     if (p == nullptr) return;
-    if (!give_to_pools(p) && !Larger::deallocate(p, "xfree")) [[unlikely]]
-      foreign_slow(p, "xfree");
+    if (!give_to_pools(p) && !Larger::deallocate(p, call)) [[unlikely]]
+      foreign_slow(p, call);
   }
 
   /// In place if the block is of the class that the new size would get, or if there is no other.
   [[nodiscard]] void* reallocate(void* p, std::size_t size) noexcept {
     if (p == nullptr) return allocate(size);
     if (size == 0) {
-      deallocate(p);
+      deallocate(p, "xrealloc");
       return nullptr;
     }
     const std::size_t old = usable_size(p, "xrealloc");
@@ -86,7 +86,7 @@ class xmalloc_pools {
       }
     }
     std::memcpy(moved, p, size < old ? size : old);
-    deallocate(p);
+    deallocate(p, "xrealloc");
     return moved;
   }
 
@@ -116,6 +116,10 @@ class xmalloc_pools {
     if (size == 0) foreign_slow(p, call);
     return size;
   }
+
+  /// Whether an allocation that fails has called the std::new_handler already. Not where more
+  /// memory may come from a heap.
+  static constexpr bool asks_handler = std::is_same_v<Larger, nothing_larger>;
 
   /// Effects: starts and ends what the lock policy has to start and to end; the blocks stay.
   static void init() noexcept {
@@ -189,49 +193,93 @@ struct with_lock {
                                           std::type_identity<Set<Arguments..., os::mutex>>>::type;
 };
 
+/// static_pool_set of the arguments. If they have no exhaustion policy, an empty set calls the
+/// std::new_handler once, where there is one.
+template <class... Arguments>
+using handler_once_set = typename std::conditional_t<
+    hosted && std::is_void_v<pick_policy<exhaustion_kind, void, Arguments...>>,
+    std::type_identity<static_pool_set<Arguments..., exhaustion::handler_once<>>>,
+    std::type_identity<static_pool_set<Arguments...>>>::type;
+
 }  // namespace detail
 
 /// Static pools: all blocks in the object itself, so no heap is ever called.
 template <class... BlocksAndPolicies>
 using static_xmalloc =
-    xmalloc_pools<typename detail::with_lock<static_pool_set, BlocksAndPolicies...>::set,
-                  typename detail::with_lock<static_pool_set, BlocksAndPolicies...>::lock>;
+    xmalloc_pools<typename detail::with_lock<detail::handler_once_set, BlocksAndPolicies...>::set,
+                  typename detail::with_lock<detail::handler_once_set, BlocksAndPolicies...>::lock>;
 
+namespace detail {
+
+/// Whether a macro's arguments name blocks and policies, and not plain numbers.
+template <class... BlocksAndPolicies>
+constexpr bool are_types() noexcept {
+  return true;
+}
+template <auto First, auto... Others>
+constexpr bool are_types() noexcept {
+  return false;
+}
+
+/// What a macro's arguments name; only its type is used. For numbers some other pools, which make
+/// no further error.
+template <template <class...> class Pools, class... BlocksAndPolicies>
+Pools<BlocksAndPolicies...> pools_of();
+template <template <class...> class Pools, auto First, auto... Others>
+Pools<blocks<alignof(std::max_align_t), 1>> pools_of();
+
+}  // namespace detail
 }  // namespace ashlar
 
-/// Defines the program's xmalloc family on an object of the given type (an xmalloc_pools). All of it:
-/// a function that is missing would bring libashlar's definitions, and these a second xmalloc.
-#define ASHLAR_DEFINE_XMALLOC(...)                                             \
-  namespace {                                                                  \
-  constinit __VA_ARGS__ the_xmalloc_pools;                                     \
-  }                                                                            \
-  extern "C" {                                                                 \
-  void* xmalloc(::std::size_t size) noexcept {                                 \
-    return the_xmalloc_pools.allocate(size);                                   \
-  }                                                                            \
-  void xfree(void* block) noexcept {                                           \
-    the_xmalloc_pools.deallocate(block);                                       \
-  }                                                                            \
-  void* xrealloc(void* block, ::std::size_t size) noexcept {                   \
-    return the_xmalloc_pools.reallocate(block, size);                          \
-  }                                                                            \
-  void* xcalloc(::std::size_t count, ::std::size_t size) noexcept {            \
-    return the_xmalloc_pools.allocate_zeroed(count, size);                     \
-  }                                                                            \
-  void* xaligned_alloc(::std::size_t alignment, ::std::size_t size) noexcept { \
-    return the_xmalloc_pools.allocate_aligned(alignment, size);                \
-  }                                                                            \
-  ::std::size_t xusable_size(const void* block) noexcept {                     \
-    return the_xmalloc_pools.usable_size(block);                               \
-  }                                                                            \
-  void xalloc_init() noexcept {                                                \
-    the_xmalloc_pools.init();                                                  \
-  }                                                                            \
-  void xalloc_destroy() noexcept {                                             \
-    the_xmalloc_pools.destroy();                                               \
-  }                                                                            \
-  void xalloc_stats() noexcept {                                               \
-    the_xmalloc_pools.write_stats();                                           \
-  }                                                                            \
-  }                                                                            \
+/// Defines the program's xmalloc family on `pools`, with these specifiers. All of it: a function
+/// that is missing would bring libashlar's definitions, and these a second xmalloc. The last
+/// function is what C files built with STATIC_POOLS refer to (compat/xallocator.h).
+#define ASHLAR_XMALLOC_FUNCTIONS(specifiers, pools)                                       \
+  extern "C" {                                                                            \
+  specifiers void* xmalloc(::std::size_t size) noexcept {                                 \
+    return pools.allocate(size);                                                          \
+  }                                                                                       \
+  specifiers void xfree(void* block) noexcept {                                           \
+    pools.deallocate(block, "xfree");                                                     \
+  }                                                                                       \
+  specifiers void xfree_as(void* block, const char* call) noexcept {                      \
+    pools.deallocate(block, call);                                                        \
+  }                                                                                       \
+  specifiers void* xrealloc(void* block, ::std::size_t size) noexcept {                   \
+    return pools.reallocate(block, size);                                                 \
+  }                                                                                       \
+  specifiers void* xcalloc(::std::size_t count, ::std::size_t size) noexcept {            \
+    return pools.allocate_zeroed(count, size);                                            \
+  }                                                                                       \
+  specifiers void* xaligned_alloc(::std::size_t alignment, ::std::size_t size) noexcept { \
+    return pools.allocate_aligned(alignment, size);                                       \
+  }                                                                                       \
+  specifiers ::std::size_t xusable_size(const void* block) noexcept {                     \
+    return pools.usable_size(block);                                                      \
+  }                                                                                       \
+  specifiers int xalloc_asks_handler() noexcept {                                         \
+    return pools.asks_handler;                                                            \
+  }                                                                                       \
+  specifiers void xalloc_init() noexcept {                                                \
+    pools.init();                                                                         \
+  }                                                                                       \
+  specifiers void xalloc_destroy() noexcept {                                             \
+    pools.destroy();                                                                      \
+  }                                                                                       \
+  specifiers void xalloc_stats() noexcept {                                               \
+    pools.write_stats();                                                                  \
+  }                                                                                       \
+  specifiers void STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h() noexcept {}  \
+  }                                                                                       \
   static_assert(true)
+
+/// The same on an object of `Pools` of the arguments, once in a program.
+#define ASHLAR_DEFINE_XMALLOC(Pools, ...)                                                    \
+  static_assert(::ashlar::detail::are_types<__VA_ARGS__>(),                                  \
+                "each size is written with its count of blocks, as ashlar::blocks<64, 32>, " \
+                "and the sizes go from small to large");                                     \
+  namespace {                                                                                \
+  constinit decltype(::ashlar::detail::pools_of<Pools __VA_OPT__(, ) __VA_ARGS__>())         \
+      the_xmalloc_pools;                                                                     \
+  }                                                                                          \
+  ASHLAR_XMALLOC_FUNCTIONS(, the_xmalloc_pools)

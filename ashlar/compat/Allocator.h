@@ -13,8 +13,10 @@
 //     is `size` itself, but at least 4: objects * size bytes are all that is ever touched, whatever
 //     the size (below 4 they hold fewer objects). Memory that is less aligned than its blocks have
 //     to be costs one block: declare it alignas(std::max_align_t).
-//   - An empty pool follows the protocol of operator new: the new-handler is called until it has
-//     helped or is gone, then std::bad_alloc is thrown. No lock is held meanwhile.
+//   - Heap blocks come from operator new in the classic, and follow its protocol here: the
+//     new-handler is called until it has helped or is gone, then std::bad_alloc is thrown. An empty
+//     pool, of the heap or static, calls the new-handler once, as there, and tries again once; then
+//     Allocate returns null. A class with DECLARE_ALLOCATOR throws std::bad_alloc in place of null.
 //   - A request for more than the block's size ends in ashlar_fault(wrong_size): also that of a
 //     derived class that inherits DECLARE_ALLOCATOR from a smaller base.
 //   - GetBlockCount() counts in every mode.
@@ -26,6 +28,10 @@
 // one of the two headers.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Allocator.h needs C++20: compile with -std=c++20"
+#else
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +41,7 @@
 #include <utility>
 #include <variant>
 
+#include <ashlar/adapt/cxx_rules.hpp>
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
@@ -44,6 +51,31 @@
 #include <ashlar/pool/packed_pool.hpp>
 
 #include "DataTypes.h"
+
+namespace ashlar::compat {
+
+/// Exhaustion policy: operator new's protocol where blocks come from the heap one by one, else the
+/// new-handler once, and then null.
+struct as_the_classic {
+  using policy_kind = exhaustion_kind;
+  static constexpr bool nothrow = false;
+  static constexpr bool may_return_null = true;
+  static constexpr bool borrows = false;
+
+  bool heap_blocks = false;
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request& request, Retry&& retry) {
+    if (heap_blocks) {
+      exhaustion::handler_and_retry<exhaustion::throw_bad_alloc> protocol;
+      return protocol.exhausted(request, retry);
+    }
+    exhaustion::handler_once<> once;
+    return once.exhausted(request, retry);
+  }
+};
+
+}  // namespace ashlar::compat
 
 class Allocator {
  public:
@@ -64,15 +96,23 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// Returns: a block of GetBlockSize() bytes. Requires: `size` is at most the constructor's, and
-  /// `alignment` at most that of the blocks, else ashlar_fault(wrong_size). Throws: std::bad_alloc,
-  /// or what a new-handler throws. O(1); heap blocks: plus one call of the heap when a slab is added.
-  [[nodiscard]] void* Allocate(std::size_t size, std::size_t alignment = 1) {
+  /// Returns: a block of GetBlockSize() bytes, or null when a pool has none left. Requires: `size`
+  /// is at most the constructor's, and `alignment` at most that of the blocks, else
+  /// ashlar_fault(wrong_size). Throws: heap blocks: std::bad_alloc; what a new-handler throws.
+  /// O(1); heap blocks: plus one call of the heap when a slab is added.
+  void* Allocate(std::size_t size, std::size_t alignment = 1) {
     require_fit(size, alignment);
     return with_pool(pool_, [](auto& pool) { return pool.allocate(); });
   }
+  /// As Allocate, but std::bad_alloc in place of null: for an operator new.
+  void* AllocateOrThrow(std::size_t size, std::size_t alignment = 1) {
+    void* const block = Allocate(size, alignment);
+    if (block == nullptr) [[unlikely]]
+      ashlar::cxx_rules::throw_bad_alloc("operator new", size);
+    return block;
+  }
   /// As Allocate, but returns null when there is no block; the new-handler is not asked.
-  [[nodiscard]] void* TryAllocate(std::size_t size, std::size_t alignment = 1) noexcept {
+  void* TryAllocate(std::size_t size, std::size_t alignment = 1) noexcept {
     require_fit(size, alignment);
     return with_pool(pool_, [](auto& pool) noexcept { return pool.try_allocate(); });
   }
@@ -83,23 +123,17 @@ class Allocator {
   }
 
   /// Returns: the name given to the constructor, or null.
-  [[nodiscard]] const CHAR* GetName() const noexcept { return name_; }
+  const CHAR* GetName() const noexcept { return name_; }
   /// Returns: bytes of a block.
-  [[nodiscard]] std::size_t GetBlockSize() const noexcept { return stats().block_size; }
+  std::size_t GetBlockSize() const noexcept { return stats().block_size; }
   /// Returns: blocks that exist so far: those that were in use at least once.
-  [[nodiscard]] UINT GetBlockCount() const noexcept {
-    return static_cast<UINT>(stats().blocks_made);
-  }
+  UINT GetBlockCount() const noexcept { return static_cast<UINT>(stats().blocks_made); }
   /// Returns: blocks that callers hold.
-  [[nodiscard]] UINT GetBlocksInUse() const noexcept {
-    return static_cast<UINT>(stats().blocks_in_use);
-  }
+  UINT GetBlocksInUse() const noexcept { return static_cast<UINT>(stats().blocks_in_use); }
   /// Returns: calls of Allocate that got a block (modulo the width of UINT, as all counts here).
-  [[nodiscard]] UINT GetAllocations() const noexcept {
-    return static_cast<UINT>(stats().allocations);
-  }
+  UINT GetAllocations() const noexcept { return static_cast<UINT>(stats().allocations); }
   /// Returns: calls of Deallocate with a block.
-  [[nodiscard]] UINT GetDeallocations() const noexcept { return static_cast<UINT>(stats().frees); }
+  UINT GetDeallocations() const noexcept { return static_cast<UINT>(stats().frees); }
 
   /// Returns: GetBlockSize() of an Allocator for `size` that has memory of its own.
   [[nodiscard]] static constexpr std::size_t BlockSize(std::size_t size) noexcept {
@@ -109,7 +143,7 @@ class Allocator {
   }
 
  protected:
-  using on_exhaustion = ashlar::exhaustion::handler_and_retry<ashlar::exhaustion::throw_bad_alloc>;
+  using on_exhaustion = ashlar::compat::as_the_classic;
   /// Storage with room for a note on each block.
   using inside_pool = ashlar::fixed_pool<on_exhaustion>;
 
@@ -137,7 +171,8 @@ class Allocator {
     if (memory == nullptr) {
       const ashlar::block_layout block = layout(BlockSize(size), alignment);
       if (objects == 0)
-        return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_blocks{});
+        return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_blocks{},
+                        ashlar::process_source{}, on_exhaustion{.heap_blocks = true});
       return any_pool(std::in_place_type<heap_pool>, block, ashlar::heap_pool{objects});
     }
     std::size_t bytes = 0;
@@ -159,7 +194,7 @@ class Allocator {
   }
   void require_fit(std::size_t size, std::size_t alignment) const noexcept {
     if (size > size_) [[unlikely]]
-      fault(ashlar::fault_kind::wrong_size, "Allocate");
+      fault(ashlar::fault_kind::wrong_size, "Allocate", size);
     if (alignment > 1 &&
         alignment > with_pool(pool_, [](auto& p) noexcept { return p.alignment(); })) {
       fault(ashlar::fault_kind::wrong_size, "Allocate");
@@ -168,8 +203,10 @@ class Allocator {
   [[nodiscard]] ashlar::pool_stats stats() const noexcept {
     return with_pool(pool_, [](auto& pool) noexcept { return pool.stats(); });
   }
-  [[noreturn]] ASHLAR_COLD void fault(ashlar::fault_kind kind, const char* call) const noexcept {
-    ashlar_fault({kind, call, nullptr, size_, name_});
+  [[noreturn]] ASHLAR_COLD void fault(ashlar::fault_kind kind, const char* call,
+                                      std::size_t needed = 0) const noexcept {
+    ashlar_fault(
+        {.kind = kind, .call = call, .block_size = size_, .pool = name_, .needed = needed});
   }
 
   const CHAR* name_ = nullptr;
@@ -198,10 +235,10 @@ class AllocatorPool : public Allocator {
 #define DECLARE_ALLOCATOR                                                                       \
  public:                                                                                        \
   static void* operator new(std::size_t size) {                                                 \
-    return _allocator.Allocate(size);                                                           \
+    return _allocator.AllocateOrThrow(size);                                                    \
   }                                                                                             \
   static void* operator new(std::size_t size, std::align_val_t alignment) {                     \
-    return _allocator.Allocate(size, static_cast<std::size_t>(alignment));                      \
+    return _allocator.AllocateOrThrow(size, static_cast<std::size_t>(alignment));               \
   }                                                                                             \
   static void* operator new(std::size_t size, const std::nothrow_t&) noexcept {                 \
     return _allocator.TryAllocate(size);                                                        \
@@ -236,3 +273,5 @@ class AllocatorPool : public Allocator {
 #define IMPLEMENT_ALLOCATOR(class_name, objects, memory)                             \
   Allocator class_name::_allocator(sizeof(class_name), objects, memory, #class_name, \
                                    alignof(class_name));
+
+#endif

@@ -21,9 +21,16 @@
 //     block of any alignment back by its address.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "ChunkSizedAllocator.h needs C++20: compile with -std=c++20"
+#else
+
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
+#include <iterator>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -97,11 +104,53 @@ class chunk_sized : public chunk_set<Overflow, N, Sz...> {
     }
   }
   chunk_sized(const chunk_sized&) = delete;
+  /// As pool_set's. A program may ignore the result, as it may of the classic's.
+  void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
+    return chunk_set<Overflow, N, Sz...>::allocate(size, alignment);
+  }
   chunk_sized& operator=(const chunk_sized&) = delete;
   ~chunk_sized() = default;
 };
 
 }  // namespace ashlar::compat
+
+// ---- the document's helpers, by its names
+// ------------------------------------------------------------
+
+/// Returns: the arguments as an array. All have one type.
+template <class T, std::same_as<T>... Ts>
+constexpr std::array<T, sizeof...(Ts) + 1> make_array(T first, Ts... others) {
+  return {first, others...};
+}
+/// Returns: whether `n` is 1, 2, 4, ...
+constexpr bool is_power_of_two(std::integral auto n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+/// Thrown by next_power_of_two; at compile time it is an error that names this class.
+class integral_value_too_big {};
+/// Returns: the smallest power of two that is not below `n`. Throws: integral_value_too_big where
+/// its type has none. O(bits).
+constexpr auto next_power_of_two(std::integral auto n) {
+  decltype(n) power = 1;
+  while (power < n) {
+    if (power > std::numeric_limits<decltype(n)>::max() / 2) {
+      ASHLAR_THROW(integral_value_too_big{});
+      if constexpr (!ashlar::has_exceptions) {
+        ashlar_fault({ashlar::fault_kind::bad_argument, "next_power_of_two"});
+      }
+    }
+    power = static_cast<decltype(n)>(power * 2);
+  }
+  return power;
+}
+/// Returns: whether the elements ascend.
+template <class Range>
+constexpr bool is_sorted(const Range& range) {
+  return std::is_sorted(std::begin(range), std::end(range));
+}
+
+// ---- the allocators
+// ----------------------------------------------------------------------------------
 
 template <int N, auto... Sz>
 class ChunkSizedAllocator
@@ -118,25 +167,23 @@ class BoundedChunkSizedAllocator
 // operator delete for a mismatched pair, and warns at the user's new-expression.
 
 template <class Overflow, int N, auto... Sz>
-[[nodiscard]] ASHLAR_HOT void* operator new(
-    std::size_t size, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+ASHLAR_HOT void* operator new(std::size_t size,
+                              ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
   return chunks.allocate(size);
 }
 template <class Overflow, int N, auto... Sz>
-[[nodiscard]] ASHLAR_HOT void* operator new(
-    std::size_t size, std::align_val_t alignment,
-    ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+ASHLAR_HOT void* operator new(std::size_t size, std::align_val_t alignment,
+                              ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
   return chunks.allocate(size, static_cast<std::size_t>(alignment));
 }
 template <class Overflow, int N, auto... Sz>
-[[nodiscard]] ASHLAR_HOT void* operator new[](
-    std::size_t size, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+ASHLAR_HOT void* operator new[](std::size_t size,
+                                ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
   return chunks.allocate(size);
 }
 template <class Overflow, int N, auto... Sz>
-[[nodiscard]] ASHLAR_HOT void* operator new[](
-    std::size_t size, std::align_val_t alignment,
-    ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
+ASHLAR_HOT void* operator new[](std::size_t size, std::align_val_t alignment,
+                                ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) {
   return chunks.allocate(size, static_cast<std::size_t>(alignment));
 }
 template <class Overflow, int N, auto... Sz>
@@ -159,3 +206,5 @@ ASHLAR_HOT void operator delete[](
     void* p, std::align_val_t, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
   chunks.deallocate(p);
 }
+
+#endif

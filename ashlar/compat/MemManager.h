@@ -14,6 +14,10 @@
 //     (pool/object_face.hpp) need no operator at all.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "MemManager.h needs C++20: compile with -std=c++20"
+#else
+
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -67,9 +71,11 @@ class MemManager : public ashlar::compat::mem_manager_pool<T, Policies...> {
 
   /// Returns: memory for one T, aligned for it. Throws: std::bad_alloc when all MaxSize slots are in
   /// use, or what the exhaustion policy says instead. O(1).
-  [[nodiscard]] void* Allocate() noexcept(pool::nothrow_allocate) { return this->allocate(); }
+  void* Allocate() noexcept(pool::nothrow_allocate) { return this->allocate(); }
 
   /// Effects: the slot is free; null does nothing. Requires: an address from Allocate, in use; else
   /// ashlar_fault. O(1).
   void Deallocate(void* slot) noexcept { this->deallocate(slot); }
 };
+
+#endif

@@ -16,6 +16,10 @@
 //     the first static constructor to the last static destructor.
 //   - allocate_object and allocate_array take what an operator new is told, so that a derived class
 //     that is larger ends in ashlar_fault(wrong_size), and an array has room for its cookie.
+//   - allocate_one and allocate_n are not told the size. They find a larger object by what it wrote:
+//     memory that was never handed out is zero. They look when the next object is allocated, so a
+//     larger object is found if it wrote a byte that is not zero by then. Without `reuse` only. For a
+//     class with virtual functions, which is there to be derived from, allocate_one does not compile.
 //
 //   class Orc {
 //    public:
@@ -26,8 +30,14 @@
 //   };
 #pragma once
 
+#if __cplusplus < 202002L
+#error "SizeBasedArena.h needs C++20: compile with -std=c++20"
+#else
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <ashlar/arena/static_arena.hpp>
@@ -36,6 +46,7 @@
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/static_run_pool.hpp>
@@ -76,11 +87,39 @@ class bump_objects {
     // What has no size in bytes has no room either.
     return arena_.allocate(n > N ? SIZE_MAX : n * sizeof(T), alignof(T));
   }
+  /// Effects: ashlar_fault(wrong_size) naming `call` if somebody wrote to the start of `fresh`,
+  /// which was handed out just now: then the object before it is larger than a slot. O(1).
+  static void expect_untouched(const void* fresh, const char* call) noexcept {
+    // A memory tool closes what was not handed out, and sees the very write.
+    if constexpr (!detail::tools_present) {
+      // The first object of a page is not looked at, so that no page is touched before its object
+      // is.
+      const std::size_t in_page = reinterpret_cast<std::uintptr_t>(fresh) % page_bytes;
+      if (fresh == nullptr || in_page == 0 || in_page + looked_at > page_bytes) return;
+      static constexpr unsigned char zeros[looked_at] = {};
+      if (std::memcmp(fresh, zeros, looked_at) != 0) [[unlikely]]
+        overlap_slow(fresh, call);
+    }
+  }
   static void deallocate(void*) noexcept {}
   [[nodiscard]] bool owns(const void* p) const noexcept { return arena_.owns(p); }
   [[nodiscard]] std::size_t in_use() const noexcept { return arena_.used_bytes() / sizeof(T); }
 
  private:
+  static constexpr std::size_t page_bytes = 4096;  // or more: then some looks are left out
+  static constexpr std::size_t looked_at = std::min<std::size_t>(sizeof(T), 64);
+
+  [[noreturn]] ASHLAR_COLD static void overlap_slow(const void* fresh, const char* call) noexcept {
+    const auto* const bytes = static_cast<const unsigned char*>(fresh);
+    std::size_t written = looked_at;
+    while (bytes[written - 1] == 0) --written;
+    ashlar_fault({.kind = fault_kind::wrong_size,
+                  .call = call,
+                  .address = bytes - sizeof(T),
+                  .block_size = sizeof(T),
+                  .needed = sizeof(T) + written});
+  }
+
   // The arena's bytes are aligned for any object that is not over-aligned.
   static constexpr std::size_t lost = alignof(T) > alignof(std::max_align_t)
                                           ? alignof(T) - alignof(std::max_align_t)
@@ -116,27 +155,40 @@ class SizeBasedArena {
   SizeBasedArena& operator=(const SizeBasedArena&) = delete;
 
   /// Returns: the arena. A constant address.
-  [[nodiscard]] static SizeBasedArena& get() noexcept { return singleton; }
+  static SizeBasedArena& get() noexcept { return singleton; }
 
   /// Returns: room for one object, aligned for it. Throws: std::bad_alloc when there is none, or
-  /// what the exhaustion policy says instead. O(1); with reuse as static_run_pool.
-  [[nodiscard]] void* allocate_one() { return memory_.allocate(1); }
+  /// what the exhaustion policy says instead. O(1); with reuse as static_run_pool. Ends in
+  /// ashlar_fault(wrong_size) if the object before turns out to be of a larger derived class.
+  void* allocate_one() {
+    static_assert(
+        std::is_final_v<T> || !std::is_polymorphic_v<T>,
+        "SizeBasedArena::allocate_one: the class has virtual functions, so a derived class "
+        "that is larger may come: in operator new(n) write allocate_object(n), or make "
+        "the class final");
+    return untold(1, "allocate_one");
+  }
+  /// The same, by the name that the document's first arena has.
+  void* allocate() { return allocate_one(); }
 
   /// Returns: room for `n` neighbouring objects; n == 0 counts as 1. Throws: as allocate_one.
-  [[nodiscard]] void* allocate_n(std::size_t n) { return memory_.allocate(n == 0 ? 1 : n); }
+  void* allocate_n(std::size_t n) { return untold(n, "allocate_n"); }
 
   /// For an operator new: room for one object of `bytes` bytes. Requires: bytes <= sizeof(T): else
   /// the object is of a larger derived class, which is ashlar_fault(wrong_size).
-  [[nodiscard]] void* allocate_object(std::size_t bytes) {
+  void* allocate_object(std::size_t bytes) {
     if (bytes > sizeof(T)) [[unlikely]]
-      ashlar_fault(
-          {ashlar::fault_kind::wrong_size, "operator new", nullptr, sizeof(T), name_type::name()});
-    return allocate_one();
+      ashlar_fault({.kind = ashlar::fault_kind::wrong_size,
+                    .call = "operator new",
+                    .block_size = sizeof(T),
+                    .pool = name_type::name(),
+                    .needed = bytes});
+    return memory_.allocate(1);
   }
   /// For an operator new[]: as many objects as `bytes` bytes take, the array's cookie included, and
   /// whatever their class.
-  [[nodiscard]] void* allocate_array(std::size_t bytes) {
-    return allocate_n(ashlar::divide_up(bytes, sizeof(T)));
+  void* allocate_array(std::size_t bytes) {
+    return memory_.allocate(bytes == 0 ? 1 : ashlar::divide_up(bytes, sizeof(T)));
   }
 
   /// Effects: nothing, at no cost; with reuse the memory is free. Null does nothing. Requires: `p`
@@ -144,6 +196,7 @@ class SizeBasedArena {
   /// an address is known.
   void deallocate_one(void* p) noexcept { memory_.deallocate(p); }
   void deallocate_n(void* p) noexcept { memory_.deallocate(p); }
+  void deallocate(void* p) noexcept { memory_.deallocate(p); }
 
   /// Returns: whether `p` points into the arena. O(1).
   [[nodiscard]] bool owns(const void* p) const noexcept { return memory_.owns(p); }
@@ -155,9 +208,17 @@ class SizeBasedArena {
  private:
   constexpr SizeBasedArena() noexcept = default;
 
+  [[nodiscard]] void* untold(std::size_t n, const char* call) {
+    void* const p = memory_.allocate(n == 0 ? 1 : n);
+    if constexpr (!reuses) memory_type::expect_untouched(p, call);
+    return p;
+  }
+
   memory_type memory_;
   static SizeBasedArena singleton;
 };
 
 template <class T, std::size_t N, class... Options>
 constinit SizeBasedArena<T, N, Options...> SizeBasedArena<T, N, Options...>::singleton;
+
+#endif

@@ -67,8 +67,9 @@ TEST(CompatAllocator, a_heap_pool_has_as_many_blocks_as_asked_for) {
   EXPECT_EQ(allocator.GetName(), nullptr);
   std::array<void*, 10> blocks{};
   for (void*& p : blocks) p = allocator.Allocate(24);
-  EXPECT_THROW((void)allocator.Allocate(24), std::bad_alloc);
+  EXPECT_EQ(allocator.Allocate(24), nullptr);
   EXPECT_EQ(allocator.TryAllocate(24), nullptr);
+  EXPECT_THROW(allocator.AllocateOrThrow(24), std::bad_alloc);
   EXPECT_EQ(allocator.GetAllocations(), 10u);
   for (void* p : blocks) allocator.Deallocate(p);
   EXPECT_EQ(allocator.GetBlocksInUse(), 0u);
@@ -170,15 +171,27 @@ Allocator* short_of_blocks = nullptr;
 void* to_give_up = nullptr;
 int handler_calls = 0;
 
-TEST(CompatAllocator, the_new_handler_may_free_a_block_and_is_asked_until_it_does) {
+TEST(CompatAllocator, a_pools_new_handler_is_called_once_and_may_free_a_block) {
   Allocator allocator(16, 1);
   short_of_blocks = &allocator;
   to_give_up = allocator.Allocate(16);
   handler_calls = 0;
   const handler_guard guard([] {
-    if (++handler_calls == 3) short_of_blocks->Deallocate(to_give_up);
+    if (++handler_calls == 2) short_of_blocks->Deallocate(to_give_up);
   });
+  EXPECT_EQ(allocator.Allocate(16), nullptr) << "one that only logs comes back";
+  EXPECT_EQ(handler_calls, 1);
   EXPECT_EQ(allocator.Allocate(16), to_give_up);
+  EXPECT_EQ(handler_calls, 2);
+}
+
+TEST(CompatAllocator, heap_blocks_follow_the_protocol_of_operator_new) {
+  Allocator allocator(SIZE_MAX / 4);
+  handler_calls = 0;
+  const handler_guard guard([] {
+    if (++handler_calls == 3) std::set_new_handler(nullptr);
+  });
+  EXPECT_THROW(allocator.Allocate(1), std::bad_alloc);
   EXPECT_EQ(handler_calls, 3);
 }
 
@@ -191,7 +204,7 @@ TEST(CompatAllocator, a_new_handler_may_throw_or_leave) {
   }
   {
     const handler_guard guard([] { std::set_new_handler(nullptr); });
-    EXPECT_THROW((void)allocator.Allocate(16), std::bad_alloc);
+    EXPECT_EQ(allocator.Allocate(16), nullptr);
   }
   EXPECT_EQ(allocator.GetBlocksInUse(), 1u);
   allocator.Deallocate(p);
@@ -226,7 +239,7 @@ TEST(CompatAllocatorDeathTest, misuse_is_reported) {
   CHAR elsewhere[32];
   for (Allocator* a : {&heap_blocks, &heap_pool, &static_pool, static_cast<Allocator*>(&inside)}) {
     auto* const p = static_cast<CHAR*>(a->Allocate(32));
-    EXPECT_DEATH((void)a->Allocate(33), "size or alignment");
+    EXPECT_DEATH((void)a->Allocate(33), "ashlar: Allocate.*size or alignment.*needed 33");
     EXPECT_DEATH((void)a->TryAllocate(33), "size or alignment");
     EXPECT_DEATH((void)a->Allocate(32, 4096), "size or alignment");
     EXPECT_DEATH(a->Deallocate(elsewhere), "not allocated here");

@@ -1,4 +1,6 @@
 // Tests of ChunkSizedAllocator.h, among them a program in the style of its document.
+#include <array>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -215,6 +217,18 @@ TEST(ChunkSizedAllocator, any_number_of_threads) {
   work(2);
   other.join();
   EXPECT_TRUE(chunks.audit());
+}
+
+TEST(ChunkSizedAllocator, has_the_documents_helpers) {
+  static_assert(make_array(10, 20, 40) == std::array<int, 3>{10, 20, 40});
+  static_assert(is_sorted(make_array(10, 20, 40)) && !is_sorted(make_array(20, 10)));
+  static_assert(is_power_of_two(1) && is_power_of_two(64u) && !is_power_of_two(0) &&
+                !is_power_of_two(62) && !is_power_of_two(-64));
+  static_assert(next_power_of_two(10) == 16 && next_power_of_two(32u) == 32u &&
+                next_power_of_two(33LL) == 64 && next_power_of_two(0) == 1);
+  static_assert(next_power_of_two(std::uint8_t{128}) == 128);
+  EXPECT_THROW(next_power_of_two(std::uint8_t{129}), integral_value_too_big);
+  EXPECT_THROW(next_power_of_two(INT_MAX), integral_value_too_big);
 }
 
 TEST(ChunkSizedAllocatorDeathTest, misuse_is_reported) {

@@ -1,7 +1,7 @@
 // memory_pool_allocator.h: the classic pool allocator for standard containers, Allocator<T>.
 // Layer: compat. Forwards to pool/refill_lists.hpp.
 //
-//   Allocator<T>        small blocks up to 128 bytes, in steps of 8
+//   Allocator<T>        small blocks up to 128 bytes, in steps of 8; MyAllocator<T> is the same
 //   Allocator1024<T>    up to 1024
 //   Allocator4096<T>    up to 4096
 //   Allocator<T, MaxBytes, Step, Policies...>
@@ -14,13 +14,18 @@
 // Unlike it:
 //   - Any number of threads: one lock for each set of lists. The lists are there before the first
 //     static constructor and after the last static destructor.
-//   - allocate never returns null: the new-handler is asked, then std::bad_alloc is thrown;
+//   - allocate never returns null: the new-handler is called once, and if there is still nothing,
+//     std::bad_alloc is thrown;
 //     n * sizeof(T) that no memory holds is std::bad_array_new_length.
 //   - Over-aligned types are right. construct takes any arguments, so that what can be moved is.
 //
 // One name, two documents: Allocator.h's Allocator is a class, so a program uses one of the
 // two headers.
 #pragma once
+
+#if __cplusplus < 202002L
+#error "memory_pool_allocator.h needs C++20: compile with -std=c++20"
+#else
 
 #include <algorithm>
 #include <cstddef>
@@ -48,7 +53,7 @@ namespace ashlar::compat {
 template <std::size_t MaxBytes, std::size_t Step, class... Policies>
 using shared_refill_lists = refill_lists<
     process_source, MaxBytes, Step,
-    pick_policy<exhaustion_kind, exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>,
+    pick_policy<exhaustion_kind, exhaustion::handler_once<exhaustion::throw_bad_alloc>,
                 Policies...>,
     pick_policy<lock_kind, os::mutex, Policies...>,
     pick_policy<check_kind, check::cheap, Policies...>,
@@ -84,15 +89,13 @@ class Allocator {
   constexpr Allocator(const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
   }  // NOLINT: as std::allocator
 
-  [[nodiscard]] pointer address(reference x) const noexcept { return std::addressof(x); }
-  [[nodiscard]] const_pointer address(const_reference x) const noexcept {
-    return std::addressof(x);
-  }
+  pointer address(reference x) const noexcept { return std::addressof(x); }
+  const_pointer address(const_reference x) const noexcept { return std::addressof(x); }
 
   /// Returns: memory for `n` objects, aligned for them; n == 0 gives a block of its own. The hint is
   /// not used. Throws: std::bad_array_new_length if n > max_size(); std::bad_alloc, or what a
   /// new-handler throws. Complexity: O(1), a refill aside; above MaxBytes as the process heap.
-  [[nodiscard]] pointer allocate(size_type n, const void* hint = nullptr) {
+  pointer allocate(size_type n, const void* hint = nullptr) {
     (void)hint;
     if (n > max_size()) [[unlikely]]
       too_long(n);
@@ -108,7 +111,7 @@ class Allocator {
   /// Effects: memory for `new_size` objects instead of the `original_size` at `p`, which may be null.
   /// The first min(original_size, new_size) objects move along if T is trivially copyable; of other
   /// types there must be none. Throws: as allocate; `p` is then as it was.
-  [[nodiscard]] pointer reallocate(pointer p, size_type original_size, size_type new_size) {
+  pointer reallocate(pointer p, size_type original_size, size_type new_size) {
     const pointer q = allocate(new_size);
     if constexpr (std::is_trivially_copyable_v<T>) {
       if (p != nullptr) std::memcpy(q, p, std::min(original_size, new_size) * sizeof(T));
@@ -118,7 +121,7 @@ class Allocator {
   }
 
   /// Returns: the most objects that any memory could hold.
-  [[nodiscard]] constexpr size_type max_size() const noexcept { return PTRDIFF_MAX / sizeof(T); }
+  constexpr size_type max_size() const noexcept { return PTRDIFF_MAX / sizeof(T); }
 
   /// Effects: U(arguments...) at `p`.
   template <class U, class... Arguments>
@@ -132,7 +135,7 @@ class Allocator {
   }
 
   template <class U>
-  [[nodiscard]] friend constexpr bool operator==(
+  friend constexpr bool operator==(
       const Allocator&, const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
     return true;
   }
@@ -149,7 +152,12 @@ class Allocator {
   }
 };
 
+/// The document's name in its tests.
+template <class T>
+using MyAllocator = Allocator<T>;
 template <class T>
 using Allocator1024 = Allocator<T, 1024>;
 template <class T>
 using Allocator4096 = Allocator<T, 4096>;
+
+#endif

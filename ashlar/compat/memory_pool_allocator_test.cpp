@@ -165,6 +165,25 @@ TEST(MemoryPoolAllocator, stack_on_a_deque) {
   for (int i = 0; i < 500; ++i) values.pop();
   EXPECT_EQ(values.top(), 499);
 }
+TEST(MemoryPoolAllocator, has_the_name_of_the_documents_tests) {
+  static_assert(std::is_same_v<MyAllocator<int>, Allocator<int>>);
+  std::list<int, MyAllocator<int>> list = {2, 1};
+  list.sort();
+  EXPECT_EQ(list.front(), 1);
+  std::set<int, std::less<int>, MyAllocator<int>> set = {1, 2, 2};
+  EXPECT_EQ(set.size(), 2u);
+}
+
+TEST(MemoryPoolAllocator, a_handler_that_only_logs_is_called_once) {
+  static int calls = 0;
+  calls = 0;
+  const std::new_handler before = std::set_new_handler([] { ++calls; });
+  Allocator<char> a;
+  EXPECT_THROW(a.allocate(a.max_size()), std::bad_alloc);
+  std::set_new_handler(before);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(MemoryPoolAllocator, set_map_and_hash_map) {
   std::set<int, std::less<>, alloc<int>> set;
   std::map<int, std::string, std::less<>, alloc<std::pair<const int, std::string>>> map;

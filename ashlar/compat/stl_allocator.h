@@ -1,6 +1,6 @@
 // compat/stl_allocator.h: the classic stl_allocator: xmalloc and xfree as a standard allocator.
-// Layer: compat. See ashlar/adapt/allocator.hpp for the one without a classic name, which is faster
-// where the process heap serves xmalloc, since it is inlined.
+// Layer: compat. C++17. See ashlar/adapt/allocator.hpp for the one without a classic name, which is
+// faster where the process heap serves xmalloc, since it is inlined.
 //
 // Beyond the classic: over-aligned types, a product n * sizeof(T) that does not fit is
 // std::bad_array_new_length, no memory is the new-handler and then std::bad_alloc, never null.
@@ -10,7 +10,9 @@
 #define ASHLAR_COMPAT_STL_ALLOCATOR_H
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -68,21 +70,19 @@ class stl_allocator {
   /// Returns: room for `n` objects, aligned for T, from xmalloc. The hint is not used. Throws:
   /// std::bad_array_new_length, std::bad_alloc, and what a new-handler throws. Thread-safety: as
   /// xmalloc.
-  [[nodiscard]] pointer allocate(size_type n, const void* = nullptr) {
+  pointer allocate(size_type n, const void* = nullptr) {
     return static_cast<pointer>(ashlar::xmalloc_operators::allocate(
         ashlar::cxx_rules::array_bytes<sizeof(T)>(n, "stl_allocator::allocate"), alignof(T)));
   }
-  /// Effects: xfree(p).
-  void deallocate(pointer p, size_type) noexcept { xfree(p); }
+  /// Effects: as xfree(p).
+  void deallocate(pointer p, size_type) noexcept { xfree_as(p, "deallocate"); }
 
-  [[nodiscard]] size_type max_size() const noexcept { return SIZE_MAX / sizeof(T); }
-  [[nodiscard]] pointer address(reference object) const noexcept { return std::addressof(object); }
-  [[nodiscard]] const_pointer address(const_reference object) const noexcept {
-    return std::addressof(object);
-  }
+  size_type max_size() const noexcept { return SIZE_MAX / sizeof(T); }
+  pointer address(reference object) const noexcept { return std::addressof(object); }
+  const_pointer address(const_reference object) const noexcept { return std::addressof(object); }
   template <class U, class... Arguments>
   void construct(U* place, Arguments&&... arguments) {
-    std::construct_at(place, std::forward<Arguments>(arguments)...);
+    ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
   }
   template <class U>
   void destroy(U* object) noexcept {
@@ -91,8 +91,12 @@ class stl_allocator {
 };
 
 template <class T, class U>
-[[nodiscard]] constexpr bool operator==(const stl_allocator<T>&, const stl_allocator<U>&) noexcept {
+constexpr bool operator==(const stl_allocator<T>&, const stl_allocator<U>&) noexcept {
   return true;
+}
+template <class T, class U>
+constexpr bool operator!=(const stl_allocator<T>&, const stl_allocator<U>&) noexcept {
+  return false;
 }
 
 #endif

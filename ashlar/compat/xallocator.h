@@ -1,4 +1,4 @@
-/* compat/xallocator.h: the classic xallocator (C99 and C++20).
+/* compat/xallocator.h: the classic xallocator (C99 and C++17).
  *
  * Six functions stand for malloc's: xmalloc, xfree, xrealloc, xalloc_stats, xalloc_init and
  * xalloc_destroy; <ashlar/adapt/xmalloc.h> says what each does, and has three more (xcalloc,
@@ -8,7 +8,8 @@
  * The mode is chosen by what the program links, and no other file of it changes:
  *   default       ashlar's process heap. No mode, size or count has to be chosen.
  *   heap blocks   one source file has XALLOCATOR_HEAP_BLOCKS(...)   (xallocator_heap_blocks.h)
- *   static pools  one source file has XALLOCATOR_STATIC_POOLS(...)  (xallocator_static_pools.h)
+ *   static pools  one source file has XALLOCATOR_STATIC_POOLS(...)  (xallocator_static_pools.h),
+ *                 or the program is built with STATIC_POOLS (xallocator_document_pools.h)
  *
  * Locks: the default mode has none to replace. Each thread allocates from a cache of its own; what is
  * shared is behind ashlar::os::mutex, and a port to another system is a port of ashlar/os/. In the
@@ -19,6 +20,15 @@
 #define ASHLAR_COMPAT_XALLOCATOR_H
 
 #include <ashlar/adapt/xmalloc.h>
+
+#include "DataTypes.h"
+
+#if defined(STATIC_POOLS) && !defined(__cplusplus)
+/* The pools are in a C++ file. Without one the program would use the heap, so it does not link. */
+void STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h(void);
+static void (*const xallocator_static_pools)(void)
+    __attribute__((used)) = STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h;
+#endif
 
 /* Automatic xalloc_init and xalloc_destroy, in C++: on, unless AUTOMATIC_XALLOCATOR_INIT_DESTROY is
  * defined as 0 before this header or on the command line. (Defined as nothing, as classic code does,
@@ -53,7 +63,7 @@ class XallocInitDestroy {
   XallocInitDestroy& operator=(const XallocInitDestroy&) = delete;
 
  private:
-  static inline constinit int refCount = 0;
+  static inline int refCount = 0;
 };
 static const XallocInitDestroy xallocInitDestroy;
 
@@ -87,25 +97,33 @@ static const XallocInitDestroy xallocInitDestroy;
     return place;                                                                          \
   }                                                                                        \
   static void operator delete array(void* p) noexcept {                                    \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void* p, ::std::size_t) noexcept {                     \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void* p, ::std::align_val_t) noexcept {                \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void* p, ::std::size_t, ::std::align_val_t) noexcept { \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void* p, const ::std::nothrow_t&) noexcept {           \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void* p, ::std::align_val_t,                           \
                                     const ::std::nothrow_t&) noexcept {                    \
-    ::ashlar::xmalloc_operators::deallocate(p);                                            \
+    ::ashlar::xmalloc_operators::deallocate(p, "delete" #array);                           \
   }                                                                                        \
   static void operator delete array(void*, void*) noexcept {}
+
+#if defined(STATIC_POOLS) && !defined(ASHLAR_OWN_POOLS)
+#if __cplusplus < 202002L
+#error "STATIC_POOLS needs C++20: compile with -std=c++20"
+#else
+#include "xallocator_document_pools.h"
+#endif
+#endif
 
 #endif /* __cplusplus */
 #endif

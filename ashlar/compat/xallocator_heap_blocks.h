@@ -14,10 +14,19 @@
 // and gives memory back.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "xallocator_heap_blocks.h needs C++20: compile this file with -std=c++20"
+#elif defined(STATIC_POOLS)
+#error \
+    "STATIC_POOLS is defined, and XALLOCATOR_HEAP_BLOCKS would use the heap: write XALLOCATOR_STATIC_POOLS, or undefine STATIC_POOLS"
+#else
+
 #include <ashlar/adapt/user_locks.hpp>
 #include <ashlar/adapt/xmalloc_heap_blocks.hpp>
 
 #include "xallocator.h"
 
 #define XALLOCATOR_HEAP_BLOCKS(...) \
-  ASHLAR_DEFINE_XMALLOC(::ashlar::heap_blocks_xmalloc<__VA_ARGS__>)
+  ASHLAR_DEFINE_XMALLOC(::ashlar::heap_blocks_xmalloc __VA_OPT__(, ) __VA_ARGS__)
+
+#endif

@@ -14,9 +14,11 @@
 // smallest that fits, or none); one above the largest size is null with errno ENOMEM, as is exhaustion.
 //
 // More arguments, in any order (ashlar/pool/pool_set.hpp):
-//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block; where there
-//                                            is none, or it throws, xmalloc is null: C cannot be thrown
+//   ashlar::exhaustion::handler_and_retry<>  calls the std::new_handler until there is a block; the default
+//                                            calls it once, and tries again once. Where there is none,
+//                                            or it throws, xmalloc is null: C cannot be thrown
 //                                            through. A class with XALLOCATOR throws bad_alloc anyway.
+//   ashlar::exhaustion::null                 calls no handler
 //   ashlar::no_lock                          one thread
 //   ashlar::user_locks                       the program's lock_init, lock_get, lock_release, lock_destroy
 //                                            (<ashlar/adapt/user_locks.hpp>); the default is ashlar::os::mutex
@@ -25,9 +27,21 @@
 // Firmware without libashlar gives a lock policy and defines ashlar_fault and xalloc_stats_line.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "xallocator_static_pools.h needs C++20: compile this file with -std=c++20"
+#elif defined(ASHLAR_DOCUMENT_POOLS)
+#error \
+    "STATIC_POOLS: include xallocator_static_pools.h before xallocator.h in the file that has XALLOCATOR_STATIC_POOLS"
+#else
+
+#define ASHLAR_OWN_POOLS /* so STATIC_POOLS defines no others in this file */
+
 #include <ashlar/adapt/user_locks.hpp>
 #include <ashlar/adapt/xmalloc_pools.hpp>
 
 #include "xallocator.h"
 
-#define XALLOCATOR_STATIC_POOLS(...) ASHLAR_DEFINE_XMALLOC(::ashlar::static_xmalloc<__VA_ARGS__>)
+#define XALLOCATOR_STATIC_POOLS(...) \
+  ASHLAR_DEFINE_XMALLOC(::ashlar::static_xmalloc __VA_OPT__(, ) __VA_ARGS__)
+
+#endif

@@ -60,6 +60,42 @@ TEST(Xallocator, StatsHaveTheClassicColumns) {
   EXPECT_NE(text.find(" Blocks In Use: "), std::string::npos) << text;
 }
 
+// ---- names ----------------------------------------------------------------------------------------
+
+template <class T, std::size_t Bytes, bool IsSigned>
+constexpr bool is_integer =
+    std::is_integral_v<T> && sizeof(T) == Bytes && std::is_signed_v<T> == IsSigned;
+
+TEST(Xallocator, HasTheNamesOfTheBuiltInTypes) {
+  static_assert(is_integer<INT8, 1, true> && is_integer<UINT8, 1, false>);
+  static_assert(is_integer<INT16, 2, true> && is_integer<UINT16, 2, false>);
+  static_assert(is_integer<INT32, 4, true> && is_integer<UINT32, 4, false>);
+  static_assert(is_integer<INT64, 8, true> && is_integer<UINT64, 8, false>);
+  static_assert(is_integer<BYTE, 1, false> && is_integer<WORD, 2, false> &&
+                is_integer<DWORD, 4, false>);
+  static_assert(std::is_same_v<CHAR, char> && std::is_same_v<INT, int> &&
+                std::is_same_v<UINT, unsigned> && std::is_same_v<BOOL, int>);
+  static_assert(std::is_same_v<FLOAT, float> && std::is_same_v<DOUBLE, double>);
+  const void* const nothing = NULL;
+  EXPECT_EQ(nothing, nullptr);
+  EXPECT_EQ(TRUE + FALSE, 1);
+}
+
+TEST(XallocatorDeathTest, FaultsNameTheCallOfTheUser) {
+  struct with_macro {
+    XALLOCATOR
+    int value = 0;
+  };
+  int elsewhere = 0;
+  void* volatile hidden = &elsewhere;  // from the compiler, which would see it, too
+  void* const p = hidden;
+  EXPECT_DEATH(xfree(p), "ashlar: xfree\\(0x.*not allocated here");
+  EXPECT_DEATH(static_cast<void>(xrealloc(p, 10)), "ashlar: xrealloc\\(0x.*not allocated here");
+  EXPECT_DEATH(delete static_cast<with_macro*>(p), "ashlar: delete\\(0x.*not allocated here");
+  EXPECT_DEATH(delete[] static_cast<with_macro*>(p),
+               "ashlar: delete\\[\\]\\(0x.*not allocated here");
+}
+
 // ---- XALLOCATOR ---------------------------------------------------------------------------------
 
 class Shape {

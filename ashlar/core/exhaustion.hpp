@@ -6,6 +6,7 @@
 //   exhaustion::null                null                                yes              no
 //   exhaustion::throw_bad_alloc     std::bad_alloc (else ashlar_fault)  no               yes
 //   exhaustion::handler_and_retry   handler, retry, ...; then `Then`    as Then          yes
+//   exhaustion::handler_once        handler, retry; then `Then`         as Then          yes
 //   exhaustion::next_larger<Pool>   a block of another pool             yes              no
 //   exhaustion::upstream<Source>    a piece of a page source            yes              no
 //   exhaustion::stop                ashlar_fault                        no               no
@@ -144,6 +145,29 @@ struct handler_and_retry {
   template <class Retry>
   void* exhausted(const exhaustion_request& request, Retry&& retry) {
     while (const std::new_handler handler = source.get()) {
+      handler();
+      if (void* p = retry()) return p;
+    }
+    return then.exhausted(request, retry);
+  }
+};
+
+/// The classic pools' way: calls the handler once, if there is one, and tries again once; then
+/// `Then` decides. So a handler that only writes a line comes back to its caller.
+template <exhaustion_policy Then = null, class Handler = std_new_handler>
+struct handler_once {
+  using policy_kind = exhaustion_kind;
+  static constexpr bool nothrow = false;
+  static constexpr bool may_return_null = Then::may_return_null;
+  static constexpr bool borrows = false;
+  static_assert(!Then::borrows, "a pool gives back by its own policy, not by a nested one");
+
+  [[no_unique_address]] Handler source{};
+  [[no_unique_address]] Then then{};
+
+  template <class Retry>
+  void* exhausted(const exhaustion_request& request, Retry&& retry) {
+    if (const std::new_handler handler = source.get()) {
       handler();
       if (void* p = retry()) return p;
     }

@@ -39,6 +39,7 @@ struct fault {
   std::size_t block_size = 0;     ///< of the class or pool the address belongs to, bytes
   const char* pool = nullptr;     ///< name of the pool, if it has one
   std::size_t blocks = 0;         ///< how many blocks it is about, where that is a number
+  std::size_t needed = 0;         ///< bytes that the caller needs at least, where they do not fit
 };
 
 /// Effects: the sentence that a message gives for `kind`, without address or call. Never null.

@@ -212,6 +212,11 @@ class basic_heap {
     return block != nullptr ? block : refill(own, c);
   }
 
+  /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
+  [[nodiscard]] class_index class_of(const void* block) noexcept {
+    return pages_.class_anywhere(block);
+  }
+
   /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) return classes::block_size(c);
@@ -790,7 +795,7 @@ class basic_heap {
   void flush_class(cache& own, class_index c, giving give) noexcept {
     const std::size_t count = own.count(c);
     if (count != 0) {
-      (centrals_[c].*give)(pages_, own.first(c), count, "free");
+      (centrals_[c].*give)(pages_, own.first(c), count, detail::earlier_free);
       note_held(-static_cast<std::int64_t>(count * classes::block_size(c)));
       own.top(c) = own.first(c);
       own.moved_blocks += count;

@@ -30,6 +30,10 @@
 
 namespace ashlar::detail {
 
+/// What a fault names when a block turns out to be no block in use long after it was freed: nobody
+/// knows any more by which face. In the drop-in library all faces are free's kin.
+inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
+
 /// What one class of the heap has counted. Blocks.
 struct class_counts {
   std::uint64_t taken = 0;      ///< ever handed to a cache
@@ -320,7 +324,7 @@ class central {
       set_stashed(stashed - count);
       lowest_stashed_ = stashed - count;
     }
-    report(page_heap, bad, "free");
+    report(page_heap, bad, earlier_free);
   }
 
   /// Returns: the first misuse found; what comes after it is not looked at.

@@ -27,6 +27,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/core/config.hpp>
@@ -100,6 +101,7 @@ struct thread_cache {
       own_tops.top[c] = first(c);
       capacity[c] = opened_with[c] = room[c] = 0;
       misses[c] = 0;
+      face_free[c] = 0;
     }
     last_limit = closed_bottom + 1;
     looked_at = 0;
@@ -184,7 +186,16 @@ struct thread_cache {
   std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
   thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
+  std::int8_t face_free[class_count];  ///< runtime/created_blocks.hpp's; nothing here uses it
   void* slots[slots_total];
+
+  /// Returns: `face_free` of the cache whose tops these are. Stack 0 is always closed, so its top,
+  /// which a hit path has at hand, is the second slot. Requires: `of` are a cache's tops, not those
+  /// of a thread without one.
+  [[nodiscard]] ASHLAR_HOT static std::int8_t* face_free_of(const cache_tops& of) noexcept {
+    return reinterpret_cast<std::int8_t*>(of.top[0] - 1) -
+           (offsetof(thread_cache, slots) - offsetof(thread_cache, face_free));
+  }
 
  private:
   static constexpr std::uint16_t closed_bottom = 0;
@@ -212,5 +223,6 @@ struct thread_cache {
     return true;
   }
 };
+static_assert(std::is_standard_layout_v<thread_cache>, "else there is no offsetof");
 
 }  // namespace ashlar::detail

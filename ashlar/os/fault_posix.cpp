@@ -16,6 +16,7 @@ void write_line(const ashlar::fault& what) noexcept {
        << "): " << ashlar::describe(what.kind);
   if (what.pool != nullptr) line << ", pool '" << what.pool << "'";
   if (what.block_size != 0) line << ", block size " << what.block_size;
+  if (what.needed != 0) line << ", needed " << what.needed;
   if (what.blocks != 0) line << ", blocks " << what.blocks;
   line.end_line();
   const int saved = errno;

@@ -190,8 +190,10 @@ class class_set<type_list<Classes...>, Policies...> {
     }
     return true;
   }();
-  static_assert(is_sorted,
-                "the block sizes of a pool set go from small to large, and each is there once");
+  static_assert(
+      is_sorted,
+      "the block sizes of a pool set go from small to large, and each is there once: write "
+      "blocks<32, ...> before blocks<64, ...>");
   static_assert(
       of_kinds<blocks_kind, spill_kind, exhaustion_kind, lock_kind, check_kind, counting_kind,
                death_kind, name_kind, recording_kind, source_kind>::template have_all<Policies...>,

@@ -28,6 +28,15 @@ class object_pool : public detail::object_face<object_pool<T, Policies...>,
   using typename blocks::exhaustion_type;
   using typename blocks::source_type;
 
+  /// There is no pool without memory: an error says what to write.
+  template <class Object = T>
+  object_pool() : face(block_layout::of<T>(), std::span<std::byte>()) {
+    static_assert(sizeof(Object) == 0,
+                  "an object_pool has no memory of its own: write object_pool<T> pool(bytes), or "
+                  "object_pool<T, process_source> pool(heap_pool{n}); a static_pool<T, n> has it "
+                  "inside");
+  }
+
   /// Static pool: as fixed_pool.
   explicit object_pool(std::span<std::byte> storage, exhaustion_type exhaustion = {}) noexcept
     requires(!has_source)

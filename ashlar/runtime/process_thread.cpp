@@ -11,6 +11,7 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_thread.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -84,6 +85,7 @@ using cache = process_heap::cache;
 
 void end_thread(void* own) noexcept {
   leave_hit_paths(*static_cast<cache*>(own));
+  xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
   self.own = nullptr;
   self.ended = true;
   if (const visit here; here.is_inside())

@@ -44,7 +44,8 @@ foreach(file IN LISTS texts)
   endforeach()
 endforeach()
 
-file(COPY ${SOURCE}/consumer.c ${SOURCE}/consumer.cpp DESTINATION ${WORK}/project)
+file(COPY ${SOURCE}/consumer.c ${SOURCE}/consumer.cpp ${SOURCE}/classic.c ${SOURCE}/classic.cpp
+  DESTINATION ${WORK}/project)
 if(HOW STREQUAL "cmake")
   file(COPY_FILE ${SOURCE}/project.cmake.txt ${WORK}/project/CMakeLists.txt)
   step("configuring the consumer" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build
@@ -54,6 +55,8 @@ if(HOW STREQUAL "cmake")
   step("building the consumer" ${CMAKE_COMMAND} --build ${WORK}/build)
   runs_well(${WORK}/build/consumer_c "consumer: c")
   runs_well(${WORK}/build/consumer_cpp "consumer: c++")
+  runs_well(${WORK}/build/classic_c "classic: c")
+  runs_well(${WORK}/build/classic_cpp "classic: c++")
 else()
   file(GLOB_RECURSE module ${prefix}/ashlar.pc)
   if(module STREQUAL "")
@@ -84,6 +87,18 @@ else()
       ${WORK}/project/consumer.cpp -o ${WORK}/consumer_cpp_${kind} ${flags})
     runs_well(${WORK}/consumer_c_${kind} "consumer: c" LD_LIBRARY_PATH=${libraries})
     runs_well(${WORK}/consumer_cpp_${kind} "consumer: c++" LD_LIBRARY_PATH=${libraries})
+    # The classic names: the include directory comes from pkg-config and from nowhere else.
+    step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules} ${PKG_CONFIG} ${how}
+      --cflags --libs ashlar-compat)
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    step("building the classic C program" ${CC} -std=c99 -pedantic-errors -Wall -Werror
+      ${WORK}/project/classic.c -o ${WORK}/classic_c_${kind} ${flags})
+    runs_well(${WORK}/classic_c_${kind} "classic: c" LD_LIBRARY_PATH=${libraries})
+    foreach(level 17 20)
+      step("building the classic C++${level} program" ${CXX} -std=c++${level} -pedantic-errors -Wall
+        -Wextra -Werror -pthread ${WORK}/project/classic.cpp -o ${WORK}/classic_cpp_${kind} ${flags})
+      runs_well(${WORK}/classic_cpp_${kind} "classic: c++" LD_LIBRARY_PATH=${libraries})
+    endforeach()
   endforeach()
 endif()
 file(REMOVE_RECURSE ${WORK})
