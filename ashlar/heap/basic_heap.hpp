@@ -626,7 +626,7 @@ class basic_heap {
   /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
-  static constexpr std::size_t remap_pages_min = 128;
+  static constexpr std::size_t remap_pages_min = 512 * 1024 / detail::page_size;
 
   static constexpr std::size_t spare_caches_max = 8;
 
