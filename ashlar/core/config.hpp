@@ -2,6 +2,12 @@
 // Layer: core (freestanding).
 #pragma once
 
+// First of all, so that an older level says so in one sentence.
+#if __cplusplus < 202002L
+#error "ashlar needs C++20: compile with -std=c++20 or later. C programs include <ashlar/ashlar.h>."
+#include <ashlar/core/config.hpp has said why>  // compilers go on after #error, but not without a file
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
