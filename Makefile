@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-landing test-all bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -32,6 +32,10 @@ test-landing: ## what a landing passes besides: the command, other programs, bar
 test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes)
 	@scripts/setup.sh $(landing_packages)
 	@scripts/test.sh --all
+
+test-ports: ## other processors: i386, and aarch64 under qemu
+	@scripts/setup.sh build test ports
+	@scripts/test.sh --ports
 
 MUTANTS_ARGS ?=
 mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Formatting, and clang-tidy over every shipped source.
 # Usage: scripts/lint.sh [--format | --analyze]
-# --format: formatting alone. --analyze: with what follows values through a function, too: clang's analyzer, which takes
+# --format: formatting alone, and that the tree has no symbolic links. --analyze: with what follows values through a function, too: clang's analyzer, which takes
 # five times as long as all the rest, and bugprone-unchecked-optional-access, which takes half as long.
 # Without it, the sources of each target are looked at together first, as CMake's unity build puts them: most of the time
 # goes into the standard's headers. What does not pass so is looked at file by file, and that decides.
@@ -17,6 +17,12 @@ clang-format-19 --dry-run --Werror "${sources[@]}" || {
   exit 1
 }
 echo "lint: ${#sources[@]} files formatted"
+# A zip file and a checkout on Windows make files of them, which hold a path.
+links=$(git ls-files -s | sed -n 's/^120000 [^\t]*\t//p')
+[ -z "$links" ] || {
+  echo "lint: symbolic links in the tree: $links" >&2
+  exit 1
+}
 [ "${1-}" != --format ] || exit 0
 
 log=$(mktemp)

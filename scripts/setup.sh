@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
 # Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs
-# coverage torture bare-metal browser recording uplot fleet
+# coverage ports torture bare-metal browser recording uplot fleet
 set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev"
-  [test]="libgtest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite php-cli"
+  [test]="libgtest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite php-cli"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
   [bench]="libbenchmark-dev python3 valgrind strace time libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libtbbmalloc2 libclang-rt-19-dev libboost-dev libfoonathan-memory-dev"
@@ -17,6 +17,7 @@ declare -A packages=(
   [docs]="doxygen python3"
   [coverage]="gcovr python3"  # gcov is g++'s own
   [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed
+  [ports]="g++-12-multilib g++-aarch64-linux-gnu qemu-user-static googletest"  # not gcc-multilib: it goes with no cross compiler
   [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
   [browser]="chromium fonts-dejavu-core"  # what looks at the page of `ashlar report`: 180 MB to fetch, 650 MB installed
   [recording]="python3 g++ valgrind heaptrack"  # bench/recording

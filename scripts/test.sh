@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
-# Usage: scripts/test.sh [--landing | --all] [STEP...]
+# Usage: scripts/test.sh [--landing | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or format, lint, lint-all (scripts/lint.sh), or fuzz (each harness for a minute).
 # Default: format library asan-ubsan tsan.
-# --landing: what a landing passes besides: landing clang lint fuzz.
+# --landing: what a landing passes besides: landing clang pages-64k lint fuzz.
+# --ports: other processors, with 8 GB of memory for each process.
 # --all: the presets with "-all", which build and run what takes too long for every landing, and the lint with clang's
 # analyzer. debug (gcc at -O0) is left to whoever asks: asan-ubsan is at -O0 too.
 set -euo pipefail
@@ -14,7 +15,13 @@ allowed_seconds=600  # on two processors: who changes a line waits for it
 case ${1-} in
   --landing)
     shift
-    steps=(landing clang lint fuzz)
+    steps=(landing clang pages-64k lint fuzz)
+    ;;
+  --ports)
+    shift
+    steps=(port-i386 port-aarch64)
+    # Of what programs and qemu write to, not of addresses.
+    ulimit -d 8000000
     ;;
   --all)
     shift

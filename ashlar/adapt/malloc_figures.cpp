@@ -61,19 +61,24 @@ struct figures {
   return f;
 }
 
+/// A figure that does not fit says so by being the largest that does: a wrapped one would be a lie.
+std::size_t as_size(std::uint64_t figure) noexcept {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(figure, SIZE_MAX));
+}
+
 struct mallinfo2 as_mallinfo2(const figures& f) noexcept {
   struct mallinfo2 info = {};  // what is not below stays 0: glibc's fastbins
-  info.arena = f.arena;
-  info.ordblks = f.free_chunks;
-  info.hblks = f.large;
-  info.hblkhd = f.large_bytes;
-  info.uordblks = f.in_use;
-  info.fordblks = f.free;
-  info.keepcost = f.free_pages;
+  info.arena = as_size(f.arena);
+  info.ordblks = as_size(f.free_chunks);
+  info.hblks = as_size(f.large);
+  info.hblkhd = as_size(f.large_bytes);
+  info.uordblks = as_size(f.in_use);
+  info.fordblks = as_size(f.free);
+  info.keepcost = as_size(f.free_pages);
   return info;
 }
 
-/// A figure that does not fit says so by being the largest that does: a wrapped one would be a lie.
+/// As as_size, for mallinfo's figures.
 int saturated(std::size_t figure) noexcept {
   return static_cast<int>(std::min<std::size_t>(figure, INT_MAX));
 }

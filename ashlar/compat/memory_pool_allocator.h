@@ -51,14 +51,14 @@ namespace ashlar::compat {
 
 /// The free lists that all Allocator<T, MaxBytes, Step, Policies...> of a program share.
 template <std::size_t MaxBytes, std::size_t Step, class... Policies>
-using shared_refill_lists = refill_lists<
-    process_source, MaxBytes, Step,
-    pick_policy<exhaustion_kind, exhaustion::handler_once<exhaustion::throw_bad_alloc>,
-                Policies...>,
-    pick_policy<lock_kind, os::mutex, Policies...>,
-    pick_policy<check_kind, check::cheap, Policies...>,
-    pick_policy<counting_kind, counting::exact, Policies...>, at_death::abandon,
-    named<"Allocator<T>">>;
+using shared_refill_lists =
+    refill_lists<process_source, MaxBytes, Step,
+                 pick_policy<exhaustion_kind, exhaustion::handler_once<exhaustion::throw_bad_alloc>,
+                             Policies...>,
+                 pick_policy<lock_kind, os::mutex, Policies...>,
+                 pick_policy<check_kind, check::cheap, Policies...>,
+                 pick_policy<counting_kind, counting::exact, Policies...>, at_death::abandon,
+                 named<"Allocator<T>">>;
 
 template <std::size_t MaxBytes, std::size_t Step, class... Policies>
 inline constinit shared_refill_lists<MaxBytes, Step, Policies...> the_refill_lists;
@@ -135,8 +135,8 @@ class Allocator {
   }
 
   template <class U>
-  friend constexpr bool operator==(
-      const Allocator&, const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
+  friend constexpr bool operator==(const Allocator&,
+                                   const Allocator<U, MaxBytes, Step, Policies...>&) noexcept {
     return true;
   }
 

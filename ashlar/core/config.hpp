@@ -2,6 +2,13 @@
 // Layer: core (freestanding).
 #pragma once
 
+// First of all, so that an older level says so in one sentence. The headers of classic names that are C++17 define
+// ASHLAR_FACE_IS_CXX17 before they include this.
+#if __cplusplus < 202002L && !defined(ASHLAR_FACE_IS_CXX17)
+#error "ashlar needs C++20: compile with -std=c++20 or later. C programs include <ashlar/ashlar.h>."
+#include <ashlar/core/config.hpp has said why>  // compilers go on after #error, but not without a file
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -122,12 +129,15 @@ inline constexpr bool is_drop_in = classes_are_loadable;
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
 /// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of
-/// more slack in blocks above the classes.
-#if defined(__x86_64__) || defined(__i386__)
+/// more slack in blocks above the classes. A build may choose (CMake: -DASHLAR_HEAP_PAGE_SHIFT=16).
+#if defined(ASHLAR_HEAP_PAGE_SHIFT)
+inline constexpr unsigned heap_page_shift = ASHLAR_HEAP_PAGE_SHIFT;
+#elif defined(__x86_64__) || defined(__i386__)
 inline constexpr unsigned heap_page_shift = 12;
 #else
 inline constexpr unsigned heap_page_shift = 16;
 #endif
+static_assert(heap_page_shift >= 12 && heap_page_shift <= 16);
 
 /// True where one instruction adds to a value in memory.
 #if defined(__x86_64__) || defined(__i386__)

@@ -82,14 +82,15 @@ class interrupt_mask {
   decltype(Port::save_and_disable()) saved_{};
 };
 
-/// The port of Arm Cortex-M cores (all of them: PRIMASK exists on the smallest).
+/// The port of Arm Cortex-M cores (all of them: PRIMASK exists on the smallest). The state is a word of the processor, so
+/// that clang does not warn of the registers where this is compiled for AArch64, and not used.
 struct cortex_m_primask {
-  static std::uint32_t save_and_disable() noexcept {
-    std::uint32_t state;
+  static std::uintptr_t save_and_disable() noexcept {
+    std::uintptr_t state;
     asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(state)::"memory");
     return state;
   }
-  static void restore(std::uint32_t state) noexcept {
+  static void restore(std::uintptr_t state) noexcept {
     asm volatile("msr primask, %0" ::"r"(state) : "memory");
   }
 };

@@ -66,7 +66,7 @@ TEST(ExactDivisor, TheDividendOfAQuotientIsItsNumber) {
   for (std::size_t d = 1; d < 300; ++d) {
     const exact_divisor<> divisor(d);
     for (int i = 0; i < 100; ++i) {
-      const std::size_t n = random() >> (random() % 64);
+      const auto n = static_cast<std::size_t>(random() >> (random() % 64));
       ASSERT_EQ(divisor.dividend(divisor.quotient(n), d), n) << d;
     }
     ASSERT_EQ(divisor.dividend(divisor.quotient(0), d), 0u);

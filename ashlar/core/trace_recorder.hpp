@@ -81,7 +81,7 @@ struct decimal_text {
   char digits[20] = {};
   std::size_t size = 0;
 
-  consteval explicit decimal_text(std::uint64_t number) noexcept {
+  explicit constexpr decimal_text(std::uint64_t number) noexcept {
     std::uint64_t scale = 1;
     while (number / scale >= 10) scale *= 10;
     for (; scale != 0; scale /= 10)
@@ -95,7 +95,7 @@ struct recorded_header {
   std::byte bytes[160] = {};
   std::size_t size = 0;
 
-  consteval explicit recorded_header(std::uint64_t ticks_per_second) noexcept {
+  explicit constexpr recorded_header(std::uint64_t ticks_per_second) noexcept {
     std::byte* at = bytes;
     put_string(at, trace::header_name::ashlar);
     const decimal_text version[] = {decimal_text(ASHLAR_VERSION_MAJOR),

@@ -12,7 +12,7 @@ namespace ashlar {
 /// Address space that is reserved first and backed by memory later. All sizes are multiples of the
 /// system's page size; nothing throws; every function may be called from any thread.
 ///
-///   reserve(n)         n bytes of addresses, page-aligned, that may not be touched; null if refused
+///   reserve(n)         n bytes of addresses, aligned to the system's page, that may not be touched; null if refused
 ///   reserve_zeros(n)   the same, but reading gives zeros; writing needs commit
 ///   commit(p, n)       [p, p+n) may be read and written from now on, contents zero if never used
 ///   populate(p, n)     committed [p, p+n) is in memory now, contents unchanged; others may use it meanwhile

@@ -675,7 +675,7 @@ class basic_heap {
   /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
-  static constexpr std::size_t remap_pages_min = 128;
+  static constexpr std::size_t remap_pages_min = 512 * 1024 / detail::page_size;
 
   static constexpr std::size_t spare_caches_max = 8;
 
@@ -704,7 +704,7 @@ class basic_heap {
 
   /// Returns: what one cache may hold at all, now.
   [[nodiscard]] std::size_t share() const noexcept {
-    return caches_bytes_ / cache_count_.load(std::memory_order_relaxed);
+    return caches_bytes_ / static_cast<std::size_t>(cache_count_.load(std::memory_order_relaxed));
   }
 
   /// How many stacks a miss looks at to find one whose room it can take.
@@ -784,7 +784,7 @@ class basic_heap {
     if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const std::uint64_t caches = cache_count_.load(std::memory_order_relaxed);
+    const auto caches = static_cast<std::size_t>(cache_count_.load(std::memory_order_relaxed));
     if (own.capacity_bytes + more > std::max(held / 2 / caches, bounds_.cache_bytes_min))
       return false;
     return own.room_bytes() + more <= caches_bytes_ / caches && own.grow(c, size, blocks);

@@ -126,8 +126,9 @@ TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {
   }
 }
 
-TEST(Heap, EverySizeAndAlignmentIsServed) {
+void serve_every_size_and_alignment(bool in_rooms) {
   const auto h = std::make_unique<test_heap>();
+  if (!in_rooms) h->space().set_room_max(0);
   cache* own = h->attach();
   for (std::size_t size = 0; size <= small_size_max + 5000; size += size < 300 ? 1 : 61) {
     void* block = allocate(*h, *own, size);
@@ -150,6 +151,15 @@ TEST(Heap, EverySizeAndAlignmentIsServed) {
   }
   h->detach(own);
   h->audit();
+}
+
+TEST(Heap, EverySizeAndAlignmentIsServed) {
+  serve_every_size_and_alignment(true);
+}
+
+// A reservation is aligned to the system's page only, which may be smaller than the heap's.
+TEST(Heap, EverySizeAndAlignmentIsServedInReservedRanges) {
+  serve_every_size_and_alignment(false);
 }
 
 TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
@@ -186,7 +196,7 @@ TEST(Heap, RequestsThatNobodyCanServeGiveNull) {
   EXPECT_EQ(h->resize_in_place(block, SIZE_MAX, "realloc"), 0u);
   EXPECT_EQ(h->move_large(block, SIZE_MAX), nullptr);
   EXPECT_EQ(h->move_large(&zeroed, 200'000), nullptr) << "no large block is there";
-  EXPECT_EQ(h->usable_size(block, "test"), 102'400u);
+  EXPECT_EQ(h->usable_size(block, "test"), align_up(std::size_t{100'000}, detail::page_size));
   h->audit();
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tests/support/slab_pages.hpp>
 #include <tests/support/test_space.hpp>
 #include <thread>
 #include <vector>
@@ -74,6 +75,7 @@ struct fixture {
 // While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it would move to another
 // list, or all, so that it would go.
 TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   for (const bool all : {false, true}) {
     fixture f(detail::standard_classes.of_size(256), 0);
     std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
@@ -496,6 +498,7 @@ TEST(CentralDeathTest, AuditSeesAWrongBitmap) {
 }
 
 TEST(CentralDeathTest, AuditSeesPagesThatAreNotFree) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   fixture f(detail::standard_classes.of_size(256), 0);
   run* const slab = f.slab_of(f.take(1)[0]);  // in the first page
   const auto audit_with = [&](auto change) {

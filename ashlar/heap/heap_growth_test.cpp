@@ -106,9 +106,11 @@ TEST(HeapMaintenance, UnneededStashesAndPagesLeaveAfterTheDelay) {
   const auto h = std::make_unique<test_heap>();
   h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
   cache* own = h->attach();
-  miss(*h, *own);  // leaves pages for the next ones: the heap's growth would settle the stash
+  bool zeroed = false;
+  void* const room = h->allocate_large(40'000, 1, zeroed);
   std::vector<void*> blocks;
   for (int i = 0; i < 16'000; ++i) blocks.push_back(allocate(*h, *own, 64));
+  deallocate(*h, *own, room);  // pages for the misses: the heap's growth would settle the stash
   for (void* block : blocks) deallocate(*h, *own, block);
   h->flush(*own);
   const std::uint64_t slabs = stats_of(*h, own).classes[3].slabs;
@@ -155,12 +157,12 @@ TEST(HeapMaintenance, LooksAtMostEveryHalfDelay) {
   h->set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
   cache* own = h->attach();
   bool zeroed = false;
-  void* large = h->allocate_large(1 << 20, 1, zeroed);
-  void* apart = h->allocate_large(5000, 1, zeroed);
-  void* small = h->allocate_large(40'000, 1, zeroed);
+  void* large = h->allocate_large(256 * detail::page_size, 1, zeroed);
+  void* apart = h->allocate_large(2 * detail::page_size, 1, zeroed);
+  void* small = h->allocate_large(10 * detail::page_size, 1, zeroed);
   const auto look_at = [&](std::uint64_t t) {
     h->space().set_clock(t);
-    void* block = h->allocate_large(5000, 1, zeroed);
+    void* block = h->allocate_large(2 * detail::page_size, 1, zeroed);
     deallocate(*h, *own, block);
     return stats_of(*h, own).total.given_back_bytes;
   };
@@ -171,8 +173,8 @@ TEST(HeapMaintenance, LooksAtMostEveryHalfDelay) {
   EXPECT_EQ(look_at(1000), 0u) << "old enough, but it is not time to look";
   EXPECT_EQ(look_at(1001), 0u);
   const std::uint64_t returned = look_at(1002);
-  EXPECT_GE(returned, std::uint64_t{1} << 20);
-  EXPECT_LT(returned, (std::uint64_t{1} << 20) + 40'000) << "the other one is younger";
+  EXPECT_GE(returned, 256 * detail::page_size);
+  EXPECT_LT(returned, 266 * detail::page_size) << "the other one is younger";
   EXPECT_EQ(look_at(1502), returned);
   EXPECT_GT(look_at(1503), returned);
   deallocate(*h, *own, apart);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <tests/support/slab_pages.hpp>
 #include <tests/support/test_heap.hpp>
 #include <thread>
 #include <vector>
@@ -174,6 +175,7 @@ TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
 }
 
 TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   h->heap.trim();  // sorts back what is stashed
@@ -194,6 +196,7 @@ TEST(HollowSlabs, TheirPagesLeaveAtTheSecondLookThatFindsThemFree) {
 
 // A thread beside the program looks in steps, so that nobody waits for it for long.
 TEST(HollowSlabs, ALookGoesInSteps) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 16 * mebibyte);
   h->keep_one_in(512);
   h->heap.let_misses_look(false);
@@ -221,6 +224,7 @@ TEST(HollowSlabs, ALookGoesInSteps) {
 }
 
 TEST(HollowSlabs, ALookAtOnceWaitsForNothing) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   bool zeroed = false;
@@ -250,6 +254,7 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
 }
 
 TEST(HollowSlabs, MissesLookUnlessAnotherDoes) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
   h->heap.let_misses_look(false);
@@ -294,6 +299,7 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
 }
 
 TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 2 * mebibyte);
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
   const std::size_t full = h->resident();
@@ -308,6 +314,7 @@ TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {
 }
 
 TEST(HollowSlabs, ARefusedSystemCallKeepsThem) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(256, 2 * mebibyte);
   const std::size_t full = h->resident();
   h->keep_one_in(100);
@@ -323,6 +330,7 @@ TEST(HollowSlabs, ARefusedSystemCallKeepsThem) {
 
 // A look goes on where the last one ended, and begins anew after the last slab.
 TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h =
       std::make_unique<hollow_heap>(1024, 16 * mebibyte, heap_bounds{.slabs_a_look = 100});
   h->keep_one_in(64);
@@ -343,6 +351,7 @@ TEST(HollowSlabs, ManyAreLookedAtPieceByPiece) {
 
 // Between the decision and the system call nobody gets a block that lies on such a page.
 TEST(HollowSlabs, NobodyGetsAPageThatIsLeaving) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(256, mebibyte / 2);
   h->keep_one_in(100);
   bool called = false;

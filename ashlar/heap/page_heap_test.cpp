@@ -52,9 +52,10 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
   }
   sealable<test_space> space;  // in a room: a class table of 4 MiB
   space.set_limit(SIZE_MAX);
+  space.set_physical(2 * mib * page_size);
   space.set_reserve_max(3 * mib);
   modelled m(space);
-  ASSERT_NE(m.new_large(100, 1), nullptr);
+  ASSERT_NE(m.new_large(10, 1), nullptr);
   EXPECT_EQ(m.heap().first_classes().pages, 2 * mib) << "halved more than was needed";
   m.audit();
 }
@@ -69,8 +70,8 @@ TEST(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
   char* const begin = m.heap().address_of(*r);
   char* const far = begin + ((m.heap().first_classes().pages - 1) << page_shift);
   EXPECT_TRUE(m.heap().owns(begin));
-  EXPECT_TRUE(m.heap().owns(begin + 10 * page_size)) << "free, but the heap's";
-  for (char* const p : {far, far + page_size - 1, begin + (std::size_t{8} << 20)}) {
+  EXPECT_TRUE(m.heap().owns(begin + 2 * page_size)) << "free, but the heap's";
+  for (char* const p : {far, far + page_size - 1, begin + 2048 * page_size}) {
     EXPECT_FALSE(m.heap().owns(p));
     EXPECT_EQ(m.heap().class_of(p), 0u);
     EXPECT_EQ(m.heap().class_anywhere(p), 0u);
@@ -138,7 +139,7 @@ TEST(PageHeap, ReusesDirtyMemoryBeforeFresh) {
   EXPECT_EQ(space.calls(), calls) << "without a system call";
   EXPECT_EQ(m.heap().stats().committed_bytes, committed);
   m.drop(other);
-  run* large = m.new_large(16, 1);
+  run* large = m.new_large(standard_classes.shapes[2].pages, 1);
   EXPECT_EQ(m.heap().address_of(*large), address);
   EXPECT_FALSE(large->zero);
 }
@@ -331,28 +332,29 @@ TEST(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
   for (const bool sealed : {false, true}) {
     SCOPED_TRACE(sealed);
     sealable<test_space> space;
-    space.set_limit(32 << 20);  // the first range: 2048 pages
+    space.set_room_max(0);
+    space.set_limit(4096 * page_size);  // the first range: 1024 pages
     modelled m(space);
     ASSERT_NE(m.new_large(1, 1), nullptr);
-    run* const r = m.move(m.new_large(400, 1), 500);
-    ASSERT_EQ(m.heap().headroom_pages(), 500u);
-    run* const other = m.move(m.new_large(100, 1), 110);
-    ASSERT_EQ(m.heap().headroom_pages(), 610u);
+    run* const r = m.move(m.new_large(200, 1), 250);
+    ASSERT_EQ(m.heap().headroom_pages(), 250u);
+    run* const other = m.move(m.new_large(50, 1), 55);
+    ASSERT_EQ(m.heap().headroom_pages(), 305u);
     const std::size_t reservations = space.live_reservations();
     space.seal(sealed);
-    const std::size_t rest = 2048 - 1 - 500 - 110;
+    const std::size_t rest = 1024 - 1 - 250 - 55;
     std::size_t served = 0;
-    while (served + 50 < rest - 100 && m.new_large(50, 1) != nullptr) served += 50;
-    EXPECT_GT(served, sealed ? 600u : rest - 200) << "500 pages are clean, the others are rooms";
+    while (served + 25 < rest - 50 && m.new_large(25, 1) != nullptr) served += 25;
+    EXPECT_GT(served, sealed ? 300u : rest - 100) << "250 pages are clean, the others are rooms";
     EXPECT_EQ(m.heap().headroom_pages(), 0u);
     EXPECT_EQ(space.live_reservations(), reservations);
     space.seal(false);
     space.set_reserve_max(space.live_bytes());
     while (m.new_large(1, 1) != nullptr) {
     }
-    m.resize(r, 501);
-    m.resize(other, 111);
-    EXPECT_EQ(r->pages + other->pages, 610u) << "others are there now";
+    m.resize(r, 251);
+    m.resize(other, 56);
+    EXPECT_EQ(r->pages + other->pages, 305u) << "others are there now";
     m.audit();
   }
 }
@@ -518,7 +520,8 @@ TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
 
 TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
   sealable<test_space> space;
-  space.set_limit(32 << 20);  // one range of 2048 pages
+  space.set_room_max(0);
+  space.set_limit(4096 * page_size);  // one range of 1024 pages
   space.set_refused_moves_unmap(true);
   modelled m(space);
   run* from = m.new_large(200, 1);
@@ -533,8 +536,8 @@ TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
     // The model sees an overlap with what is lost, and writing there would end the test.
     while (m.new_large(10, 1) != nullptr) {
     }
-    EXPECT_GT(m.live_pages(), 1700u);
-    EXPECT_LE(m.live_pages(), 1748u);
+    EXPECT_GT(m.live_pages(), 700u);
+    EXPECT_LE(m.live_pages(), 724u);
     m.audit();
     m.drop_all();
     m.heap().purge_all();
@@ -662,10 +665,12 @@ TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
 
 TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
   sealable<test_space> space;
-  space.set_limit(4 << 20);  // the first range: 1 MiB
+  space.set_room_max(0);
+  space.set_limit(1024 * page_size);  // the first range: 256 pages
   modelled m(space);
   run* filling = m.new_large(256, 1);
   ASSERT_NE(filling, nullptr);
+  space.set_room_max(SIZE_MAX);
   space.set_limit(std::size_t{1} << 30);  // the next: 128 MiB
   run* low = m.new_large(3, 1);
   run* middle = m.new_large(20, 1);

@@ -140,15 +140,15 @@ class page_range {
     const std::size_t class_bytes = align_up(page_count, page_size);
     const layout at(page_count, bit_words);
     const std::size_t table_bytes = class_bytes + at.slack;
-    auto* addresses = static_cast<char*>(space.reserve(page_count * page_size));
-    if (addresses == nullptr) return false;
+    if (!reserve_addresses(space, page_count * page_size)) return false;
     auto* classes = static_cast<char*>(space.reserve_zeros(table_bytes));
     if (classes == nullptr) {
-      space.release(addresses, page_count * page_size);
+      space.release(reserved_, reserved_addresses_);
+      *this = page_range{};
       return false;
     }
     char* const tables = classes + class_bytes;
-    base = reinterpret_cast<std::uintptr_t>(addresses);
+    base = align_up(reinterpret_cast<std::uintptr_t>(reserved_), page_size);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = table_bytes;
@@ -174,7 +174,7 @@ class page_range {
       give_back(slack.entries(), slack.committed_bytes());
       space.leave_room(room_);
     } else {
-      space.release(reinterpret_cast<void*>(base), pages * page_size);
+      space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
     }
     space.release(class_of.entries(), table_reservation);
@@ -326,7 +326,7 @@ class page_range {
     if (room_ != nullptr)
       return (commit_end << page_shift) + table_reservation + run_of.committed_bytes() +
              runs.committed_bytes() + bits.committed_bytes() + slack.committed_bytes();
-    return pages * page_size + table_reservation +
+    return reserved_addresses_ + table_reservation +
            (slack.entries() != nullptr ? slack_bytes(pages) : 0);
   }
   /// Returns: bytes of the tables that are in memory. O(their pages).
@@ -394,6 +394,19 @@ class page_range {
     return static_cast<std::uint32_t>(&r - runs.entries());
   }
 
+  /// Effects: reserves `bytes` that begin at a multiple of the heap's page. The system's page may be smaller: then a
+  /// reservation that begins elsewhere is replaced by one that is a page longer.
+  template <address_space Space>
+  [[nodiscard]] bool reserve_addresses(Space& space, std::size_t bytes) noexcept {
+    reserved_addresses_ = bytes;
+    reserved_ = space.reserve(bytes);
+    if (is_aligned(reserved_, page_size)) return reserved_ != nullptr;
+    space.release(reserved_, bytes);
+    reserved_addresses_ += page_size;
+    reserved_ = space.reserve(reserved_addresses_);
+    return reserved_ != nullptr;
+  }
+
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
     if (!take_ground(space, room_ != nullptr ? ground::room : ground::reserved,
@@ -404,7 +417,10 @@ class page_range {
     return true;
   }
 
-  void* room_ = nullptr;        ///< null: reserved
+  void* room_ = nullptr;      ///< null: reserved
+  void* reserved_ = nullptr;  ///< what the space reserved for the addresses, where there is no room
+  std::size_t reserved_addresses_ =
+      0;  ///< bytes of it: more than the pages where it is not aligned to them
   void* slack_room_ = nullptr;  ///< where slack begins in the room
   run* free_runs_ = nullptr;
   std::size_t runs_used_ = 0;

@@ -132,18 +132,26 @@ class range_set {
 
  private:
   static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
+  /// Returns: `n` GiB, but 1 GiB where a process has no more than 4.
+  static constexpr std::size_t gib(std::size_t n) noexcept {
+    return (sizeof(void*) == 8 ? n : 1) << 30;
+  }
+
   // In a room: twice the machine, for blocks are scattered and need addresses side by side. The class table of the
   // most takes 64 MiB.
-  static constexpr std::size_t first_room_min = std::size_t{16} << 30;
-  static constexpr std::size_t first_room_max = std::uint64_t{256} << 30;
+  static constexpr std::size_t first_room_min = gib(16);
+  static constexpr std::size_t first_room_max = gib(256);
   static constexpr std::size_t room_min = std::size_t{64} << 20;
   // Reserved.
   static constexpr std::size_t first_bytes_max = std::size_t{sizeof(void*) == 8 ? 64 : 512} << 20;
   static constexpr std::size_t later_bytes_min = std::size_t{64} << 20;
-  static constexpr std::size_t later_bytes_max = std::uint64_t{64} << 30;
+  static constexpr std::size_t later_bytes_max = gib(64);
+  static constexpr std::uint32_t later_doublings =
+      static_cast<std::uint32_t>(std::countr_zero(later_bytes_max / later_bytes_min));
   static constexpr std::size_t least_bytes = range_bytes_min_of<Space>;
-  /// Page numbers and run lengths are 32 bits.
-  static constexpr std::size_t most_bytes = std::size_t{UINT32_MAX / 2} << page_shift;
+  /// Page numbers and run lengths are 32 bits. Where addresses are, too, half of them is more than anybody gets.
+  static constexpr std::size_t most_bytes =
+      sizeof(void*) == 8 ? std::size_t{UINT32_MAX / 2} << page_shift : SIZE_MAX / 2 + 1;
 
   [[nodiscard]] run* extend(page_range& range, std::size_t pages) noexcept {
     const std::size_t first = range.top;
@@ -160,13 +168,14 @@ class range_set {
 
   /// Returns: how many bytes of addresses a later range should have where there are enough.
   [[nodiscard]] std::size_t later_bytes_wanted() const noexcept {
-    return std::min(later_bytes_min << std::min(count_, 10u), later_bytes_max);
+    return later_bytes_min << std::min(count_, later_doublings);
   }
 
   /// Returns: how many bytes the next range should have in a room.
   [[nodiscard]] std::size_t room_bytes_wanted(bool first) const noexcept {
     const std::size_t bytes =
-        first ? std::clamp(std::bit_ceil(space_.physical()) * 2, first_room_min, first_room_max)
+        first ? std::max(std::bit_ceil(std::min(space_.physical(), first_room_max / 2)) * 2,
+                         first_room_min)
               : later_bytes_wanted();
     // More addresses than the process may use need no class table.
     const std::size_t limit = space_.limit();

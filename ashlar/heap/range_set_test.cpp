@@ -19,10 +19,11 @@ using set = range_set<test_space>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-/// A set whose first range has 1 MiB, 256 pages, reserved; limits of later ones are the test's.
+/// A set whose first range has 256 pages, reserved; limits of later ones are the test's.
 struct fixture {
   fixture() {
-    space.set_limit(4 * mib);
+    space.set_room_max(0);
+    space.set_limit(1024 * page_size);
     EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     EXPECT_EQ((*ranges)[0].pages, 256u);
   }
@@ -86,6 +87,7 @@ TEST(RangeSet, FindsAddressesByRange) {
 
 TEST(RangeSet, LaterRangesGrow) {
   fixture f;
+  f.space.set_room_max(SIZE_MAX);
   f.space.set_limit(SIZE_MAX);
   ASSERT_NE(f.ranges->take_fresh(256), nullptr);
   for (std::uint32_t i = 1; i <= 3; ++i) {
@@ -100,21 +102,20 @@ TEST(RangeSet, LaterRangesGrow) {
 
 TEST(RangeSet, LaterRangesAreSmallWhereAddressesAreScarceButHoldWhatIsNeeded) {
   fixture f;
-  f.space.set_room_max(0);
-  f.space.set_limit(64 * mib);
+  f.space.set_limit(16'384 * page_size);
   ASSERT_NE(f.ranges->take_fresh(257), nullptr);
-  EXPECT_EQ((*f.ranges)[1].pages << page_shift, 8 * mib);
+  EXPECT_EQ((*f.ranges)[1].pages, 2048u);
   run* huge = f.ranges->take_fresh(10'000);
   ASSERT_NE(huge, nullptr);
   EXPECT_EQ(huge->range, 2u);
   EXPECT_EQ((*f.ranges)[2].pages << page_shift, align_up(10'000 * page_size, mib));
   // Halved until the system agrees, down to what is needed.
   f.space.set_limit(SIZE_MAX);
-  f.space.set_reserve_max(f.space.live_bytes() + 30 * mib);
+  f.space.set_reserve_max(f.space.live_bytes() + 7680 * page_size);
   run* r = f.ranges->take_fresh(5000);
   ASSERT_NE(r, nullptr);
   EXPECT_EQ(r->range, 3u);
-  EXPECT_LE((*f.ranges)[3].pages << page_shift, 30 * mib);
+  EXPECT_LE((*f.ranges)[3].pages, 7680u);
 }
 
 TEST(RangeSet, AReleasedRangeIsForgottenAndItsSlotServesAgain) {
@@ -218,7 +219,7 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   EXPECT_LE(f.space.live_bytes(), roomy::pages + mib) << "a byte a page, and the first blocks";
   const page_classes classes = f.ranges->first_classes();
   std::uint32_t next = 0;
-  for (const std::size_t count : {1u, 300u, 20'000u, 7u, 90'000u}) {
+  for (const std::size_t count : {1u, 300u, 2000u, 7u, 9000u}) {
     run* const r = f.ranges->take_fresh(count);
     ASSERT_NE(r, nullptr);
     EXPECT_EQ(r->range, 0u);
@@ -269,11 +270,11 @@ TEST(RangeSet, ARoomThatCannotBeUsedIsLeft) {
     space.fail_always(space_call::claim, start);
     ASSERT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     if (!start) {
-      ASSERT_NE(ranges->take_fresh(256), nullptr);
+      ASSERT_NE(ranges->take_fresh(mib >> page_shift), nullptr);
       space.set_limit(SIZE_MAX);
       space.fail_always(space_call::claim, true);
     }
-    run* const r = ranges->take_fresh(100);
+    run* const r = ranges->take_fresh(10);
     ASSERT_NE(r, nullptr);
     EXPECT_EQ(r->range, start ? 0u : 1u);
     EXPECT_EQ(space.rooms(), 0u);
@@ -320,7 +321,7 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
                            page_size);
       const std::size_t bytes = f.space.live_bytes();
       f.space.fail_from(n);
-      run* r = f.ranges->take_fresh(5000);
+      run* r = f.ranges->take_fresh(1000);
       const bool served = r != nullptr;
       f.space.fail_nth(0);
       if (served) {
@@ -333,7 +334,7 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
       EXPECT_EQ(f.space.live_bytes(), bytes);
       EXPECT_EQ(f.space.rooms(), 1u);
       EXPECT_EQ(f.ranges->count(), 1u);
-      EXPECT_NE(f.ranges->take_fresh(5000), nullptr) << "later it may be served";
+      EXPECT_NE(f.ranges->take_fresh(1000), nullptr) << "later it may be served";
       if (HasFailure()) return;
     }
   }

@@ -64,16 +64,16 @@ map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept 
 // Where rooms are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
 // their bottom), so far below what it chose last there is nothing. That part is cut into slots of one size, the same
 // for every copy of the library in a process. Whoever maps the first page of a slot has its room.
-constexpr std::size_t slot_bytes_min = std::size_t{1} << 30;
-constexpr std::size_t slot_bytes_usual = std::size_t{32} << 30;
+constexpr std::uint64_t slot_bytes_min = std::uint64_t{1} << 30;
+constexpr std::uint64_t slot_bytes_usual = std::uint64_t{32} << 30;
 
 /// Returns: the size of a slot where the system's own mappings are at `near`: 512 GiB where there are 47 bits of
 /// addresses. 0: there are so few addresses that there are no rooms.
 std::size_t slot_bytes_at(std::uintptr_t near) noexcept {
   if (sizeof(void*) < 8) return 0;
-  const std::uintptr_t all = std::bit_floor(near);
-  const std::size_t bytes = std::max(all / 128, std::min<std::size_t>(slot_bytes_usual, all / 8));
-  return bytes < slot_bytes_min ? 0 : bytes;
+  const std::uint64_t all = std::bit_floor(near);
+  const std::uint64_t bytes = std::max(all / 128, std::min(slot_bytes_usual, all / 8));
+  return bytes < slot_bytes_min ? 0 : static_cast<std::size_t>(bytes);
 }
 
 ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
@@ -211,7 +211,10 @@ std::size_t system_space::limit() noexcept {
 std::size_t system_space::physical() noexcept {
   const errno_keeper keeper;
   struct sysinfo info{};
-  return ::sysinfo(&info) == 0 ? std::size_t{info.totalram} * info.mem_unit : 0;
+  if (::sysinfo(&info) != 0) return 0;
+  // More than there are addresses, where these have 32 bits.
+  return static_cast<std::size_t>(
+      std::min<std::uint64_t>(std::uint64_t{info.totalram} * info.mem_unit, SIZE_MAX));
 }
 
 // Not sysconf, which reads a file.

@@ -55,7 +55,7 @@ TEST(BlockLayout, CapacityIsTheLargestCountThatFits) {
 
 TEST(BlockLayout, HugeSizesAndCountsNeverWrap) {
   for (const block_upkeep& upkeep : every_upkeep) {
-    for (std::size_t alignment : {std::size_t{1}, std::size_t{16}, std::size_t{1} << 63}) {
+    for (std::size_t alignment : {std::size_t{1}, std::size_t{16}, SIZE_MAX / 2 + 1}) {
       for (std::size_t less = 0; less < 64; ++less) {
         const slot_shape s = shape_of({SIZE_MAX - less, alignment}, upkeep);
         if (s.stride != 0) {

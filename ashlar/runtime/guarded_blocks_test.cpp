@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -278,7 +279,8 @@ TEST(GuardedBlocksDeathTest, AccessesBeyondABlockAndAfterItsFreeEndAtOnce) {
         watch(g);
         read(p - page);
       },
-      "is 4096 bytes before the block of 100 bytes.*\n(.*\n)*ashlar: " READ ".*before the block");
+      "is " + std::to_string(page) +
+          " bytes before the block of 100 bytes.*\n(.*\n)*ashlar: " READ ".*before the block");
   EXPECT_DEATH(
       {
         watch(g);
@@ -321,8 +323,9 @@ TEST(GuardedBlocksDeathTest, AccessesBeforeABlockBehindAClosedPageEndAtOnce) {
           watch(g);
           p[page] = 1;
         },
-        "is 3997 bytes past the end of the block of 100 bytes(.*\n)*ashlar: " WRITE
-        ".*memory behind the block");
+        "is " + std::to_string(page - 99) +
+            " bytes past the end of the block of 100 bytes(.*\n)*ashlar: " WRITE
+            ".*memory behind the block");
     EXPECT_DEATH(
         {
           p[100] = 1;
@@ -335,7 +338,8 @@ TEST(GuardedBlocksDeathTest, AccessesBeforeABlockBehindAClosedPageEndAtOnce) {
         watch(g);
         read(second - 2 * page);
       },
-      "is 8192 bytes before the block of 100 bytes(.*\n)*.*memory before the block was accessed");
+      "is " + std::to_string(2 * page) +
+          " bytes before the block of 100 bytes(.*\n)*.*memory before the block was accessed");
   g.blocks.free(first, "free");
   EXPECT_DEATH(
       {

@@ -32,6 +32,7 @@ namespace {
 using namespace ashlar;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::size_t page = detail::page_size;
 
 static_assert(page_source<heap<>> && page_source<heap<exhaustion::stop>>);
 static_assert(heap<>::nothrow_allocate && !heap<exhaustion::throw_bad_alloc>::nothrow_allocate);
@@ -164,7 +165,7 @@ TEST(Heap, ImpossibleSizesAreNull) {
 // ---- budgets --------------------------------------------------------------------------------------
 
 TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
-  for (const std::size_t budget : {std::size_t{256} << 10, mib, 5 * mib + 12'345,
+  for (const std::size_t budget : {64 * page, 256 * page, 1280 * page + 12'345,
                                    support::takes_samples ? 16 * mib : 64 * mib}) {
     heap h({.budget_bytes = budget});
     // Every round uses another class or large blocks, after all of the round before has been freed.
@@ -176,7 +177,7 @@ TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
       EXPECT_LE(s.total.peak_committed_bytes, budget);
       // What may be left over: less than one slab or block, and the rests of slabs.
       ASSERT_FALSE(blocks.empty());
-      EXPECT_GE(blocks.size() * h.usable_size(blocks[0]) + 132 * 1024 + budget / 64, budget)
+      EXPECT_GE(blocks.size() * h.usable_size(blocks[0]) + 33 * page + budget / 64, budget)
           << budget << ' ' << size;
       for (void* p : blocks) std::memset(p, 0x5a, size);
       release(h, blocks);
@@ -314,7 +315,7 @@ TEST(HeapBudget, PoliciesSayWhatHappensThen) {
 
 TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
   constexpr std::size_t much = (support::takes_samples ? 6 : 40) * mib;
-  for (const std::size_t budget : {std::size_t{192} << 10, 3 * mib, much, SIZE_MAX}) {
+  for (const std::size_t budget : {48 * page, 768 * page, much, SIZE_MAX}) {
     ledger book;
     if (budget == SIZE_MAX) book.limit = much + much / 4;
     const std::size_t most = std::min(budget, book.limit);
@@ -324,7 +325,7 @@ TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
       for (const std::size_t size : {40u, 7000u, 90'000u, 256u}) {
         std::vector<void*> blocks = fill(h, size);
         // The last piece, and a block's share of each piece, may be too short for one more.
-        EXPECT_GE(blocks.size() * size + 128 * 1024, most / 10 * 8) << budget << ' ' << size;
+        EXPECT_GE(blocks.size() * size + 32 * page, most / 10 * 8) << budget << ' ' << size;
         for (void* p : blocks) {
           EXPECT_TRUE(h.owns(p));
           std::memset(p, 0x11, size);
@@ -673,7 +674,7 @@ TEST(HeapStatistics, AreAHeapsOwn) {
   for (int i = 0; i < 1000; ++i) blocks.push_back(a.try_allocate(100));
   blocks.push_back(a.try_allocate(500'000));
   const ashlar_stats of_a = a.stats(), of_b = b.stats();
-  EXPECT_EQ(of_a.total.bytes_in_use, 1000u * 112 + 503'808);
+  EXPECT_EQ(of_a.total.bytes_in_use, 1000u * 112 + align_up(std::size_t{500'000}, page));
   EXPECT_EQ(of_a.large.blocks_in_use, 1u);
   EXPECT_EQ(of_a.classes[detail::standard_classes.of_size(100) - 1].blocks_in_use, 1000u);
   EXPECT_GE(of_a.total.peak_bytes_in_use, of_a.total.bytes_in_use);

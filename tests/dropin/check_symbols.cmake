@@ -1,10 +1,12 @@
 # Requires that LIBRARY exports what LIST says and nothing else.
-# Run: cmake -DNM=<nm> -DLIBRARY=<file> -DLIST=<symbols.txt> -P check_symbols.cmake
+# SIZE: how the platform's names say size_t, m (as LIST has it) or j.
+# Run: cmake -DSIZE=<m|j> -DNM=<nm> -DLIBRARY=<file> -DLIST=<symbols.txt> -P check_symbols.cmake
 cmake_minimum_required(VERSION 3.25)
 set(required "")
 set(allowed "")
 file(STRINGS ${LIST} lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^(_Zn[wa]|_Zd[la]Pv)m" "\\1${SIZE}" line "${line}")
   string(REGEX MATCH "^([^ ]+)( may)?$" parsed "${line}")
   if(parsed STREQUAL "")
     message(FATAL_ERROR "${LIST}: cannot read the line '${line}'")

@@ -4,7 +4,7 @@
 # what another compiler or language level says of its text together, in a twentieth of the time.
 # Usage: check_headers.sh [--together|--backwards] ROOT COMPILER FLAGS...
 # All headers of the layers and the umbrella headers are public; the classic ones are included by their bare
-# names, with the one directory that they promise to need.
+# names, with the two directories that they promise to need.
 set -euo pipefail
 together=
 if [[ $1 = --together || $1 = --backwards ]]; then
@@ -49,11 +49,11 @@ if [ -n "$together" ]; then
   alone='^(Allocator|memory_pool_allocator|xallocator.*)\.h$'
   mapfile -t x < <(printf '%s\n' "${classic[@]}" | grep -vE "$alone")
   mapfile -t x < <(include "${x[@]}")
-  compile "the classic headers" -Iashlar/compat "${x[@]}"
+  compile "the classic headers" -I. -Iashlar/compat "${x[@]}"
   mapfile -t classic < <(printf '%s\n' "${classic[@]}" | grep -E "$alone")
   headers=()
 fi
 for header in "${headers[@]}"; do compile "$header alone" -I. -include "$header"; done
-for header in "${classic[@]}"; do compile "$header alone" -Iashlar/compat -include "$header"; done
+for header in "${classic[@]}"; do compile "$header alone" -I. -Iashlar/compat -include "$header"; done
 echo "$checked headers"
 exit "$status"

@@ -177,7 +177,8 @@ class modelled_page_heap {
     std::uint64_t tag;
     bool slab;
   };
-  static constexpr std::size_t stride = 512;  // a word each so many bytes is written and checked
+  /// A word each so many bytes is written and checked. Twice in a page of 64 KiB, or the tests would take gigabytes.
+  static constexpr std::size_t stride = page_size == 4096 ? 512 : page_size / 2;
 
   [[nodiscard]] std::uintptr_t start_of(const run* r) const {
     return reinterpret_cast<std::uintptr_t>(heap_->address_of(*r));

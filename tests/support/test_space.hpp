@@ -1,6 +1,7 @@
 // tests/support/test_space.hpp: an address space that a test steers and watches.
 // Models heap's address_space on top of the system's. Every call checks what the concept demands of
 // its caller; calls can be made to fail; limit, physical memory and clock are what the test says.
+// No address that it chooses is aligned to more than the system's page.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>
@@ -110,11 +112,11 @@ class test_space {
 
   [[nodiscard]] void* reserve(std::size_t bytes) noexcept {
     if (refuse(space_call::reserve) || beyond_max(bytes)) return nullptr;
-    return note(os::system_space::reserve(bytes), bytes);
+    return note(barely_aligned(&os::system_space::reserve, bytes), bytes);
   }
   [[nodiscard]] void* reserve_zeros(std::size_t bytes) noexcept {
     if (refuse(space_call::reserve_zeros) || beyond_max(bytes)) return nullptr;
-    return note(os::system_space::reserve_zeros(bytes), bytes);
+    return note(barely_aligned(&os::system_space::reserve_zeros, bytes), bytes);
   }
   [[nodiscard]] bool commit(void* p, std::size_t bytes) noexcept {
     check(p, bytes);
@@ -194,7 +196,8 @@ class test_space {
     }
     if (refuse(space_call::find_room) || room_max_ == 0) return nullptr;
     bytes = std::min<std::size_t>(bytes, room_max_);
-    char* const memory = static_cast<char*>(os::system_space::reserve(bytes + granule));
+    char* const memory =
+        static_cast<char*>(barely_aligned(&os::system_space::reserve, bytes + granule));
     if (memory == nullptr) return nullptr;
     const std::lock_guard guard(mutex_);
     rooms_.emplace(reinterpret_cast<std::uintptr_t>(memory + granule), room{bytes + granule});
@@ -240,7 +243,8 @@ class test_space {
   [[nodiscard]] std::uint64_t now_ms() noexcept { return clock_ms_; }
 
  private:
-  static constexpr std::size_t granule = 4096;
+  /// The system's page.
+  static inline const std::size_t granule = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   static constexpr std::size_t index(space_call kind) { return static_cast<std::size_t>(kind); }
 
   struct room {
@@ -278,6 +282,15 @@ class test_space {
   bool beyond_max(std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     return bytes > reserve_max_ || live_bytes_ > reserve_max_ - bytes;
+  }
+  /// Returns: a reservation at an odd multiple of the system's page; or null.
+  static void* barely_aligned(void* (*reserve)(std::size_t) noexcept, std::size_t bytes) noexcept {
+    if (bytes > SIZE_MAX - granule) return nullptr;
+    char* const memory = static_cast<char*>(reserve(bytes + granule));
+    if (memory == nullptr) return nullptr;
+    const bool odd = reinterpret_cast<std::uintptr_t>(memory) / granule % 2 != 0;
+    os::system_space::release(odd ? memory + bytes : memory, granule);
+    return odd ? memory : memory + granule;
   }
   void* note(void* p, std::size_t bytes) noexcept {
     EXPECT_EQ(bytes % granule, 0u);

@@ -1,1 +1,0 @@
-../../freestanding.hpp

@@ -1,0 +1,56 @@
+# Builds a project with ashlar as a folder of it: its build type holds, nothing is built that it does not link, and
+# nothing of ashlar is installed with it unless it says so.
+# Run: cmake -DROOT=<checkout> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCC=<C compiler>
+#        -DCXX=<C++ compiler> -DGENERATOR=<generator> -P subproject.cmake
+cmake_minimum_required(VERSION 3.25)
+macro(step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${what} has failed (${code}):\n${output}")
+  endif()
+endmacro()
+
+unset(ENV{CMAKE_BUILD_TYPE})
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/project/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(parent LANGUAGES C CXX)
+add_subdirectory(${ROOT} ashlar)
+if(CMAKE_BUILD_TYPE)
+  message(FATAL_ERROR \"ashlar has set the build type '\${CMAKE_BUILD_TYPE}'\")
+endif()
+add_executable(program program.cpp)
+target_link_libraries(program PRIVATE ashlar::ashlar ashlar::compat)
+install(TARGETS program)
+")
+file(WRITE ${WORK}/project/program.cpp "#include <ashlar/ashlar.hpp>
+#include \"xallocator.h\"
+int main() {
+  void* const block = xmalloc(100);
+  xfree(block);
+  return block == nullptr;
+}
+")
+step("configuring" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build -G ${GENERATOR}
+  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
+step("building" ${CMAKE_COMMAND} --build ${WORK}/build)
+step("running" ${WORK}/build/program)
+file(GLOB_RECURSE built RELATIVE ${WORK}/build ${WORK}/build/*.a ${WORK}/build/*.so* ${WORK}/build/ashlar-malloc.o)
+if(NOT built STREQUAL "ashlar/ashlar/libashlar.a")
+  message(FATAL_ERROR "the program links the static library, but built were: ${built}")
+endif()
+step("installing" ${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
+file(GLOB_RECURSE installed RELATIVE ${WORK}/prefix ${WORK}/prefix/*)
+if(NOT installed STREQUAL "bin/program")
+  message(FATAL_ERROR "the program is installed, but so were: ${installed}")
+endif()
+
+step("configuring, ashlar to be installed" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build
+  -DASHLAR_INSTALL=ON)
+step("building all" ${CMAKE_COMMAND} --build ${WORK}/build)
+step("installing all" ${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
+foreach(name libashlar.a libashlar.so libashlar-malloc.so ashlar-malloc.o ashlarConfig.cmake)
+  file(GLOB_RECURSE found ${WORK}/prefix/${name})
+  if(found STREQUAL "")
+    message(FATAL_ERROR "${name} was not installed")
+  endif()
+endforeach()
