@@ -276,6 +276,15 @@ class basic_heap {
     return moved;
   }
 
+  /// Effects: makes `block` hold `size` bytes where it is, or by moving a large block that grows.
+  /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one, and it is
+  /// as it was. Ends in a fault when not ours.
+  [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+    if (resize_in_place(block, size, call) != 0) return block;
+    const std::size_t have = usable_size(block, call);
+    return size > have && have > small_size_max ? move_large(block, size) : nullptr;
+  }
+
   // ---- without a cache: threads that are ending, or that can get none -------------------------
 
   /// As allocation from class `c`, straight from the central. Requires: c != 0.

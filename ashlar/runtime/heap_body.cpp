@@ -16,6 +16,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/heap_body.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
@@ -329,17 +330,10 @@ std::size_t heap_body::usable_size(const void* block, const char* call) noexcept
 void* heap_body::reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (block == nullptr) return allocate(id_, size);
   require_ours(block, call);
-  if (engine_.resize_in_place(block, size, call) != 0) return block;
-  const std::size_t have = engine_.usable_size(block, call);
-  if (size > have && have > small_size_max) {
-    if (void* const moved = engine_.move_large(block, size); moved != nullptr) return moved;
-  }
-  void* const fresh = allocate(id_, size);
-  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
-  if (fresh == nullptr) return size <= have ? block : nullptr;
-  std::memcpy(fresh, block, std::min(have, size));
-  deallocate(id_, block, call);
-  return fresh;
+  if (void* const kept = engine_.reallocate(block, size, call); kept != nullptr) return kept;
+  return reallocate_by_copy(
+      block, engine_.usable_size(block, call), size, [&] { return allocate(id_, size); },
+      [&](void* old) { deallocate(id_, old, call); }, [](void* same) { return same; });
 }
 
 std::size_t heap_body::trim() noexcept {

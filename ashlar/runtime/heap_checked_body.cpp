@@ -2,7 +2,6 @@
 // Layer: runtime.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <new>
 
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/heap_checked_body.hpp>
 #include <ashlar/runtime/leak_sites.hpp>
 
@@ -171,12 +171,10 @@ void* heap_checked_body::reallocate(void* block, std::size_t size, const char* c
     body_->engine().note_resize(block, size);
     return block;
   }
-  void* const fresh = allocate_slow(size, 1);
-  // Shrinking cannot fail: without memory for a better fit, the block stays where it is.
-  if (fresh == nullptr) return size <= have ? shrunk_in_place(block, size) : nullptr;
-  std::memcpy(fresh, block, std::min(have, size));
-  deallocate(id(), block, call);
-  return fresh;
+  return reallocate_by_copy(
+      block, have, size, [&] { return allocate_slow(size, 1); },
+      [&](void* old) { deallocate(id(), old, call); },
+      [&](void* same) { return shrunk_in_place(same, size); });
 }
 
 void* heap_checked_body::shrunk_in_place(void* block, std::size_t size) noexcept {

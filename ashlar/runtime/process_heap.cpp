@@ -12,6 +12,7 @@
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_thread.hpp>
 
@@ -319,59 +320,65 @@ void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call
 }
 
 namespace {
-/// Effects: moves a block whose size is known, always: what still uses the old one is found then.
-/// Returns: as reallocate.
-void* reallocate_checked(void* block, std::size_t have, std::size_t size,
-                         const char* call) noexcept {
-  void* const fresh = allocate_missed(size, 1, false, call);
-  if (fresh == nullptr) return nullptr;
-  std::memcpy(fresh, block, std::min(have, size));
-  deallocate_slow(block, call);
-  return fresh;
-}
 
 /// Effects: moves a block of `have` bytes. Returns: as reallocate.
-void* reallocate_by_copy(void* block, std::size_t have, std::size_t size,
-                         const char* call) noexcept {
-  void* const fresh = allocate(size, call);
-  // Shrinking cannot fail: without memory for a better fit, the block stays as it is.
-  if (fresh == nullptr) return size <= have ? block : nullptr;
-  std::memcpy(fresh, block, std::min(have, size));
-  deallocate(block, call);
-  return fresh;
+void* moved_block(void* block, std::size_t have, std::size_t size, const char* call) noexcept {
+  return reallocate_by_copy(
+      block, have, size, [&] { return allocate(size, call); },
+      [&](void* old) { deallocate(old, call); }, [](void* same) { return same; });
 }
+
+/// Effects: moves a block that guards or full checks know, always: what still uses the old one is found then.
+/// Returns: as reallocate.
+void* moved_known_block(void* block, std::size_t have, std::size_t size,
+                        const char* call) noexcept {
+  return reallocate_by_copy(
+      block, have, size, [&] { return allocate_missed(size, 1, false, call); },
+      [&](void* old) { deallocate_slow(old, call); },
+      [&](void* same) {
+        if (checker.is_on() && !guards.contains(same)) checker.shrunk(same, size);
+        return same;
+      });
+}
+
+/// As reallocate, where nothing looks at the block.
+void* reallocate_plain(void* block, std::size_t size, bool inside, const char* call) noexcept {
+  if (inside) {
+    if (void* const kept = the_heap.reallocate(block, size, call); kept != nullptr) {
+      the_background.note_free();  // it may have become shorter
+      return kept;
+    }
+  }
+  return moved_block(block, the_heap.usable_size(block, call), size, call);
+}
+
+/// As reallocate, where something looks at this thread's calls.
+void* reallocate_watched(void* block, std::size_t size, bool inside, const char* call) noexcept {
+  if (const std::size_t have = size_asked(block, call); have != unknown_size)
+    return moved_known_block(block, have, size, call);
+  const bool counts = counting_exactly.load(std::memory_order_relaxed);
+  const bool fills = fill_byte.load(std::memory_order_relaxed) != 0;
+  if (!inside || (!counts && !fills)) return reallocate_plain(block, size, inside, call);
+  if (checker.is_on()) checker.expect_outside(block, call);
+  if (counts) the_heap.expect_live(block, call);
+  const std::size_t before = the_heap.usable_size(block, call);
+  const std::size_t kept = the_heap.resize_in_place(block, size, call);
+  if (kept == 0) return moved_block(block, before, size, call);
+  if (tells_memcheck() && kept != before) detail::tell_resized(&the_heap, block, before, kept);
+  if (counts) the_heap.note_resize(block, size);
+  the_background.note_free();  // it may have become shorter
+  return filled_new(block, before);
+}
+
 }  // namespace
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::reallocate(block, size);
-  if (is_of_reserve(block))
-    return reallocate_by_copy(block, reserve.usable_size(block, call), size, call);
+  if (is_of_reserve(block)) return moved_block(block, reserve.usable_size(block, call), size, call);
   const look at;
-  if (const std::size_t have = size_asked(block, call); have != unknown_size)
-    return reallocate_checked(block, have, size, call);
-  if (!at.is_inside())
-    return reallocate_by_copy(block, the_heap.usable_size(block, call), size, call);
-  if (checker.is_on()) checker.expect_outside(block, call);
-  if (counting_exactly.load(std::memory_order_relaxed)) the_heap.expect_live(block, call);
-  const bool fills = fill_byte.load(std::memory_order_relaxed) != 0;
-  const std::size_t before = tells_memcheck() || fills ? the_heap.usable_size(block, call) : 0;
-  const std::size_t kept = the_heap.resize_in_place(block, size, call);
-  if (kept != 0) {
-    if (tells_memcheck()) {
-      const std::size_t usable = the_heap.usable_size(block, call);
-      if (usable != before) detail::tell_resized(&the_heap, block, before, usable);
-    }
-    if (counting_exactly.load(std::memory_order_relaxed)) the_heap.note_resize(block, size);
-    the_background.note_free();  // it may have become shorter
-    return filled_new(block, before);
-  }
-  const std::size_t have = the_heap.usable_size(block, call);
-  if (size > have && have > small_size_max && !fills &&
-      !counting_exactly.load(std::memory_order_relaxed)) {
-    if (void* const moved = the_heap.move_large(block, size); moved != nullptr) return moved;
-  }
-  return reallocate_by_copy(block, have, size, call);
+  return is_plain() ? reallocate_plain(block, size, at.is_inside(), call)
+                    : reallocate_watched(block, size, at.is_inside(), call);
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
