@@ -10,10 +10,6 @@
 // (compat/xallocator.h) and the mixins do that, and forward to these functions.
 #pragma once
 
-#if !defined(ASHLAR_FACE_IS_CXX17)
-#define ASHLAR_FACE_IS_CXX17  // core/config.hpp
-#endif
-
 #include <cstddef>
 #include <new>
 

@@ -8,10 +8,6 @@
 // Without exceptions each ends in ashlar_fault(exhausted) that names the call.
 #pragma once
 
-#if !defined(ASHLAR_FACE_IS_CXX17)
-#define ASHLAR_FACE_IS_CXX17  // core/config.hpp
-#endif
-
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -193,12 +193,22 @@ struct with_lock {
                                           std::type_identity<Set<Arguments..., os::mutex>>>::type;
 };
 
+extern "C" [[gnu::weak]] std::new_handler ashlar_linked_new_handler() noexcept
+    __asm__("_ZSt15get_new_handlerv");
+/// The process's handler. Static pools bring no C++ library with them: in a program without one there is none.
+struct linked_new_handler {
+  [[nodiscard]] std::new_handler get() const noexcept {
+    return ashlar_linked_new_handler != nullptr ? ashlar_linked_new_handler() : nullptr;
+  }
+};
+
 /// static_pool_set of the arguments. If they have no exhaustion policy, an empty set calls the
 /// std::new_handler once, where there is one.
 template <class... Arguments>
 using handler_once_set = typename std::conditional_t<
     hosted && std::is_void_v<pick_policy<exhaustion_kind, void, Arguments...>>,
-    std::type_identity<static_pool_set<Arguments..., exhaustion::handler_once<>>>,
+    std::type_identity<static_pool_set<
+        Arguments..., exhaustion::handler_once<exhaustion::null, linked_new_handler>>>,
     std::type_identity<static_pool_set<Arguments...>>>::type;
 
 }  // namespace detail

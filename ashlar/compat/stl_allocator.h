@@ -16,6 +16,9 @@
 #include <type_traits>
 #include <utility>
 
+#ifndef ASHLAR_FACE_IS_CXX17
+#define ASHLAR_FACE_IS_CXX17 /* for core/config.hpp */
+#endif
 #include <ashlar/adapt/class_operators.hpp>
 #include <ashlar/adapt/cxx_rules.hpp>
 

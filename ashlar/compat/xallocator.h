@@ -43,6 +43,9 @@ static void (*const xallocator_static_pools)(void)
 #include <cstddef>
 #include <new>
 
+#ifndef ASHLAR_FACE_IS_CXX17
+#define ASHLAR_FACE_IS_CXX17 /* for core/config.hpp */
+#endif
 #include <ashlar/adapt/class_operators.hpp>
 
 /* 0 gives -1, 1 gives -2, and nothing gives +1. */
