@@ -94,7 +94,7 @@ class object_face : public Engine {
       if constexpr (!Engine::exhaustion_type::borrows) this->require_live(object);
       object->~T();
     }
-    this->deallocate(object);
+    this->deallocate_as(object, call_name<"destroy">{});
   }
 
   /// Effects: f(object) for each object of the pool, in the order of addresses within a slab, with
