@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/live_cursor.hpp>
 
 namespace ashlar {

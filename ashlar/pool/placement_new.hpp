@@ -9,6 +9,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
 namespace ashlar {
