@@ -44,22 +44,27 @@ class slab_directory {
     slabs_[i].begin.store(reinterpret_cast<std::uintptr_t>(piece), std::memory_order_release);
     return true;
   }
-  [[nodiscard]] std::size_t owner_of(const void* p) const noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(p);
-    for (std::size_t i = used_.load(std::memory_order_relaxed); i-- > 0;) {
-      // 0 is an entry that is still being written; its bytes may not be read.
-      const std::uintptr_t begin = slabs_[i].begin.load(std::memory_order_acquire);
-      if (begin != 0 && at - begin < slabs_[i].bytes) return slabs_[i].owner;
-    }
-    return none;
-  }
-
- private:
   struct slab {
     std::atomic<std::uintptr_t> begin{0};
     std::size_t bytes = 0;
     std::size_t owner = 0;
   };
+  /// Returns: the entry of the slab that `p` points into, or null.
+  [[nodiscard]] const slab* slab_of(const void* p) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    for (std::size_t i = used_.load(std::memory_order_relaxed); i-- > 0;) {
+      // 0 is an entry that is still being written; its bytes may not be read.
+      const std::uintptr_t begin = slabs_[i].begin.load(std::memory_order_acquire);
+      if (begin != 0 && at - begin < slabs_[i].bytes) return &slabs_[i];
+    }
+    return nullptr;
+  }
+  [[nodiscard]] std::size_t owner_of(const void* p) const noexcept {
+    const slab* const found = slab_of(p);
+    return found == nullptr ? none : found->owner;
+  }
+
+ private:
   slab slabs_[Capacity]{};
   std::atomic<std::size_t> used_{0};
 };
@@ -143,15 +148,17 @@ class growing_classes<type_list<Classes...>, Policies...> {
   /// Effects: takes a block back; null does nothing. Requires: `p` came from this set and is in use,
   /// else ashlar_fault. Complexity: O(slabs).
   void deallocate(void* p) noexcept {
-    if (p != nullptr && !try_deallocate(p)) [[unlikely]] {
+    if (p != nullptr && !try_deallocate_as(p, call_name<"deallocate">{})) [[unlikely]] {
       ashlar_fault({fault_kind::foreign_pointer, "deallocate", p, 0, name()});
     }
   }
-  /// As deallocate, but an address outside the set is left alone. Returns: whether it was the set's.
-  bool try_deallocate(void* p) noexcept {
-    const std::size_t c = directory_.owner_of(p);
-    if (c == directory_.none) return false;
-    pools_.at(c).deallocate(p);
+  /// As deallocate, but an address outside the set is left alone, and a fault names `call`, a
+  /// call_name or a text that stays. Returns: whether it was the set's.
+  template <class Call>
+  bool try_deallocate_as(void* p, Call call) noexcept {
+    const auto* const slab = directory_.slab_of(p);
+    if (slab == nullptr) return false;
+    pools_.at(slab->owner).deallocate_as(p, call);
     return true;
   }
   /// The same; a size or alignment that no block of its class is got for is ashlar_fault(wrong_size).

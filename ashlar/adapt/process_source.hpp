@@ -19,7 +19,12 @@ struct process_source {
   /// Effects: gives a block back; null does nothing. Another size or alignment than it was got with
   /// is a fault (wrong_size).
   static void deallocate(void* p, std::size_t size, std::size_t alignment) noexcept {
-    runtime::deallocate_sized_slow(p, size, alignment, "process_source::deallocate");
+    deallocate_as(p, size, alignment, "process_source::deallocate");
+  }
+  /// The same; a fault names `call`, a text that stays.
+  static void deallocate_as(void* p, std::size_t size, std::size_t alignment,
+                            const char* call) noexcept {
+    runtime::deallocate_sized_slow(p, size, alignment, call);
   }
   /// The same by the address alone.
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "process_source::deallocate"); }

@@ -31,7 +31,7 @@ struct nothing_larger {
 };
 
 /// `Pools` is a set of pools as pool_set: allocate(size, alignment) by its exhaustion policy,
-/// try_allocate, deallocate(p), owns, usable_size, class_of, class_count, stats().classes.
+/// try_allocate, try_deallocate_as(p, call), usable_size, class_of, class_count, stats().classes.
 /// Never destroyed: static destructors of any translation unit may still free.
 template <class Pools, class Lock, class Larger = nothing_larger>
 class xmalloc_pools {
@@ -59,7 +59,7 @@ class xmalloc_pools {
 
   void deallocate(void* p, const char* call = "xfree") noexcept {
     if (p == nullptr) return;
-    if (!give_to_pools(p) && !Larger::deallocate(p, call)) [[unlikely]]
+    if (!pools_.try_deallocate_as(p, call) && !Larger::deallocate(p, call)) [[unlikely]]
       foreign_slow(p, call);
   }
 
@@ -81,7 +81,7 @@ class xmalloc_pools {
       // Smaller: worth a move, but not a failure, nor a call of the handler.
       moved = pools_.try_allocate(size);
       if (moved == nullptr || pools_.usable_size(moved) >= old) {
-        pools_.deallocate(moved);
+        deallocate(moved, "xrealloc");
         return p;
       }
     }
@@ -146,16 +146,6 @@ class xmalloc_pools {
   [[nodiscard]] Pools& pools() noexcept { return pools_; }
 
  private:
-  /// Returns: false when `p` is not theirs.
-  bool give_to_pools(void* p) noexcept {
-    if constexpr (requires { pools_.try_deallocate(p); }) {
-      return pools_.try_deallocate(p);
-    } else {
-      if (!pools_.owns(p)) return false;
-      pools_.deallocate(p);
-      return true;
-    }
-  }
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     void* p = nullptr;
     if (Pools::class_of(size, alignment) == Pools::class_count) {

@@ -47,6 +47,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 
@@ -101,25 +102,27 @@ class Allocator {
   /// ashlar_fault(wrong_size). Throws: heap blocks: std::bad_alloc; what a new-handler throws.
   /// O(1); heap blocks: plus one call of the heap when a slab is added.
   void* Allocate(std::size_t size, std::size_t alignment = 1) {
-    require_fit(size, alignment);
-    return with_pool(pool_, [](auto& pool) { return pool.allocate(); });
+    return AllocateAs(size, alignment, ashlar::call_name<"Allocate">{});
   }
   /// As Allocate, but std::bad_alloc in place of null: for an operator new.
   void* AllocateOrThrow(std::size_t size, std::size_t alignment = 1) {
-    void* const block = Allocate(size, alignment);
+    void* const block = AllocateAs(size, alignment, ashlar::call_name<"operator new">{});
     if (block == nullptr) [[unlikely]]
       ashlar::cxx_rules::throw_bad_alloc("operator new", size);
     return block;
   }
-  /// As Allocate, but returns null when there is no block; the new-handler is not asked.
+  /// The same, but returns null when there is no block; the new-handler is not asked.
   void* TryAllocate(std::size_t size, std::size_t alignment = 1) noexcept {
-    require_fit(size, alignment);
+    require_fit(size, alignment, ashlar::call_name<"operator new">{});
     return with_pool(pool_, [](auto& pool) noexcept { return pool.try_allocate(); });
   }
 
   /// Effects: the block is free; null does nothing. O(1); heap blocks: O(log blocks).
-  void Deallocate(void* block) noexcept {
-    with_pool(pool_, [block](auto& pool) noexcept { pool.deallocate(block); });
+  void Deallocate(void* block) noexcept { DeallocateAs(block, ashlar::call_name<"Deallocate">{}); }
+  /// The same; a fault names `call`, an ashlar::call_name or a text that stays.
+  template <class Call>
+  void DeallocateAs(void* block, Call call) noexcept {
+    with_pool(pool_, [block, call](auto& pool) noexcept { pool.deallocate_as(block, call); });
   }
 
   /// Returns: the name given to the constructor, or null.
@@ -192,12 +195,18 @@ class Allocator {
     if (auto* const p = std::get_if<caller_pool>(&pool)) return use(*p);
     return use(*std::get_if<inside_pool>(&pool));
   }
-  void require_fit(std::size_t size, std::size_t alignment) const noexcept {
+  template <class Call>
+  [[nodiscard]] void* AllocateAs(std::size_t size, std::size_t alignment, Call call) {
+    require_fit(size, alignment, call);
+    return with_pool(pool_, [](auto& pool) { return pool.allocate(); });
+  }
+  template <class Call>
+  void require_fit(std::size_t size, std::size_t alignment, Call call) const noexcept {
     if (size > size_) [[unlikely]]
-      fault(ashlar::fault_kind::wrong_size, "Allocate", size);
+      fault(ashlar::fault_kind::wrong_size, call, size);
     if (alignment > 1 &&
         alignment > with_pool(pool_, [](auto& p) noexcept { return p.alignment(); })) {
-      fault(ashlar::fault_kind::wrong_size, "Allocate");
+      fault(ashlar::fault_kind::wrong_size, call);
     }
   }
   [[nodiscard]] ashlar::pool_stats stats() const noexcept {
@@ -251,16 +260,16 @@ class AllocatorPool : public Allocator {
     return where;                                                                               \
   }                                                                                             \
   static void operator delete(void* object) noexcept {                                          \
-    _allocator.Deallocate(object);                                                              \
+    _allocator.DeallocateAs(object, ::ashlar::call_name<"delete">{});                           \
   }                                                                                             \
   static void operator delete(void* object, std::align_val_t) noexcept {                        \
-    _allocator.Deallocate(object);                                                              \
+    _allocator.DeallocateAs(object, ::ashlar::call_name<"delete">{});                           \
   }                                                                                             \
   static void operator delete(void* object, const std::nothrow_t&) noexcept {                   \
-    _allocator.Deallocate(object);                                                              \
+    _allocator.DeallocateAs(object, ::ashlar::call_name<"delete">{});                           \
   }                                                                                             \
   static void operator delete(void* object, std::align_val_t, const std::nothrow_t&) noexcept { \
-    _allocator.Deallocate(object);                                                              \
+    _allocator.DeallocateAs(object, ::ashlar::call_name<"delete">{});                           \
   }                                                                                             \
   static void operator delete(void*, void*) noexcept {}                                         \
                                                                                                 \

@@ -38,6 +38,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/blocks.hpp>
 #include <ashlar/pool/pool_set.hpp>
@@ -64,8 +65,9 @@ struct overflow_to_heap {
           return p != nullptr ? p : from_heap();
         });
   }
-  static void give_back(void* p) noexcept { runtime::deallocate(p, "deallocate"); }
+  static void give_back(void* p) noexcept { give_back_as(p, "deallocate"); }
   static void give_back(void* p, const exhaustion_request&) noexcept { give_back(p); }
+  static void give_back_as(void* p, const char* call) noexcept { runtime::deallocate(p, call); }
 };
 
 /// Returns: what a size of the classic's template arguments means in bytes; 0 for a negative one.
@@ -189,22 +191,22 @@ ASHLAR_HOT void* operator new[](std::size_t size, std::align_val_t alignment,
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete(void* p,
                                 ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate(p);
+  chunks.deallocate_as(p, ashlar::call_name<"delete">{});
 }
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete(void* p, std::align_val_t,
                                 ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate(p);
+  chunks.deallocate_as(p, ashlar::call_name<"delete">{});
 }
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete[](
     void* p, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate(p);
+  chunks.deallocate_as(p, ashlar::call_name<"delete[]">{});
 }
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete[](
     void* p, std::align_val_t, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate(p);
+  chunks.deallocate_as(p, ashlar::call_name<"delete[]">{});
 }
 
 #endif

@@ -75,7 +75,9 @@ class MemManager : public ashlar::compat::mem_manager_pool<T, Policies...> {
 
   /// Effects: the slot is free; null does nothing. Requires: an address from Allocate, in use; else
   /// ashlar_fault. O(1).
-  void Deallocate(void* slot) noexcept { this->deallocate(slot); }
+  void Deallocate(void* slot) noexcept {
+    this->deallocate_as(slot, ashlar::call_name<"Deallocate">{});
+  }
 };
 
 #endif

@@ -101,7 +101,8 @@ class bump_objects {
         overlap_slow(fresh, call);
     }
   }
-  static void deallocate(void*) noexcept {}
+  template <class Call>
+  static void deallocate_as(void*, Call) noexcept {}
   [[nodiscard]] bool owns(const void* p) const noexcept { return arena_.owns(p); }
   [[nodiscard]] std::size_t in_use() const noexcept { return arena_.used_bytes() / sizeof(T); }
 
@@ -194,9 +195,13 @@ class SizeBasedArena {
   /// Effects: nothing, at no cost; with reuse the memory is free. Null does nothing. Requires: `p`
   /// came from here and is in use; with reuse, ashlar_fault otherwise. Both do the same: what is at
   /// an address is known.
-  void deallocate_one(void* p) noexcept { memory_.deallocate(p); }
-  void deallocate_n(void* p) noexcept { memory_.deallocate(p); }
-  void deallocate(void* p) noexcept { memory_.deallocate(p); }
+  void deallocate_one(void* p) noexcept {
+    memory_.deallocate_as(p, ashlar::call_name<"deallocate_one">{});
+  }
+  void deallocate_n(void* p) noexcept {
+    memory_.deallocate_as(p, ashlar::call_name<"deallocate_n">{});
+  }
+  void deallocate(void* p) noexcept { memory_.deallocate_as(p, ashlar::call_name<"deallocate">{}); }
 
   /// Returns: whether `p` points into the arena. O(1).
   [[nodiscard]] bool owns(const void* p) const noexcept { return memory_.owns(p); }

@@ -242,11 +242,11 @@ TEST(CompatAllocatorDeathTest, misuse_is_reported) {
     EXPECT_DEATH((void)a->Allocate(33), "ashlar: Allocate.*size or alignment.*needed 33");
     EXPECT_DEATH((void)a->TryAllocate(33), "size or alignment");
     EXPECT_DEATH((void)a->Allocate(32, 4096), "size or alignment");
-    EXPECT_DEATH(a->Deallocate(elsewhere), "not allocated here");
-    EXPECT_DEATH(a->Deallocate(p + 8), "inside a block");
-    EXPECT_DEATH(a->Deallocate(p + 32), "no block is in use");
+    EXPECT_DEATH(a->Deallocate(elsewhere), "ashlar: Deallocate\\(0x.*not allocated here");
+    EXPECT_DEATH(a->Deallocate(p + 8), "ashlar: Deallocate\\(0x.*inside a block");
+    EXPECT_DEATH(a->Deallocate(p + 32), "ashlar: Deallocate\\(0x.*no block is in use");
     a->Deallocate(p);
-    EXPECT_DEATH(a->Deallocate(p), "double free");
+    EXPECT_DEATH(a->Deallocate(p), "ashlar: Deallocate\\(0x.*double free");
   }
   EXPECT_DEATH((void)heap_blocks.Allocate(33), "blocks") << "the name is in the message";
   EXPECT_DEATH(Allocator(8, 0, nullptr, nullptr, 3), "argument");
@@ -358,7 +358,17 @@ TEST(CompatAllocatorClass, over_aligned_objects_are_aligned) {
 }
 
 TEST(CompatAllocatorClassDeathTest, a_larger_derived_class_is_refused) {
-  EXPECT_DEATH((void)new BigMessage(1), "size or alignment.*Message");
+  EXPECT_DEATH((void)new BigMessage(1), "ashlar: operator new.*size or alignment.*Message");
+}
+
+TEST(CompatAllocatorClassDeathTest, a_delete_is_named_in_its_fault) {
+  void* volatile of_heap = Message::operator new(sizeof(Message));  // volatile: the compiler warns
+  void* volatile of_pool = Packet::operator new(sizeof(Packet));
+  Message::operator delete(of_heap);
+  Packet::operator delete(of_pool);
+  EXPECT_DEATH(Message::operator delete(of_heap), "ashlar: delete\\(0x.*double free");
+  EXPECT_DEATH(Packet::operator delete(of_pool), "ashlar: delete\\(0x.*double free");
+  EXPECT_DEATH(Packet::operator delete(of_pool, std::nothrow), "ashlar: delete\\(0x.*double free");
 }
 
 }  // namespace

@@ -235,13 +235,19 @@ TEST(ChunkSizedAllocatorDeathTest, misuse_is_reported) {
   ChunkSizedAllocator<4, 32, 64> chunks;
   BoundedChunkSizedAllocator<4, 32, 64> bounded;
   int elsewhere = 0;
-  EXPECT_DEATH(chunks.deallocate(&elsewhere), "not allocated here") << "the process heap's word";
-  EXPECT_DEATH(bounded.deallocate(&elsewhere), "not allocated here");
+  EXPECT_DEATH(chunks.deallocate(&elsewhere), "ashlar: deallocate\\(0x.*not allocated here")
+      << "the process heap's word";
+  EXPECT_DEATH(bounded.deallocate(&elsewhere), "ashlar: deallocate\\(0x.*not allocated here");
   auto* const p = static_cast<char*>(chunks.allocate(20));
-  EXPECT_DEATH(chunks.deallocate(p + 16), "inside a block");
+  EXPECT_DEATH(chunks.deallocate(p + 16), "ashlar: deallocate\\(0x.*inside a block");
+  EXPECT_DEATH(::operator delete(p + 16, chunks), "ashlar: delete\\(0x.*inside a block");
+  EXPECT_DEATH(::operator delete[](p + 16, chunks), "ashlar: delete\\[\\]\\(0x.*inside a block");
+  EXPECT_DEATH(::operator delete(&elsewhere, chunks), "ashlar: delete\\(0x.*not allocated here");
+  EXPECT_DEATH(::operator delete(&elsewhere, bounded), "ashlar: delete\\(0x.*not allocated here");
   EXPECT_DEATH(chunks.deallocate(p + 32), "no block is in use");
   chunks.deallocate(p);
-  EXPECT_DEATH(chunks.deallocate(p), "double free");
+  EXPECT_DEATH(chunks.deallocate(p), "ashlar: deallocate\\(0x.*double free");
+  EXPECT_DEATH(::operator delete(p, chunks), "ashlar: delete\\(0x.*double free");
 }
 
 }  // namespace

@@ -162,11 +162,13 @@ TEST(MemManagerDeathTest, misuse_is_reported) {
   int elsewhere = 0;
   MemManager<int, 10> pool;
   auto* const p = static_cast<int*>(pool.Allocate());
-  EXPECT_DEATH(pool.Deallocate(&elsewhere), "not allocated here");
-  EXPECT_DEATH(pool.Deallocate(p + 1), "inside a block");
-  EXPECT_DEATH(pool.Deallocate(p + 2), "no block is in use");
+  EXPECT_DEATH(pool.Deallocate(&elsewhere), "ashlar: Deallocate\\(0x.*not allocated here");
+  EXPECT_DEATH(pool.Deallocate(p + 1), "ashlar: Deallocate\\(0x.*inside a block");
+  EXPECT_DEATH(pool.deallocate(p + 1), "ashlar: deallocate\\(0x.*inside a block");
+  EXPECT_DEATH(pool.destroy(p + 1), "ashlar: destroy\\(0x.*inside a block");
+  EXPECT_DEATH(pool.Deallocate(p + 2), "ashlar: Deallocate\\(0x.*no block is in use");
   pool.Deallocate(p);
-  EXPECT_DEATH(pool.Deallocate(p), "double free");
+  EXPECT_DEATH(pool.Deallocate(p), "ashlar: Deallocate\\(0x.*double free");
   EXPECT_DEATH(
       {
         MemManager<int> leaking;

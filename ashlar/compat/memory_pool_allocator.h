@@ -116,7 +116,7 @@ class Allocator {
     if constexpr (std::is_trivially_copyable_v<T>) {
       if (p != nullptr) std::memcpy(q, p, std::min(original_size, new_size) * sizeof(T));
     }
-    deallocate(p, original_size);
+    lists().deallocate_as(p, original_size * sizeof(T), alignof(T), "reallocate");
     return q;
   }
 

@@ -280,13 +280,17 @@ TEST(MemoryPoolAllocator, static_containers) {
 
 TEST(MemoryPoolAllocatorDeathTest, misuse_is_reported) {
   Allocator<int> a;
-  int elsewhere[4];
-  EXPECT_DEATH(a.deallocate(elsewhere, 4), "not allocated here");
+  int elsewhere[40] = {};
+  EXPECT_DEATH(a.deallocate(elsewhere, 4), "ashlar: deallocate\\(0x.*not allocated here");
   int* const p = a.allocate(4);
   EXPECT_DEATH(a.deallocate(p + 1, 4), "inside a block");
   a.deallocate(p, 4);
-  EXPECT_DEATH(a.deallocate(p, 4), "double free");
-  EXPECT_DEATH(a.deallocate(elsewhere, 1000), "not allocated here") << "the process heap's";
+  EXPECT_DEATH(a.deallocate(p, 4), "ashlar: deallocate\\(0x.*double free");
+  EXPECT_DEATH(a.deallocate(elsewhere, 1000), "ashlar: deallocate\\(0x.*not allocated here")
+      << "the process heap's";
+  EXPECT_DEATH((void)a.reallocate(elsewhere, 4, 8), "ashlar: reallocate\\(0x.*not allocated here");
+  EXPECT_DEATH((void)a.reallocate(elsewhere, 40, 8), "ashlar: reallocate\\(0x.*not allocated here")
+      << "the process heap's";
 }
 
 }  // namespace

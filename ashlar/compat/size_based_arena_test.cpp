@@ -199,10 +199,12 @@ TEST(SizeBasedArenaDeathTest, with_reuse_misuse_is_reported) {
   auto& arena = SizeBasedArena<long, 5, arena_option::reuse, ashlar::named<"longs">>::get();
   long elsewhere = 0;
   auto* const p = static_cast<long*>(arena.allocate_n(2));
-  EXPECT_DEATH(arena.deallocate_one(&elsewhere), "not allocated here.*longs");
-  EXPECT_DEATH(arena.deallocate_one(p + 1), "inside a block");
+  EXPECT_DEATH(arena.deallocate_one(&elsewhere),
+               "ashlar: deallocate_one\\(0x.*not allocated here.*longs");
+  EXPECT_DEATH(arena.deallocate_one(p + 1), "ashlar: deallocate_one\\(0x.*inside a block");
+  EXPECT_DEATH(arena.deallocate(p + 1), "ashlar: deallocate\\(0x.*inside a block");
   arena.deallocate_n(p);
-  EXPECT_DEATH(arena.deallocate_n(p), "double free");
+  EXPECT_DEATH(arena.deallocate_n(p), "ashlar: deallocate_n\\(0x.*double free");
 }
 
 // ---- options ----

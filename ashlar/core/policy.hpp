@@ -101,6 +101,16 @@ struct fixed_string {
   char text[N]{};
 };
 
+/// The name of a call, for its faults. Beside a `const char*` it costs nothing as an argument, also
+/// of a function that is not inlined.
+template <fixed_string Name>
+struct call_name {
+  // Implicit, so that it stands where a text does.
+  constexpr operator const char*() const noexcept {  // NOLINT(google-explicit-constructor)
+    return Name.text;
+  }
+};
+
 /// Policy: the name that a fault message gives.
 template <fixed_string Name>
 struct named {

@@ -239,9 +239,24 @@ class class_set<type_list<Classes...>, Policies...> {
   }
 
   /// Requires: `p` is not null.
-  [[gnu::nonnull]] void give(void* p) noexcept {
-    require_inside(p);
-    by_address(p, [&](auto c) ASHLAR_HOT_LAMBDA { classes_.template get<c>().deallocate(p); });
+  template <class Call>
+  [[gnu::nonnull]] void give(void* p, Call call) noexcept {
+    require_inside(p, call);
+    by_address(
+        p, [&](auto c) ASHLAR_HOT_LAMBDA { classes_.template get<c>().deallocate_as(p, call); });
+  }
+  /// Effects: if `p` is the set's: before(), and then as give. Returns: whether it is. Not inlined:
+  /// a face with several names for it would have it several times.
+  template <class Call, class Before>
+  [[gnu::noinline]] bool try_give(void* p, Call call, Before before) noexcept {
+    return by_address(p, [&](auto c) ASHLAR_HOT_LAMBDA {
+      auto& blocks = classes_.template get<c>();
+      if (!blocks.owns(p)) [[unlikely]]
+        return false;
+      before();
+      blocks.deallocate_as(p, call);
+      return true;
+    });
   }
 
   [[nodiscard]] bool contains(const void* p) const noexcept {
@@ -398,7 +413,7 @@ class class_set<type_list<Classes...>, Policies...> {
   [[gnu::noinline, gnu::nonnull]] void give_any(void* p, std::size_t size,
                                                 std::size_t alignment) noexcept {
     require_power_of_two("deallocate", size, alignment);
-    require_inside(p);
+    require_inside(p, "deallocate");
     by_address(p, [&](auto c) ASHLAR_HOT_LAMBDA {
       if constexpr (is_checked) {
         const bool is_served_below =
@@ -413,10 +428,10 @@ class class_set<type_list<Classes...>, Policies...> {
 
   /// The classes look for themselves, too; but an address outside all of them belongs to none, and
   /// the message should not name the size of one.
-  ASHLAR_HOT void require_inside(const void* p) const noexcept {
+  ASHLAR_HOT void require_inside(const void* p, const char* call) const noexcept {
     if constexpr (is_checked) {
       if (bytes_from(this, p) >= sizeof(*this)) [[unlikely]] {
-        fault_slow(fault_kind::foreign_pointer, "deallocate", p, 0);
+        fault_slow(fault_kind::foreign_pointer, call, p, 0);
       }
     }
   }

@@ -631,7 +631,8 @@ TEST(FullCheckDeathTest, SeesOneByteBehindTheBlock) {
     EXPECT_TRUE(pool.audit());
     flip_unseen(p[size], std::byte{1});
     EXPECT_FALSE(pool.audit());
-    EXPECT_DEATH(pool.deallocate(p), "overwritten");
+    EXPECT_DEATH(pool.deallocate(p), "ashlar: deallocate\\(0x.*overwritten");
+    EXPECT_DEATH(pool.deallocate_as(p, "release"), "ashlar: release\\(0x.*overwritten");
     flip_unseen(p[size], std::byte{1});
     pool.deallocate(p);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/live_cursor.hpp>
 
 namespace ashlar {
@@ -94,7 +95,7 @@ class object_face : public Engine {
       if constexpr (!Engine::exhaustion_type::borrows) this->require_live(object);
       object->~T();
     }
-    this->deallocate(object);
+    this->deallocate_as(object, call_name<"destroy">{});
   }
 
   /// Effects: f(object) for each object of the pool, in the order of addresses within a slab, with

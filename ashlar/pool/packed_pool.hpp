@@ -18,6 +18,7 @@
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/block_layout.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
@@ -85,14 +86,17 @@ class packed_pool {
                                   [this]() noexcept { return try_allocate(); });
   }
   /// Effects: the block is free; null does nothing. Misuse ends in ashlar_fault as said above. O(1).
-  void deallocate(void* p) noexcept {
+  void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
+  /// The same; a fault names `call`, a call_name or a text that stays.
+  template <class Call>
+  void deallocate_as(void* p, Call call) noexcept {
     if (p == nullptr) return;
-    if (!owns(p)) refuse(fault_kind::foreign_pointer, p);
+    if (!owns(p)) refuse(fault_kind::foreign_pointer, call, p);
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(p) - first_);
     const std::size_t number = offset / stride_;
-    if (offset % stride_ != 0) refuse(fault_kind::interior_pointer, p);
-    if (number >= made_) refuse(fault_kind::not_in_use, p);
-    if (allocations_ == frees_ || free_ == number + 1) refuse(fault_kind::double_free, p);
+    if (offset % stride_ != 0) refuse(fault_kind::interior_pointer, call, p);
+    if (number >= made_) refuse(fault_kind::not_in_use, call, p);
+    if (allocations_ == frees_ || free_ == number + 1) refuse(fault_kind::double_free, call, p);
     __builtin_memcpy(p, &free_, sizeof free_);
     free_ = static_cast<link>(number + 1);
     ++frees_;
@@ -118,8 +122,9 @@ class packed_pool {
   }
 
  private:
-  [[noreturn]] ASHLAR_COLD void refuse(fault_kind kind, const void* p) const noexcept {
-    ashlar_fault({kind, "deallocate", p, stride_});
+  [[noreturn]] ASHLAR_COLD void refuse(fault_kind kind, const char* call,
+                                       const void* p) const noexcept {
+    ashlar_fault({kind, call, p, stride_});
   }
 
   std::byte* first_ = nullptr;

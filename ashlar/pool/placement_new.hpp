@@ -9,6 +9,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
 namespace ashlar {
@@ -40,7 +41,7 @@ template <class T, class Run, class... Policies>
 void destroy_in(detail::pool_engine<Run, Policies...>& pool, T* object) noexcept {
   if (object == nullptr) return;
   object->~T();
-  pool.deallocate(object);
+  pool.deallocate_as(object, call_name<"destroy_in">{});
 }
 
 }  // namespace ashlar

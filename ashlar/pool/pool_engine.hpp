@@ -118,7 +118,11 @@ class pool_engine {
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
   /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs are
   /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
-  ASHLAR_HOT void deallocate(void* p) noexcept {
+  ASHLAR_HOT void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
+  /// The same for a face that has another name: a fault names `call`, a call_name or a
+  /// text that stays.
+  template <class Call>
+  ASHLAR_HOT void deallocate_as(void* p, Call call) noexcept {
     if constexpr (!null_is_a_miss) {
       if (p == nullptr) [[unlikely]]
         return;
@@ -129,16 +133,16 @@ class pool_engine {
     }
     record_given(recording_type{}, *this, p);
     if constexpr (is_lock_free) {
-      give_shared(p);
+      give_shared(p, call);
     } else if constexpr (check_type::guards_bytes) {
-      give_guarded_slow(p);
+      give_guarded_slow(p, call);
     } else {
       scoped_lock guard(lock_);
       if constexpr (tracks_state) {
         const std::size_t n = run_.index_of(p);
         // The number and not the address, which it tells: one register less is kept for the miss.
         if (!run_.mark().is_live(run_.links(), n)) [[unlikely]]
-          return give_elsewhere_slow(n);
+          return give_elsewhere_slow(n, call);
         run_.mark().push(run_.links(), n);
       } else {
         free_.push(p);
@@ -244,8 +248,8 @@ class pool_engine {
     }
   }
 
-  /// Effects: ashlar_fault unless `p` is a block in use, where states are tracked: for a caller
-  /// that is about to run a destructor in it.
+  /// Effects: ashlar_fault unless `p` is a block in use, where states are tracked: for a `destroy`,
+  /// which is about to run a destructor in it.
   void require_live(const void* p) const noexcept {
     if constexpr (check_type::tracks_state) {
       if constexpr (is_lock_free) {
@@ -253,13 +257,13 @@ class pool_engine {
         if (i >= run_.carved() ||
             std::atomic_ref(run_.states()[i]).load(std::memory_order_relaxed) != block_state::live)
             [[unlikely]] {
-          bad_free_slow(p);
+          bad_free_slow(p, call_name<"destroy">{});
         }
       } else {
         scoped_lock guard(lock_);
         if (!is_live(p)) [[unlikely]] {
           lock_.unlock();
-          bad_free_slow(p);
+          bad_free_slow(p, call_name<"destroy">{});
         }
       }
     }
@@ -408,7 +412,7 @@ class pool_engine {
 
   /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use: null, a block of
   /// another slab, or a misuse, which is reported with the lock released.
-  ASHLAR_COLD void give_elsewhere_slow(std::size_t n) noexcept {
+  ASHLAR_COLD void give_elsewhere_slow(std::size_t n, const char* call) noexcept {
     void* const p = run_.address_of(n);
     if (p == nullptr) return;
     if constexpr (Run::grows) {
@@ -421,7 +425,7 @@ class pool_engine {
       }
     }
     lock_.unlock();
-    bad_free_slow(p);
+    bad_free_slow(p, call);
   }
 
   // ---- guarded: check::full ----
@@ -457,18 +461,18 @@ class pool_engine {
     return p;
   }
 
-  ASHLAR_COLD void give_guarded_slow(void* freed) noexcept {
+  ASHLAR_COLD void give_guarded_slow(void* freed, const char* call) noexcept {
     scoped_lock guard(lock_);
     auto* const p = static_cast<std::byte*>(freed);
     if (!is_live(p)) {
       lock_.unlock();
-      bad_free_slow(p);
+      bad_free_slow(p, call);
     }
     if constexpr (tools_present)
       tell_open(p + run_.block_size(), run_.stride() - run_.block_size());
     if (!canary_intact(p + run_.block_size(), run_.stride() - run_.block_size())) {
       lock_.unlock();
-      report_slow(fault_kind::overflow, "deallocate", p);
+      report_slow(fault_kind::overflow, call, p);
     }
     fill_bytes(p, run_.stride(), freed_fill);
     set_mark(p, list::kept);
@@ -478,7 +482,7 @@ class pool_engine {
       if constexpr (tools_present) tell_open(leaver, run_.stride());
       if (!bytes_are(leaver, run_.stride(), freed_fill)) {
         lock_.unlock();
-        report_slow(fault_kind::use_after_free, "deallocate", leaver);
+        report_slow(fault_kind::use_after_free, call, leaver);
       }
       put_free(leaver);
       if constexpr (tools_present) tell_closed(leaver, run_.stride());
@@ -506,14 +510,15 @@ class pool_engine {
     return run_.at(i);
   }
 
-  void give_shared(void* p) noexcept {
+  template <class Call>
+  void give_shared(void* p, Call call) noexcept {
     const std::size_t i = run_.index_of(p);
     if constexpr (check_type::tracks_state) {
       // The exchange decides between two callers that free one block at the same time.
       if (i >= run_.carved() || std::atomic_ref(run_.states()[i])
                                         .exchange(block_state::free, std::memory_order_relaxed) !=
                                     block_state::live) [[unlikely]] {
-        bad_free_slow(p);
+        bad_free_slow(p, call);
       }
     }
     counters_.freed();
@@ -540,12 +545,12 @@ class pool_engine {
     }
   }
   /// Requires: `p` cannot be freed.
-  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
+  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p, const char* call) const noexcept {
     fault_kind kind = fault_kind::foreign_pointer;
     run_.each_run([&](const run_view& run) {
       if (run.contains(p)) kind = judge(run, p);
     });
-    report_slow(kind, "deallocate", p);
+    report_slow(kind, call, p);
   }
 
   [[nodiscard]] bool contains(const void* p) const noexcept {

@@ -120,7 +120,7 @@ class pool_set_face {
       }
     }
     record_given(recording_type{}, *this, p);
-    classes_of(p)->give(p, size, alignment);
+    classes_of(p, "deallocate")->give(p, size, alignment);
   }
 
   /// The same by the address alone. Not where the exhaustion policy borrows from a source that must
@@ -128,14 +128,37 @@ class pool_set_face {
   void deallocate(void* p) noexcept
     requires(!exhaustion_type::borrows || returns_by_address<exhaustion_type>)
   {
+    deallocate_as(p, call_name<"deallocate">{});
+  }
+  /// The same; a fault names `call`, a call_name or a text that stays. A policy that lent the block
+  /// is told it by give_back_as(p, call), if it has that.
+  template <class Call>
+  void deallocate_as(void* p, Call call) noexcept
+    requires(!exhaustion_type::borrows || returns_by_address<exhaustion_type>)
+  {
     if (p == nullptr) [[unlikely]]
       return;
     if constexpr (exhaustion_type::borrows) {
-      if (!owns(p)) [[unlikely]]
-        return exhaustion_.give_back(p);
+      if (!try_deallocate_as(p, call)) [[unlikely]] {
+        if constexpr (requires { exhaustion_.give_back_as(p, call); }) {
+          exhaustion_.give_back_as(p, call);
+        } else {
+          exhaustion_.give_back(p);
+        }
+      }
+    } else {
+      record_given(recording_type{}, *this, p);
+      classes_of(p, call)->give(p, call);
     }
-    record_given(recording_type{}, *this, p);
-    classes_of(p)->give(p);
+  }
+  /// As deallocate_as, but an address outside the set is left alone. Returns: whether it was the
+  /// set's.
+  template <class Call>
+  bool try_deallocate_as(void* p, Call call) noexcept {
+    classes_type* const classes = self().classes();
+    return classes != nullptr && classes->try_give(p, call, [this, p]() ASHLAR_HOT_LAMBDA {
+      record_given(recording_type{}, *this, p);
+    });
   }
 
   /// Returns: whether `p` points into this set's blocks, in use or not; a borrowed block is not the
@@ -207,11 +230,11 @@ class pool_set_face {
     return {size == 0 ? 1 : size, alignment, name()};
   }
   /// Returns: the classes. A set without memory gave no block: `p` is foreign.
-  [[nodiscard]] ASHLAR_HOT classes_type* classes_of(const void* p) noexcept {
+  [[nodiscard]] ASHLAR_HOT classes_type* classes_of(const void* p, const char* call) noexcept {
     classes_type* const classes = self().classes();
     if constexpr (Set::may_have_no_memory && classes_type::is_checked) {
       if (classes == nullptr) [[unlikely]] {
-        ashlar_fault({fault_kind::foreign_pointer, "deallocate", p, 0, name()});
+        ashlar_fault({fault_kind::foreign_pointer, call, p, 0, name()});
       }
     }
     return classes;

@@ -155,18 +155,29 @@ class refill_lists {
   /// this size and alignment and is in use; else ashlar_fault as far as the check policy sees it. O(1).
   ASHLAR_HOT void deallocate(void* p, std::size_t size,
                              std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    deallocate_as(p, size, alignment, "deallocate");
+  }
+  /// The same; a fault names `call`, a text that stays. The source is told it if it has a
+  /// deallocate_as of its own.
+  ASHLAR_HOT void deallocate_as(void* p, std::size_t size, std::size_t alignment,
+                                const char* call) noexcept {
     if (p == nullptr) [[unlikely]]
       return;
     const std::size_t bytes = list_bytes(size, alignment);
-    if (bytes == 0) [[unlikely]]
-      return source_.deallocate(p, max_of(size, 1), alignment);
+    if (bytes == 0) [[unlikely]] {
+      if constexpr (requires { source_.deallocate_as(p, size, alignment, call); }) {
+        return source_.deallocate_as(p, max_of(size, 1), alignment, call);
+      } else {
+        return source_.deallocate(p, max_of(size, 1), alignment);
+      }
+    }
     detail::scoped_lock guard(lock_);
     if constexpr (check_type::tracks_state) {
       const auto address = reinterpret_cast<std::uintptr_t>(p);
       if (address - lowest_ >= highest_ - lowest_ || !is_aligned(p, alignment_of(bytes)) ||
           p == list_of(bytes).head() || (counting_type::counts && in_use_ < bytes)) [[unlikely]] {
         lock_.unlock();
-        bad_free_slow(p, bytes);
+        bad_free_slow(p, bytes, call);
       }
     }
     detail::tell_freed(this, p, bytes);
@@ -353,14 +364,15 @@ class refill_lists {
       ashlar_report(what);
     }
   }
-  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p, std::size_t bytes) const noexcept {
+  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p, std::size_t bytes,
+                                              const char* call) const noexcept {
     fault_kind kind = fault_kind::double_free;
     if (chunk_of(p) == nullptr) {
       kind = fault_kind::foreign_pointer;
     } else if (!is_aligned(p, alignment_of(bytes))) {
       kind = fault_kind::interior_pointer;
     }
-    report_slow(kind, "deallocate", p, bytes);
+    report_slow(kind, call, p, bytes);
   }
 
   detail::free_list lists_[MaxBytes / Step];

@@ -76,14 +76,17 @@ class static_run_pool {
 
   /// Effects: all of what try_allocate returned as `p` is free; null does nothing. Requires: it is in
   /// use; else ashlar_fault. O(n / 64).
-  void deallocate(void* p) noexcept {
+  void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
+  /// The same; a fault names `call`, a call_name or a text that stays.
+  template <class Call>
+  void deallocate_as(void* p, Call call) noexcept {
     if (p == nullptr) return;
     detail::record_given(recording_type{}, *this, p);
     detail::scoped_lock guard(lock_);
     const std::size_t offset = detail::bytes_from(memory_.bytes, p);
     if (offset % sizeof(T) != 0 || map_.length(offset / sizeof(T)) == 0) [[unlikely]] {
       lock_.unlock();
-      bad_free_slow(p);
+      bad_free_slow(p, call);
     }
     if constexpr (detail::tools_present) {
       detail::tell_freed(this, p, map_.length(offset / sizeof(T)) * sizeof(T));
@@ -126,13 +129,13 @@ class static_run_pool {
     return exhaustion_.exhausted(exhaustion_request{bytes_of(n), alignof(T), name()},
                                  [this, n]() noexcept { return try_allocate(n); });
   }
-  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p) const noexcept {
+  [[noreturn]] ASHLAR_COLD void bad_free_slow(const void* p, const char* call) const noexcept {
     fault_kind kind = fault_kind::foreign_pointer;
     if (owns(p)) {
       const bool taken = map_.is_taken(detail::bytes_from(memory_.bytes, p) / sizeof(T));
       kind = taken ? fault_kind::interior_pointer : fault_kind::double_free;
     }
-    ashlar_fault({kind, "deallocate", p, sizeof(T), name()});
+    ashlar_fault({kind, call, p, sizeof(T), name()});
   }
 
   struct told_tools {
