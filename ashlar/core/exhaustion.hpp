@@ -155,23 +155,14 @@ struct handler_and_retry {
 /// The classic pools' way: calls the handler once, if there is one, and tries again once; then
 /// `Then` decides. So a handler that only writes a line comes back to its caller.
 template <exhaustion_policy Then = null, class Handler = std_new_handler>
-struct handler_once {
-  using policy_kind = exhaustion_kind;
-  static constexpr bool nothrow = false;
-  static constexpr bool may_return_null = Then::may_return_null;
-  static constexpr bool borrows = false;
-  static_assert(!Then::borrows, "a pool gives back by its own policy, not by a nested one");
-
-  [[no_unique_address]] Handler source{};
-  [[no_unique_address]] Then then{};
-
+struct handler_once : handler_and_retry<Then, Handler> {
   template <class Retry>
   void* exhausted(const exhaustion_request& request, Retry&& retry) {
-    if (const std::new_handler handler = source.get()) {
+    if (const std::new_handler handler = this->source.get()) {
       handler();
       if (void* p = retry()) return p;
     }
-    return then.exhausted(request, retry);
+    return this->then.exhausted(request, retry);
   }
 };
 

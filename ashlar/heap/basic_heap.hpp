@@ -356,7 +356,7 @@ class basic_heap {
   }
 
   /// Returns: caches that have an owner.
-  [[nodiscard]] std::uint64_t cache_count() const noexcept {
+  [[nodiscard]] std::size_t cache_count() const noexcept {
     return cache_count_.load(std::memory_order_relaxed);
   }
 
@@ -713,7 +713,7 @@ class basic_heap {
 
   /// Returns: what one cache may hold at all, now.
   [[nodiscard]] std::size_t share() const noexcept {
-    return caches_bytes_ / static_cast<std::size_t>(cache_count_.load(std::memory_order_relaxed));
+    return caches_bytes_ / cache_count_.load(std::memory_order_relaxed);
   }
 
   /// How many stacks a miss looks at to find one whose room it can take.
@@ -743,8 +743,7 @@ class basic_heap {
   /// caches now, goes back.
   void keep_to_share(cache& own) noexcept {
     // As own.room_bytes() > share(), without a division.
-    if (own.room_bytes() * cache_count_.load(std::memory_order_relaxed) > caches_bytes_)
-        [[unlikely]]
+    if (std::uint64_t{own.room_bytes()} * cache_count() > caches_bytes_) [[unlikely]]
       static_cast<void>(make_room(own, 0, 0, share(), 2 * classes::count()));
   }
 
@@ -793,7 +792,7 @@ class basic_heap {
     if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const auto caches = static_cast<std::size_t>(cache_count_.load(std::memory_order_relaxed));
+    const std::size_t caches = cache_count_.load(std::memory_order_relaxed);
     if (own.capacity_bytes + more > std::max(held / 2 / caches, bounds_.cache_bytes_min))
       return false;
     return own.room_bytes() + more <= caches_bytes_ / caches && own.grow(c, size, blocks);
@@ -1130,7 +1129,7 @@ class basic_heap {
   detail::slab_place slab_looked_at_;
   cache* caches_ = nullptr;        // in use, one for each owner
   cache* spare_caches_ = nullptr;  // empty, waiting for an owner
-  std::atomic<std::uint64_t> cache_count_{0};
+  std::atomic<std::size_t> cache_count_{0};
   std::size_t spare_count_ = 0;
   std::size_t caches_bytes_ = 0;  // what all caches together may hold, shared out evenly
   void* stashes_ = nullptr;

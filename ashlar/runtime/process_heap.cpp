@@ -76,8 +76,7 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
                          before ? closed_side::before : closed_side::behind);
 }
 
-// ---- miss paths
-// -----------------------------------------------------------------------------------
+// ---- miss paths -------------------------------------------------------------------------------------
 
 /// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,
 /// whose end is noticed: only such a thread may start it.

@@ -80,8 +80,7 @@ namespace {
 
 using cache = process_heap::cache;
 
-// ---- threads
-// --------------------------------------------------------------------------------------
+// ---- threads ----------------------------------------------------------------------------------------
 
 void end_thread(void* own) noexcept {
   leave_hit_paths(*static_cast<cache*>(own));
