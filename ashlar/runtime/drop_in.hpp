@@ -1,6 +1,6 @@
-// runtime/drop_in.hpp: what runtime asks the drop-in library when a process starts: whether it serves
-// that process, and all of it.
-// Layer: runtime. Only the drop-in library calls these functions; it also defines them (ashlar/dropin).
+// runtime/drop_in.hpp: what runtime asks the drop-in library when a process starts: whether it
+// serves that process, and all of it.
+// Layer: runtime. Only the drop-in library calls these functions, and it defines them (ashlar/dropin).
 #pragma once
 
 namespace ashlar::runtime {
