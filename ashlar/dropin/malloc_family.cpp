@@ -47,10 +47,7 @@ ASHLAR_EXPORT void* realloc(void* block, std::size_t size) noexcept {
 /// By realloc's public name: who replaces realloc, as valgrind does, need not know this function.
 ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (__builtin_mul_overflow(count, size, &bytes)) return c_rules::or_enomem(nullptr);
   return realloc(block, bytes);
 }
 
@@ -74,10 +71,7 @@ ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
 /// By memalign's public name, as reallocarray by realloc's.
 ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
   std::size_t whole_pages = 0;
-  if (!align_up_checked(size, detail::page_size, whole_pages)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (!align_up_checked(size, detail::page_size, whole_pages)) return c_rules::or_enomem(nullptr);
   return memalign(detail::page_size, whole_pages);
 }
 
