@@ -62,12 +62,12 @@ struct expectation {
   std::int64_t delay_ms = 1000;
   std::int64_t keep_bytes = 0;
   std::int64_t queue_bytes =
-      static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
-  std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
+      static_cast<std::int64_t>(ashlar::detail::full_check_options{}.queue_bytes);
+  std::int64_t stack_depth = ashlar::detail::full_check_options{}.stack_depth;
   std::int64_t guard = 0;
-  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::runtime::guard_options{}.slots);
+  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::detail::guard_options{}.slots);
   std::int64_t guard_before =
-      static_cast<std::int64_t>(ashlar::runtime::guard_options{}.before_one_of);
+      static_cast<std::int64_t>(ashlar::detail::guard_options{}.before_one_of);
   bool background = false;
   bool exact = false;
   bool full = false;
