@@ -125,7 +125,7 @@ void write_json_of_classes(std::FILE* out) {
 }  // namespace
 
 extern "C" int ashlar_leaks_write(std::FILE* stream, ashlar_stats_format format) noexcept {
-  const bool by_site = runtime::checker.is_on();
+  const bool by_site = runtime::has_full_checks();
   if (format == ASHLAR_STATS_TEXT) {
     by_site ? write_text_of_sites(stream) : write_text_of_classes(stream);
   } else if (format == ASHLAR_STATS_JSON) {

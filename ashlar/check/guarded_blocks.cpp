@@ -29,7 +29,35 @@ bool close_claimed(std::byte* p, std::size_t bytes) noexcept {
   return false;
 }
 
+/// Returns: a number at random. xorshift (Marsaglia, "Xorshift RNGs", 2003).
+std::uint32_t draw(guard_turn& thread) noexcept {
+  std::uint32_t x = thread.random;
+  if (x == 0) {
+    const std::uint64_t seed =
+        (os::system_space::now_ms() ^ reinterpret_cast<std::uintptr_t>(&thread) ^
+         (std::uint64_t{os::thread_number()} << 32)) *
+        0x9e3779b97f4a7c15u;
+    x = static_cast<std::uint32_t>(seed >> 32) | 1u;
+  }
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return thread.random = x;
+}
 }  // namespace
+
+bool guarded_blocks::is_turn_of(guard_turn& thread) const noexcept {
+  if (thread.until == 0) {
+    const auto n = static_cast<std::uint32_t>(options_.one_of);
+    thread.until = n == 1 ? 1 : 1 + draw(thread) % (2 * n - 1);
+  }
+  return --thread.until == 0;
+}
+
+closed_side guarded_blocks::side_for(guard_turn& thread) const noexcept {
+  const std::size_t n = options_.before_one_of;
+  return n != 0 && draw(thread) % n == 0 ? closed_side::before : closed_side::behind;
+}
 
 bool guarded_blocks::start(const guard_options& options) noexcept {
   options_ = options;

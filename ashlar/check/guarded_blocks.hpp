@@ -39,6 +39,13 @@ struct guard_options {
       4;  ///< of so many guarded blocks one is closed before it, at random; 0: none
 };
 
+/// A thread's place in the draw: which of its allocations are guarded must not follow from what the
+/// program allocates, nor be the same in each process.
+struct guard_turn {
+  std::uint32_t until = 0;   ///< allocations up to the next that is guarded; 0: to be drawn
+  std::uint32_t random = 0;  ///< state of the generator; 0: to be seeded
+};
+
 /// On which side of a block the nearest closed page is.
 enum class closed_side : std::uint8_t { behind, before };
 
@@ -61,8 +68,12 @@ class guarded_blocks {
   /// Returns: false when memory was refused; then no block is guarded. Requires: no other thread yet; called once.
   [[nodiscard]] bool start(const guard_options& options) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return begin_ != nullptr; }
-  [[nodiscard]] std::size_t one_of() const noexcept { return options_.one_of; }
-  [[nodiscard]] std::size_t before_one_of() const noexcept { return options_.before_one_of; }
+
+  /// Returns: whether this allocation of the thread whose turn it is told is to be guarded: one of
+  /// `one_of` on average, after 1 to 2 * one_of - 1. Requires: is_on().
+  [[nodiscard]] bool is_turn_of(guard_turn& thread) const noexcept;
+  /// Returns: where to close a page of that block: `before` for one of `before_one_of`.
+  [[nodiscard]] closed_side side_for(guard_turn& thread) const noexcept;
 
   /// Returns: whether `address` lies where guarded blocks do. False for all while it is off.
   [[nodiscard]] bool contains(const void* address) const noexcept {

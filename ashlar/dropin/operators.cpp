@@ -71,13 +71,13 @@ ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
 /// Returns: what `allocate` returns; full checks know the call of operator new in it as one of new[].
 template <class Allocate>
 ASHLAR_COLD void* as_array_new(Allocate allocate) {
-  if (!runtime::checker.is_on()) return allocate();
+  if (!runtime::has_full_checks()) return allocate();
   const runtime::calls_told_as array("operator new", "operator new[]");
   return allocate();
 }
 template <class Deallocate>
 ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
-  if (!runtime::checker.is_on()) return deallocate();
+  if (!runtime::has_full_checks()) return deallocate();
   const runtime::calls_told_as array("operator delete", "operator delete[]");
   deallocate();
 }
@@ -85,7 +85,7 @@ ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
 template <class Deallocate>
 ASHLAR_COLD void delete_sized(const char* call, void* block, std::size_t size,
                               Deallocate deallocate) noexcept {
-  if (runtime::checker.is_on()) runtime::expect_size(block, size, call);
+  if (runtime::has_full_checks()) runtime::expect_size(block, size, call);
   deallocate();
 }
 

@@ -33,7 +33,6 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap_body.hpp>
-#include <ashlar/runtime/heap_checked_body.hpp>
 
 namespace ashlar {
 
@@ -76,7 +75,7 @@ class heap {
       : source_(std::move(source)),
         exhaustion_(std::move(exhaustion)),
         body_(make_body(options)),
-        id_(body_ != nullptr ? body_->id() : no_id),
+        id_(body_ != nullptr ? body_->hit_id() : no_id),
         name_(options.name) {}
 
   /// Effects: gives back all memory, blocks in use included, whose destructors do not run. Requires:
@@ -86,10 +85,7 @@ class heap {
   /// O(bytes). Then at_death says what is told of blocks in use.
   ~heap() {
     if (body_ == nullptr) return;
-    if constexpr (is_checked)
-      body_type::destroy(body_, leaks());
-    else
-      body_type::destroy(body_);
+    runtime::heap_body::destroy(body_, leaks());
   }
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -219,7 +215,6 @@ class heap {
   static_assert(
       !death_type::reports || is_checked,
       "who reports leaks has to count: at_death::report and stop need check::cheap or full");
-  using body_type = std::conditional_t<is_checked, runtime::heap_checked_body, runtime::heap_body>;
 
   static constexpr std::uint64_t no_id = 0;
 
@@ -243,21 +238,18 @@ class heap {
     }
   }
 
-  [[nodiscard]] body_type* make_body(const heap_options& options) noexcept {
-    if constexpr (is_checked) {
-      runtime::heap_checks checks;
-      if constexpr (check_type::guards_bytes)
-        checks = {.full = true,
-                  .queue_blocks = check_type::quarantine_blocks,
-                  .stack_depth = options.check_stack_depth};
-      return body_type::create(erased_source(), options.budget_bytes, options.name, checks);
-    } else {
-      return body_type::create(erased_source(), options.budget_bytes, options.name);
+  [[nodiscard]] runtime::heap_body* make_body(const heap_options& options) noexcept {
+    runtime::heap_checks checks{.cheap = is_checked};
+    if constexpr (check_type::guards_bytes) {
+      checks.full = true;
+      checks.queue_blocks = check_type::quarantine_blocks;
+      checks.stack_depth = options.check_stack_depth;
     }
+    return runtime::heap_body::create(erased_source(), options.budget_bytes, options.name, checks);
   }
-  [[nodiscard]] static constexpr runtime::heap_leaks leaks() noexcept {
-    if (death_type::stops) return runtime::heap_leaks::stop;
-    return death_type::reports ? runtime::heap_leaks::reported : runtime::heap_leaks::ignored;
+  [[nodiscard]] static constexpr detail::heap_leaks leaks() noexcept {
+    if (death_type::stops) return detail::heap_leaks::stop;
+    return death_type::reports ? detail::heap_leaks::reported : detail::heap_leaks::ignored;
   }
 
   [[nodiscard]] ASHLAR_COLD void* exhausted_slow(std::size_t size,
@@ -276,7 +268,7 @@ class heap {
 
   [[no_unique_address]] source_type source_;
   [[no_unique_address]] exhaustion_type exhaustion_;
-  body_type* body_;
+  runtime::heap_body* body_;
   std::uint64_t id_;  // a copy: the hit path of allocate then touches nothing of the body
   const char* name_;
 };

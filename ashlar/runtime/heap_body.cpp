@@ -13,7 +13,6 @@
 
 #include <pthread.h>
 
-#include <ashlar/check/copied_block.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/page_source.hpp>
@@ -78,15 +77,10 @@ struct heap_registry {
 
   // ---- fork: the child has the forking thread alone ----
 
-  void fork_with(heap_body* body, detail::full_check& checks) noexcept {
-    const std::lock_guard none_forks(lives);
-    body->checks_ = &checks;
-  }
-
   void lock_all() noexcept {
     lives.lock();
     for (heap_body* b = newest; b != nullptr; b = b->next_) {
-      if (b->checks_ != nullptr) b->checks_->lock();
+      b->watch_.checks.lock();
       b->engine_.lock_all();
     }
     links.lock();
@@ -95,7 +89,7 @@ struct heap_registry {
     links.unlock();
     for (heap_body* b = newest; b != nullptr; b = b->next_) {
       b->engine_.unlock_all();
-      if (b->checks_ != nullptr) b->checks_->unlock();
+      b->watch_.checks.unlock();
     }
     lives.unlock();
   }
@@ -257,8 +251,8 @@ constexpr std::size_t body_bytes() noexcept {
 }
 }  // namespace
 
-heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
-                             const char* name) noexcept {
+heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes, const char* name,
+                             const heap_checks& checks) noexcept {
   start_instances();
   // Not from the process heap: tens of kilobytes that come and go with each heap would stay there.
   void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
@@ -269,23 +263,43 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
   body->engine_.space().place(source, budget_bytes);
   body->engine_.set_bounds(heap_bounds::of_budget(budget_bytes));
   registry.add(body);
-  return body;
+  if (body->start_checks(checks)) return body;
+  destroy(body, detail::heap_leaks::ignored);
+  return nullptr;
 }
 
-void heap_body::destroy(heap_body* body) noexcept {
+void heap_body::destroy(heap_body* body, detail::heap_leaks leaks) noexcept {
+  detail::full_check& checks = body->watch_.checks;
+  if (checks.is_on()) checks.look("~heap");
+  if (leaks != detail::heap_leaks::ignored) {
+    ashlar_stats stats;
+    body->collect(stats);
+    detail::tell_leaks(leaks, checks, stats, body->name());
+  }
   registry.remove(body);
   body->engine_.release_all();
+  checks.end();
   body->~heap_body();
   os::page_source::deallocate(body, body_bytes(), detail::page_size);
 }
 
-void heap_body::fork_with(detail::full_check& checks) noexcept {
-  registry.fork_with(this, checks);
+bool heap_body::start_checks(const heap_checks& checks) noexcept {
+  if (!checks.cheap) return true;
+  if (!engine_.count_exactly(nullptr)) return false;
+  watch_.counts.store(true, std::memory_order_relaxed);
+  if (!checks.full) return true;
+  detail::full_check_options options;
+  options.queue_blocks = checks.queue_blocks;
+  options.stack_depth = checks.stack_depth;
+  options.name = name();
+  options.compares_all_sizes = true;
+  watch_.checks.start(options);
+  return true;
 }
 
 // ---- miss paths -----------------------------------------------------------------------------------
 
-void* heap_body::allocate_once(std::size_t size, std::size_t alignment) noexcept {
+void* heap_body::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);
   const class_index c = heap_engine::class_for(size, alignment);
   if (c == 0) {
@@ -296,25 +310,16 @@ void* heap_body::allocate_once(std::size_t size, std::size_t alignment) noexcept
                                 : engine_.allocate_uncached(c);
 }
 
-void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
-  if (!std::has_single_bit(alignment))
-    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name()});
-  if (void* const block = allocate_once(size, alignment); block != nullptr) return block;
+void* heap_body::take(std::size_t size, std::size_t alignment) noexcept {
+  if (void* const block = take_once(size, alignment); block != nullptr) return block;
   if (size > budget_bytes_ || size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
   trim();
-  if (void* const block = allocate_once(size, alignment); block != nullptr) return block;
+  if (void* const block = take_once(size, alignment); block != nullptr) return block;
   pressure_.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
-void heap_body::not_ours(const void* block, const char* call) const noexcept {
-  ashlar_fault(
-      {.kind = fault_kind::foreign_pointer, .call = call, .address = block, .pool = name()});
-}
-
-void heap_body::deallocate_slow(void* block, const char* call) noexcept {
-  if (block == nullptr) return;
-  require_ours(block, call);
+void heap_body::give(void* block, const char* call) noexcept {
   const visit own(*this);
   if (own.cache() != nullptr)
     engine_.deallocate_slow(*own.cache(), block, call);
@@ -322,18 +327,36 @@ void heap_body::deallocate_slow(void* block, const char* call) noexcept {
     engine_.deallocate_uncached(block, call);
 }
 
-std::size_t heap_body::usable_size(const void* block, const char* call) noexcept {
-  require_ours(block, call);
-  return engine_.usable_size(block, call);
+void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+  if (!std::has_single_bit(alignment))
+    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name()});
+  return is_watched() ? watched_calls().take(size, alignment, false, "allocate")
+                      : take(size, alignment);
+}
+
+void heap_body::deallocate_slow(void* block, const char* call) noexcept {
+  if (block == nullptr) return;
+  is_watched() ? watched_calls().give(block, call) : give(block, call);
 }
 
 void* heap_body::reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (block == nullptr) return allocate(id_, size);
-  require_ours(block, call);
+  if (block == nullptr) return allocate(hit_id(), size);
+  if (is_watched()) return watched_calls().resize(block, size, call);
   if (void* const kept = engine_.reallocate(block, size, call); kept != nullptr) return kept;
   return detail::reallocate_by_copy(
       block, engine_.usable_size(block, call), size, [&] { return allocate(id_, size); },
       [&](void* old) { deallocate(id_, old, call); }, [](void* same) { return same; });
+}
+
+std::size_t heap_body::usable_size(const void* block, const char* call) noexcept {
+  return is_watched() ? watched_calls().usable_size(block, call) : engine_.usable_size(block, call);
+}
+
+void heap_body::expect_size(const void* block, std::size_t size, const char* call) noexcept {
+  if (watch_.checks.is_on())
+    watch_.checks.expect_size(block, size, call);  // what it does not know, `deallocate` finds
+  else
+    engine_.expect_size(block, size, call);
 }
 
 std::size_t heap_body::trim() noexcept {
@@ -359,14 +382,19 @@ void heap_body::collect(ashlar_stats& out) noexcept {
     engine_.collect(out, own.cache());
   }
   ashlar_total_stats& t = out.total;
-  t.accuracy = ASHLAR_ACCURACY_BATCH;
+  t.accuracy = is_watched() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   t.resident_bytes = 0;  // the system knows that of processes only
-  t.metadata_bytes += body_bytes();
+  t.metadata_bytes += body_bytes() + watch_.checks.memory_bytes();
   const heap_space& space = engine_.space();
   if (!space.has_source()) return;
   t.committed_bytes = space.taken_bytes();
   t.peak_committed_bytes = space.taken_bytes_peak();
   t.given_back_bytes = space.returned_bytes();
+}
+
+void heap_body::audit() noexcept {
+  engine_.audit();
+  if (watch_.checks.is_on()) watch_.checks.look("audit");
 }
 
 }  // namespace ashlar::runtime

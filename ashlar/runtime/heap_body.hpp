@@ -1,4 +1,4 @@
-// runtime/heap_body.hpp: the body of every heap instance, whatever its source; a thread's caches of them.
+// runtime/heap_body.hpp: the body of every heap instance, whatever its source and checks; a thread's caches of them.
 // Layer: runtime. Includes: core, heap, os.
 //
 //   thread --one pointer--> table:  slot n:  { id of a heap, this thread's cache of it }
@@ -7,13 +7,15 @@
 // Law: ids are never used again, so a slot whose heap is gone matches no heap: a heap ends without
 // visiting threads. A cache is given back by its owner alone (thread end, slot needed for another heap),
 // and only while its heap is pinned alive; what ~heap finds is nobody's any more.
+// A heap with checks is known to its callers by an id that no slot has: so all of their calls miss.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/heap_leaks.hpp>
+#include <ashlar/check/watched_heap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
@@ -44,18 +46,30 @@ struct heap_table {
 /// This thread's table, or a constant one in which no heap is found. Initial-exec, as `tops` is.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local heap_table* own_heaps;
 
+/// What a heap instance looks at in every call.
+struct heap_checks {
+  bool cheap = false;            ///< calls are counted and checked at once
+  bool full = false;             ///< and there are full checks. Requires: cheap
+  std::size_t queue_blocks = 0;  ///< freed blocks that wait, as far as full_check's bytes go
+  unsigned stack_depth = 0;      ///< frames of each call that are kept
+};
+
 class heap_body {
  public:
   heap_body(const heap_body&) = delete;
   heap_body& operator=(const heap_body&) = delete;
 
-  /// Returns: a heap, or null when the system refuses the memory for its own data.
+  /// Returns: a heap, or null when the system refuses the memory for its own data, or the source
+  /// what checks need.
   [[nodiscard]] static heap_body* create(const any_source& source, std::size_t budget_bytes,
-                                         const char* name) noexcept;
-  /// Effects: gives everything back. Requires: nobody uses the heap or a block of it any more.
-  static void destroy(heap_body* body) noexcept;
+                                         const char* name, const heap_checks& checks) noexcept;
+  /// Effects: with full checks, looks at all blocks. Tells of blocks in use as `leaks` says, and
+  /// gives everything back. Requires: nobody uses the heap or a block of it any more; `leaks` is
+  /// ignored without checks.
+  static void destroy(heap_body* body, detail::heap_leaks leaks) noexcept;
 
-  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  /// Returns: the id by which `allocate` and `deallocate` look for the heap's hit paths.
+  [[nodiscard]] std::uint64_t hit_id() const noexcept { return is_watched() ? never_hit_id : id_; }
   [[nodiscard]] const char* name() const noexcept { return engine_.name(); }
 
   // Each function below may be called by any thread; none throws. `call` is the name that a fault's
@@ -84,38 +98,48 @@ class heap_body {
   ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
   [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
+  /// Effects: ends in a fault naming `call` when `block`, not null, is not in use or was not asked
+  /// for with `size`. Requires: the heap has checks.
+  void expect_size(const void* block, std::size_t size, const char* call) noexcept;
   [[nodiscard]] bool owns(const void* address) noexcept { return engine_.owns(address); }
   std::size_t trim() noexcept;
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
   void seal(bool on) noexcept { engine_.seal(on); }
   void collect(ashlar_stats& out) noexcept;
   /// Requires: no other thread is inside the heap.
-  void audit() noexcept { engine_.audit(); }
-
-  // For checks that stand between the heap and its callers.
-
-  /// Effects: makes the heap count and check every call. Returns: false when memory for that was refused. Requires:
-  /// called before anything else.
-  [[nodiscard]] bool count_exactly() noexcept { return engine_.count_exactly(nullptr); }
-  [[nodiscard]] heap_engine& engine() noexcept { return engine_; }
-  /// Effects: forks copy a whole `checks`, too. Requires: it outlives the heap.
-  void fork_with(detail::full_check& checks) noexcept;
-  /// Effects: ends in a fault naming `call` when `block` does not lie where the heap's blocks do.
-  void require_ours(const void* block, const char* call) noexcept {
-    if (!engine_.owns(block)) [[unlikely]]
-      not_ours(block, call);
-  }
+  void audit() noexcept;
 
  private:
   friend struct heap_registry;
   class visit;
 
+  /// The calls at which nothing looks.
+  struct plain_calls {
+    static constexpr bool is_of_process = false;
+    heap_body* body;
+    [[nodiscard]] heap_engine& engine() const noexcept { return body->engine_; }
+    [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool& zeroed) const noexcept {
+      zeroed = false;
+      return body->take(size, alignment);
+    }
+    void give(void* block, const char* call) const noexcept { body->give(block, call); }
+  };
+
+  static constexpr std::uint64_t never_hit_id = UINT64_MAX;
+
   heap_body() noexcept = default;
 
-  [[nodiscard]] void* allocate_once(std::size_t size, std::size_t alignment) noexcept;
-  [[noreturn]] ASHLAR_COLD void not_ours(const void* block, const char* call) const noexcept;
+  [[nodiscard]] bool start_checks(const heap_checks& checks) noexcept;
+  [[nodiscard]] bool is_watched() const noexcept { return watch_.counts_exactly(); }
+  [[nodiscard]] detail::watched_heap<plain_calls> watched_calls() noexcept {
+    return {watch_, plain_calls{this}};
+  }
+  [[nodiscard]] void* take(std::size_t size, std::size_t alignment) noexcept;
+  [[nodiscard]] void* take_once(std::size_t size, std::size_t alignment) noexcept;
+  void give(void* block, const char* call) noexcept;
 
   heap_engine engine_;
+  detail::heap_watch watch_;
   std::uint64_t id_ = 0;
   std::size_t budget_bytes_ = SIZE_MAX;
   std::atomic<std::uint32_t> pressure_{0};  ///< how often the heap was exhausted
@@ -124,8 +148,7 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::told_mutex unpinned_;               ///< held, by nobody in particular, while there are pins
-  detail::full_check* checks_ = nullptr;  ///< what is locked around a fork as well
+  os::told_mutex unpinned_;  ///< held, by nobody in particular, while there are pins
 };
 
 }  // namespace ashlar::runtime

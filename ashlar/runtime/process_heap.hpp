@@ -11,8 +11,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <ashlar/check/full_check.hpp>
-#include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/check/watched_heap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/runtime/process_engine.hpp>
@@ -142,11 +141,13 @@ void populate(void* p, std::size_t bytes) noexcept;
 /// at the bytes themselves. Requires: no other thread calls this.
 [[nodiscard]] bool fill_blocks(unsigned char byte) noexcept;
 
-/// What ASHLAR_CHECK=full knows; off unless the environment says so.
-extern detail::full_check checker;
+/// What looks at the process heap's calls; off unless the environment says so.
+extern constinit detail::heap_watch the_watch;
 
-/// The blocks that have pages of their own; off unless the environment says so.
-extern detail::guarded_blocks guards;
+/// Returns: whether full checks know of each block who made it: ASHLAR_CHECK=full.
+[[nodiscard]] inline bool has_full_checks() noexcept {
+  return the_watch.checks.is_on();
+}
 
 /// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
 /// standard makes of each other. Null, null: as what they are named.
@@ -173,8 +174,8 @@ std::size_t check_blocks(const char* call) noexcept;
 /// Effects: calls visit(record) for each live block of which it is known who allocated it.
 template <class Visit>
 void for_each_known_block(Visit visit) noexcept {
-  checker.for_each_live(visit);
-  guards.for_each_live(visit);
+  the_watch.checks.for_each_live(visit);
+  the_watch.guards->for_each_live(visit);
 }
 
 /// Effects: fills every field of `out`.

@@ -5,15 +5,13 @@
 #include <pthread.h>
 
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/memory_tools.hpp>
-#include <ashlar/os/access_fault.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
-#include <ashlar/runtime/process_thread.hpp>
+#include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
@@ -34,8 +32,6 @@ constinit const hit_state empty_tops = make_empty_tops();
 [[gnu::tls_model("initial-exec")]] constinit thread_local hit_state tops = make_empty_tops();
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
-constinit std::atomic<bool> counting_exactly{false};
-constinit std::atomic<bool> every_call_misses{false};
 constinit fork_gate gate;
 constinit reserve_heap reserve;
 
@@ -144,8 +140,8 @@ void after_fork_in_child() noexcept {
   if (interrupted) return;  // a call of this very thread goes on, and may have locks
   // A thread that does not exist here may have looked at something, with a lock.
   the_heap.unlock_all();
-  guards.unlock();
-  checker.unlock();
+  the_watch.guards->unlock();
+  the_watch.checks.unlock();
   if (!whole) return;
   settle_noted();
   the_heap.keep_only(self.own);
@@ -170,23 +166,10 @@ void start_process() noexcept {
   char** const environment = process_environment();
   if (configured || environment == nullptr) return;
   configured = true;
-  settings s = read_settings(environment);
-  s.exact = s.exact || detail::a_tool_wants_every_call();
+  const settings s = read_settings(environment);
   the_heap.set_purge_policy(s.purge);
   if (s.background) static_cast<void>(the_background.turn(true));
-  // First, so that no call in between takes itself for a plain one.
-  every_call_misses.store(s.exact || s.guards.one_of != 0, std::memory_order_relaxed);
-  if (s.exact && the_heap.count_exactly(self.own)) {
-    counting_exactly.store(true, std::memory_order_relaxed);
-    if (s.full) checker.start(s.checks);
-  }
-  // Without the handler a guarded access still ends the process, though nothing tells of it.
-  if (guards.start(s.guards))
-    static_cast<void>(
-        os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  const bool looked_at = counting_exactly.load(std::memory_order_relaxed) || guards.is_on();
-  every_call_misses.store(looked_at, std::memory_order_relaxed);
-  if (looked_at && self.own != nullptr) leave_hit_paths(*self.own);
+  start_watch(s);
 }
 
 }  // namespace

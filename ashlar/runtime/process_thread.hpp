@@ -17,17 +17,11 @@ struct thread_state {
   process_heap::cache* own = nullptr;
   fork_gate::pass pass;
   bool ended = false;
-  std::uint32_t until_guarded = 0;  ///< allocations up to the next that is guarded; 0: to be drawn
-  std::uint32_t random = 0;         ///< state of the generator; 0: to be seeded
-  const char* call = nullptr;       ///< full checks remember calls of this name
-  const char* instead = nullptr;    ///< as of this one
+  detail::guard_turn turn;
+  const char* call = nullptr;     ///< full checks remember calls of this name
+  const char* instead = nullptr;  ///< as of this one
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
-
-extern constinit std::atomic<bool> counting_exactly;
-/// Whether no thread uses its hit paths: calls are counted or picked to be guarded, or blocks are
-/// filled.
-extern constinit std::atomic<bool> every_call_misses;
 
 /// What stands between a thread and the heap while another thread forks, and what serves meanwhile.
 extern fork_gate gate;

@@ -1,0 +1,230 @@
+// check/watched_heap.hpp: a heap whose calls are looked at, in any of four ways.
+// Layer: check.
+//
+//   the caller --> guarded? --> fully checked? --> filled? --> counted? --> the heap
+//
+// One front for the process heap and for heap instances. Its callers come here only while
+// something looks; else they go to the heap, which knows nothing of this.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+
+#include <ashlar/check/checked_blocks.hpp>
+#include <ashlar/check/copied_block.hpp>
+#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/core/memory_tools.hpp>
+#include <ashlar/core/size_class.hpp>
+
+namespace ashlar::detail {
+
+/// What looks at the calls of one heap. All of it is off at first.
+struct heap_watch {
+  constexpr heap_watch() noexcept = default;
+  constexpr explicit heap_watch(guarded_blocks& all) noexcept : guards(&all) {}
+
+  full_check checks;
+  guarded_blocks* guards = nullptr;  ///< null: this heap has none
+  std::atomic<bool> counts{false};   ///< the heap counts exactly, and checks each call at once
+  /// Freed blocks are filled with this, and new ones with its complement; 0: neither.
+  std::atomic<unsigned char> fill{0};
+
+  [[nodiscard]] bool is_guarded(const void* block) const noexcept {
+    return guards != nullptr && guards->contains(block);
+  }
+  [[nodiscard]] bool counts_exactly() const noexcept {
+    return counts.load(std::memory_order_relaxed);
+  }
+  /// Whether memcheck is told of blocks: while every call comes by here. Not with full checks,
+  /// which look into free blocks themselves.
+  [[nodiscard]] bool tells_memcheck() const noexcept {
+    return memcheck_requests && counts_exactly() && !checks.is_on();
+  }
+};
+
+/// A handle of the heap below. `take` and `give` look at nothing. `zeroed` says first whether a
+/// block that is known to be zero is worth more than one of the cache, and then whether it is one.
+template <class H>
+concept watchable_heap =
+    requires(H heap, void* block, std::size_t n, const char* call, bool& zeroed) {
+      heap.engine();  // a basic_heap
+      { heap.take(n, n, zeroed) } -> std::same_as<void*>;
+      heap.give(block, call);
+      { H::is_of_process } -> std::convertible_to<bool>;
+    };
+
+template <watchable_heap Heap>
+class watched_heap {
+ public:
+  static constexpr std::size_t unknown = full_check::unknown;
+
+  watched_heap(heap_watch& watch, Heap heap) noexcept : watch_(&watch), heap_(heap) {}
+
+  /// Returns: a block, whose first `size` bytes are zero if it is to be `zeroed`; null when there
+  /// is none. `call` is what the checks remember.
+  [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool zeroed,
+                           const char* call) const noexcept {
+    if constexpr (Heap::is_of_process) {
+      if (void* const block = take_guarded(size, alignment, zeroed, call); block != nullptr)
+        return zeroed ? block : filled(block, size, 0);
+    }
+    if (watch_->checks.is_on())
+      return allocate_checked(watch_->checks, counted{this}, size, alignment, zeroed, call);
+    bool is_zero = zeroed;
+    void* const block = counted{this}.take(size, alignment, is_zero);
+    if (block == nullptr) return nullptr;
+    if (!zeroed) return filled_if_asked(block, 0);
+    if (!is_zero) return std::memset(block, 0, size);
+    if (tells_memcheck()) tell_open(block, size);  // as written as zeros are
+    return block;
+  }
+
+  /// Effects: takes `block`, not null, back. Ends in a fault naming `call` when no live block is
+  /// known to start there, or a check finds that it was misused.
+  void give(void* block, const char* call) const noexcept {
+    if (watch_->is_guarded(block)) return watch_->guards->free(block, call);
+    // What they do not know was made before there were checks.
+    if (watch_->checks.is_on() && deallocate_checked(watch_->checks, counted{this}, block, call))
+      return;
+    fill_freed(block, call);
+    counted{this}.give_back(block, call);
+  }
+
+  /// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault
+  /// naming `call` when it is known that no live block starts there.
+  [[nodiscard]] std::size_t size_asked(const void* block, const char* call) const noexcept {
+    if (watch_->is_guarded(block)) return watch_->guards->size_of(block, call);
+    return watch_->checks.is_on() ? watch_->checks.size_of(block, call) : unknown;
+  }
+
+  /// Returns: the bytes of `block` that its caller may use. Ends in a fault as `size_asked`; if the
+  /// heap counts, whenever no live block starts there. Where the caller is not `inside` the heap,
+  /// that is not looked at.
+  [[nodiscard]] std::size_t usable_size(const void* block, const char* call,
+                                        bool inside = true) const noexcept {
+    const std::size_t asked = size_asked(block, call);
+    return asked != unknown ? asked : size_in_heap(block, call, inside);
+  }
+
+  /// Effects: makes `block` hold `size` bytes. A block whose size is known moves always: what still
+  /// uses the old one is found then. Returns: the block, wherever it is; null when there is no
+  /// memory, and it stays as it is. Shrinking cannot fail. Ends in a fault as usable_size.
+  [[nodiscard]] void* resize(void* block, std::size_t size, const char* call) const noexcept {
+    std::size_t have = size_asked(block, call);
+    if (have == unknown) {
+      have = size_in_heap(block, call, true);
+      if (void* const kept = resized_by_heap(block, size, have, call); kept != nullptr) return kept;
+    }
+    return reallocate_by_copy(
+        block, have, size, [&] { return take(size, 1, false, call); },
+        [&](void* old) { give(old, call); }, [&](void* same) { return stays(same, size); });
+  }
+
+  /// Effects: `block` has `size` bytes from now on, and stays. Returns: block. Requires: it had as
+  /// many, and no place for fewer.
+  void* stays(void* block, std::size_t size) const noexcept {
+    if (watch_->is_guarded(block)) return block;
+    if (watch_->checks.is_on())
+      watch_->checks.shrunk(block, size);
+    else if (watch_->counts_exactly())
+      heap_.engine().note_resize(block, size);
+    return block;
+  }
+
+ private:
+  /// As usable_size, of a block whose size is not known.
+  [[nodiscard]] std::size_t size_in_heap(const void* block, const char* call,
+                                         bool inside) const noexcept {
+    if (watch_->checks.is_on()) watch_->checks.expect_outside(block, call);
+    if (watch_->counts_exactly() && inside) heap_.engine().expect_live(block, call);
+    return heap_.engine().usable_size(block, call);
+  }
+
+  /// The heap as full checks see it: each block that it takes and gives back is counted.
+  struct counted {
+    const watched_heap* front;
+
+    [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment,
+                             bool& zeroed) const noexcept {
+      void* const block = front->heap_.take(bytes, alignment, zeroed);
+      if (block == nullptr) return nullptr;
+      auto& engine = front->heap_.engine();
+      if (front->watch_->counts_exactly()) engine.note_allocation(block, bytes);
+      if (front->tells_memcheck()) {  // of all that a caller may ask for and use
+        const std::size_t usable = engine.usable_size(block, "allocate");
+        tell_made({&engine, nullptr}, block, usable, usable);
+      }
+      return block;
+    }
+    [[nodiscard]] std::size_t usable_size(const void* block, const char* call) const noexcept {
+      return front->heap_.engine().usable_size(block, call);
+    }
+    void give_back(void* block, const char* call) const noexcept {
+      auto& engine = front->heap_.engine();
+      if (front->watch_->counts_exactly()) engine.note_deallocation(block, call);
+      if (front->tells_memcheck()) tell_freed(&engine, block, engine.usable_size(block, call));
+      front->heap_.give(block, call);
+    }
+  };
+
+  [[nodiscard]] bool tells_memcheck() const noexcept {
+    return Heap::is_of_process && watch_->tells_memcheck();
+  }
+
+  /// Returns: a guarded block; null: it is another's turn, or this one cannot be.
+  [[nodiscard]] void* take_guarded(std::size_t size, std::size_t alignment, bool zeroed,
+                                   const char* call) const noexcept {
+    guarded_blocks* const guards = watch_->guards;
+    if (guards == nullptr || !guards->is_on() || !guards->is_turn_of(heap_.guard_turn()) ||
+        heap_.engine().is_sealed())
+      return nullptr;
+    return guards->allocate(size, alignment, zeroed, call, guards->side_for(heap_.guard_turn()));
+  }
+
+  /// Returns: `block` if the heap can make it hold `size` bytes; null if it has to be copied.
+  [[nodiscard]] void* resized_by_heap(void* block, std::size_t size, std::size_t have,
+                                      const char* call) const noexcept {
+    auto& engine = heap_.engine();
+    const bool counts = watch_->counts_exactly();
+    if (!counts && watch_->fill.load(std::memory_order_relaxed) == 0)
+      return engine.reallocate(block, size, call);
+    const std::size_t kept = engine.resize_in_place(block, size, call);
+    if (kept == 0) return nullptr;
+    if (tells_memcheck() && kept != have) tell_resized(&engine, block, have, kept);
+    if (counts) engine.note_resize(block, size);
+    return filled_if_asked(block, have);
+  }
+
+  /// Effects: fills what is usable of `block` beyond its first `kept` bytes, if blocks are to be
+  /// filled. Returns: block.
+  void* filled_if_asked(void* block, std::size_t kept) const noexcept {
+    if (watch_->fill.load(std::memory_order_relaxed) == 0) [[likely]]
+      return block;
+    return filled(block, heap_.engine().usable_size(block, "allocate"), kept);
+  }
+  void* filled(void* block, std::size_t usable, std::size_t kept) const noexcept {
+    const unsigned char byte = watch_->fill.load(std::memory_order_relaxed);
+    if (byte != 0 && usable > kept)
+      std::memset(static_cast<char*>(block) + kept, ~byte, usable - kept);
+    return block;
+  }
+  /// Effects: fills a block that is about to be freed. Ends in a fault naming `call` when it is
+  /// known that none starts there.
+  void fill_freed(void* block, const char* call) const noexcept {
+    const unsigned char byte = watch_->fill.load(std::memory_order_relaxed);
+    if (byte == 0) [[likely]]
+      return;
+    auto& engine = heap_.engine();
+    engine.expect_block(block, call);
+    std::memset(block, byte, std::min(engine.usable_size(block, call), small_size_max));
+  }
+
+  heap_watch* watch_;
+  Heap heap_;
+};
+
+}  // namespace ashlar::detail
