@@ -37,10 +37,7 @@ ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t bytes, const char* c
 [[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size,
                                            const char* call) noexcept {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
   // A larger block may be a run of its own that is known to be zero.
   if (bytes <= detail::shared_slab_block_max) [[likely]] {
     void* const block = runtime::process_heap::try_allocate(runtime::tops, bytes);

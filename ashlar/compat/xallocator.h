@@ -14,7 +14,7 @@
  * Locks: the default mode has none to replace. Each thread allocates from a cache of its own; what is
  * shared is behind ashlar::os::mutex, and a port to another system is a port of ashlar/os/. In the
  * two other modes the lock is an argument, and lock_init, lock_get, lock_release and lock_destroy may
- * be the program's own (<ashlar/adapt/user_locks.hpp>).
+ * be the program's own (<ashlar/compat/user_locks.hpp>).
  */
 #ifndef ASHLAR_COMPAT_XALLOCATOR_H
 #define ASHLAR_COMPAT_XALLOCATOR_H

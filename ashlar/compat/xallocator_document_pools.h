@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/pool/blocks.hpp>
 
 #define ASHLAR_DOCUMENT_POOLS

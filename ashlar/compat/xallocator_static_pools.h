@@ -21,7 +21,7 @@
 //   ashlar::exhaustion::null                 calls no handler
 //   ashlar::no_lock                          one thread
 //   ashlar::user_locks                       the program's lock_init, lock_get, lock_release, lock_destroy
-//                                            (<ashlar/adapt/user_locks.hpp>); the default is ashlar::os::mutex
+//                                            (<ashlar/compat/user_locks.hpp>); the default is ashlar::os::mutex
 //   ashlar::check::full<>, ...               more checks; the default finds foreign, interior and double frees
 //
 // Firmware without libashlar gives a lock policy and defines ashlar_fault and xalloc_stats_line.
@@ -36,8 +36,8 @@
 
 #define ASHLAR_OWN_POOLS /* so STATIC_POOLS defines no others in this file */
 
-#include <ashlar/adapt/user_locks.hpp>
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/user_locks.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 
 #include "xallocator.h"
 

@@ -1,5 +1,6 @@
-// runtime/drop_in.hpp: whether the drop-in library serves the process that it was loaded into, and all of it.
-// Layer: runtime; drop-in library only.
+// runtime/drop_in.hpp: what runtime asks the drop-in library when a process starts: whether it
+// serves that process, and all of it.
+// Layer: runtime. Only the drop-in library calls these functions, and it defines them (ashlar/dropin).
 #pragma once
 
 namespace ashlar::runtime {
@@ -13,7 +14,7 @@ namespace ashlar::runtime {
 [[nodiscard]] bool serves_this_process() noexcept;
 
 /// Returns: whether every operator new and delete that another is made of is this library's in this process.
-/// Defined beside the operators (adapt/malloc_operators.cpp).
+/// Defined beside the operators (dropin/operators.cpp).
 [[nodiscard]] bool serves_all_operators() noexcept;
 
 }  // namespace ashlar::runtime

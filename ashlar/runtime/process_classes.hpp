@@ -30,7 +30,8 @@ inline constexpr detail::class_table built_in_classes =
 inline constexpr const detail::class_table& built_in_classes = detail::standard_classes;
 #endif
 
-/// The built-in classes until others are loaded.
+/// The built-in classes until others are loaded. Only the drop-in library has this table
+/// (dropin/load_classes.cpp).
 extern constinit detail::class_table loaded_classes;
 
 struct loadable_process_classes : detail::classes_in<loaded_classes> {

@@ -12,7 +12,7 @@
 
 #include <xallocator.h>
 
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/counting.hpp>
 #include <ashlar/pool/blocks.hpp>

@@ -3,7 +3,7 @@
 // A request gets the smallest size that has a block left. There is no lock: add one where interrupt handlers allocate.
 #include <cstddef>
 
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/pool/pool_map.hpp>
 
 namespace {

@@ -44,6 +44,32 @@ foreach(file IN LISTS texts)
   endforeach()
 endforeach()
 
+# Installed are the public headers and what these include, as the compiler sees it, and no other header.
+# Public: the umbrella headers, asan_report.hpp, and the classic names (the static pools' table last).
+file(GLOB classic RELATIVE ${prefix}/include/ashlar/compat ${prefix}/include/ashlar/compat/*.h)
+list(REMOVE_ITEM classic xallocator_document_pools.h)
+set(includes "")
+foreach(header ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp
+        ${classic} xallocator_document_pools.h)
+  string(APPEND includes "#include <${header}>\n")
+endforeach()
+file(WRITE ${WORK}/all.cpp "${includes}")
+step("looking for what the public headers include" ${CXX} -std=c++20 -M -I ${prefix}/include
+  -I ${prefix}/include/ashlar/compat ${WORK}/all.cpp)
+string(REPLACE "${prefix}/include/" "@" output "${output}")
+string(REGEX MATCHALL "@[^ \n]+" included "${output}")
+list(TRANSFORM included REPLACE "^@" "")
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
+list(LENGTH headers count)
+foreach(header IN LISTS headers)
+  if(NOT header IN_LIST included)
+    message(FATAL_ERROR "${header} is installed, but no public header includes it")
+  endif()
+endforeach()
+if(count LESS 50)
+  message(FATAL_ERROR "only ${count} headers are installed: ${headers}")
+endif()
+
 file(COPY ${SOURCE}/consumer.c ${SOURCE}/consumer.cpp ${SOURCE}/classic.c ${SOURCE}/classic.cpp
   DESTINATION ${WORK}/project)
 if(HOW STREQUAL "cmake")

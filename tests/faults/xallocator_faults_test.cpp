@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adapt/c_api.h>
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 
 #include "xallocator.h"
 

@@ -2,8 +2,8 @@
 #include <memory>
 #include <tests/fuzz/shadow.hpp>
 
-#include <ashlar/adapt/growing_pool_set.hpp>
 #include <ashlar/arena/test_source.hpp>
+#include <ashlar/compat/growing_pool_set.hpp>
 #include <ashlar/pool/pool_set.hpp>
 
 namespace {

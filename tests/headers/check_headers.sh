@@ -3,8 +3,8 @@
 # With --together: all of them in one file, --backwards: the last one first. What a header forgot to include is seen alone;
 # what another compiler or language level says of its text together, in a twentieth of the time.
 # Usage: check_headers.sh [--together|--backwards] ROOT COMPILER FLAGS...
-# All headers of the layers and the umbrella headers are public; the classic ones are included by their bare
-# names, with the two directories that they promise to need.
+# The headers of the layers and the umbrella headers are included by their full names, the classic ones
+# (compat/*.h) by their bare names, with the two directories that they promise to need.
 set -euo pipefail
 together=
 if [[ $1 = --together || $1 = --backwards ]]; then
@@ -28,8 +28,8 @@ compile() { # compile WHAT FLAGS... : WHAT is what a message calls it
 include() { printf -- '-include\n%s\n' "$@"; }
 
 compiler=("$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
-headers=(ashlar/*.hpp ashlar/*.h)
-for layer in core pool arena heap os check runtime adapt; do
+headers=(ashlar/*.hpp ashlar/*.h ashlar/compat/*.hpp)
+for layer in core pool arena heap os check runtime adapt dropin; do
   for header in "ashlar/$layer"/*.{hpp,h}; do
     [ -e "$header" ] && headers+=("$header")
   done

@@ -14,10 +14,10 @@
 #include <SizeBasedArena.h>
 
 #include <ashlar/adapt/asan_report.hpp>
-#include <ashlar/adapt/growing_pool_set.hpp>
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/adapt/xmalloc.h>
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/growing_pool_set.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/freestanding.hpp>
 #include <ashlar/os/page_source.hpp>
 

@@ -4,9 +4,9 @@
 #include <tests/model/long/subject.hpp>
 #include <tests/support/require.hpp>
 
-#include <ashlar/adapt/growing_pool_set.hpp>
 #include <ashlar/adapt/pmr.hpp>
 #include <ashlar/arena/test_source.hpp>
+#include <ashlar/compat/growing_pool_set.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/refill_lists.hpp>
 

@@ -1,11 +1,11 @@
-// adapt/malloc_cxx_runtime.cpp: finding the program's C++ library (Itanium C++ ABI).
-// Layer: adapt. The names below are the ABI's; libstdc++ and libc++abi share them.
+// dropin/cxx_runtime.cpp: finding the program's C++ library (Itanium C++ ABI).
+// Layer: dropin. The names below are the ABI's; libstdc++ and libc++abi share them.
 #include <initializer_list>
 
 #include <dlfcn.h>
 
-#include <ashlar/adapt/cxx_runtime.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/dropin/cxx_runtime.hpp>
 
 // Weak: null where no C++ library was loaded with the program.
 extern "C" {

@@ -1,5 +1,5 @@
-// runtime/drop_in.cpp: sanitizers and other copies of the library in this process.
-// Layer: runtime; drop-in library only.
+// dropin/serves_process.cpp: sanitizers and other copies of the library in this process.
+// Layer: dropin. runtime/drop_in.hpp declares what is asked here.
 #include <cstdlib>
 
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ __asm__(
     ".popsection");
 
 extern "C" {
-/// This library's malloc, whatever the process's is (adapt/malloc_family.cpp).
+/// This library's malloc, whatever the process's is (malloc_family.cpp).
 [[gnu::visibility("hidden")]] void* ashlar_own_malloc(std::size_t) noexcept;
 }
 

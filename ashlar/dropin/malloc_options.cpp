@@ -1,5 +1,5 @@
-// adapt/malloc_options.cpp: mallopt, and what glibc has refused for years.
-// Layer: adapt. docs/malloc-interface.md has the table of options.
+// dropin/malloc_options.cpp: mallopt, and what glibc has refused for years.
+// Layer: dropin. docs/malloc-interface.md has the table of options.
 //
 // mallopt returns 1 where the heap does from then on what was asked for, and 0 where it does not.
 #include <cerrno>
@@ -8,7 +8,7 @@
 
 #include <malloc.h>
 
-#include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 

@@ -1,5 +1,5 @@
-// adapt/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out.
-// Layer: adapt. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
+// dropin/dlopen_deepbind.cpp: the drop-in library's dlopen, which takes RTLD_DEEPBIND out.
+// Layer: dropin. Built into libashlar-malloc.so only: a program that links ashlar-malloc.o
 // statically has no next dlopen to call.
 //
 // A module that is opened with that flag looks names up in itself and its own libraries first. So

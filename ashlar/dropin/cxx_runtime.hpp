@@ -1,5 +1,5 @@
-// adapt/cxx_runtime.hpp: the C++ library of the program that preloads us, if it has one.
-// Layer: adapt; drop-in library only.
+// dropin/cxx_runtime.hpp: the C++ library of the program that preloads us, if it has one.
+// Layer: dropin.
 //
 // The drop-in library must not bring a C++ library with it: a C program would pay a megabyte for it, and
 // a private copy inside would know neither the program's new_handler nor be able to throw what the

@@ -1,5 +1,5 @@
-// adapt/malloc_at_exit.cpp: the drop-in library's reports when its process ends.
-// Layer: adapt. docs/statistics.md: ASHLAR_STATS_FILE; docs/checks.md: ASHLAR_LEAKS.
+// dropin/at_exit.cpp: the drop-in library's reports when its process ends.
+// Layer: dropin. docs/statistics.md: ASHLAR_STATS_FILE; docs/checks.md: ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// adapt/malloc_family.cpp: the drop-in library's C functions, under the system's own names.
-// Layer: adapt. Built into libashlar-malloc.so and ashlar-malloc.o only, never into libashlar.
+// dropin/malloc_family.cpp: the drop-in library's C functions, under the system's own names.
+// Layer: dropin.
 //
 // docs/malloc-interface.md has a row for each function, and what differs from glibc.
 #include <bit>
@@ -10,7 +10,7 @@
 #include <malloc.h>
 
 #include <ashlar/adapt/c_rules.hpp>
-#include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/dropin/export.hpp>
 
 using namespace ashlar;
 
@@ -32,7 +32,7 @@ extern "C" {
 ASHLAR_EXPORT void* malloc(std::size_t size) noexcept {
   return c_rules::allocate(size, "malloc");
 }
-/// The same by a name that nobody else can define (runtime/drop_in.cpp).
+/// The same by a name that nobody else can define (serves_process.cpp).
 [[gnu::alias("malloc"), gnu::visibility("hidden"), gnu::malloc, gnu::alloc_size(1)]] void*
 ashlar_own_malloc(std::size_t) noexcept;
 ASHLAR_EXPORT void free(void* block) noexcept {
@@ -47,10 +47,7 @@ ASHLAR_EXPORT void* realloc(void* block, std::size_t size) noexcept {
 /// By realloc's public name: who replaces realloc, as valgrind does, need not know this function.
 ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (__builtin_mul_overflow(count, size, &bytes)) return c_rules::or_enomem(nullptr);
   return realloc(block, bytes);
 }
 
@@ -74,10 +71,7 @@ ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
 /// By memalign's public name, as reallocarray by realloc's.
 ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
   std::size_t whole_pages = 0;
-  if (!align_up_checked(size, detail::page_size, whole_pages)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (!align_up_checked(size, detail::page_size, whole_pages)) return c_rules::or_enomem(nullptr);
   return memalign(detail::page_size, whole_pages);
 }
 

@@ -1,5 +1,5 @@
-// runtime/process_classes.cpp: the table that may be loaded, and loading it.
-// Layer: runtime.
+// dropin/load_classes.cpp: the table that may be loaded, and loading it.
+// Layer: dropin. runtime/process_classes.hpp declares both.
 #include <cerrno>
 #include <utility>
 

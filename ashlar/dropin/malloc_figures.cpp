@@ -1,5 +1,5 @@
-// adapt/malloc_figures.cpp: mallinfo, mallinfo2, malloc_info and malloc_stats, in glibc's shape.
-// Layer: adapt. docs/malloc-interface.md says what each figure means here.
+// dropin/malloc_figures.cpp: mallinfo, mallinfo2, malloc_info and malloc_stats, in glibc's shape.
+// Layer: dropin. docs/malloc-interface.md says what each figure means here.
 //
 // Every function takes its figures first and writes them then: a stream may allocate its buffer.
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <malloc.h>
 #include <pthread.h>
 
-#include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;

@@ -1,5 +1,5 @@
-// adapt/malloc_export.hpp: what marks the drop-in library's functions for export.
-// Layer: adapt. Included by malloc_*.cpp only; malloc_exports.map lists the same names.
+// dropin/export.hpp: what marks the drop-in library's functions for export.
+// Layer: dropin. exports.map lists the same names.
 #pragma once
 
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]

@@ -1,5 +1,5 @@
-// adapt/malloc_operators.cpp: every replaceable operator new and delete, for the drop-in library.
-// Layer: adapt.
+// dropin/operators.cpp: every replaceable operator new and delete, for the drop-in library.
+// Layer: dropin.
 //
 // The standard lets a program replace some forms and keep the others: those must then call the
 // replaced ones. So the two basic forms and their aligned twins serve; all others call them by their public
@@ -13,8 +13,8 @@
 #include <new>
 
 #include <ashlar/adapt/c_rules.hpp>
-#include <ashlar/adapt/cxx_runtime.hpp>
-#include <ashlar/adapt/malloc_export.hpp>
+#include <ashlar/dropin/cxx_runtime.hpp>
+#include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 
 // What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.

@@ -12,8 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/adapt/xmalloc_heap_blocks.hpp>
-#include <ashlar/adapt/xmalloc_pools.hpp>
+#include <ashlar/compat/xmalloc_pools.hpp>
+
+#include "xallocator_heap_blocks.h"
 
 namespace {
 
