@@ -27,6 +27,7 @@
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/exact_counts.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
+#include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/thread_cache.hpp>
 
@@ -50,92 +51,17 @@ struct look_progress {
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
 /// null.
 template <class Config>
-class basic_heap {
+class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
  public:
   using space_type = typename Config::space;
   using mutex_type = typename Config::mutex;
   using classes = detail::classes_of<Config>;
   using cache = detail::thread_cache;
+  using hits = detail::hit_path<classes>;
 
   constexpr basic_heap() noexcept : pages_(space_) {}
   basic_heap(const basic_heap&) = delete;
   basic_heap& operator=(const basic_heap&) = delete;
-
-  // ---- blocks: the hit paths ------------------------------------------------------------------
-
-  /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to do:
-  /// the stack is empty, or the size has no class. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate(detail::cache_tops& tops,
-                                                     std::size_t size) noexcept {
-    if (size > small_size_max) [[unlikely]]
-      return nullptr;
-    void**& top = tops.top[classes::of_size(size)];
-    void* const block = detail::read_before_step(top)[-1];
-    if (block != nullptr) [[likely]]
-      --top;
-    return block;
-  }
-
-  /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, or the block is large, null or not ours. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
-                                                      void* block) noexcept {
-    return try_deallocate(tops, tops.classes, block);
-  }
-  /// The same by classes that the caller has: those of `tops`, or none of them.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
-                                                      const detail::page_classes& classes,
-                                                      void* block) noexcept {
-    return push(tops.top[classes.of(block)], block);
-  }
-
-  /// As above for a caller that knows the block's class. What it says is compared, not believed, so
-  /// that a wrong size can put no block on a wrong stack. The load of the class then delays nothing:
-  /// 0.2 ns a pair less than looking it up, 0.35 to 0.45 more than believing (Zen 5, gcc 12; list and
-  /// map: 2 % of their time). Returns: false also when `c` is 0 or not the block's class.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops, void* block,
-                                                      class_index c) noexcept {
-    if (c == 0 || tops.classes.of(block) != c) [[unlikely]]
-      return false;
-    return push(tops.top[c], block);
-  }
-
-  /// As above for a caller who is believed. Requires: `c` is the block's class, or 0. Returns: false if
-  /// the stack is full, or `c` is 0.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(detail::cache_tops& tops,
-                                                               void* block,
-                                                               class_index c) noexcept {
-    return push(tops.top[c], block);  // class 0's is full always
-  }
-
-  /// Returns: a block of at least `size` bytes at a multiple of `alignment`; null if that is for a miss
-  /// path to do: the stack is empty, or not every block of the size's class is aligned so. Never calls
-  /// anything. Requires: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(detail::cache_tops& tops,
-                                                             std::size_t size,
-                                                             std::size_t alignment) noexcept {
-    // A slab starts at a page and promises no more.
-    if (size > small_size_max ||
-        ((classes::block_size(classes::of_size(size)) | detail::page_size) & (alignment - 1)) != 0)
-        [[unlikely]]
-      return nullptr;
-    return try_allocate(tops, size);
-  }
-
-  /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the block
-  /// is large, null or not ours. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const detail::cache_tops& tops,
-                                                              const void* block) noexcept {
-    return classes::block_size(tops.classes.of(block));  // class 0 has blocks of 0 bytes
-  }
-
-  /// Returns: whether `block` is one that `resize_in_place` to `size` bytes, not 0, leaves as it is. False also
-  /// where that is for `resize_in_place` to find out. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static bool stays(const detail::cache_tops& tops, const void* block,
-                                             std::size_t size) noexcept {
-    const class_index c = tops.classes.of(block);
-    return c != 0 && serves_well(c, size);
-  }
 
   // ---- blocks: the misses ---------------------------------------------------------------------
 
@@ -231,7 +157,7 @@ class basic_heap {
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      if (serves_well(c, size)) return classes::block_size(c);
+      if (hits::serves_well(c, size)) return classes::block_size(c);
       // It moves, so its bytes are about to be read for the last time: is it a block at all?
       centrals_[c].expect_in_use(pages_, block, call);
       return 0;
@@ -760,27 +686,10 @@ class basic_heap {
     return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
   }
 
-  /// Returns: whether a block of class `c` holds `size` bytes, and no smaller class would save much: more
-  /// than half of it is used, or there is none.
-  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
-    const std::size_t have = classes::block_size(c);
-    return size <= have && (size > have / 2 || classes::of_size(size) == c);
-  }
-
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
     void* const block = own.top(c)[-1];
     if (block != nullptr) --own.top(c);
     return block;
-  }
-
-  /// Effects: stores `block` at `top` and moves that on; nothing if the stack is full. Returns: whether it did.
-  [[nodiscard]] ASHLAR_HOT static bool push(void**& top, void* block) noexcept {
-    void** const slot = detail::read_before_step(top);
-    if (*slot == nullptr) [[unlikely]]
-      return false;
-    *slot = block;
-    ++top;
-    return true;
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond
