@@ -23,7 +23,8 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/heap/central.hpp>
+#include <ashlar/heap/cache_set.hpp>
+#include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/exact_counts.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
@@ -241,15 +242,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (started_.load(std::memory_order_relaxed)) return true;
     if constexpr (requires { classes::load(); }) classes::load();
     if (!pages_.start(classes::table().bit_words_per_page)) return false;
-    caches_bytes_ = bounds_.caches_total(space_.processors());
-    auto** stash = static_cast<void**>(map(stashes_bytes()));
-    if (stash == nullptr) return false;
-    stashes_ = stash;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, classes::shape(c), stash, stash_capacity(c));
-      stash += stash_capacity(c);
-    }
+    caches_.set_bytes(bounds_.caches_total(space_.processors()));
+    if (!centrals_.start(space_, bounds_.stash_bytes)) return false;
     started_.store(true, std::memory_order_release);
     return true;
   }
@@ -262,59 +256,22 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
 
   /// Returns: an empty cache for a new owner, or null. O(classes).
   [[nodiscard]] cache* attach() noexcept {
-    if (!start()) return nullptr;
-    const std::lock_guard guard(caches_mutex_);
-    cache* c = spare_caches_;
-    if (c != nullptr) {
-      spare_caches_ = c->next;
-      --spare_count_;
-    } else {
-      c = static_cast<cache*>(map(cache_bytes()));
-      if (c == nullptr) return nullptr;
-      start_cache(*c);
-    }
-    c->previous = nullptr;
-    c->next = caches_;
-    if (caches_ != nullptr) caches_->previous = c;
-    caches_ = c;
-    ++cache_count_;
-    return c;
+    return start() ? caches_.attach(space_, pages_.first_classes()) : nullptr;
   }
 
   /// Returns: caches that have an owner.
-  [[nodiscard]] std::size_t cache_count() const noexcept {
-    return cache_count_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t cache_count() const noexcept { return caches_.count(); }
 
   /// Effects: forgets every cache but `own` (may be null). For the child of a fork: the other
   /// owners do not exist there. What they held cannot be told from what they were just handing out,
   /// so it stays counted as in use.
-  void keep_only(cache* own) noexcept {
-    const std::lock_guard guard(caches_mutex_);
-    caches_ = own;
-    cache_count_ = own != nullptr ? 1 : 0;
-    if (own != nullptr) own->next = own->previous = nullptr;
-  }
+  void keep_only(cache* own) noexcept { caches_.keep_only(own); }
 
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
     settle_after(own->moved_blocks);
-    start_cache(*own);
-    const std::lock_guard guard(caches_mutex_);
-    if (own->previous != nullptr)
-      own->previous->next = own->next;
-    else
-      caches_ = own->next;
-    if (own->next != nullptr) own->next->previous = own->previous;
-    --cache_count_;
-    if (spare_count_ >= spare_caches_max && !space_.is_sealed()) {
-      space_.release(own, cache_bytes());
-      return;
-    }
-    own->next = spare_caches_;
-    spare_caches_ = own;
-    ++spare_count_;
+    caches_.detach(space_, own, pages_.first_classes());
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
@@ -329,23 +286,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
     if (!start() || bytes > PTRDIFF_MAX) return false;
     const std::size_t pages = divide_up(bytes, detail::page_size);
-    if (pages != 0 && (!pages_.prefault(pages) || !populate_stashes(bytes))) return false;
-    if (own != nullptr && !space_.populate(own, cache_bytes())) return false;
-    const std::lock_guard guard(caches_mutex_);
-    for (cache* c = spare_caches_; c != nullptr; c = c->next)
-      if (!space_.populate(c, cache_bytes())) return false;
-    for (; spare_count_ < owners; ++spare_count_) {
-      auto* c = static_cast<cache*>(map(cache_bytes()));
-      if (c == nullptr) return false;
-      if (!space_.populate(c, cache_bytes())) {
-        space_.release(c, cache_bytes());
-        return false;
-      }
-      start_cache(*c);
-      c->next = spare_caches_;
-      spare_caches_ = c;
-    }
-    return true;
+    if (pages != 0 && (!pages_.prefault(pages) || !centrals_.populate(space_, bytes))) return false;
+    return caches_.prefault(space_, pages_.first_classes(), owners, own);
   }
 
   /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory
@@ -377,13 +319,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses the
   /// heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space takes.
   void release_all() noexcept {
-    for (cache** list : {&caches_, &spare_caches_}) {
-      while (cache* c = *list) {
-        *list = c->next;
-        space_.release(c, cache_bytes());
-      }
-    }
-    if (stashes_ != nullptr) space_.release(stashes_, stashes_bytes());
+    caches_.release_all(space_);
+    centrals_.release(space_);
     pages_.release_all();
   }
 
@@ -391,7 +328,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
     if (!started_.load(std::memory_order_acquire)) return 0;
-    settle_stashes();
+    centrals_.settle(pages_);
     const std::lock_guard guard(slabs_mutex_);
     slab_looked_at_ = {};
     return give_back_free_pages(SIZE_MAX, true) + pages_.purge_all();
@@ -415,7 +352,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   bool look_step(look_progress& look) noexcept {
     if (!started_.load(std::memory_order_acquire)) return false;
     for (; look.next_class < classes::count(); ++look.next_class) {
-      central_type& c = centrals_[look.next_class];
+      central_type& c = centrals_[static_cast<class_index>(look.next_class)];
       if (c.stashed() == 0) continue;
       if (look.at_once)
         c.settle(pages_);
@@ -498,7 +435,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     t.committed_bytes = p.committed_bytes;
     t.peak_committed_bytes = p.peak_committed_bytes;
     t.given_back_bytes = p.given_back_bytes;
-    t.metadata_bytes = p.table_bytes + resident_metadata();
+    t.metadata_bytes =
+        p.table_bytes + centrals_.resident_bytes(space_) + caches_.resident_bytes(space_);
   }
 
   /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
@@ -566,16 +504,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
   void lock_all() noexcept {
     start_mutex_.lock();
-    caches_mutex_.lock();
+    caches_.lock();
     slabs_mutex_.lock();
-    for (std::size_t c = 1; c < classes::count(); ++c) centrals_[c].mutex().lock();
+    centrals_.lock();
     pages_.lock_all();
   }
   void unlock_all() noexcept {
     pages_.unlock_all();
-    for (std::size_t c = classes::count() - 1; c != 0; --c) centrals_[c].mutex().unlock();
+    centrals_.unlock();
     slabs_mutex_.unlock();
-    caches_mutex_.unlock();
+    caches_.unlock();
     start_mutex_.unlock();
   }
 
@@ -584,16 +522,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   void audit() noexcept {
     if (!started_.load(std::memory_order_acquire)) return;
     pages_.audit();
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::uint64_t free = centrals_[c].audit(pages_);
-      const detail::class_counts counts = centrals_[c].counts();
-      if (counts.made != free + (counts.taken - counts.given))
-        ashlar_fault({.kind = fault_kind::corrupted,
-                      .call = "audit",
-                      .block_size = classes::block_size(c),
-                      .pool = name()});
-    }
+    centrals_.audit(pages_);
   }
 
   [[nodiscard]] space_type& space() noexcept { return space_; }
@@ -605,14 +534,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
 
  private:
   using pages_type = detail::page_heap<space_type, mutex_type>;
-  using central_type = detail::central<space_type, mutex_type>;
+  using centrals_type = detail::central_set<space_type, mutex_type, classes>;
+  using central_type = typename centrals_type::central_type;
 
   /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / detail::page_size;
-
-  static constexpr std::size_t spare_caches_max = 8;
 
   /// What one step of a look does at most: so many system calls, or so many slabs to look into.
   static constexpr std::size_t runs_a_step = 64;
@@ -623,24 +551,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the fault of a fresh page
   /// (some 1.4 us).
   static constexpr std::size_t settled_blocks_a_page = 64;
-
-  /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
-  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
-  /// hold can serve any class.
-  static constexpr std::size_t stash_blocks_max = 16384;
-  static constexpr std::size_t stash_lone_blocks_max = 2;
-  [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
-    const std::size_t size = classes::block_size(c);
-    return std::min(size > detail::shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
-                    bounds_.stash_bytes / size);
-  }
-
-  void start_cache(cache& c) const noexcept { c.start(pages_.first_classes()); }
-
-  /// Returns: what one cache may hold at all, now.
-  [[nodiscard]] std::size_t share() const noexcept {
-    return caches_bytes_ / cache_count_.load(std::memory_order_relaxed);
-  }
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
@@ -668,9 +578,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: called at a miss: what the cache holds beyond its share, because there are more
   /// caches now, goes back.
   void keep_to_share(cache& own) noexcept {
-    // As own.room_bytes() > share(), without a division.
-    if (std::uint64_t{own.room_bytes()} * cache_count() > caches_bytes_) [[unlikely]]
-      static_cast<void>(make_room(own, 0, 0, share(), 2 * classes::count()));
+    if (caches_.is_beyond_share(own.room_bytes())) [[unlikely]]
+      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count()));
   }
 
   /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
@@ -678,7 +587,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   bool open(cache& own, class_index c) noexcept {
     if (own.is_open(c)) [[likely]]
       return true;
-    const std::size_t size = classes::block_size(c), share = this->share();
+    const std::size_t size = classes::block_size(c), share = caches_.share();
     if (size > std::min(bounds_.cached_block_max, heap_bounds::block_max_of_share(share)))
       return false;
     const std::uint16_t blocks = detail::first_capacity(
@@ -701,10 +610,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const std::size_t caches = cache_count_.load(std::memory_order_relaxed);
-    if (own.capacity_bytes + more > std::max(held / 2 / caches, bounds_.cache_bytes_min))
+    if (own.capacity_bytes + more > std::max(held / 2 / caches_.count(), bounds_.cache_bytes_min))
       return false;
-    return own.room_bytes() + more <= caches_bytes_ / caches && own.grow(c, size, blocks);
+    return own.room_bytes() + more <= caches_.share() && own.grow(c, size, blocks);
   }
 
   using giving = void (central_type::*)(pages_type&, void* const*, std::size_t,
@@ -781,31 +689,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// whatever it costs. Returns: whether there was anything.
   bool settle_all(cache* own) noexcept {
     const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
-    if (resting(in_own).blocks == 0) return false;
+    if (centrals_.resting(in_own).blocks == 0) return false;
     if (own != nullptr) flush_to(*own, &central_type::give_to_slabs);
-    settle_stashes();
+    centrals_.settle(pages_);
     return true;
-  }
-
-  struct amount {
-    std::size_t blocks = 0, bytes = 0;
-  };
-  /// Returns: what is in the stashes, and besides of each class c in_caches(c) blocks. O(classes), no lock.
-  template <class InCaches>
-  [[nodiscard]] amount resting(InCaches in_caches) const noexcept {
-    amount all;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
-      all.blocks += blocks;
-      all.bytes += blocks * classes::block_size(c);
-    }
-    return all;
-  }
-
-  void settle_stashes() noexcept {
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
   }
 
   /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be
@@ -814,7 +701,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// enough to pay for it. Growth that this avoided pays nothing: where memory only goes to and fro
   /// between classes, a little more of it is cheaper than sorting each time. O(classes), plus the blocks.
   void settle_before_growth(cache* own, std::size_t pages) noexcept {
-    const auto [blocks, bytes] = resting(
+    const auto [blocks, bytes] = centrals_.resting(
         [own](class_index c) { return own != nullptr && is_resting(*own, c) ? own->count(c) : 0; });
     const std::size_t grown = grown_since_settled_.load(std::memory_order_relaxed);
     const bool pays =
@@ -825,7 +712,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     }
     grown_since_settled_.store(0, std::memory_order_relaxed);
     if (own != nullptr) flush_resting(*own);
-    settle_stashes();
+    centrals_.settle(pages_);
   }
 
   void deallocate_large(void* block, const char* call) noexcept {
@@ -876,10 +763,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// finds the fullest slabs first, and not blocks scattered over all that there ever were. What the
   /// owner moved pays for it.
   void settle_after(std::size_t moved_blocks) noexcept {
-    const auto [blocks, bytes] = resting([](class_index) { return std::size_t{0}; });
+    const auto [blocks, bytes] = centrals_.resting([](class_index) { return std::size_t{0}; });
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
     if (blocks > moved_blocks || bytes < bounds_.settle_bytes_min || bytes < held) return;
-    settle_stashes();
+    centrals_.settle(pages_);
   }
 
   void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
@@ -898,13 +785,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
 
   void collect_classes(ashlar_stats& out) noexcept {
     std::uint64_t cached[class_count] = {};
-    {
-      const std::lock_guard guard(caches_mutex_);
-      out.total.threads = cache_count();
-      for (const cache* k = caches_; k != nullptr; k = k->next)
-        for (std::size_t c = 1; c < classes::count(); ++c)
-          cached[c] += k->published[c].load(std::memory_order_relaxed);
-    }
+    caches_.for_each([&](const cache& k) {
+      ++out.total.threads;
+      for (std::size_t c = 1; c < classes::count(); ++c)
+        cached[c] += k.published[c].load(std::memory_order_relaxed);
+    });
     for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       const detail::class_counts n = centrals_[c].counts();
@@ -982,66 +867,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     s.slack_bytes = n.slack();
   }
 
-  /// Returns: bytes of the stashes and caches that are in memory. O(their pages).
-  [[nodiscard]] std::size_t resident_metadata() noexcept {
-    std::size_t bytes = stashes_ != nullptr ? space_.resident(stashes_, stashes_bytes()) : 0;
-    const std::lock_guard guard(caches_mutex_);
-    for (cache* list : {caches_, spare_caches_})
-      for (cache* c = list; c != nullptr; c = c->next) bytes += space_.resident(c, cache_bytes());
-    return bytes;
-  }
-
-  [[nodiscard]] static constexpr std::size_t cache_bytes() noexcept {
-    return align_up(sizeof(cache), detail::page_size);
-  }
-  [[nodiscard]] std::size_t stashes_bytes() const noexcept {
-    std::size_t slots = 0;
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      slots += stash_capacity(static_cast<class_index>(c));
-    return align_up(slots * sizeof(void*), detail::page_size);
-  }
-
-  /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
-  [[nodiscard]] bool populate_stashes(std::size_t bytes) noexcept {
-    auto* const slots = static_cast<void**>(stashes_);
-    std::size_t first = 0;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t used = std::min(stash_capacity(c), bytes / classes::block_size(c));
-      const auto begin = align_down(first * sizeof(void*), detail::page_size);
-      const auto end = align_up((first + used) * sizeof(void*), detail::page_size);
-      if (end != begin && !space_.populate(reinterpret_cast<char*>(slots) + begin, end - begin))
-        return false;
-      first += stash_capacity(c);
-    }
-    return true;
-  }
-
-  /// Returns: zeroed memory for the heap's own use, null if refused. Requires: whole pages.
-  [[nodiscard]] void* map(std::size_t bytes) noexcept {
-    void* const memory = space_.reserve_zeros(bytes);
-    if (memory == nullptr) return nullptr;
-    if (space_.commit(memory, bytes)) return memory;
-    space_.release(memory, bytes);
-    return nullptr;
-  }
-
   detail::sealable<space_type> space_;
   pages_type pages_;
-  central_type centrals_[class_count];
+  centrals_type centrals_;
+  detail::cache_set<space_type, mutex_type> caches_;
   std::atomic<bool> started_{false};
   std::atomic<std::uint64_t> next_look_ms_{0};
   std::atomic<std::size_t> grown_since_settled_{0};  // pages
   mutex_type start_mutex_;
-  mutex_type caches_mutex_;
   mutex_type slabs_mutex_;  // held while the pages inside slabs are looked at; before a central's
   detail::slab_place slab_looked_at_;
-  cache* caches_ = nullptr;        // in use, one for each owner
-  cache* spare_caches_ = nullptr;  // empty, waiting for an owner
-  std::atomic<std::size_t> cache_count_{0};
-  std::size_t spare_count_ = 0;
-  std::size_t caches_bytes_ = 0;  // what all caches together may hold, shared out evenly
-  void* stashes_ = nullptr;
   heap_bounds bounds_;
   bool exact_on_ = false;
   detail::exact_counts exact_[class_count];  // 0: large
