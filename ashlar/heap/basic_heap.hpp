@@ -29,20 +29,12 @@
 #include <ashlar/heap/exact_counts.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/looks.hpp>
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/settling.hpp>
 #include <ashlar/heap/thread_cache.hpp>
 
 namespace ashlar {
-
-/// How far a look at what can be given back has come (basic_heap::look_step).
-struct look_progress {
-  bool at_once = false;  ///< all that is free, however short a time: memory is needed elsewhere
-  std::size_t next_class = 1;
-  bool runs_are_done = false;
-  std::size_t slabs = 0;       ///< looked at
-  bool saw_last_slab = false;  ///< the next look begins at the first slab again
-  std::size_t bytes = 0;       ///< given back
-};
 
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
 /// constant-initialised), and may name `classes` (class_table.hpp:
@@ -327,63 +319,35 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the
   /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
-    if (!started_.load(std::memory_order_acquire)) return 0;
+    if (!has_started()) return 0;
     centrals_.settle(pages_);
-    const std::lock_guard guard(slabs_mutex_);
-    slab_looked_at_ = {};
-    return give_back_free_pages(SIZE_MAX, true) + pages_.purge_all();
+    const std::size_t bytes = looks_.give_back_all(centrals_, pages_);
+    return bytes + pages_.purge_all();
   }
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_purge_policy(const detail::purge_policy& policy) noexcept {
     pages_.set_policy(policy);
-    if (next_look_ms_.load(std::memory_order_relaxed) == others_look) return;
-    next_look_ms_.store(0, std::memory_order_relaxed);  // it was set by the old delay
+    looks_.forget_time();
   }
   /// Returns: milliseconds between two looks; negative when free pages never go back.
   [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
-    const std::int64_t delay = pages_.delay_ms();
-    return delay < 0 ? -1 : delay / 2 + 1;
+    return detail::look_interval_ms(pages_.delay_ms());
   }
 
   /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or
   /// the free pages of some slabs. No lock is held afterwards. Any thread may look at any time.
   /// Returns: false when `look` has come to its end.
   bool look_step(look_progress& look) noexcept {
-    if (!started_.load(std::memory_order_acquire)) return false;
-    for (; look.next_class < classes::count(); ++look.next_class) {
-      central_type& c = centrals_[static_cast<class_index>(look.next_class)];
-      if (c.stashed() == 0) continue;
-      if (look.at_once)
-        c.settle(pages_);
-      else
-        c.settle_unused(pages_);
-      ++look.next_class;
-      return true;
-    }
-    if (!look.runs_are_done) {
-      const auto purged = pages_.purge_aged(runs_a_step, look.at_once);
-      look.bytes += purged.bytes;
-      look.runs_are_done = purged.complete;
-      return true;
-    }
-    if (look.slabs >= bounds_.slabs_a_look) return false;
-    if (space_.is_sealed() || !pages_.has_more_than_kept()) {
-      look.saw_last_slab = true;
-      return false;
-    }
-    const std::lock_guard guard(slabs_mutex_);
-    const std::size_t count = std::min(slabs_a_step, bounds_.slabs_a_look - look.slabs);
-    look.bytes += give_back_free_pages(count, look.at_once);
-    look.slabs += count;
-    look.saw_last_slab = slab_looked_at_.range == 0 && slab_looked_at_.page == 0;
-    return !look.saw_last_slab;
+    return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
   }
 
   /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
   void let_misses_look(bool on) noexcept {
-    const auto next = space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1);
-    next_look_ms_.store(on ? next : others_look, std::memory_order_relaxed);
+    if (on)
+      looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
+    else
+      looks_.let_others_look();
   }
 
   /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
@@ -403,7 +367,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   void collect(ashlar_stats& out, cache* own) noexcept {
     out = {};
     out.class_count = static_cast<std::uint32_t>(classes::count() - 1);
-    if (!started_.load(std::memory_order_acquire)) {
+    if (!has_started()) {
       for (std::size_t c = 1; c < classes::count(); ++c)
         out.classes[c - 1].block_size = classes::block_size(static_cast<class_index>(c));
       return;
@@ -505,14 +469,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   void lock_all() noexcept {
     start_mutex_.lock();
     caches_.lock();
-    slabs_mutex_.lock();
+    looks_.lock();
     centrals_.lock();
     pages_.lock_all();
   }
   void unlock_all() noexcept {
     pages_.unlock_all();
     centrals_.unlock();
-    slabs_mutex_.unlock();
+    looks_.unlock();
     caches_.unlock();
     start_mutex_.unlock();
   }
@@ -520,7 +484,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
   /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
   void audit() noexcept {
-    if (!started_.load(std::memory_order_acquire)) return;
+    if (!has_started()) return;
     pages_.audit();
     centrals_.audit(pages_);
   }
@@ -541,16 +505,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / detail::page_size;
-
-  /// What one step of a look does at most: so many system calls, or so many slabs to look into.
-  static constexpr std::size_t runs_a_step = 64;
-  static constexpr std::size_t slabs_a_step = 64;
-  /// A time of the next look that never comes.
-  static constexpr std::uint64_t others_look = UINT64_MAX;
-
-  /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the fault of a fresh page
-  /// (some 1.4 us).
-  static constexpr std::size_t settled_blocks_a_page = 64;
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
@@ -695,22 +649,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     return true;
   }
 
-  /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be
-  /// null), sorts it back into its slabs, so that those which become empty serve instead. Few blocks may
-  /// hold many slabs back, one each at worst, so a little is sorted back too, once the heap has grown
-  /// enough to pay for it. Growth that this avoided pays nothing: where memory only goes to and fro
-  /// between classes, a little more of it is cheaper than sorting each time. O(classes), plus the blocks.
+  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in
+  /// `own` (may be null), goes back to its slabs, so that those which become empty serve instead.
+  /// O(classes), plus the blocks.
   void settle_before_growth(cache* own, std::size_t pages) noexcept {
-    const auto [blocks, bytes] = centrals_.resting(
+    const detail::resting_blocks all = centrals_.resting(
         [own](class_index c) { return own != nullptr && is_resting(*own, c) ? own->count(c) : 0; });
-    const std::size_t grown = grown_since_settled_.load(std::memory_order_relaxed);
-    const bool pays =
-        bytes >= bounds_.settle_bytes_min ? grown != 0 : blocks <= grown * settled_blocks_a_page;
-    if (blocks == 0 || !pays) {
-      grown_since_settled_.fetch_add(pages, std::memory_order_relaxed);
-      return;
-    }
-    grown_since_settled_.store(0, std::memory_order_relaxed);
+    if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
     if (own != nullptr) flush_resting(*own);
     centrals_.settle(pages_);
   }
@@ -726,47 +671,22 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// cache's misses, with no lock held: a heap that is not used at all does not look.
   void maintain() noexcept {
     const std::int64_t delay = pages_.delay_ms();
-    if (delay < 0) return;
-    const std::uint64_t now = space_.now_ms();
-    std::uint64_t next = next_look_ms_.load(std::memory_order_relaxed);
-    if (now < next) [[likely]]
-      return;
-    // Whoever moves the time on does the work; the others go on allocating.
-    const auto wait = static_cast<std::uint64_t>(delay) / 2 + 1;
-    if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed)) return;
-    look_progress look;
-    while (look_step(look)) {
-    }
+    if (delay >= 0 && looks_.is_time(space_.now_ms(), delay)) [[unlikely]]
+      look();
   }
-
-  /// Effects: looks at the next `count` slabs, and gives back their free pages; begins anew after the last one.
-  /// Returns: the bytes. Requires: slabs_mutex_ is held.
-  std::size_t give_back_free_pages(std::size_t count, bool at_once) noexcept {
-    if (space_.is_sealed()) return 0;
-    std::size_t bytes = 0;
-    for (; count != 0; --count) {
-      const detail::slab_place place = pages_.next_slab(slab_looked_at_);
-      if (place.size_class == 0) {
-        slab_looked_at_ = {};
-        break;
-      }
-      const detail::slab_shape& shape = classes::shape(place.size_class);
-      if (may_be_hollow(shape))
-        bytes += centrals_[place.size_class].give_back_free_pages(pages_, place, at_once);
-      slab_looked_at_ = {.range = place.range, .page = place.page + shape.pages};
+  ASHLAR_COLD void look() noexcept {
+    look_progress progress;
+    while (look_step(progress)) {
     }
-    return bytes;
   }
 
   /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
-  /// centrals: when much more rests in the stashes than is in use, sorts it back, so that the next owner
-  /// finds the fullest slabs first, and not blocks scattered over all that there ever were. What the
-  /// owner moved pays for it.
+  /// centrals: when it pays, sorts the stashes back.
   void settle_after(std::size_t moved_blocks) noexcept {
-    const auto [blocks, bytes] = centrals_.resting([](class_index) { return std::size_t{0}; });
+    const auto all = centrals_.resting([](class_index) { return std::size_t{0}; });
     const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    if (blocks > moved_blocks || bytes < bounds_.settle_bytes_min || bytes < held) return;
-    centrals_.settle(pages_);
+    if (detail::settling::pays_at_end(all, moved_blocks, held, bounds_.settle_bytes_min))
+      centrals_.settle(pages_);
   }
 
   void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
@@ -872,11 +792,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   centrals_type centrals_;
   detail::cache_set<space_type, mutex_type> caches_;
   std::atomic<bool> started_{false};
-  std::atomic<std::uint64_t> next_look_ms_{0};
-  std::atomic<std::size_t> grown_since_settled_{0};  // pages
   mutex_type start_mutex_;
-  mutex_type slabs_mutex_;  // held while the pages inside slabs are looked at; before a central's
-  detail::slab_place slab_looked_at_;
+  detail::settling settling_;
+  detail::looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;
   bool exact_on_ = false;
   detail::exact_counts exact_[class_count];  // 0: large

@@ -425,6 +425,8 @@ class page_heap {
     stats_.given_back_bytes += static_cast<std::size_t>(std::popcount(gone)) << page_shift;
     return gone;
   }
+  /// Returns: whether the space leaves the system alone now (sealable.hpp).
+  [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
   /// Returns: whether more is free at once than is to be kept.
   [[nodiscard]] bool has_more_than_kept() noexcept {
     const std::lock_guard guard(mutex_);
