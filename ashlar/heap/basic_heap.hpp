@@ -26,7 +26,7 @@
 #include <ashlar/heap/cache_set.hpp>
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/exact_counts.hpp>
+#include <ashlar/heap/exact_counting.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/looks.hpp>
@@ -138,10 +138,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
 
   /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) return classes::block_size(c);
-    const detail::run* r = pages_.large_at(block);
-    if (r == nullptr) fail(block, call);
-    return std::size_t{r->pages} << detail::page_shift;
+    const std::size_t bytes = find(block).bytes;
+    if (bytes == 0) fail(block, call);
+    return bytes;
   }
 
   /// Effects: makes `block` hold `size` bytes without moving it, if that can be done and is not a
@@ -387,7 +386,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
                  .slack_bytes = p.large_runs * (detail::page_size - 1),
                  .slabs = p.large_runs,
                  .committed_bytes = p.large_pages << detail::page_shift};
-    if (exact_on_) overwrite(out.large, exact_[0]);
+    counting_.overwrite(out.large, 0);
     ashlar_total_stats& t = out.total;
     t.bytes_in_use += out.large.committed_bytes;
     t.peak_bytes_in_use =
@@ -404,9 +403,12 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   }
 
   /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
-  /// slab. A block that rests in a cache or a stash passes.
-  void expect_block(const void* block, const char* call) noexcept {
-    expect_block(block, size_and_class(block), call);
+  /// slab. A block that rests in a cache or a stash passes. Returns: what was found there.
+  detail::found_block expect_block(const void* block, const char* call) noexcept {
+    const detail::found_block b = find(block);
+    if (b.bytes == 0) fail(block, call);
+    if (b.size_class != 0) centrals_[b.size_class].expect_in_use(pages_, block, call);
+    return b;
   }
 
   // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
@@ -419,50 +421,29 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (!start() || !pages_.keep_slack()) return false;
     ashlar_stats before;
     collect(before, own);
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
-    exact_[0].begin_with(before.large.blocks_in_use);
-    pages_.mark_held(classes::table(), live_entry);
-    exact_on_ = true;
+    counting_.begin(pages_, classes::table(), before);
     return true;
   }
 
   /// Effects: counts the live block that a request for `size` bytes got.
   void note_allocation(const void* block, std::size_t size) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = countable_slack(s.bytes - size);
-    pages_.exchange_slack(block, slack + live_entry);
-    exact_[s.size_class].allocated(slack);
+    counting_.allocated(pages_, block, find(block), size);
   }
   /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts there.
   void note_deallocation(const void* block, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    exact_[s.size_class].freed(expect_live(block, s, 0, call));
+    counting_.freed(pages_, block, expect_block(block, call), call);
   }
   /// Effects: counts that `block` stayed and now serves `size` bytes.
   void note_resize(const void* block, std::size_t size) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = countable_slack(s.bytes - size);
-    const std::size_t before = pages_.exchange_slack(block, slack + live_entry);
-    exact_[s.size_class].resized(before - live_entry, slack);
+    counting_.resized(pages_, block, find(block), size);
   }
   /// Effects: ends in a fault naming `call`, at once, when no live block starts at `block`.
   void expect_live(const void* block, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = expect_live(block, s, 0, call);
-    pages_.exchange_slack(block, slack + live_entry);
+    counting_.expect_live(pages_, block, expect_block(block, call), call);
   }
   /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with `size`.
   void expect_size(const void* block, std::size_t size, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = expect_live(block, s, 0, call);
-    pages_.exchange_slack(block, slack + live_entry);
-    if (size > s.bytes || countable_slack(s.bytes - size) != slack)
-      ashlar_fault({.kind = fault_kind::wrong_size,
-                    .call = call,
-                    .address = block,
-                    .block_size = s.bytes - slack,
-                    .pool = name()});
+    counting_.expect_size(pages_, block, expect_block(block, call), size, call);
   }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
@@ -730,7 +711,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
            .slabs = n.slabs,
            .committed_bytes =
                n.slabs * (std::uint64_t{classes::shape(c).pages} << detail::page_shift)};
-      if (exact_on_) overwrite(s, exact_[i]);
+      counting_.overwrite(s, c);
       out.total.bytes_in_use += s.blocks_in_use * s.block_size;
       out.total.allocations += s.allocations;
       out.total.frees += s.frees;
@@ -738,53 +719,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     }
   }
 
-  /// A table entry is 0 where no live block starts, else its slack and this.
-  static constexpr std::size_t live_entry = 1;
-
-  /// What is added for a block must be what its table entry can take off again.
-  [[nodiscard]] static std::size_t countable_slack(std::size_t slack) noexcept {
-    return std::min(slack, UINT16_MAX - live_entry);
-  }
-
-  struct sized {
-    std::size_t bytes;  // 0: not a live block of ours
-    class_index size_class;
-  };
-  [[nodiscard]] sized size_and_class(const void* block) noexcept {
+  [[nodiscard]] detail::found_block find(const void* block) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0)
       return {classes::block_size(c), c};
     const detail::run* r = pages_.large_at(block);
     return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
-  }
-
-  void expect_block(const void* block, const sized& s, const char* call) noexcept {
-    if (s.bytes == 0) fail(block, call);
-    if (s.size_class != 0) centrals_[s.size_class].expect_in_use(pages_, block, call);
-  }
-
-  /// Effects: replaces the table entry of the live block at `block`. Returns: its slack. Ends in a fault
-  /// naming `call` when no live block starts there.
-  [[nodiscard]] std::size_t expect_live(const void* block, const sized& s, std::size_t entry,
-                                        const char* call) noexcept {
-    expect_block(block, s, call);
-    const std::size_t before = pages_.exchange_slack(block, entry);
-    if (before < live_entry)
-      ashlar_fault({.kind = fault_kind::double_free,
-                    .call = call,
-                    .address = block,
-                    .block_size = s.size_class != 0 ? s.bytes : 0,
-                    .pool = name()});
-    return before - live_entry;
-  }
-
-  void overwrite(ashlar_class_stats& s, const detail::exact_counts& n) const noexcept {
-    // Frees first: while others run, the difference may then be old, but never below zero.
-    s.frees = n.frees();
-    s.allocations = n.allocations();
-    s.blocks_in_use = s.allocations - s.frees;
-    s.peak_in_use = n.peak();
-    if (s.block_size != 0) s.peak_bytes = s.peak_in_use * s.block_size;
-    s.slack_bytes = n.slack();
   }
 
   detail::sealable<space_type> space_;
@@ -796,8 +735,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   detail::settling settling_;
   detail::looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;
-  bool exact_on_ = false;
-  detail::exact_counts exact_[class_count];  // 0: large
+  detail::exact_counting<pages_type> counting_;
   std::atomic<std::int64_t> held_bytes_{0};
   std::atomic<std::int64_t> held_bytes_peak_{0};
 };
