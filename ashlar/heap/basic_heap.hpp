@@ -27,6 +27,7 @@
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/exact_counting.hpp>
+#include <ashlar/heap/figures.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/looks.hpp>
@@ -73,7 +74,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top(c) = first + got;
     own.moved_blocks += got;
-    note_held(static_cast<std::int64_t>(got * classes::block_size(c)));
+    held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     void* const block = pop(own, c);
     publish(own, c);
     maintain();
@@ -93,7 +94,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
       void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
       centrals_[c].give(pages_, first, half, call);
-      note_held(-static_cast<std::int64_t>(half * classes::block_size(c)));
+      held_.note(-static_cast<std::int64_t>(half * classes::block_size(c)));
       std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
       own.top(c) -= half;
       own.moved_blocks += half;
@@ -159,7 +160,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (size <= detail::shared_slab_block_max || size > PTRDIFF_MAX) return 0;
     const std::size_t before = r->pages;
     if (!pages_.resize_large(r, divide_up(size, detail::page_size))) return 0;
-    note_large(before, r->pages);
+    held_.note_large(before, r->pages);
     return std::size_t{r->pages} << detail::page_shift;
   }
 
@@ -174,7 +175,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (pages < before) return nullptr;
     if (before >= remap_pages_min) {
       if (detail::run* to = pages_.move_large(from, pages); to != nullptr) {
-        note_large(before, pages);
+        held_.note_large(before, pages);
         maintain();
         return pages_.address_of(*to);
       }
@@ -185,11 +186,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
       to = pages_.new_large_to_grow(pages, detail::growth::allowed);
     }
     if (to == nullptr) return nullptr;
-    note_large(0, pages);
+    held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);
     std::memcpy(moved, block, before << detail::page_shift);
     static_cast<void>(pages_.delete_outgrown(block));
-    note_large(before, 0);
+    held_.note_large(before, 0);
     maintain();
     return moved;
   }
@@ -210,7 +211,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     if (!start()) return nullptr;
     void* block = nullptr;
     if (take(c, &block + 1, 1, nullptr) == 0) return nullptr;
-    note_held(static_cast<std::int64_t>(classes::block_size(c)));
+    held_.note(static_cast<std::int64_t>(classes::block_size(c)));
     return block;
   }
 
@@ -220,7 +221,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     const class_index c = pages_.class_anywhere(block);
     if (c == 0) return deallocate_large(block, call);
     centrals_[c].give(pages_, &block, 1, call);
-    note_held(-static_cast<std::int64_t>(classes::block_size(c)));
+    held_.note(-static_cast<std::int64_t>(classes::block_size(c)));
     maintain();
   }
 
@@ -354,7 +355,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and stashes, also
   /// where a slab's pages have left it. At some recent moment; takes no lock.
   [[nodiscard]] std::size_t idle_bytes() const noexcept {
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    const auto held = held_.now();
     const std::size_t committed = committed_bytes();
     return committed - std::min(committed, held);
   }
@@ -364,42 +365,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// Effects: fills `out`; the resident figure and accuracy are left to the caller. `own` (may be
   /// null) is the caller's cache, whose content is then exact.
   void collect(ashlar_stats& out, cache* own) noexcept {
-    out = {};
-    out.class_count = static_cast<std::uint32_t>(classes::count() - 1);
-    if (!has_started()) {
-      for (std::size_t c = 1; c < classes::count(); ++c)
-        out.classes[c - 1].block_size = classes::block_size(static_cast<class_index>(c));
-      return;
-    }
+    detail::begin_figures<classes>(out);
+    if (!has_started()) return;
     if (own != nullptr) {
       for (std::size_t c = 1; c < classes::count(); ++c) publish(*own, static_cast<class_index>(c));
     }
-    collect_classes(out);
-    const detail::page_heap_stats p = pages_.stats();
-    out.large = {.block_size = 0,
-                 .blocks_made = p.large_runs_peak,
-                 .blocks_in_use = p.large_runs,
-                 .peak_in_use = p.large_runs_peak,
-                 .peak_bytes = p.large_pages_peak << detail::page_shift,
-                 .allocations = p.large_made,
-                 .frees = p.large_freed,
-                 .slack_bytes = p.large_runs * (detail::page_size - 1),
-                 .slabs = p.large_runs,
-                 .committed_bytes = p.large_pages << detail::page_shift};
-    counting_.overwrite(out.large, 0);
-    ashlar_total_stats& t = out.total;
-    t.bytes_in_use += out.large.committed_bytes;
-    t.peak_bytes_in_use =
-        std::max(t.bytes_in_use, static_cast<std::uint64_t>(held_bytes_peak_.load()));
-    t.allocations += out.large.allocations;
-    t.frees += out.large.frees;
-    t.slack_bytes += out.large.slack_bytes;
-    t.reserved_bytes = p.reserved_bytes;
-    t.committed_bytes = p.committed_bytes;
-    t.peak_committed_bytes = p.peak_committed_bytes;
-    t.given_back_bytes = p.given_back_bytes;
-    t.metadata_bytes =
-        p.table_bytes + centrals_.resident_bytes(space_) + caches_.resident_bytes(space_);
+    detail::collect_classes<classes>(out, caches_, centrals_, counting_);
+    const detail::page_heap_stats pages = pages_.stats();
+    detail::collect_pages(out, pages, held_, counting_);
+    out.total.metadata_bytes =
+        pages.table_bytes + centrals_.resident_bytes(space_) + caches_.resident_bytes(space_);
   }
 
   /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
@@ -544,7 +519,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     const std::uint16_t blocks = own.wanted(c, size, what);
     if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    const auto held = held_.now();
     if (own.capacity_bytes + more > std::max(held / 2 / caches_.count(), bounds_.cache_bytes_min))
       return false;
     return own.room_bytes() + more <= caches_.share() && own.grow(c, size, blocks);
@@ -556,7 +531,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
     const std::size_t count = own.count(c);
     if (count != 0) {
       (centrals_[c].*give)(pages_, own.first(c), count, detail::earlier_free);
-      note_held(-static_cast<std::int64_t>(count * classes::block_size(c)));
+      held_.note(-static_cast<std::int64_t>(count * classes::block_size(c)));
       own.top(c) = own.first(c);
       own.moved_blocks += count;
     }
@@ -605,7 +580,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
       if (r == nullptr && settle_all(own))
         r = pages_.new_large(pages, align_pages, detail::growth::allowed);
     }
-    if (r != nullptr) note_large(0, r->pages);
+    if (r != nullptr) held_.note_large(0, r->pages);
     return r;
   }
 
@@ -644,7 +619,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   void deallocate_large(void* block, const char* call) noexcept {
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) fail(block, call);
-    note_large(bytes >> detail::page_shift, 0);
+    held_.note_large(bytes >> detail::page_shift, 0);
     maintain();
   }
 
@@ -665,58 +640,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   /// centrals: when it pays, sorts the stashes back.
   void settle_after(std::size_t moved_blocks) noexcept {
     const auto all = centrals_.resting([](class_index) { return std::size_t{0}; });
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
+    const auto held = held_.now();
     if (detail::settling::pays_at_end(all, moved_blocks, held, bounds_.settle_bytes_min))
       centrals_.settle(pages_);
-  }
-
-  void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
-    note_held((static_cast<std::int64_t>(pages_after) - static_cast<std::int64_t>(pages_before)) *
-              static_cast<std::int64_t>(detail::page_size));
-  }
-
-  void note_held(std::int64_t bytes) noexcept {
-    const std::int64_t now = held_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (bytes <= 0) return;
-    std::int64_t peak = held_bytes_peak_.load(std::memory_order_relaxed);
-    while (now > peak &&
-           !held_bytes_peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-  }
-
-  void collect_classes(ashlar_stats& out) noexcept {
-    std::uint64_t cached[class_count] = {};
-    caches_.for_each([&](const cache& k) {
-      ++out.total.threads;
-      for (std::size_t c = 1; c < classes::count(); ++c)
-        cached[c] += k.published[c].load(std::memory_order_relaxed);
-    });
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const detail::class_counts n = centrals_[c].counts();
-      const std::uint64_t held = n.taken - n.given;
-      // A cache may have changed since it was published: never let the difference wrap.
-      const std::uint64_t in_caches = std::min(held, cached[c]);
-      const std::uint64_t smallest_request =
-          i == 1 ? 0 : classes::block_size(static_cast<class_index>(i - 1)) + 1;
-      ashlar_class_stats& s = out.classes[i - 1];
-      s = {.block_size = classes::block_size(c),
-           .blocks_made = n.made_peak,
-           .blocks_in_use = held - in_caches,
-           .peak_in_use = n.held_peak,
-           .peak_bytes = n.held_peak * classes::block_size(c),
-           .allocations = n.taken,
-           .frees = n.given + in_caches,
-           .slack_bytes = (held - in_caches) * (classes::block_size(c) - smallest_request),
-           .slabs = n.slabs,
-           .committed_bytes =
-               n.slabs * (std::uint64_t{classes::shape(c).pages} << detail::page_shift)};
-      counting_.overwrite(s, c);
-      out.total.bytes_in_use += s.blocks_in_use * s.block_size;
-      out.total.allocations += s.allocations;
-      out.total.frees += s.frees;
-      out.total.slack_bytes += s.slack_bytes;
-    }
   }
 
   [[nodiscard]] detail::found_block find(const void* block) noexcept {
@@ -736,8 +662,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>> {
   detail::looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;
   detail::exact_counting<pages_type> counting_;
-  std::atomic<std::int64_t> held_bytes_{0};
-  std::atomic<std::int64_t> held_bytes_peak_{0};
+  detail::held_bytes held_;
 };
 
 }  // namespace ashlar
