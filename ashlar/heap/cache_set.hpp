@@ -30,9 +30,6 @@ class cache_set {
   cache_set(const cache_set&) = delete;
   cache_set& operator=(const cache_set&) = delete;
 
-  /// Effects: all caches together may hold `bytes`. Requires: called before the first `attach`.
-  void set_bytes(std::size_t bytes) noexcept { bytes_ = bytes; }
-
   /// Returns: caches that have an owner.
   [[nodiscard]] std::size_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
@@ -44,9 +41,12 @@ class cache_set {
     return std::uint64_t{room_bytes} * count() > bytes_;  // as room > share(), without a division
   }
 
-  /// Returns: an empty cache for a new owner, or null. O(classes).
-  [[nodiscard]] thread_cache* attach(sealable<Space>& space, const page_classes& classes) noexcept {
+  /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which is
+  /// the same at every call. O(classes).
+  [[nodiscard]] thread_cache* attach(sealable<Space>& space, const page_classes& classes,
+                                     std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
+    if (bytes_ != bytes) bytes_ = bytes;  // at the first call: nobody reads it before
     thread_cache* c = spare_;
     if (c != nullptr) {
       spare_ = c->next;
