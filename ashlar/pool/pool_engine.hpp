@@ -27,8 +27,8 @@
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/recording.hpp>
 #include <ashlar/core/tagged_stack.hpp>
-#include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/live_cursor.hpp>
+#include <ashlar/pool/run_traits.hpp>
 
 namespace ashlar {
 
