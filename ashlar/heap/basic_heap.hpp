@@ -158,10 +158,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- beforehand -----------------------------------------------------------------------------
 
-  /// Effects: there are `bytes` of free memory in one piece, and empty caches for `owners` more, all of
-  /// it in memory, with all that the heap needs beside them to serve blocks of any class from it; and so
-  /// much is kept, however long it is free. `own` (may be null) is the caller's cache. Returns: false
-  /// when memory was refused; what was got until then stays. O(bytes).
+  /// Effects: there are `bytes` of free memory in one piece, and empty caches for `owners` more,
+  /// all of it in memory, with all that the heap needs beside them to serve blocks of any class
+  /// from it; and so much is kept, however long it is free. `own` (may be null) is the caller's
+  /// cache. Returns: false when memory was refused; what was got until then stays. O(bytes).
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
     return this->start() && this->prefault_pages(bytes) &&
            caches_.prefault(this->sealed_space(), this->first_classes(), owners, own);
@@ -169,8 +169,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- the whole ------------------------------------------------------------------------------
 
-  /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses the
-  /// heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space takes.
+  /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses
+  /// the heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space
+  /// takes.
   void release_all() noexcept {
     caches_.release_all(this->sealed_space());
     shared::release_all();
@@ -186,8 +187,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
-  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed, when
-  /// memory was refused.
+  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed,
+  /// when memory was refused.
   [[nodiscard]] bool count_exactly(cache* own) noexcept {
     if (!this->start() || !this->keep_slack()) return false;
     ashlar_stats before;
@@ -311,8 +312,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       flush_class(own, static_cast<class_index>(c), to);
   }
 
-  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look at
-  /// it since: its owner does not use it, or uses it little.
+  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look
+  /// at it since: its owner does not use it, or uses it little.
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }

@@ -41,8 +41,8 @@ class cache_set {
     return std::uint64_t{room_bytes} * count() > bytes_;  // as room > share(), without a division
   }
 
-  /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which is
-  /// the same at every call. O(classes).
+  /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
+  /// is the same at every call. O(classes).
   [[nodiscard]] thread_cache* attach(sealable<Space>& space, const page_classes& classes,
                                      std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);

@@ -2,7 +2,7 @@
 // Layer: heap. Includes: core.
 //
 //   centrals   | class 1 | class 2 | ... one for each class
-//   stashes    | slots of class 1 | slots of class 2 | ...   one mapping; pages nobody used cost nothing
+//   stashes    | slots of class 1 | slots of class 2 | ...   one mapping, in memory where used
 //
 // Invariant (audit): for each class, blocks made == free + (taken - given).
 // Thread-safety: each central locks itself; `start` and `release` are called by one thread alone.
@@ -121,8 +121,8 @@ class central_set {
 
  private:
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
-  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
-  /// hold can serve any class.
+  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does
+  /// not hold can serve any class.
   static constexpr std::size_t stash_blocks_max = 16384;
   static constexpr std::size_t stash_lone_blocks_max = 2;
   [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {

@@ -82,8 +82,8 @@ class exact_counting {
  public:
   [[nodiscard]] bool is_on() const noexcept { return is_on_; }
 
-  /// Effects: counts from now on, beginning with the blocks in use that `before` tells of. Requires:
-  /// pages.keep_slack() succeeded; no other thread is inside the heap. O(blocks).
+  /// Effects: counts from now on, beginning with the blocks in use that `before` tells of.
+  /// Requires: pages.keep_slack() succeeded; no other thread is inside the heap. O(blocks).
   void begin(Pages& pages, const class_table& classes, const ashlar_stats& before) noexcept {
     for (std::size_t c = 1; c < classes.count; ++c)
       counts_[c].begin_with(before.classes[c - 1].blocks_in_use);

@@ -3,9 +3,9 @@
 //
 //   a look:  stashes, class by class -> free runs, 64 a step -> pages inside slabs, 64 slabs a step
 //
-// A cache's miss looks when it is time, and so does a thread that was started for it. A look is made
-// of steps, with no lock held between two of them. Looks at slabs go round: the next one begins
-// where the last one ended.
+// A cache's miss looks when it is time, and so does a thread that was started for it. A look is
+// made of steps, with no lock held between two of them. Looks at slabs go round: the next one
+// begins where the last one ended.
 //
 // Law: of the misses that find that it is time, one looks; the others go on allocating.
 // Thread-safety: any caller at any time. Lock order: slabs, central, page heap.
@@ -101,8 +101,8 @@ class looks {
     return !look.saw_last_slab;
   }
 
-  /// Effects: gives back every free page inside slabs, from the first slab to the last. Returns: the
-  /// bytes.
+  /// Effects: gives back every free page inside slabs, from the first slab to the last. Returns:
+  /// the bytes.
   std::size_t give_back_all(Centrals& centrals, pages_type& pages) noexcept {
     const std::lock_guard guard(mutex_);
     next_slab_ = {};

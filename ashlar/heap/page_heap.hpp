@@ -1,4 +1,4 @@
-// heap/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes and threads.
+// heap/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes.
 // Layer: heap. Includes: core.
 //
 //   this file     slabs; large blocks that grow, shrink and move; which of them an address is in
@@ -11,11 +11,13 @@
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | ...
 //
-// A block moves by remapping where the system can do that. A run that holds pieces of other mappings
-// is healed by a fresh mapping when its memory goes back to the system.
+// A block moves by remapping where the system can do that. A run that holds pieces of other
+// mappings is healed by a fresh mapping when its memory goes back to the system.
 //
-// Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as used.
-// Thread-safety: any caller at any time, by the lock of the supply. Order: central, purge, structure.
+// Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as
+// used.
+// Thread-safety: any caller at any time, by the lock of the supply. Order: central, purge,
+// structure.
 #pragma once
 
 #include <algorithm>
@@ -62,15 +64,16 @@ class page_heap : public page_supply<Space, Mutex> {
   void set_name(const char* name) noexcept { name_ = name; }
   [[nodiscard]] const char* name() const noexcept { return name_; }
 
-  /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a page.
-  /// Returns: false when the system refuses. Requires: called until it succeeds, before any other function but
-  /// set_policy and set_name.
+  /// Effects: reserves the first range; in every range there is room for so many words of bitmaps a
+  /// page. Returns: false when the system refuses. Requires: called until it succeeds, before any
+  /// other function but set_policy and set_name.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     const std::lock_guard guard(mutex_);
     return runs_.ranges().start(bit_words_per_page);
   }
 
-  /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever will.
+  /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever
+  /// will.
   void release_all() noexcept { runs_.ranges().release_all(); }
 
   /// Returns: what a cache needs to find a block's class by itself. Requires: started.
@@ -113,16 +116,16 @@ class page_heap : public page_supply<Space, Mutex> {
     return large_at_locked(address);
   }
 
-  /// Returns: whether `address` lies where a range has memory, in use or not. No lock for a block in a slab of
-  /// the first range.
+  /// Returns: whether `address` lies where a range has memory, in use or not. No lock for a block
+  /// in a slab of the first range.
   [[nodiscard]] bool owns(const void* address) noexcept { return owner_of(address) != nullptr; }
 
   [[nodiscard]] char* address_of(const run& r) const noexcept { return runs_.address_of(r); }
 
   // ---- runs -----------------------------------------------------------------------------------
 
-  /// Returns: a run for a slab of class `c`, cut to `shape`, with its bitmap all ones; null when out of memory, or
-  /// when it would take growth and that is refused.
+  /// Returns: a run for a slab of class `c`, cut to `shape`, with its bitmap all ones; null when
+  /// out of memory, or when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g) noexcept {
     const std::lock_guard guard(mutex_);
     run* r = take(shape.pages, 1, g);
@@ -162,8 +165,8 @@ class page_heap : public page_supply<Space, Mutex> {
     return made_large(take(pages, align_pages, g));
   }
 
-  /// Returns: as `new_large`, a place for a block that has to move because it grows: there is headroom
-  /// to grow again behind it, unless addresses are short.
+  /// Returns: as `new_large`, a place for a block that has to move because it grows: there is
+  /// headroom to grow again behind it, unless addresses are short.
   [[nodiscard]] run* new_large_to_grow(std::size_t pages, growth g) noexcept {
     const std::lock_guard guard(mutex_);
     if (pages > UINT32_MAX) return nullptr;
@@ -201,8 +204,8 @@ class page_heap : public page_supply<Space, Mutex> {
     return done;
   }
 
-  /// Effects: the large block `from` becomes one of `pages` pages, with headroom to grow behind it, by
-  /// remapping. Only what it grows by counts as more memory. Returns: the new run, and `from` is
+  /// Effects: the large block `from` becomes one of `pages` pages, with headroom to grow behind it,
+  /// by remapping. Only what it grows by counts as more memory. Returns: the new run, and `from` is
   /// gone; or null, and `from` is as it was. Requires: pages >= from->pages.
   [[nodiscard]] run* move_large(run* from, std::size_t pages) noexcept {
     const std::size_t extra = pages - from->pages;
@@ -266,8 +269,9 @@ class page_heap : public page_supply<Space, Mutex> {
     return runs_.ranges().keep_slack();
   }
 
-  /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and for
-  /// every large one. Requires: keep_slack succeeded; no other thread is inside the heap. O(blocks).
+  /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and
+  /// for every large one. Requires: keep_slack succeeded; no other thread is inside the heap.
+  /// O(blocks).
   void mark_held(const class_table& classes, std::uint16_t entry) noexcept {
     const std::lock_guard guard(mutex_);
     for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i) {
@@ -299,8 +303,9 @@ class page_heap : public page_supply<Space, Mutex> {
 
   // ---- beforehand -----------------------------------------------------------------------------
 
-  /// Effects: there is a free run of `pages` that is in memory and stays so, and tables for whatever it
-  /// comes to be cut into. The lock is open meanwhile. Returns: false when memory was refused.
+  /// Effects: there is a free run of `pages` that is in memory and stays so, and tables for
+  /// whatever it comes to be cut into. The lock is open meanwhile. Returns: false when memory was
+  /// refused.
   [[nodiscard]] bool prefault(std::size_t pages) noexcept {
     const std::lock_guard guard(mutex_);
     runs_.populate();
@@ -369,9 +374,9 @@ class page_heap : public page_supply<Space, Mutex> {
     return range.class_of.entries()[range.page_of(number_of(address))];
   }
 
-  /// Returns: the range whose class table tells of `address`, or null; the address may lie where the range
-  /// has no memory yet. Later ranges come and go, so looking for one takes the lock; what was found stays
-  /// as long as a block in it is held. O(ranges).
+  /// Returns: the range whose class table tells of `address`, or null; the address may lie where
+  /// the range has no memory yet. Later ranges come and go, so looking for one takes the lock; what
+  /// was found stays as long as a block in it is held. O(ranges).
   [[nodiscard]] const page_range* range_of(const void* address) noexcept {
     if (const page_range* first = runs_.ranges().first_if_holds(number_of(address));
         first != nullptr)
@@ -427,9 +432,9 @@ class page_heap : public page_supply<Space, Mutex> {
     stats_.large_pages_peak = std::max(stats_.large_pages_peak, stats_.large_pages);
   }
 
-  /// Effects: adds the `extra` pages behind `r` to it: its headroom, free runs, and fresh pages where
-  /// these end at the range's top. Returns: false, with nothing changed, when others are in the way
-  /// or memory is refused.
+  /// Effects: adds the `extra` pages behind `r` to it: its headroom, free runs, and fresh pages
+  /// where these end at the range's top. Returns: false, with nothing changed, when others are in
+  /// the way or memory is refused.
   [[nodiscard]] bool grow(run* r, std::size_t extra) noexcept {
     if (extra > UINT32_MAX - r->pages) return false;
     const auto behind = runs_.free_behind(*r, extra);
@@ -450,16 +455,17 @@ class page_heap : public page_supply<Space, Mutex> {
     return true;
   }
 
-  // ---- headrooms: clean pages that are kept for the block in front of them -------------------------
+  // ---- headrooms: clean pages that are kept for the block in front of them
+  // -------------------------
 
-  /// Returns: how much headroom a block of `pages` gets that had to move. As much as itself, so what is
-  /// moved or copied, over its whole life, is in proportion to its length.
+  /// Returns: how much headroom a block of `pages` gets that had to move. As much as itself, so
+  /// what is moved or copied, over its whole life, is in proportion to its length.
   [[nodiscard]] static std::size_t headroom_for(std::size_t pages) noexcept {
     return std::min(pages, UINT32_MAX - pages);
   }
 
-  /// Returns: a run in use of `pages` clean pages, of no kind yet and not counted, with headroom behind
-  /// it if that can be had without a new range; null when out of memory. Requires: pages <=
+  /// Returns: a run in use of `pages` clean pages, of no kind yet and not counted, with headroom
+  /// behind it if that can be had without a new range; null when out of memory. Requires: pages <=
   /// UINT32_MAX.
   [[nodiscard]] run* take_with_headroom(std::size_t pages, growth g) noexcept {
     const std::size_t headroom = headroom_for(pages);
@@ -475,7 +481,6 @@ class page_heap : public page_supply<Space, Mutex> {
     if (r != nullptr) runs_.keep_headroom(*r, headroom);
     return r;
   }
-  // ---- pieces: what remapping does to mappings --------------------------------------------------
 
   /// Effects: the pages of `from` are those of `to`. Returns: false when the system refuses; then
   /// `from` is as it was, and `to` must be renewed. Requires: the lock is open; from is movable.

@@ -45,8 +45,8 @@ class page_supply {
   page_supply(const page_supply&) = delete;
   page_supply& operator=(const page_supply&) = delete;
 
-  /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other thread
-  /// is inside the heap.
+  /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other
+  /// thread is inside the heap.
   void set_pages_max(std::size_t pages) noexcept { pages_max_ = pages; }
 
   /// Effects: from now on free pages go back as `policy` says.
@@ -65,16 +65,16 @@ class page_supply {
 
   // ---- giving back ----------------------------------------------------------------------------
 
-  /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is held
-  /// by a thread that waits for this one.
+  /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is
+  /// held by a thread that waits for this one.
   std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
 
   struct purged {
     std::size_t bytes = 0;
     bool complete = true;  ///< nothing is left that another call would give back
   };
-  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for the
-  /// bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
+  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for
+  /// the bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
   purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
     const std::int64_t delay = delay_ms();
     if (delay < 0) return {};
@@ -88,8 +88,8 @@ class page_supply {
     return committed_pages_.load(std::memory_order_relaxed) << page_shift;
   }
 
-  /// Effects: gives back some pages of a slab. Returns: those that are gone. Requires: nobody has a block
-  /// there, or can get one until this returns.
+  /// Effects: gives back some pages of a slab. Returns: those that are gone. Requires: nobody has a
+  /// block there, or can get one until this returns.
   [[nodiscard]] page_set purge_pages(const run& slab, page_set leaving) noexcept {
     page_set gone = 0;
     for (page_set left = leaving; left != 0;) {
@@ -241,8 +241,9 @@ class page_supply {
     return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
   }
 
-  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before `until_ms`, but for
-  /// those without which less than `keep_bytes` would stay. The lock is open during each system call.
+  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before
+  /// `until_ms`, but for those without which less than `keep_bytes` would stay. The lock is open
+  /// during each system call.
   purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
     if (space_.is_sealed()) return {};
     std::size_t bytes_purged = 0;
@@ -289,7 +290,8 @@ class page_supply {
       note_committed();
     }
     given_back_bytes_ += bytes_purged;
-    // Runs that the system did not take are dirty again: where it takes none, another try ends nothing.
+    // Runs that the system did not take are dirty again: where it takes none, another try ends
+    // nothing.
     return {bytes_purged, count < runs_max || bytes_purged == 0};
   }
 

@@ -1,4 +1,4 @@
-// heap/run_store.hpp: all runs of a heap: where they are, which are free, how they are cut and merged.
+// heap/run_store.hpp: all runs of a heap: which are free, how they are cut and merged.
 // Layer: heap. Includes: core.
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | slab | free, dirty | ...
@@ -91,8 +91,8 @@ class run_store {
   [[nodiscard]] run* take_fresh(std::size_t length) noexcept {
     return space_.is_sealed() ? nullptr : ranges_.take_fresh(length);
   }
-  /// Effects: no block has headroom any more: where others would get nothing, or only by a new range,
-  /// what is in use comes first. Returns: as take_clean.
+  /// Effects: no block has headroom any more: where others would get nothing, or only by a new
+  /// range, what is in use comes first. Returns: as take_clean.
   [[nodiscard]] run* take_from_headrooms(std::size_t length) noexcept {
     if (headrooms_.pages() == 0) return nullptr;
     headrooms_.for_each([this](run* headroom) {
@@ -132,9 +132,9 @@ class run_store {
     put_back(r, run_kind::dirty, now);
   }
 
-  /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later range
-  /// that is empty then goes, and so does a long run at the top of a range in a room, and `r` with it: what
-  /// the heap gives back, others can map.
+  /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later
+  /// range that is empty then goes, and so does a long run at the top of a range in a room, and `r`
+  /// with it: what the heap gives back, others can map.
   void make_clean(run* r) noexcept {
     r->grown = r->rest = false;
     r = merge(r, run_kind::clean, [](const run*) {});

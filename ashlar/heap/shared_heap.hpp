@@ -11,10 +11,9 @@
 //
 // Law: memory grows only when nothing that rests can serve. First a request goes without growth,
 // then with growth (and what rests is sorted back before, if that pays), then all that rests is
-// sorted back, and growth is tried once more.
-// Invariant: held() == bytes of blocks that callers and caches have.
-// Thread-safety: any caller at any time, unless a function says otherwise. Lock order: start, slabs,
-// central, page heap.
+// sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
+// caches have. Thread-safety: any caller at any time, unless a function says otherwise. Lock order:
+// start, slabs, central, page heap.
 #pragma once
 
 #include <algorithm>
@@ -139,8 +138,8 @@ class shared_heap {
   }
 
   /// Effects: makes `block` hold `size` bytes where it is, or by moving a large block that grows.
-  /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one, and it is
-  /// as it was. Ends in a fault when not ours.
+  /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one,
+  /// and it is as it was. Ends in a fault when not ours.
   [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     if (resize_in_place(block, size, call) != 0) return block;
     const std::size_t have = usable_size(block, call);
@@ -178,8 +177,8 @@ class shared_heap {
       static_cast<void>(space_.populate(reinterpret_cast<void*>(begin), end - begin));
   }
 
-  /// Effects: while it is on, no function but collect and release_all makes a system call, except to
-  /// wait for a lock that another thread holds: what is free serves, or nothing does.
+  /// Effects: while it is on, no function but collect and release_all makes a system call, except
+  /// to wait for a lock that another thread holds: what is free serves, or nothing does.
   void seal(bool on) noexcept { space_.seal(on); }
   [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
 
@@ -193,7 +192,8 @@ class shared_heap {
   [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
 
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the
-  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
+  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed
+  /// blocks).
   std::size_t trim() noexcept {
     if (!has_started()) return 0;
     centrals_.settle(pages_);
@@ -211,14 +211,15 @@ class shared_heap {
     return detail::look_interval_ms(pages_.delay_ms());
   }
 
-  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or
-  /// the free pages of some slabs. No lock is held afterwards. Any thread may look at any time.
-  /// Returns: false when `look` has come to its end.
+  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
+  /// back, or the free pages of some slabs. No lock is held afterwards. Any thread may look at any
+  /// time. Returns: false when `look` has come to its end.
   bool look_step(look_progress& look) noexcept {
     return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
   }
 
-  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
+  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
+  /// look_step.
   void let_misses_look(bool on) noexcept {
     if (on)
       looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
@@ -228,8 +229,9 @@ class shared_heap {
 
   /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
-  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and stashes, also
-  /// where a slab's pages have left it. At some recent moment; takes no lock.
+  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
+  /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
+  /// lock.
   [[nodiscard]] std::size_t idle_bytes() const noexcept {
     const auto held = held_.now();
     const std::size_t committed = committed_bytes();
@@ -253,7 +255,8 @@ class shared_heap {
   void note_allocation(const void* block, std::size_t size) noexcept {
     counting_.allocated(pages_, block, find(block), size);
   }
-  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts there.
+  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts
+  /// there.
   void note_deallocation(const void* block, const char* call) noexcept {
     counting_.freed(pages_, block, expect_block(block, call), call);
   }
@@ -265,7 +268,8 @@ class shared_heap {
   void expect_live(const void* block, const char* call) noexcept {
     counting_.expect_live(pages_, block, expect_block(block, call), call);
   }
-  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with `size`.
+  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with
+  /// `size`.
   void expect_size(const void* block, std::size_t size, const char* call) noexcept {
     counting_.expect_size(pages_, block, expect_block(block, call), size, call);
   }
@@ -369,8 +373,8 @@ class shared_heap {
       centrals_.settle(pages_);
   }
 
-  /// Effects: there are `bytes` of free memory in one piece, in memory, and stashes for any class of
-  /// it; they are kept, however long they are free. Returns: false when memory was refused.
+  /// Effects: there are `bytes` of free memory in one piece, in memory, and stashes for any class
+  /// of it; they are kept, however long they are free. Returns: false when memory was refused.
   [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {
     if (bytes > PTRDIFF_MAX) return false;
     const std::size_t pages = divide_up(bytes, page_size);

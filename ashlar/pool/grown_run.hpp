@@ -25,8 +25,9 @@
 
 namespace ashlar::detail {
 
-/// The head of a piece that came from a page source; the run's links and blocks follow it. Where blocks are
-/// numbered, each slab has a list of its own: a number then says where the block is without a search.
+/// The head of a piece that came from a page source; the run's links and blocks follow it. Where
+/// blocks are numbered, each slab has a list of its own: a number then says where the block is
+/// without a search.
 template <class Traits>
 struct slab_head {
   slab_head* older;
@@ -44,8 +45,9 @@ struct slab_head {
 };
 
 /// Slabs from a page source, one of them in use; they go back when the pool ends, not before.
-/// Invariant: every slab but the newest is carved completely; blocks_made == capacity() - what the newest has not
-/// carved <= limit. A slab is on the stack of freed ones iff it is not in use and its list is not empty.
+/// Invariant: every slab but the newest is carved completely; blocks_made == capacity() - what the
+/// newest has not carved <= limit. A slab is on the stack of freed ones iff it is not in use and
+/// its list is not empty.
 template <class Traits, class Source>
 class grown_run : public block_run<Traits> {
   using plain = block_run<Traits>;
@@ -110,9 +112,10 @@ class grown_run : public block_run<Traits> {
     return all_blocks_ - (newest.capacity - newest.carved);
   }
 
-  /// Effects: adds one slab, which is then in use: as many blocks as there are already (so that a pool of n blocks
-  /// has O(log n) slabs), within the bounds given; half as many while the source refuses.
-  /// Returns: false when the limit is reached or the source has nothing. Requires: all is carved.
+  /// Effects: adds one slab, which is then in use: as many blocks as there are already (so that a
+  /// pool of n blocks has O(log n) slabs), within the bounds given; half as many while the source
+  /// refuses. Returns: false when the limit is reached or the source has nothing. Requires: all is
+  /// carved.
   bool grow() noexcept {
     std::size_t count = max_of(min_of(next_slab_, max_slab_), 1);
     if (count > limit_ - capacity()) count = limit_ - capacity();
@@ -125,7 +128,8 @@ class grown_run : public block_run<Traits> {
     }
     return false;
   }
-  /// Effects: one slab of exactly `count` blocks, in use then, or none. Returns: whether it is there.
+  /// Effects: one slab of exactly `count` blocks, in use then, or none. Returns: whether it is
+  /// there.
   bool add_slab(std::size_t count) noexcept {
     const std::size_t head = align_up(sizeof(slab), base_alignment(this->shape_, Traits::upkeep));
     std::size_t bytes = run_bytes(this->shape_, Traits::upkeep, count);

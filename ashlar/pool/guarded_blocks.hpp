@@ -1,4 +1,4 @@
-// pool/guarded_blocks.hpp: how blocks are taken and given back where every byte is looked at: check::full.
+// pool/guarded_blocks.hpp: blocks of which every byte is looked at: check::full.
 // Layer: pool (freestanding). Includes: core. Not for users: the pool's engine calls it, with its
 // lock held.
 //
@@ -68,8 +68,8 @@ class guarded_blocks : public plain_blocks<Run> {
     fill_bytes(p, run.stride(), freed_fill);
     set_mark(run, p, list::kept);
   }
-  /// Effects: the filled block at `p` is in the quarantine, and the block that leaves it for that is
-  /// free. Returns: null; or the block that should leave, if somebody has written to it.
+  /// Effects: the filled block at `p` is in the quarantine, and the block that leaves it for that
+  /// is free. Returns: null; or the block that should leave, if somebody has written to it.
   [[nodiscard]] const std::byte* keep(Run& run, std::byte* p) noexcept {
     std::byte* const leaver = quarantine_.push(p);
     if (leaver == nullptr) return nullptr;

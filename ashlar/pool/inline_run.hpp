@@ -79,8 +79,8 @@ class inline_run {
   [[nodiscard]] ASHLAR_HOT const auto& mark() const noexcept { return mark_; }
   std::size_t advance() noexcept {
     const std::size_t i = advance_mark(*this, Count);
-    // A constant initialiser tells nothing, so the first block tells for all. Not where another thread may have the
-    // second already.
+    // A constant initialiser tells nothing, so the first block tells for all. Not where another
+    // thread may have the second already.
     if constexpr (tools_present && !Traits::shared) {
       if (i == Traits::first_index) tell_closed(base(), Count * shape.stride);
     }

@@ -43,8 +43,8 @@ class plain_blocks {
   {
     return free_.pop();
   }
-  /// Effects: the block with number `n` is free. Returns: false, and nothing has changed, when it is
-  /// no live block of the slab in use.
+  /// Effects: the block with number `n` is free. Returns: false, and nothing has changed, when it
+  /// is no live block of the slab in use.
   [[nodiscard]] ASHLAR_HOT static bool give(Run& run, std::size_t n) noexcept
     requires numbered
   {

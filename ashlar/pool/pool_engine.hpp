@@ -111,8 +111,9 @@ class pool_engine {
   /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
   /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
-  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs are
-  /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
+  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs
+  /// are O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them
+  /// small.
   ASHLAR_HOT void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
   /// The same for a face that has another name: a fault names `call`, a call_name or a
   /// text that stays.
@@ -270,8 +271,8 @@ class pool_engine {
   using counters_type =
       counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
   static constexpr bool counts = counting_type::counts;
-  /// Null is no block's address either, so where nothing is done before the look at the address, the hit path has
-  /// no look at null. Not under a lock, which null is to leave alone.
+  /// Null is no block's address either, so where nothing is done before the look at the address,
+  /// the hit path has no look at null. Not under a lock, which null is to leave alone.
   static constexpr bool null_is_a_miss = Run::traits::numbered &&
                                          std::is_same_v<lock_type, no_lock> &&
                                          !check_type::guards_bytes && !exhaustion_type::borrows;
@@ -354,8 +355,8 @@ class pool_engine {
     return p;
   }
 
-  /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use: null, a block of
-  /// another slab, or a misuse, which is reported with the lock released.
+  /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use:
+  /// null, a block of another slab, or a misuse, which is reported with the lock released.
   ASHLAR_COLD void give_elsewhere_slow(std::size_t n, const char* call) noexcept {
     void* const p = run_.address_of(n);
     if (p == nullptr) return;

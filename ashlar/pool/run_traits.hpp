@@ -1,4 +1,4 @@
-// pool/run_traits.hpp: what every run of blocks shares: what its policies mean, where its carving stands.
+// pool/run_traits.hpp: what every run of blocks shares: its policies, where its carving stands.
 // Layer: pool (freestanding). Includes: core. Not for users: the pools are built of these.
 //
 //   inline_run  storage inside, everything but `carved` a constant      static_pool
@@ -46,7 +46,8 @@ struct run_traits {
   static constexpr bool tracks_state = Check::tracks_state;
   /// The run keeps which blocks are free, by their numbers; else a list or stack of the pool does.
   static constexpr bool numbered = tracks_state && !shared;
-  /// Where many callers come at a time, a link cannot say that its block is in use: a late reader may want it still.
+  /// Where many callers come at a time, a link cannot say that its block is in use: a late reader
+  /// may want it still.
   static constexpr bool keeps_states = tracks_state && shared;
   static constexpr bool needs_index = shared || tracks_state;
   using index_type = typename index_for<Lock, Link>::type;
@@ -69,8 +70,8 @@ struct run_traits {
     }
   }();
 
-  /// Whether tools may be told of these blocks: two threads never change what a tool keeps of one granule, by a
-  /// lock or because no two blocks share one.
+  /// Whether tools may be told of these blocks: two threads never change what a tool keeps of one
+  /// granule, by a lock or because no two blocks share one.
   [[nodiscard]] static constexpr bool may_tell(const slot_shape& shape) noexcept {
     return !shared || ((shape.alignment | shape.stride) & (tool_granule - 1)) == 0;
   }
@@ -93,7 +94,8 @@ struct run_view {
     return contains(p) && bytes_from(base, p) % stride == 0 &&
            bytes_from(base, p) / stride < carved;
   }
-  /// Returns: whether the i-th block from the base is in use. Requires: Traits::tracks_state; i < carved.
+  /// Returns: whether the i-th block from the base is in use. Requires: Traits::tracks_state; i <
+  /// carved.
   template <class Traits>
   [[nodiscard]] bool is_live(std::size_t i) const noexcept {
     if constexpr (Traits::shared) {

@@ -41,8 +41,8 @@ class shared_blocks {
     return run.at(i);
   }
 
-  /// Effects: the block with index `i` is no longer in use, and the caller's to give. Returns: false
-  /// when it was not in use, where states are tracked.
+  /// Effects: the block with index `i` is no longer in use, and the caller's to give. Returns:
+  /// false when it was not in use, where states are tracked.
   [[nodiscard]] static bool claim(Run& run, std::size_t i) noexcept {
     if constexpr (traits::tracks_state) {
       // The exchange decides between two callers that free one block at the same time.
