@@ -410,8 +410,7 @@ class page_heap : public page_supply<Space, Mutex> {
     stats_.large_runs_peak = std::max(stats_.large_runs_peak, ++stats_.large_runs);
     return r;
   }
-  /// Effects: as above; a run whose mapping is split is given back if it has more than so many
-  /// pages.
+  /// Effects: as above; a run of more pages than that goes back at once if its mapping is split.
   [[nodiscard]] std::size_t delete_large(void* address, std::size_t split_pages_kept) noexcept {
     const std::lock_guard guard(mutex_);
     run* r = large_at_locked(address);
@@ -454,9 +453,6 @@ class page_heap : public page_supply<Space, Mutex> {
     give(tail);
     return true;
   }
-
-  // ---- headrooms: clean pages that are kept for the block in front of them
-  // -------------------------
 
   /// Returns: how much headroom a block of `pages` gets that had to move. As much as itself, so
   /// what is moved or copied, over its whole life, is in proportion to its length.
