@@ -54,4 +54,17 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.now_ms() } noexcept -> std::same_as<std::uint64_t>;
 };
 
+namespace detail {
+
+/// Returns: zeroed memory for the heap's own use, null if refused; `release` takes it back.
+/// Requires: whole pages.
+template <address_space Space>
+[[nodiscard]] void* map_zeros(Space& space, std::size_t bytes) noexcept {
+  void* const memory = space.reserve_zeros(bytes);
+  if (memory == nullptr || space.commit(memory, bytes)) return memory;
+  space.release(memory, bytes);
+  return nullptr;
+}
+
+}  // namespace detail
 }  // namespace ashlar

@@ -3,139 +3,55 @@
 //
 //   allocate(n):   size -> class (table) -> pop the thread's stack
 //   deallocate(p): address -> page -> class (table) -> push on the thread's stack
-//   miss:          whole batches to and from the class's central; from there slabs, pages, the
-//   system
+//   miss:          whole batches to and from the class's central (shared_heap.hpp)
 //
 // No block has a header, in use or free, so nothing that a caller writes past its block reaches the
 // allocator's own data. No thread_local, no system call and no global is in this layer: the caller
 // brings a cache, `Config` brings the system.
+//
+// This file has the engine of a heap with caches: misses of a cache, how much each stack may hold,
+// owners that begin and end, forks. What is behind the caches is shared_heap.hpp.
+// Lock order: caches, start, slabs, central, page heap.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
+#include <ashlar/heap/cache_set.hpp>
 #include <ashlar/heap/central.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/exact_counts.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
-#include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/shared_heap.hpp>
 #include <ashlar/heap/thread_cache.hpp>
 
 namespace ashlar {
 
-/// How far a look at what can be given back has come (basic_heap::look_step).
-struct look_progress {
-  bool at_once = false;  ///< all that is free, however short a time: memory is needed elsewhere
-  std::size_t next_class = 1;
-  bool runs_are_done = false;
-  std::size_t slabs = 0;       ///< looked at
-  bool saw_last_slab = false;  ///< the next look begins at the first slab again
-  std::size_t bytes = 0;       ///< given back
-};
-
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
-/// constant-initialised), and may name `classes` (class_table.hpp:
-/// classes_in a table, which may have a load() that the heap calls before it starts). Its constructor is constexpr and reserves nothing; the heap starts itself at its first miss.
+/// constant-initialised), and may name `classes` (class_table.hpp: classes_in a table, which may
+/// have a load() that the heap calls before it starts). Its constructor is constexpr and reserves
+/// nothing; the heap starts itself at its first miss.
 ///
 /// Every function that takes a `cache` must be called by the cache's one owner; all others by
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
 /// null.
 template <class Config>
-class basic_heap {
+class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
+                   public detail::shared_heap<Config> {
+  using shared = detail::shared_heap<Config>;
+
  public:
-  using space_type = typename Config::space;
-  using mutex_type = typename Config::mutex;
-  using classes = detail::classes_of<Config>;
+  using classes = typename shared::classes;
   using cache = detail::thread_cache;
 
-  constexpr basic_heap() noexcept : pages_(space_) {}
+  constexpr basic_heap() noexcept = default;
   basic_heap(const basic_heap&) = delete;
   basic_heap& operator=(const basic_heap&) = delete;
-
-  // ---- blocks: the hit paths ------------------------------------------------------------------
-
-  /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to do:
-  /// the stack is empty, or the size has no class. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate(detail::cache_tops& tops,
-                                                     std::size_t size) noexcept {
-    if (size > small_size_max) [[unlikely]]
-      return nullptr;
-    void**& top = tops.top[classes::of_size(size)];
-    void* const block = detail::read_before_step(top)[-1];
-    if (block != nullptr) [[likely]]
-      --top;
-    return block;
-  }
-
-  /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, or the block is large, null or not ours. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
-                                                      void* block) noexcept {
-    return try_deallocate(tops, tops.classes, block);
-  }
-  /// The same by classes that the caller has: those of `tops`, or none of them.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops,
-                                                      const detail::page_classes& classes,
-                                                      void* block) noexcept {
-    return push(tops.top[classes.of(block)], block);
-  }
-
-  /// As above for a caller that knows the block's class. What it says is compared, not believed, so
-  /// that a wrong size can put no block on a wrong stack. The load of the class then delays nothing:
-  /// 0.2 ns a pair less than looking it up, 0.35 to 0.45 more than believing (Zen 5, gcc 12; list and
-  /// map: 2 % of their time). Returns: false also when `c` is 0 or not the block's class.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(detail::cache_tops& tops, void* block,
-                                                      class_index c) noexcept {
-    if (c == 0 || tops.classes.of(block) != c) [[unlikely]]
-      return false;
-    return push(tops.top[c], block);
-  }
-
-  /// As above for a caller who is believed. Requires: `c` is the block's class, or 0. Returns: false if
-  /// the stack is full, or `c` is 0.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(detail::cache_tops& tops,
-                                                               void* block,
-                                                               class_index c) noexcept {
-    return push(tops.top[c], block);  // class 0's is full always
-  }
-
-  /// Returns: a block of at least `size` bytes at a multiple of `alignment`; null if that is for a miss
-  /// path to do: the stack is empty, or not every block of the size's class is aligned so. Never calls
-  /// anything. Requires: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(detail::cache_tops& tops,
-                                                             std::size_t size,
-                                                             std::size_t alignment) noexcept {
-    // A slab starts at a page and promises no more.
-    if (size > small_size_max ||
-        ((classes::block_size(classes::of_size(size)) | detail::page_size) & (alignment - 1)) != 0)
-        [[unlikely]]
-      return nullptr;
-    return try_allocate(tops, size);
-  }
-
-  /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the block
-  /// is large, null or not ours. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const detail::cache_tops& tops,
-                                                              const void* block) noexcept {
-    return classes::block_size(tops.classes.of(block));  // class 0 has blocks of 0 bytes
-  }
-
-  /// Returns: whether `block` is one that `resize_in_place` to `size` bytes, not 0, leaves as it is. False also
-  /// where that is for `resize_in_place` to find out. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static bool stays(const detail::cache_tops& tops, const void* block,
-                                             std::size_t size) noexcept {
-    const class_index c = tops.classes.of(block);
-    return c != 0 && serves_well(c, size);
-  }
 
   // ---- blocks: the misses ---------------------------------------------------------------------
 
@@ -149,12 +65,11 @@ class basic_heap {
     if (own.count(c) != 0) return pop(own, c);
     const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, room, &own);
+    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own});
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     own.top(c) = first + got;
     own.moved_blocks += got;
-    note_held(static_cast<std::int64_t>(got * classes::block_size(c)));
     void* const block = pop(own, c);
     publish(own, c);
     maintain();
@@ -165,7 +80,7 @@ class basic_heap {
   /// Ends in a fault naming `call` when it is nothing of this heap.
   ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
-    const class_index c = pages_.class_anywhere(block);
+    const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
     keep_to_share(own);
     if (!open(own, c)) return deallocate_uncached(block, call);
@@ -173,8 +88,7 @@ class basic_heap {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
-      centrals_[c].give(pages_, first, half, call);
-      note_held(-static_cast<std::int64_t>(half * classes::block_size(c)));
+      give(c, first, half, call);
       std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
       own.top(c) -= half;
       own.moved_blocks += half;
@@ -188,22 +102,7 @@ class basic_heap {
   /// whether it is known to be zero.
   [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
                                      cache* own = nullptr) noexcept {
-    zeroed = false;
-    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
-    const std::size_t pages = std::max<std::size_t>(divide_up(size, detail::page_size), 1);
-    const std::size_t align_pages = std::max<std::size_t>(alignment / detail::page_size, 1);
-    detail::run* r = new_large(pages, align_pages, own);
-    if (r == nullptr) return nullptr;
-    zeroed = r->zero;
-    return pages_.address_of(*r);
-  }
-
-  /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
-  /// when that is for `allocate_large`.
-  [[nodiscard]] static constexpr class_index class_for(std::size_t size,
-                                                       std::size_t alignment) noexcept {
-    if (!detail::class_table::serves(size, alignment)) return 0;
-    return classes::of_aligned_size(size, alignment);
+    return shared::allocate_large(size, alignment, zeroed, own_blocks{*this, own});
   }
 
   /// Returns: a block of class `c`, not 0, by the cache.
@@ -212,509 +111,127 @@ class basic_heap {
     return block != nullptr ? block : refill(own, c);
   }
 
-  /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
-  [[nodiscard]] class_index class_of(const void* block) noexcept {
-    return pages_.class_anywhere(block);
-  }
-
-  /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
-  [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) return classes::block_size(c);
-    const detail::run* r = pages_.large_at(block);
-    if (r == nullptr) fail(block, call);
-    return std::size_t{r->pages} << detail::page_shift;
-  }
-
-  /// Effects: makes `block` hold `size` bytes without moving it, if that can be done and is not a
-  /// waste (a block is kept while more than half of it is used). Ends in a fault when not ours.
-  /// Returns: the block's usable bytes now if it stays, 0 if it has to move.
-  [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
-                                            const char* call) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      if (serves_well(c, size)) return classes::block_size(c);
-      // It moves, so its bytes are about to be read for the last time: is it a block at all?
-      centrals_[c].expect_in_use(pages_, block, call);
-      return 0;
-    }
-    detail::run* r = pages_.large_at(block);
-    if (r == nullptr) fail(block, call);
-    if (size <= detail::shared_slab_block_max || size > PTRDIFF_MAX) return 0;
-    const std::size_t before = r->pages;
-    if (!pages_.resize_large(r, divide_up(size, detail::page_size))) return 0;
-    note_large(before, r->pages);
-    return std::size_t{r->pages} << detail::page_shift;
-  }
-
-  /// Effects: moves a large block to where it can hold `size` bytes, with headroom behind it:
-  /// by remapping its pages, or by copying. Requires: `block` is a live large block. Returns: the
-  /// new block, null if this could not be done so, or is not needed.
-  [[nodiscard]] void* move_large(void* block, std::size_t size) noexcept {
-    detail::run* from = pages_.large_at(block);
-    if (from == nullptr || size > PTRDIFF_MAX) return nullptr;
-    const std::size_t pages = divide_up(size, detail::page_size);
-    const std::size_t before = from->pages;
-    if (pages < before) return nullptr;
-    if (before >= remap_pages_min) {
-      if (detail::run* to = pages_.move_large(from, pages); to != nullptr) {
-        note_large(before, pages);
-        maintain();
-        return pages_.address_of(*to);
-      }
-    }
-    detail::run* to = pages_.new_large_to_grow(pages, detail::growth::refused);
-    if (to == nullptr) {
-      settle_before_growth(nullptr, pages);
-      to = pages_.new_large_to_grow(pages, detail::growth::allowed);
-    }
-    if (to == nullptr) return nullptr;
-    note_large(0, pages);
-    void* const moved = pages_.address_of(*to);
-    std::memcpy(moved, block, before << detail::page_shift);
-    static_cast<void>(pages_.delete_outgrown(block));
-    note_large(before, 0);
-    maintain();
-    return moved;
-  }
-
-  /// Effects: makes `block` hold `size` bytes where it is, or by moving a large block that grows.
-  /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one, and it is
-  /// as it was. Ends in a fault when not ours.
-  [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-    if (resize_in_place(block, size, call) != 0) return block;
-    const std::size_t have = usable_size(block, call);
-    return size > have && have > small_size_max ? move_large(block, size) : nullptr;
-  }
-
   // ---- without a cache: threads that are ending, or that can get none -------------------------
 
   /// As allocation from class `c`, straight from the central. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
-    if (!start()) return nullptr;
+    if (!this->start()) return nullptr;
     void* block = nullptr;
-    if (take(c, &block + 1, 1, nullptr) == 0) return nullptr;
-    note_held(static_cast<std::int64_t>(classes::block_size(c)));
-    return block;
+    return take(c, &block + 1, 1, own_blocks{*this, nullptr}) != 0 ? block : nullptr;
   }
 
   /// As `deallocate_slow`.
   ASHLAR_COLD void deallocate_uncached(void* block, const char* call) noexcept {
     if (block == nullptr) return;
-    const class_index c = pages_.class_anywhere(block);
+    const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    centrals_[c].give(pages_, &block, 1, call);
-    note_held(-static_cast<std::int64_t>(classes::block_size(c)));
+    give(c, &block, 1, call);
     maintain();
-  }
-
-  /// Effects: makes the heap usable; nothing if it is. Returns: false when memory for that was
-  /// refused; a later call tries again. Every other function calls it where it has to.
-  [[nodiscard]] bool start() noexcept {
-    if (has_started()) [[likely]]
-      return true;
-    const std::lock_guard guard(start_mutex_);
-    if (started_.load(std::memory_order_relaxed)) return true;
-    if constexpr (requires { classes::load(); }) classes::load();
-    if (!pages_.start(classes::table().bit_words_per_page)) return false;
-    caches_bytes_ = bounds_.caches_total(space_.processors());
-    auto** stash = static_cast<void**>(map(stashes_bytes()));
-    if (stash == nullptr) return false;
-    stashes_ = stash;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, classes::shape(c), stash, stash_capacity(c));
-      stash += stash_capacity(c);
-    }
-    started_.store(true, std::memory_order_release);
-    return true;
-  }
-
-  [[nodiscard]] bool has_started() const noexcept {
-    return started_.load(std::memory_order_acquire);
   }
 
   // ---- caches ---------------------------------------------------------------------------------
 
   /// Returns: an empty cache for a new owner, or null. O(classes).
   [[nodiscard]] cache* attach() noexcept {
-    if (!start()) return nullptr;
-    const std::lock_guard guard(caches_mutex_);
-    cache* c = spare_caches_;
-    if (c != nullptr) {
-      spare_caches_ = c->next;
-      --spare_count_;
-    } else {
-      c = static_cast<cache*>(map(cache_bytes()));
-      if (c == nullptr) return nullptr;
-      start_cache(*c);
-    }
-    c->previous = nullptr;
-    c->next = caches_;
-    if (caches_ != nullptr) caches_->previous = c;
-    caches_ = c;
-    ++cache_count_;
-    return c;
+    return this->start()
+               ? caches_.attach(this->sealed_space(), this->first_classes(), this->caches_bytes())
+               : nullptr;
   }
 
   /// Returns: caches that have an owner.
-  [[nodiscard]] std::size_t cache_count() const noexcept {
-    return cache_count_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t cache_count() const noexcept { return caches_.count(); }
 
   /// Effects: forgets every cache but `own` (may be null). For the child of a fork: the other
   /// owners do not exist there. What they held cannot be told from what they were just handing out,
   /// so it stays counted as in use.
-  void keep_only(cache* own) noexcept {
-    const std::lock_guard guard(caches_mutex_);
-    caches_ = own;
-    cache_count_ = own != nullptr ? 1 : 0;
-    if (own != nullptr) own->next = own->previous = nullptr;
-  }
+  void keep_only(cache* own) noexcept { caches_.keep_only(own); }
 
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
-    settle_after(own->moved_blocks);
-    start_cache(*own);
-    const std::lock_guard guard(caches_mutex_);
-    if (own->previous != nullptr)
-      own->previous->next = own->next;
-    else
-      caches_ = own->next;
-    if (own->next != nullptr) own->next->previous = own->previous;
-    --cache_count_;
-    if (spare_count_ >= spare_caches_max && !space_.is_sealed()) {
-      space_.release(own, cache_bytes());
-      return;
-    }
-    own->next = spare_caches_;
-    spare_caches_ = own;
-    ++spare_count_;
+    this->settle_after(own->moved_blocks);
+    caches_.detach(this->sealed_space(), own, this->first_classes());
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
-  void flush(cache& own) noexcept { flush_to(own, &central_type::give); }
+  void flush(cache& own) noexcept { flush_to(own, resting_place::stash); }
 
   // ---- beforehand -----------------------------------------------------------------------------
 
-  /// Effects: there are `bytes` of free memory in one piece, and empty caches for `owners` more, all of
-  /// it in memory, with all that the heap needs beside them to serve blocks of any class from it; and so
-  /// much is kept, however long it is free. `own` (may be null) is the caller's cache. Returns: false
-  /// when memory was refused; what was got until then stays. O(bytes).
+  /// Effects: there are `bytes` of free memory in one piece, and empty caches for `owners` more,
+  /// all of it in memory, with all that the heap needs beside them to serve blocks of any class
+  /// from it; and so much is kept, however long it is free. `own` (may be null) is the caller's
+  /// cache. Returns: false when memory was refused; what was got until then stays. O(bytes).
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
-    if (!start() || bytes > PTRDIFF_MAX) return false;
-    const std::size_t pages = divide_up(bytes, detail::page_size);
-    if (pages != 0 && (!pages_.prefault(pages) || !populate_stashes(bytes))) return false;
-    if (own != nullptr && !space_.populate(own, cache_bytes())) return false;
-    const std::lock_guard guard(caches_mutex_);
-    for (cache* c = spare_caches_; c != nullptr; c = c->next)
-      if (!space_.populate(c, cache_bytes())) return false;
-    for (; spare_count_ < owners; ++spare_count_) {
-      auto* c = static_cast<cache*>(map(cache_bytes()));
-      if (c == nullptr) return false;
-      if (!space_.populate(c, cache_bytes())) {
-        space_.release(c, cache_bytes());
-        return false;
-      }
-      start_cache(*c);
-      c->next = spare_caches_;
-      spare_caches_ = c;
-    }
-    return true;
+    return this->start() && this->prefault_pages(bytes) &&
+           caches_.prefault(this->sealed_space(), this->first_classes(), owners, own);
   }
-
-  /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory
-  /// if the system has them; their contents stay. Nothing while the heap is sealed.
-  void populate(void* p, std::size_t bytes) noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(p);
-    const std::uintptr_t begin = align_up(at, detail::page_size);
-    const std::uintptr_t end = align_down(at + bytes, detail::page_size);
-    if (begin < end)
-      static_cast<void>(space_.populate(reinterpret_cast<void*>(begin), end - begin));
-  }
-
-  /// Effects: while it is on, no function but collect and release_all makes a system call, except to
-  /// wait for a lock that another thread holds: what is free serves, or nothing does.
-  void seal(bool on) noexcept { space_.seal(on); }
-  [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
 
   // ---- the whole ------------------------------------------------------------------------------
 
-  /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
-  void set_bounds(const heap_bounds& bounds) noexcept {
-    bounds_ = bounds;
-    pages_.set_pages_max(bounds.budget_bytes >> detail::page_shift);
-  }
-
-  /// Returns: whether `address` lies where this heap's blocks do, in use or not.
-  [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
-
-  /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses the
-  /// heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space takes.
+  /// Effects: gives all memory back to the space, blocks and caches included. Requires: nobody uses
+  /// the heap or a block of it any more, nor ever will. O(ranges + caches), plus what the space
+  /// takes.
   void release_all() noexcept {
-    for (cache** list : {&caches_, &spare_caches_}) {
-      while (cache* c = *list) {
-        *list = c->next;
-        space_.release(c, cache_bytes());
-      }
-    }
-    if (stashes_ != nullptr) space_.release(stashes_, stashes_bytes());
-    pages_.release_all();
+    caches_.release_all(this->sealed_space());
+    shared::release_all();
   }
-
-  /// Effects: every free block that no cache holds goes back to its slab, every free page to the
-  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
-  std::size_t trim() noexcept {
-    if (!started_.load(std::memory_order_acquire)) return 0;
-    settle_stashes();
-    const std::lock_guard guard(slabs_mutex_);
-    slab_looked_at_ = {};
-    return give_back_free_pages(SIZE_MAX, true) + pages_.purge_all();
-  }
-
-  /// Effects: from now on free pages go back as `policy` says.
-  void set_purge_policy(const detail::purge_policy& policy) noexcept {
-    pages_.set_policy(policy);
-    if (next_look_ms_.load(std::memory_order_relaxed) == others_look) return;
-    next_look_ms_.store(0, std::memory_order_relaxed);  // it was set by the old delay
-  }
-  /// Returns: milliseconds between two looks; negative when free pages never go back.
-  [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
-    const std::int64_t delay = pages_.delay_ms();
-    return delay < 0 ? -1 : delay / 2 + 1;
-  }
-
-  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or
-  /// the free pages of some slabs. No lock is held afterwards. Any thread may look at any time.
-  /// Returns: false when `look` has come to its end.
-  bool look_step(look_progress& look) noexcept {
-    if (!started_.load(std::memory_order_acquire)) return false;
-    for (; look.next_class < classes::count(); ++look.next_class) {
-      central_type& c = centrals_[look.next_class];
-      if (c.stashed() == 0) continue;
-      if (look.at_once)
-        c.settle(pages_);
-      else
-        c.settle_unused(pages_);
-      ++look.next_class;
-      return true;
-    }
-    if (!look.runs_are_done) {
-      const auto purged = pages_.purge_aged(runs_a_step, look.at_once);
-      look.bytes += purged.bytes;
-      look.runs_are_done = purged.complete;
-      return true;
-    }
-    if (look.slabs >= bounds_.slabs_a_look) return false;
-    if (space_.is_sealed() || !pages_.has_more_than_kept()) {
-      look.saw_last_slab = true;
-      return false;
-    }
-    const std::lock_guard guard(slabs_mutex_);
-    const std::size_t count = std::min(slabs_a_step, bounds_.slabs_a_look - look.slabs);
-    look.bytes += give_back_free_pages(count, look.at_once);
-    look.slabs += count;
-    look.saw_last_slab = slab_looked_at_.range == 0 && slab_looked_at_.page == 0;
-    return !look.saw_last_slab;
-  }
-
-  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
-  void let_misses_look(bool on) noexcept {
-    const auto next = space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1);
-    next_look_ms_.store(on ? next : others_look, std::memory_order_relaxed);
-  }
-
-  /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
-  [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
-  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and stashes, also
-  /// where a slab's pages have left it. At some recent moment; takes no lock.
-  [[nodiscard]] std::size_t idle_bytes() const noexcept {
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const std::size_t committed = committed_bytes();
-    return committed - std::min(committed, held);
-  }
-
-  [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
 
   /// Effects: fills `out`; the resident figure and accuracy are left to the caller. `own` (may be
   /// null) is the caller's cache, whose content is then exact.
   void collect(ashlar_stats& out, cache* own) noexcept {
-    out = {};
-    out.class_count = static_cast<std::uint32_t>(classes::count() - 1);
-    if (!started_.load(std::memory_order_acquire)) {
-      for (std::size_t c = 1; c < classes::count(); ++c)
-        out.classes[c - 1].block_size = classes::block_size(static_cast<class_index>(c));
-      return;
-    }
-    if (own != nullptr) {
+    if (own != nullptr && this->has_started()) {
       for (std::size_t c = 1; c < classes::count(); ++c) publish(*own, static_cast<class_index>(c));
     }
-    collect_classes(out);
-    const detail::page_heap_stats p = pages_.stats();
-    out.large = {.block_size = 0,
-                 .blocks_made = p.large_runs_peak,
-                 .blocks_in_use = p.large_runs,
-                 .peak_in_use = p.large_runs_peak,
-                 .peak_bytes = p.large_pages_peak << detail::page_shift,
-                 .allocations = p.large_made,
-                 .frees = p.large_freed,
-                 .slack_bytes = p.large_runs * (detail::page_size - 1),
-                 .slabs = p.large_runs,
-                 .committed_bytes = p.large_pages << detail::page_shift};
-    if (exact_on_) overwrite(out.large, exact_[0]);
-    ashlar_total_stats& t = out.total;
-    t.bytes_in_use += out.large.committed_bytes;
-    t.peak_bytes_in_use =
-        std::max(t.bytes_in_use, static_cast<std::uint64_t>(held_bytes_peak_.load()));
-    t.allocations += out.large.allocations;
-    t.frees += out.large.frees;
-    t.slack_bytes += out.large.slack_bytes;
-    t.reserved_bytes = p.reserved_bytes;
-    t.committed_bytes = p.committed_bytes;
-    t.peak_committed_bytes = p.peak_committed_bytes;
-    t.given_back_bytes = p.given_back_bytes;
-    t.metadata_bytes = p.table_bytes + resident_metadata();
+    shared::collect(out, caches_);
   }
-
-  /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
-  /// slab. A block that rests in a cache or a stash passes.
-  void expect_block(const void* block, const char* call) noexcept {
-    expect_block(block, size_and_class(block), call);
-  }
-
-  // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
-  // -----------
 
   /// Effects: statistics come from the note_ functions from now on. Requires: no other thread is
-  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed, when
-  /// memory was refused.
+  /// inside the heap; `own` is the caller's cache or null. Returns: false, and nothing has changed,
+  /// when memory was refused.
   [[nodiscard]] bool count_exactly(cache* own) noexcept {
-    if (!start() || !pages_.keep_slack()) return false;
+    if (!this->start() || !this->keep_slack()) return false;
     ashlar_stats before;
     collect(before, own);
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      exact_[c].begin_with(before.classes[c - 1].blocks_in_use);
-    exact_[0].begin_with(before.large.blocks_in_use);
-    pages_.mark_held(classes::table(), live_entry);
-    exact_on_ = true;
+    this->begin_counting(before);
     return true;
-  }
-
-  /// Effects: counts the live block that a request for `size` bytes got.
-  void note_allocation(const void* block, std::size_t size) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = countable_slack(s.bytes - size);
-    pages_.exchange_slack(block, slack + live_entry);
-    exact_[s.size_class].allocated(slack);
-  }
-  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts there.
-  void note_deallocation(const void* block, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    exact_[s.size_class].freed(expect_live(block, s, 0, call));
-  }
-  /// Effects: counts that `block` stayed and now serves `size` bytes.
-  void note_resize(const void* block, std::size_t size) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = countable_slack(s.bytes - size);
-    const std::size_t before = pages_.exchange_slack(block, slack + live_entry);
-    exact_[s.size_class].resized(before - live_entry, slack);
-  }
-  /// Effects: ends in a fault naming `call`, at once, when no live block starts at `block`.
-  void expect_live(const void* block, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = expect_live(block, s, 0, call);
-    pages_.exchange_slack(block, slack + live_entry);
-  }
-  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with `size`.
-  void expect_size(const void* block, std::size_t size, const char* call) noexcept {
-    const sized s = size_and_class(block);
-    const std::size_t slack = expect_live(block, s, 0, call);
-    pages_.exchange_slack(block, slack + live_entry);
-    if (size > s.bytes || countable_slack(s.bytes - size) != slack)
-      ashlar_fault({.kind = fault_kind::wrong_size,
-                    .call = call,
-                    .address = block,
-                    .block_size = s.bytes - slack,
-                    .pool = name()});
   }
 
   /// Effects: locks everything, in the order of the layers, so that a fork copies a whole heap.
   void lock_all() noexcept {
-    start_mutex_.lock();
-    caches_mutex_.lock();
-    slabs_mutex_.lock();
-    for (std::size_t c = 1; c < classes::count(); ++c) centrals_[c].mutex().lock();
-    pages_.lock_all();
+    caches_.lock();
+    shared::lock();
   }
   void unlock_all() noexcept {
-    pages_.unlock_all();
-    for (std::size_t c = classes::count() - 1; c != 0; --c) centrals_[c].mutex().unlock();
-    slabs_mutex_.unlock();
-    caches_mutex_.unlock();
-    start_mutex_.unlock();
+    shared::unlock();
+    caches_.unlock();
   }
-
-  /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
-  /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
-  void audit() noexcept {
-    if (!started_.load(std::memory_order_acquire)) return;
-    pages_.audit();
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::uint64_t free = centrals_[c].audit(pages_);
-      const detail::class_counts counts = centrals_[c].counts();
-      if (counts.made != free + (counts.taken - counts.given))
-        ashlar_fault({.kind = fault_kind::corrupted,
-                      .call = "audit",
-                      .block_size = classes::block_size(c),
-                      .pool = name()});
-    }
-  }
-
-  [[nodiscard]] space_type& space() noexcept { return space_; }
-
-  /// Effects: faults call the heap by this name; null, the beginning: by none. It is not copied.
-  /// Requires: called before anything else.
-  void set_name(const char* name) noexcept { pages_.set_name(name); }
-  [[nodiscard]] const char* name() const noexcept { return pages_.name(); }
 
  private:
-  using pages_type = detail::page_heap<space_type, mutex_type>;
-  using central_type = detail::central<space_type, mutex_type>;
+  using shared::deallocate_large;
+  using shared::give;
+  using shared::maintain;
+  using shared::take;
+  using resting_place = detail::resting_place;
 
-  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
-  /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
-  /// and 2,100 us.
-  static constexpr std::size_t remap_pages_min = 512 * 1024 / detail::page_size;
+  /// What a cache has that the heap wants back before it grows. Null: there is no cache.
+  struct own_blocks {
+    basic_heap& heap;
+    cache* own;
 
-  static constexpr std::size_t spare_caches_max = 8;
-
-  /// What one step of a look does at most: so many system calls, or so many slabs to look into.
-  static constexpr std::size_t runs_a_step = 64;
-  static constexpr std::size_t slabs_a_step = 64;
-  /// A time of the next look that never comes.
-  static constexpr std::uint64_t others_look = UINT64_MAX;
-
-  /// Sorting so many scattered blocks back (some 5 to 10 ns each) costs less than the fault of a fresh page
-  /// (some 1.4 us).
-  static constexpr std::size_t settled_blocks_a_page = 64;
-
-  /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
-  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does not
-  /// hold can serve any class.
-  static constexpr std::size_t stash_blocks_max = 16384;
-  static constexpr std::size_t stash_lone_blocks_max = 2;
-  [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
-    const std::size_t size = classes::block_size(c);
-    return std::min(size > detail::shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
-                    bounds_.stash_bytes / size);
-  }
-
-  void start_cache(cache& c) const noexcept { c.start(pages_.first_classes()); }
-
-  /// Returns: what one cache may hold at all, now.
-  [[nodiscard]] std::size_t share() const noexcept {
-    return caches_bytes_ / cache_count_.load(std::memory_order_relaxed);
-  }
+    [[nodiscard]] std::size_t count(class_index c) const noexcept {
+      return own != nullptr ? own->count(c) : 0;
+    }
+    [[nodiscard]] std::size_t resting(class_index c) const noexcept {
+      return own != nullptr && is_resting(*own, c) ? own->count(c) : 0;
+    }
+    void give_resting() const noexcept {
+      if (own != nullptr) heap.flush_resting(*own);
+    }
+    void give_all() const noexcept {
+      if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
+    }
+  };
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
@@ -733,7 +250,7 @@ class basic_heap {
         publish(own, c);
         continue;
       }
-      flush_class(own, c, &central_type::give);
+      flush_class(own, c, resting_place::stash);
       own.close(c, classes::block_size(c));
     }
     return own.room_bytes() + more <= share;
@@ -742,9 +259,8 @@ class basic_heap {
   /// Effects: called at a miss: what the cache holds beyond its share, because there are more
   /// caches now, goes back.
   void keep_to_share(cache& own) noexcept {
-    // As own.room_bytes() > share(), without a division.
-    if (std::uint64_t{own.room_bytes()} * cache_count() > caches_bytes_) [[unlikely]]
-      static_cast<void>(make_room(own, 0, 0, share(), 2 * classes::count()));
+    if (caches_.is_beyond_share(own.room_bytes())) [[unlikely]]
+      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count()));
   }
 
   /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
@@ -752,35 +268,18 @@ class basic_heap {
   bool open(cache& own, class_index c) noexcept {
     if (own.is_open(c)) [[likely]]
       return true;
-    const std::size_t size = classes::block_size(c), share = this->share();
-    if (size > std::min(bounds_.cached_block_max, heap_bounds::block_max_of_share(share)))
+    const std::size_t size = classes::block_size(c), share = caches_.share();
+    if (size > std::min(this->bounds().cached_block_max, heap_bounds::block_max_of_share(share)))
       return false;
     const std::uint16_t blocks = detail::first_capacity(
-        size, std::min(bounds_.stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
+        size, std::min(this->bounds().stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
     return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
-  }
-
-  /// Returns: whether a block of class `c` holds `size` bytes, and no smaller class would save much: more
-  /// than half of it is used, or there is none.
-  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
-    const std::size_t have = classes::block_size(c);
-    return size <= have && (size > have / 2 || classes::of_size(size) == c);
   }
 
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
     void* const block = own.top(c)[-1];
     if (block != nullptr) --own.top(c);
     return block;
-  }
-
-  /// Effects: stores `block` at `top` and moves that on; nothing if the stack is full. Returns: whether it did.
-  [[nodiscard]] ASHLAR_HOT static bool push(void**& top, void* block) noexcept {
-    void** const slot = detail::read_before_step(top);
-    if (*slot == nullptr) [[unlikely]]
-      return false;
-    *slot = block;
-    ++top;
-    return true;
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond
@@ -791,33 +290,30 @@ class basic_heap {
     const std::uint16_t blocks = own.wanted(c, size, what);
     if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    const std::size_t caches = cache_count_.load(std::memory_order_relaxed);
-    if (own.capacity_bytes + more > std::max(held / 2 / caches, bounds_.cache_bytes_min))
+    const std::size_t held = this->held();
+    if (own.capacity_bytes + more >
+        std::max(held / 2 / caches_.count(), this->bounds().cache_bytes_min))
       return false;
-    return own.room_bytes() + more <= caches_bytes_ / caches && own.grow(c, size, blocks);
+    return own.room_bytes() + more <= caches_.share() && own.grow(c, size, blocks);
   }
 
-  using giving = void (central_type::*)(pages_type&, void* const*, std::size_t,
-                                        const char*) noexcept;
-  void flush_class(cache& own, class_index c, giving give) noexcept {
+  void flush_class(cache& own, class_index c, resting_place to) noexcept {
     const std::size_t count = own.count(c);
     if (count != 0) {
-      (centrals_[c].*give)(pages_, own.first(c), count, detail::earlier_free);
-      note_held(-static_cast<std::int64_t>(count * classes::block_size(c)));
+      give(c, own.first(c), count, detail::earlier_free, to);
       own.top(c) = own.first(c);
       own.moved_blocks += count;
     }
     publish(own, c);  // hits may have emptied it since it was published
   }
 
-  void flush_to(cache& own, giving give) noexcept {
+  void flush_to(cache& own, resting_place to) noexcept {
     for (std::size_t c = 1; c < classes::count(); ++c)
-      flush_class(own, static_cast<class_index>(c), give);
+      flush_class(own, static_cast<class_index>(c), to);
   }
 
-  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look at
-  /// it since: its owner does not use it, or uses it little.
+  /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look
+  /// at it since: its owner does not use it, or uses it little.
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
@@ -826,7 +322,7 @@ class basic_heap {
     for (std::size_t i = 1; i < classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       if (is_resting(own, c))
-        flush_class(own, c, &central_type::give_to_slabs);
+        flush_class(own, c, resting_place::slabs);
       else
         publish(own, c);
     }
@@ -836,308 +332,7 @@ class basic_heap {
     own.published[c].store(static_cast<std::uint32_t>(own.count(c)), std::memory_order_relaxed);
   }
 
-  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
-    ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
-                  .call = call,
-                  .address = block,
-                  .pool = name()});
-  }
-
-  [[nodiscard]] detail::run* new_large(std::size_t pages, std::size_t align_pages,
-                                       cache* own) noexcept {
-    if (!start()) return nullptr;
-    detail::run* r = pages_.new_large(pages, align_pages, detail::growth::refused);
-    if (r == nullptr) {
-      settle_before_growth(nullptr, pages);  // a cache's few pages would not be what is missing
-      r = pages_.new_large(pages, align_pages, detail::growth::allowed);
-      if (r == nullptr && settle_all(own))
-        r = pages_.new_large(pages, align_pages, detail::growth::allowed);
-    }
-    if (r != nullptr) note_large(0, r->pages);
-    return r;
-  }
-
-  /// Requires: `own` is the caller's cache, or null.
-  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
-                                 cache* own) noexcept {
-    const std::size_t got = centrals_[c].take(pages_, out, count, detail::growth::refused);
-    if (got != 0) return got;
-    settle_before_growth(own, classes::shape(c).pages);
-    const std::size_t grown = centrals_[c].take(pages_, out, count, detail::growth::allowed);
-    if (grown != 0 || !settle_all(own)) return grown;
-    return centrals_[c].take(pages_, out, count, detail::growth::allowed);
-  }
-
-  /// Effects: the heap cannot grow: all that rests in stashes and `own` (may be null) is sorted back,
-  /// whatever it costs. Returns: whether there was anything.
-  bool settle_all(cache* own) noexcept {
-    const auto in_own = [own](class_index c) { return own != nullptr ? own->count(c) : 0; };
-    if (resting(in_own).blocks == 0) return false;
-    if (own != nullptr) flush_to(*own, &central_type::give_to_slabs);
-    settle_stashes();
-    return true;
-  }
-
-  struct amount {
-    std::size_t blocks = 0, bytes = 0;
-  };
-  /// Returns: what is in the stashes, and besides of each class c in_caches(c) blocks. O(classes), no lock.
-  template <class InCaches>
-  [[nodiscard]] amount resting(InCaches in_caches) const noexcept {
-    amount all;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
-      all.blocks += blocks;
-      all.bytes += blocks * classes::block_size(c);
-    }
-    return all;
-  }
-
-  void settle_stashes() noexcept {
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages_);
-  }
-
-  /// Effects: called before the heap grows by `pages`: when much is stashed, or rests in `own` (may be
-  /// null), sorts it back into its slabs, so that those which become empty serve instead. Few blocks may
-  /// hold many slabs back, one each at worst, so a little is sorted back too, once the heap has grown
-  /// enough to pay for it. Growth that this avoided pays nothing: where memory only goes to and fro
-  /// between classes, a little more of it is cheaper than sorting each time. O(classes), plus the blocks.
-  void settle_before_growth(cache* own, std::size_t pages) noexcept {
-    const auto [blocks, bytes] = resting(
-        [own](class_index c) { return own != nullptr && is_resting(*own, c) ? own->count(c) : 0; });
-    const std::size_t grown = grown_since_settled_.load(std::memory_order_relaxed);
-    const bool pays =
-        bytes >= bounds_.settle_bytes_min ? grown != 0 : blocks <= grown * settled_blocks_a_page;
-    if (blocks == 0 || !pays) {
-      grown_since_settled_.fetch_add(pages, std::memory_order_relaxed);
-      return;
-    }
-    grown_since_settled_.store(0, std::memory_order_relaxed);
-    if (own != nullptr) flush_resting(*own);
-    settle_stashes();
-  }
-
-  void deallocate_large(void* block, const char* call) noexcept {
-    const std::size_t bytes = pages_.delete_large(block);
-    if (bytes == 0) fail(block, call);
-    note_large(bytes >> detail::page_shift, 0);
-    maintain();
-  }
-
-  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
-  /// cache's misses, with no lock held: a heap that is not used at all does not look.
-  void maintain() noexcept {
-    const std::int64_t delay = pages_.delay_ms();
-    if (delay < 0) return;
-    const std::uint64_t now = space_.now_ms();
-    std::uint64_t next = next_look_ms_.load(std::memory_order_relaxed);
-    if (now < next) [[likely]]
-      return;
-    // Whoever moves the time on does the work; the others go on allocating.
-    const auto wait = static_cast<std::uint64_t>(delay) / 2 + 1;
-    if (!next_look_ms_.compare_exchange_strong(next, now + wait, std::memory_order_relaxed)) return;
-    look_progress look;
-    while (look_step(look)) {
-    }
-  }
-
-  /// Effects: looks at the next `count` slabs, and gives back their free pages; begins anew after the last one.
-  /// Returns: the bytes. Requires: slabs_mutex_ is held.
-  std::size_t give_back_free_pages(std::size_t count, bool at_once) noexcept {
-    if (space_.is_sealed()) return 0;
-    std::size_t bytes = 0;
-    for (; count != 0; --count) {
-      const detail::slab_place place = pages_.next_slab(slab_looked_at_);
-      if (place.size_class == 0) {
-        slab_looked_at_ = {};
-        break;
-      }
-      const detail::slab_shape& shape = classes::shape(place.size_class);
-      if (may_be_hollow(shape))
-        bytes += centrals_[place.size_class].give_back_free_pages(pages_, place, at_once);
-      slab_looked_at_ = {.range = place.range, .page = place.page + shape.pages};
-    }
-    return bytes;
-  }
-
-  /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
-  /// centrals: when much more rests in the stashes than is in use, sorts it back, so that the next owner
-  /// finds the fullest slabs first, and not blocks scattered over all that there ever were. What the
-  /// owner moved pays for it.
-  void settle_after(std::size_t moved_blocks) noexcept {
-    const auto [blocks, bytes] = resting([](class_index) { return std::size_t{0}; });
-    const auto held = static_cast<std::size_t>(held_bytes_.load(std::memory_order_relaxed));
-    if (blocks > moved_blocks || bytes < bounds_.settle_bytes_min || bytes < held) return;
-    settle_stashes();
-  }
-
-  void note_large(std::size_t pages_before, std::size_t pages_after) noexcept {
-    note_held((static_cast<std::int64_t>(pages_after) - static_cast<std::int64_t>(pages_before)) *
-              static_cast<std::int64_t>(detail::page_size));
-  }
-
-  void note_held(std::int64_t bytes) noexcept {
-    const std::int64_t now = held_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (bytes <= 0) return;
-    std::int64_t peak = held_bytes_peak_.load(std::memory_order_relaxed);
-    while (now > peak &&
-           !held_bytes_peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-  }
-
-  void collect_classes(ashlar_stats& out) noexcept {
-    std::uint64_t cached[class_count] = {};
-    {
-      const std::lock_guard guard(caches_mutex_);
-      out.total.threads = cache_count();
-      for (const cache* k = caches_; k != nullptr; k = k->next)
-        for (std::size_t c = 1; c < classes::count(); ++c)
-          cached[c] += k->published[c].load(std::memory_order_relaxed);
-    }
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const detail::class_counts n = centrals_[c].counts();
-      const std::uint64_t held = n.taken - n.given;
-      // A cache may have changed since it was published: never let the difference wrap.
-      const std::uint64_t in_caches = std::min(held, cached[c]);
-      const std::uint64_t smallest_request =
-          i == 1 ? 0 : classes::block_size(static_cast<class_index>(i - 1)) + 1;
-      ashlar_class_stats& s = out.classes[i - 1];
-      s = {.block_size = classes::block_size(c),
-           .blocks_made = n.made_peak,
-           .blocks_in_use = held - in_caches,
-           .peak_in_use = n.held_peak,
-           .peak_bytes = n.held_peak * classes::block_size(c),
-           .allocations = n.taken,
-           .frees = n.given + in_caches,
-           .slack_bytes = (held - in_caches) * (classes::block_size(c) - smallest_request),
-           .slabs = n.slabs,
-           .committed_bytes =
-               n.slabs * (std::uint64_t{classes::shape(c).pages} << detail::page_shift)};
-      if (exact_on_) overwrite(s, exact_[i]);
-      out.total.bytes_in_use += s.blocks_in_use * s.block_size;
-      out.total.allocations += s.allocations;
-      out.total.frees += s.frees;
-      out.total.slack_bytes += s.slack_bytes;
-    }
-  }
-
-  /// A table entry is 0 where no live block starts, else its slack and this.
-  static constexpr std::size_t live_entry = 1;
-
-  /// What is added for a block must be what its table entry can take off again.
-  [[nodiscard]] static std::size_t countable_slack(std::size_t slack) noexcept {
-    return std::min(slack, UINT16_MAX - live_entry);
-  }
-
-  struct sized {
-    std::size_t bytes;  // 0: not a live block of ours
-    class_index size_class;
-  };
-  [[nodiscard]] sized size_and_class(const void* block) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0)
-      return {classes::block_size(c), c};
-    const detail::run* r = pages_.large_at(block);
-    return {r == nullptr ? 0 : std::size_t{r->pages} << detail::page_shift, 0};
-  }
-
-  void expect_block(const void* block, const sized& s, const char* call) noexcept {
-    if (s.bytes == 0) fail(block, call);
-    if (s.size_class != 0) centrals_[s.size_class].expect_in_use(pages_, block, call);
-  }
-
-  /// Effects: replaces the table entry of the live block at `block`. Returns: its slack. Ends in a fault
-  /// naming `call` when no live block starts there.
-  [[nodiscard]] std::size_t expect_live(const void* block, const sized& s, std::size_t entry,
-                                        const char* call) noexcept {
-    expect_block(block, s, call);
-    const std::size_t before = pages_.exchange_slack(block, entry);
-    if (before < live_entry)
-      ashlar_fault({.kind = fault_kind::double_free,
-                    .call = call,
-                    .address = block,
-                    .block_size = s.size_class != 0 ? s.bytes : 0,
-                    .pool = name()});
-    return before - live_entry;
-  }
-
-  void overwrite(ashlar_class_stats& s, const detail::exact_counts& n) const noexcept {
-    // Frees first: while others run, the difference may then be old, but never below zero.
-    s.frees = n.frees();
-    s.allocations = n.allocations();
-    s.blocks_in_use = s.allocations - s.frees;
-    s.peak_in_use = n.peak();
-    if (s.block_size != 0) s.peak_bytes = s.peak_in_use * s.block_size;
-    s.slack_bytes = n.slack();
-  }
-
-  /// Returns: bytes of the stashes and caches that are in memory. O(their pages).
-  [[nodiscard]] std::size_t resident_metadata() noexcept {
-    std::size_t bytes = stashes_ != nullptr ? space_.resident(stashes_, stashes_bytes()) : 0;
-    const std::lock_guard guard(caches_mutex_);
-    for (cache* list : {caches_, spare_caches_})
-      for (cache* c = list; c != nullptr; c = c->next) bytes += space_.resident(c, cache_bytes());
-    return bytes;
-  }
-
-  [[nodiscard]] static constexpr std::size_t cache_bytes() noexcept {
-    return align_up(sizeof(cache), detail::page_size);
-  }
-  [[nodiscard]] std::size_t stashes_bytes() const noexcept {
-    std::size_t slots = 0;
-    for (std::size_t c = 1; c < classes::count(); ++c)
-      slots += stash_capacity(static_cast<class_index>(c));
-    return align_up(slots * sizeof(void*), detail::page_size);
-  }
-
-  /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
-  [[nodiscard]] bool populate_stashes(std::size_t bytes) noexcept {
-    auto* const slots = static_cast<void**>(stashes_);
-    std::size_t first = 0;
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      const std::size_t used = std::min(stash_capacity(c), bytes / classes::block_size(c));
-      const auto begin = align_down(first * sizeof(void*), detail::page_size);
-      const auto end = align_up((first + used) * sizeof(void*), detail::page_size);
-      if (end != begin && !space_.populate(reinterpret_cast<char*>(slots) + begin, end - begin))
-        return false;
-      first += stash_capacity(c);
-    }
-    return true;
-  }
-
-  /// Returns: zeroed memory for the heap's own use, null if refused. Requires: whole pages.
-  [[nodiscard]] void* map(std::size_t bytes) noexcept {
-    void* const memory = space_.reserve_zeros(bytes);
-    if (memory == nullptr) return nullptr;
-    if (space_.commit(memory, bytes)) return memory;
-    space_.release(memory, bytes);
-    return nullptr;
-  }
-
-  detail::sealable<space_type> space_;
-  pages_type pages_;
-  central_type centrals_[class_count];
-  std::atomic<bool> started_{false};
-  std::atomic<std::uint64_t> next_look_ms_{0};
-  std::atomic<std::size_t> grown_since_settled_{0};  // pages
-  mutex_type start_mutex_;
-  mutex_type caches_mutex_;
-  mutex_type slabs_mutex_;  // held while the pages inside slabs are looked at; before a central's
-  detail::slab_place slab_looked_at_;
-  cache* caches_ = nullptr;        // in use, one for each owner
-  cache* spare_caches_ = nullptr;  // empty, waiting for an owner
-  std::atomic<std::size_t> cache_count_{0};
-  std::size_t spare_count_ = 0;
-  std::size_t caches_bytes_ = 0;  // what all caches together may hold, shared out evenly
-  void* stashes_ = nullptr;
-  heap_bounds bounds_;
-  bool exact_on_ = false;
-  detail::exact_counts exact_[class_count];  // 0: large
-  std::atomic<std::int64_t> held_bytes_{0};
-  std::atomic<std::int64_t> held_bytes_peak_{0};
+  detail::cache_set<typename shared::space_type, typename shared::mutex_type> caches_;
 };
 
 }  // namespace ashlar

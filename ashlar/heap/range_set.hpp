@@ -238,14 +238,9 @@ class range_set {
   /// memory was refused.
   [[nodiscard]] bool have_later_records() noexcept {
     if (later_ != nullptr) return true;
-    void* const memory = space_.reserve_zeros(later_bytes);
-    if (memory == nullptr) return false;
-    if (!space_.commit(memory, later_bytes)) {
-      space_.release(memory, later_bytes);
-      return false;
-    }
-    later_ = static_cast<page_range*>(memory);  // zeros are a record of no range
-    return true;
+    // Zeros are a record of no range.
+    later_ = static_cast<page_range*>(map_zeros(space_, later_bytes));
+    return later_ != nullptr;
   }
   void drop_unused_records() noexcept {
     if (count_ > 1 || later_ == nullptr) return;

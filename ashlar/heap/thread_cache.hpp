@@ -33,6 +33,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/page_classes.hpp>
 
 namespace ashlar::detail {
@@ -74,21 +75,6 @@ inline constexpr std::size_t slots_total = [] {
   return slots;
 }();
 static_assert(slots_total <= UINT16_MAX + std::size_t{1});
-
-/// All that the hit paths read: nothing else of a cache or of the heap is touched by a hit.
-struct cache_tops {
-  void** top[class_count];
-  page_classes classes;
-};
-
-/// Returns: `top`, which the caller steps next. Where that can be done in memory, the compiler is kept
-/// from doing it in a register: one instruction less a hit, in the same time.
-[[nodiscard]] ASHLAR_HOT void** read_before_step(void**& top) noexcept {
-  if constexpr (adds_in_memory)
-    return *const_cast<void** volatile*>(&top);
-  else
-    return top;
-}
 
 struct thread_cache {
   /// Effects: makes every stack empty and closed. Requires: zeroed memory, or that of a cache.

@@ -24,9 +24,10 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/policy.hpp>
-#include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/blocks.hpp>
+#include <ashlar/pool/inline_run.hpp>
 #include <ashlar/pool/pool_engine.hpp>
+#include <ashlar/pool/run_traits.hpp>
 
 namespace ashlar {
 

@@ -23,6 +23,7 @@
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/block_layout.hpp>
 #include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/grown_run.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 
 namespace ashlar {

@@ -10,7 +10,7 @@
 
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/run_traits.hpp>
 
 namespace ashlar::detail {
 

@@ -10,7 +10,6 @@
 // The hit path is try_allocate/deallocate; names that end in _slow are the misses.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -21,14 +20,15 @@
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/core/free_list.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/recording.hpp>
-#include <ashlar/core/tagged_stack.hpp>
-#include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/filled_blocks.hpp>
 #include <ashlar/pool/live_cursor.hpp>
+#include <ashlar/pool/plain_blocks.hpp>
+#include <ashlar/pool/run_traits.hpp>
+#include <ashlar/pool/shared_blocks.hpp>
 
 namespace ashlar {
 
@@ -45,25 +45,20 @@ struct pool_stats {
 
 namespace detail {
 
-/// Where a pool keeps its free blocks: in the run, by their numbers, where the run numbers them.
-template <class Lock, bool Numbered>
-struct free_store {
-  using type = std::conditional_t<Numbered, nothing<8>, free_list>;
+/// How the blocks of a run are taken and given back, as the policies say.
+template <class Run, class Lock, class Check>
+struct blocks_for {
+  using type = plain_blocks<Run>;
 };
-template <class Word>
-struct free_store<lock_free<Word>, false> {
-  using type = tagged_stack<Word>;
+template <class Run, class Lock, std::size_t N>
+  requires(!is_lock_free_policy<Lock>)
+struct blocks_for<Run, Lock, check::full<N>> {
+  using type = filled_blocks<Run, N>;
 };
-
-template <class Check>
-struct check_data {
-  using type = nothing<6>;
+template <class Run, class Word, class Check>
+struct blocks_for<Run, lock_free<Word>, Check> {
+  using type = shared_blocks<Run, Word>;
 };
-template <std::size_t N>
-struct check_data<check::full<N>> {
-  using type = quarantine<N>;
-};
-
 template <class Run, class... Policies>
 class pool_engine {
  public:
@@ -116,8 +111,9 @@ class pool_engine {
   /// Effects: takes a block back; null is allowed and does nothing. Requires: `p` came from this
   /// pool (or was borrowed by its exhaustion policy) and is in use; else ashlar_fault if the check
   /// policy sees it, and undefined behaviour if not. Complexity: O(1); where a pool has several
-  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs are
-  /// O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them small.
+  /// slabs and checks or borrows, O(slabs) but for the slab in use and the one found last. Slabs
+  /// are O(log capacity) unless max_slab_blocks or a source that is short of memory keeps them
+  /// small.
   ASHLAR_HOT void deallocate(void* p) noexcept { deallocate_as(p, call_name<"deallocate">{}); }
   /// The same for a face that has another name: a fault names `call`, a call_name or a
   /// text that stays.
@@ -141,11 +137,10 @@ class pool_engine {
       if constexpr (tracks_state) {
         const std::size_t n = run_.index_of(p);
         // The number and not the address, which it tells: one register less is kept for the miss.
-        if (!run_.mark().is_live(run_.links(), n)) [[unlikely]]
+        if (!blocks_.give(run_, n)) [[unlikely]]
           return give_elsewhere_slow(n, call);
-        run_.mark().push(run_.links(), n);
       } else {
-        free_.push(p);
+        blocks_.give(p);
       }
       tell_given(p);
       counters_.freed();
@@ -157,7 +152,9 @@ class pool_engine {
   [[nodiscard]] bool owns(const void* p) const noexcept {
     if constexpr (Run::grows) {
       scoped_lock guard(lock_);
-      return contains(p);
+      bool found = false;
+      run_.each_run([&](const run_view& run) { found = found || run.contains(p); });
+      return found;
     } else {
       return bytes_from(run_.base(), p) < run_.capacity() * run_.stride();
     }
@@ -199,9 +196,8 @@ class pool_engine {
   /// Blocks keep their addresses; `other` is left with capacity 0. Requires: nobody uses `other`.
   pool_engine(pool_engine&& other) noexcept
     requires is_movable
-      : free_(std::move(other.free_)),
+      : blocks_(std::exchange(other.blocks_, {})),
         counters_(std::exchange(other.counters_, {})),
-        checks_(std::exchange(other.checks_, {})),
         exhaustion_(std::move(other.exhaustion_)),
         run_(std::move(other.run_)) {
     tell_moved(&other, this);
@@ -212,9 +208,8 @@ class pool_engine {
     requires is_swappable
   {
     using std::swap;
-    swap(free_, other.free_);
+    swap(blocks_, other.blocks_);
     swap(counters_, other.counters_);
-    swap(checks_, other.checks_);
     swap(exhaustion_, other.exhaustion_);
     swap(run_, other.run_);
     tell_moved(this, &run_);  // for the time being: nobody else's name for anything
@@ -253,15 +248,11 @@ class pool_engine {
   void require_live(const void* p) const noexcept {
     if constexpr (check_type::tracks_state) {
       if constexpr (is_lock_free) {
-        const std::size_t i = run_.index_of(p);
-        if (i >= run_.carved() ||
-            std::atomic_ref(run_.states()[i]).load(std::memory_order_relaxed) != block_state::live)
-            [[unlikely]] {
+        if (!blocks_.is_live(run_, p)) [[unlikely]]
           bad_free_slow(p, call_name<"destroy">{});
-        }
       } else {
         scoped_lock guard(lock_);
-        if (!is_live(p)) [[unlikely]] {
+        if (!blocks_.is_live(run_, p)) [[unlikely]] {
           lock_.unlock();
           bad_free_slow(p, call_name<"destroy">{});
         }
@@ -279,12 +270,11 @@ class pool_engine {
  private:
   using counters_type =
       counters_for<counting_type, is_lock_free, (check_type::guards_bytes || is_lock_free)>;
-  using list = typename Run::traits::list;
   static constexpr bool counts = counting_type::counts;
-  static constexpr bool numbered = Run::traits::numbered;
-  /// Null is no block's address either, so where nothing is done before the look at the address, the hit path has
-  /// no look at null. Not under a lock, which null is to leave alone.
-  static constexpr bool null_is_a_miss = numbered && std::is_same_v<lock_type, no_lock> &&
+  /// Null is no block's address either, so where nothing is done before the look at the address,
+  /// the hit path has no look at null. Not under a lock, which null is to leave alone.
+  static constexpr bool null_is_a_miss = Run::traits::numbered &&
+                                         std::is_same_v<lock_type, no_lock> &&
                                          !check_type::guards_bytes && !exhaustion_type::borrows;
 
   /// Returns: look(), with the lock held where there is one.
@@ -301,19 +291,24 @@ class pool_engine {
   /// Returns: a block, or null when there is none.
   [[nodiscard]] ASHLAR_HOT void* take() noexcept {
     if constexpr (is_lock_free) {
-      return take_shared();
+      void* const p = blocks_.take(run_);
+      if (p == nullptr) [[unlikely]]
+        return nullptr;
+      counters_.allocated();
+      tell_taken(p);
+      return p;
     } else if constexpr (check_type::guards_bytes) {
       return take_guarded_slow();
     } else {
       scoped_lock guard(lock_);
       void* p = nullptr;
       if constexpr (tracks_state) {
-        const std::size_t n = run_.mark().pop(run_.links());
+        const std::size_t n = blocks_.take(run_);
         if (n == 0) [[unlikely]]
           return take_fresh();
         p = run_.at(n);
       } else {
-        p = free_.pop();
+        p = blocks_.take();
         if (p == nullptr) [[unlikely]]
           return take_fresh();
       }
@@ -339,54 +334,6 @@ class pool_engine {
     }
   }
 
-  // ---- one caller at a time ----
-
-  /// Returns: whether `p`, any address at all, is a block in use.
-  [[nodiscard]] bool is_live(const void* p) const noexcept {
-    if (run_.mark().is_live(run_.links(), run_.index_of(p))) [[likely]]
-      return true;
-    if constexpr (Run::grows) {
-      const auto place = run_.find_aside(p);
-      return place.of != nullptr && place.of->links[place.number] == list::live;
-    }
-    return false;
-  }
-  /// Requires: `p` is a block that is not free. Effects: its link says `mark`.
-  void set_mark(const void* p, typename Run::traits::index_type mark) noexcept {
-    if constexpr (Run::grows) {
-      if (const auto place = run_.find_aside(p); place.of != nullptr) {
-        place.of->links[place.number] = mark;
-        return;
-      }
-    }
-    (*run_.links())[run_.index_of(p)] = mark;
-  }
-  /// Requires: `p` is a block that is not free. Effects: it is free.
-  void put_free(const void* p) noexcept {
-    if constexpr (Run::grows) {
-      if (const auto place = run_.find_aside(p); place.of != nullptr) {
-        return run_.put_free_aside(place);
-      }
-    }
-    run_.mark().push(run_.links(), run_.index_of(p));
-  }
-
-  /// Returns: a free block of another slab, which is live now; null when there is none.
-  [[nodiscard]] std::byte* take_freed_aside() noexcept {
-    if constexpr (Run::grows) {
-      if (run_.use_freed_slab()) return run_.at(run_.mark().pop(run_.links()));
-    }
-    return nullptr;
-  }
-  /// Returns: a block that was never in use, live now where that is kept; or null.
-  [[nodiscard]] std::byte* carve(bool may_grow) noexcept {
-    std::size_t i = run_.advance();
-    if constexpr (Run::grows) {
-      if (i == Run::traits::none && may_grow && run_.grow()) i = run_.advance();
-    }
-    return i == Run::traits::none ? nullptr : run_.at(i);
-  }
-
   /// Returns: a block that is not on the list; null when there is none. Not inlined and not cold: a
   /// program that fills its pool comes here for each block.
   [[nodiscard, gnu::noinline]] void* take_fresh() noexcept {
@@ -401,129 +348,68 @@ class pool_engine {
     return p;
   }
   [[nodiscard]] ASHLAR_COLD void* take_next_slow() noexcept {
-    std::byte* p = nullptr;
-    if constexpr (numbered) p = take_freed_aside();
-    if (p == nullptr) p = carve(true);
+    void* const p = blocks_.take_next(run_);
     if (p == nullptr) return nullptr;
     tell_taken(p);
     counters_.allocated();
     return p;
   }
 
-  /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use: null, a block of
-  /// another slab, or a misuse, which is reported with the lock released.
+  /// Effects: as deallocate of the address with index `n`, which is not in use in the slab in use:
+  /// null, a block of another slab, or a misuse, which is reported with the lock released.
   ASHLAR_COLD void give_elsewhere_slow(std::size_t n, const char* call) noexcept {
     void* const p = run_.address_of(n);
     if (p == nullptr) return;
-    if constexpr (Run::grows) {
-      const auto place = run_.find_aside(p);
-      if (place.of != nullptr && place.of->links[place.number] == list::live) {
-        run_.put_free_aside(place);
-        tell_given(p);
-        counters_.freed();
-        return;
-      }
+    if (blocks_.give_aside(run_, p)) {
+      tell_given(p);
+      counters_.freed();
+      return;
     }
     lock_.unlock();
     bad_free_slow(p, call);
   }
 
-  // ---- guarded: check::full ----
-
   [[nodiscard]] ASHLAR_COLD void* take_guarded_slow() noexcept {
     scoped_lock guard(lock_);
-    std::byte* p = nullptr;
-    bool was_used = true;
-    if (const std::size_t n = run_.mark().pop(run_.links()); n != 0) p = run_.at(n);
-    if (p == nullptr) p = take_freed_aside();
-    if (p == nullptr) {
-      p = carve(false);
-      was_used = p == nullptr;
-    }
-    if (p == nullptr) {
-      p = checks_.pop();
-      if (p != nullptr) set_mark(p, list::live);
-    }
-    if (p == nullptr) {
-      p = carve(true);
-      if (p == nullptr) return nullptr;
-      was_used = false;
-    }
-    if constexpr (tools_present) tell_open(p, run_.stride());
-    if (was_used && !bytes_are(p, run_.stride(), freed_fill)) {
+    const auto got = blocks_.take(run_);
+    if (got.block == nullptr) return nullptr;
+    if (!got.intact) {
       lock_.unlock();
-      report_slow(fault_kind::use_after_free, "allocate", p);
+      report_slow(fault_kind::use_after_free, "allocate", got.block);
     }
-    fill_bytes(p, run_.block_size(), fresh_fill);
-    write_canary(p + run_.block_size(), run_.stride() - run_.block_size());
     counters_.allocated();
-    tell_taken(p);
-    return p;
+    tell_taken(got.block);
+    return got.block;
   }
 
   ASHLAR_COLD void give_guarded_slow(void* freed, const char* call) noexcept {
     scoped_lock guard(lock_);
     auto* const p = static_cast<std::byte*>(freed);
-    if (!is_live(p)) {
+    if (!blocks_.is_live(run_, p)) {
       lock_.unlock();
       bad_free_slow(p, call);
     }
-    if constexpr (tools_present)
-      tell_open(p + run_.block_size(), run_.stride() - run_.block_size());
-    if (!canary_intact(p + run_.block_size(), run_.stride() - run_.block_size())) {
+    if (!blocks_.is_canary_intact(run_, p)) {
       lock_.unlock();
       report_slow(fault_kind::overflow, call, p);
     }
-    fill_bytes(p, run_.stride(), freed_fill);
-    set_mark(p, list::kept);
+    blocks_.fill_freed(run_, p);
     counters_.freed();
     tell_given(p);
-    if (std::byte* const leaver = checks_.push(p)) {
-      if constexpr (tools_present) tell_open(leaver, run_.stride());
-      if (!bytes_are(leaver, run_.stride(), freed_fill)) {
-        lock_.unlock();
-        report_slow(fault_kind::use_after_free, call, leaver);
-      }
-      put_free(leaver);
-      if constexpr (tools_present) tell_closed(leaver, run_.stride());
+    if (const std::byte* const written = blocks_.keep(run_, p)) {
+      lock_.unlock();
+      report_slow(fault_kind::use_after_free, call, written);
     }
-  }
-
-  // ---- many callers at once: lock_free ----
-
-  [[nodiscard]] void* take_shared() noexcept {
-    std::size_t i = free_.pop(run_.links());
-    if (i == free_.none) {
-      i = run_.advance();
-      if (i == SIZE_MAX) [[unlikely]] {
-        // A block may have come back between the two looks. All are carved now, for good, so if
-        // the stack is empty once more there was a moment when all were in use.
-        i = free_.pop(run_.links());
-        if (i == free_.none) return nullptr;
-      }
-    }
-    if constexpr (check_type::tracks_state) {
-      std::atomic_ref(run_.states()[i]).store(block_state::live, std::memory_order_relaxed);
-    }
-    counters_.allocated();
-    tell_taken(run_.at(i));
-    return run_.at(i);
   }
 
   template <class Call>
   void give_shared(void* p, Call call) noexcept {
     const std::size_t i = run_.index_of(p);
-    if constexpr (check_type::tracks_state) {
-      // The exchange decides between two callers that free one block at the same time.
-      if (i >= run_.carved() || std::atomic_ref(run_.states()[i])
-                                        .exchange(block_state::free, std::memory_order_relaxed) !=
-                                    block_state::live) [[unlikely]] {
-        bad_free_slow(p, call);
-      }
-    }
+    if (!blocks_.claim(run_, i)) [[unlikely]]
+      bad_free_slow(p, call);
     counters_.freed();
     tell_given(p);
-    free_.push(run_.links(), static_cast<typename Run::traits::index_type>(i));
+    blocks_.give(run_, i);
   }
 
   // ---- misses and reports ----
@@ -553,53 +439,13 @@ class pool_engine {
     report_slow(kind, call, p);
   }
 
-  [[nodiscard]] bool contains(const void* p) const noexcept {
-    bool found = false;
-    run_.each_run([&](const run_view& run) { found = found || run.contains(p); });
-    return found;
-  }
-
   // ---- figures ----
 
-  /// Returns: the length of the free list; SIZE_MAX if it leaves the pool or runs in a circle.
-  [[nodiscard]] std::size_t on_free_list() const noexcept {
-    const std::size_t most = run_.blocks_made();
-    std::size_t n = 0;
-    if constexpr (numbered) {
-      run_.each_list([&n](const list& freed, const auto* links) {
-        const std::size_t length = freed.length(links);
-        n = n == SIZE_MAX || length == SIZE_MAX ? SIZE_MAX : n + length;
-      });
-    } else if constexpr (is_lock_free) {
-      free_.walk(run_.links(), [&](std::size_t i) {
-        if (i >= most || n >= most) {
-          n = SIZE_MAX;
-          return false;
-        }
-        ++n;
-        return true;
-      });
-    } else {
-      for (const free_block* f = free_.head(); f != nullptr; f = next_of(f)) {
-        bool sound = false;
-        run_.each_run([&](const run_view& run) { sound = sound || run.is_carved_block(f); });
-        if (!sound || n++ >= most) return SIZE_MAX;
-      }
-    }
-    return n;
-  }
-  [[nodiscard]] std::size_t quarantined() const noexcept {
-    if constexpr (check_type::guards_bytes) {
-      return checks_.size();
-    } else {
-      return 0;
-    }
-  }
   [[nodiscard]] std::size_t blocks_in_use() const noexcept {
     if constexpr (counts) {
       return counters_.in_use();
     } else {
-      return run_.blocks_made() - on_free_list() - quarantined();
+      return run_.blocks_made() - blocks_.free_count(run_) - blocks_.quarantined();
     }
   }
   [[nodiscard]] pool_stats read_stats() const noexcept {
@@ -617,12 +463,13 @@ class pool_engine {
     return s;
   }
   [[nodiscard]] bool audit_counts() const noexcept {
-    const std::size_t listed = on_free_list();
+    const std::size_t listed = blocks_.free_count(run_);
     const std::size_t made = run_.blocks_made();
     if (listed == SIZE_MAX || made > run_.capacity()) return false;
-    std::size_t live = made - listed - quarantined();
+    std::size_t live = made - listed - blocks_.quarantined();
     if constexpr (counts) live = counters_.in_use();
-    if (live + listed + quarantined() + (run_.capacity() - made) != run_.capacity()) return false;
+    if (live + listed + blocks_.quarantined() + (run_.capacity() - made) != run_.capacity())
+      return false;
     if constexpr (check_type::tracks_state) {
       std::size_t marked = 0;
       bool intact = true;
@@ -631,12 +478,7 @@ class pool_engine {
           const bool in_use = run.template is_live<typename Run::traits>(i);
           if (in_use) ++marked;
           if constexpr (check_type::guards_bytes) {
-            const std::byte* const p = run.base + i * run.stride;
-            const std::size_t size = in_use ? run_.block_size() : 0;
-            if constexpr (tools_present) tell_open(p + size, run.stride - size);
-            intact = intact && (in_use ? canary_intact(p + size, run.stride - size)
-                                       : bytes_are(p, run.stride, freed_fill));
-            if constexpr (tools_present) tell_closed(p + size, run.stride - size);
+            intact = intact && blocks_.is_intact(run_, run.base + i * run.stride, in_use);
           }
         }
       });
@@ -646,10 +488,9 @@ class pool_engine {
   }
 
   // Hot fields first: a static pool's storage may be larger than the reach of a short load.
-  [[no_unique_address]] typename free_store<lock_type, numbered>::type free_;
+  [[no_unique_address]] typename blocks_for<Run, lock_type, check_type>::type blocks_;
   [[no_unique_address]] counters_type counters_;
   [[no_unique_address]] mutable lock_type lock_;
-  [[no_unique_address]] typename check_data<check_type>::type checks_;
   [[no_unique_address]] exhaustion_type exhaustion_;
   Run run_;
 };

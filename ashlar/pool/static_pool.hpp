@@ -8,8 +8,8 @@
 
 #include <cstddef>
 
-#include <ashlar/pool/block_run.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
+#include <ashlar/pool/inline_run.hpp>
 #include <ashlar/pool/object_face.hpp>
 #include <ashlar/pool/pool_engine.hpp>
 

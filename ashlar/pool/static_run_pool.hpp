@@ -18,7 +18,7 @@
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/recording.hpp>
-#include <ashlar/pool/block_run.hpp>
+#include <ashlar/pool/inline_run.hpp>
 #include <ashlar/pool/run_map.hpp>
 
 namespace ashlar {

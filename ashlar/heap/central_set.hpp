@@ -1,0 +1,145 @@
+// heap/central_set.hpp: the centrals of all classes, and the memory of their stashes.
+// Layer: heap. Includes: core.
+//
+//   centrals   | class 1 | class 2 | ... one for each class
+//   stashes    | slots of class 1 | slots of class 2 | ...   one mapping, in memory where used
+//
+// Invariant (audit): for each class, blocks made == free + (taken - given).
+// Thread-safety: each central locks itself; `start` and `release` are called by one thread alone.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/central.hpp>
+#include <ashlar/heap/run.hpp>
+
+namespace ashlar::detail {
+
+/// Blocks that rest where nobody can use them before they are sorted back.
+struct resting_blocks {
+  std::size_t blocks = 0, bytes = 0;
+};
+
+template <address_space Space, class Mutex, class Classes>
+class central_set {
+ public:
+  using central_type = central<Space, Mutex>;
+  using pages_type = typename central_type::pages;
+
+  constexpr central_set() noexcept = default;
+  central_set(const central_set&) = delete;
+  central_set& operator=(const central_set&) = delete;
+
+  /// Effects: each class has its central, whose stash holds `stash_bytes` at most. Returns: false
+  /// when memory was refused; it may be called again then.
+  [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes) noexcept {
+    stash_bytes_ = stash_bytes;
+    auto** stash = static_cast<void**>(map_zeros(space, stashes_bytes()));
+    if (stash == nullptr) return false;
+    stashes_ = stash;
+    for (std::size_t i = 1; i < Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c));
+      stash += stash_capacity(c);
+    }
+    return true;
+  }
+
+  /// Effects: the stashes go back to the space. Requires: nobody uses a central any more.
+  void release(sealable<Space>& space) noexcept {
+    if (stashes_ != nullptr) space.release(stashes_, stashes_bytes());
+  }
+
+  [[nodiscard]] central_type& operator[](class_index c) noexcept { return centrals_[c]; }
+
+  /// Returns: what is in the stashes, and besides of each class c in_caches(c) blocks. O(classes),
+  /// no lock.
+  template <class InCaches>
+  [[nodiscard]] resting_blocks resting(InCaches in_caches) const noexcept {
+    resting_blocks all;
+    for (std::size_t i = 1; i < Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
+      all.blocks += blocks;
+      all.bytes += blocks * Classes::block_size(c);
+    }
+    return all;
+  }
+
+  /// Effects: sorts every stash back into its slabs.
+  void settle(pages_type& pages) noexcept {
+    for (std::size_t c = 1; c < Classes::count(); ++c)
+      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages);
+  }
+
+  /// Effects: puts in memory what the stashes need to hold `bytes` of any class.
+  [[nodiscard]] bool populate(sealable<Space>& space, std::size_t bytes) noexcept {
+    std::size_t first = 0;
+    for (std::size_t i = 1; i < Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::size_t used = std::min(stash_capacity(c), bytes / Classes::block_size(c));
+      const auto begin = align_down(first * sizeof(void*), page_size);
+      const auto end = align_up((first + used) * sizeof(void*), page_size);
+      if (end != begin && !space.populate(static_cast<char*>(stashes_) + begin, end - begin))
+        return false;
+      first += stash_capacity(c);
+    }
+    return true;
+  }
+  /// Returns: bytes of the stashes that are in memory. O(their pages).
+  [[nodiscard]] std::size_t resident_bytes(sealable<Space>& space) noexcept {
+    return stashes_ != nullptr ? space.resident(stashes_, stashes_bytes()) : 0;
+  }
+
+  /// For a fork.
+  void lock() noexcept {
+    for (std::size_t c = 1; c < Classes::count(); ++c) centrals_[c].mutex().lock();
+  }
+  void unlock() noexcept {
+    for (std::size_t c = Classes::count() - 1; c != 0; --c) centrals_[c].mutex().unlock();
+  }
+
+  /// Effects: checks the invariant; ends in a fault if it does not hold. O(slabs).
+  void audit(pages_type& pages) noexcept {
+    for (std::size_t i = 1; i < Classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      const std::uint64_t free = centrals_[c].audit(pages);
+      const class_counts counts = centrals_[c].counts();
+      if (counts.made != free + (counts.taken - counts.given))
+        ashlar_fault({.kind = fault_kind::corrupted,
+                      .call = "audit",
+                      .block_size = Classes::block_size(c),
+                      .pool = pages.name()});
+    }
+  }
+
+ private:
+  /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
+  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does
+  /// not hold can serve any class.
+  static constexpr std::size_t stash_blocks_max = 16384;
+  static constexpr std::size_t stash_lone_blocks_max = 2;
+  [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
+    const std::size_t size = Classes::block_size(c);
+    return std::min(size > shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,
+                    stash_bytes_ / size);
+  }
+  [[nodiscard]] std::size_t stashes_bytes() const noexcept {
+    std::size_t slots = 0;
+    for (std::size_t c = 1; c < Classes::count(); ++c)
+      slots += stash_capacity(static_cast<class_index>(c));
+    return align_up(slots * sizeof(void*), page_size);
+  }
+
+  central_type centrals_[class_count];
+  void* stashes_ = nullptr;
+  std::size_t stash_bytes_ = 0;
+};
+
+}  // namespace ashlar::detail

@@ -1,0 +1,308 @@
+// heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
+// Layer: heap. Includes: core.
+//
+//   a request:  dirty runs -> clean ones -> fresh pages of a range -> headrooms -> a new range
+//   giving:     a run in use -> dirty -> (older than the delay) purged -> clean
+//
+// A run that is freed becomes dirty: it keeps its memory, and it is the first choice of whoever
+// needs pages next, of any class. So memory moves between classes without a system call. What stays
+// dirty for longer than the delay is purged: given back to the system.
+//
+// Law: used pages + dirty pages <= the most there may be, whenever pages are handed out.
+// Invariant (audit): pages of runs in use, being purged and lost == used_pages_.
+// Thread-safety: one lock for the structure (run_store.hpp), which is open during every system call
+// that gives memory back. Purging is done by one thread at a time, under a lock of its own. Order:
+// purge, structure.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/run.hpp>
+#include <ashlar/heap/run_store.hpp>
+#include <ashlar/heap/sealable.hpp>
+#include <ashlar/heap/unlock_guard.hpp>
+
+namespace ashlar::detail {
+
+/// When free pages go back to the system.
+struct purge_policy {
+  std::int64_t delay_ms = 1000;  ///< after they became free; 0: at once; below 0: never
+  std::size_t keep_bytes = 0;    ///< so much is kept whatever its age
+};
+
+/// Whether a request may be served from pages that were never used, or only from free ones.
+enum class growth : bool { refused, allowed };
+
+template <address_space Space, class Mutex>
+class page_supply {
+ public:
+  page_supply(const page_supply&) = delete;
+  page_supply& operator=(const page_supply&) = delete;
+
+  /// Effects: from now on pages in use and dirty are never more than `pages`. Requires: no other
+  /// thread is inside the heap.
+  void set_pages_max(std::size_t pages) noexcept { pages_max_ = pages; }
+
+  /// Effects: from now on free pages go back as `policy` says.
+  void set_policy(const purge_policy& policy) noexcept {
+    // Ages are kept in 32 bits of milliseconds, so half of that is "never".
+    const bool never = policy.delay_ms < 0 || policy.delay_ms > INT32_MAX;
+    delay_ms_.store(never ? -1 : policy.delay_ms, std::memory_order_relaxed);
+    keep_bytes_.store(policy.keep_bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] purge_policy policy() const noexcept {
+    return {.delay_ms = delay_ms(), .keep_bytes = keep_bytes_.load(std::memory_order_relaxed)};
+  }
+  [[nodiscard]] std::int64_t delay_ms() const noexcept {
+    return delay_ms_.load(std::memory_order_relaxed);
+  }
+
+  // ---- giving back ----------------------------------------------------------------------------
+
+  /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is
+  /// held by a thread that waits for this one.
+  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
+
+  struct purged {
+    std::size_t bytes = 0;
+    bool complete = true;  ///< nothing is left that another call would give back
+  };
+  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for
+  /// the bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
+  purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
+    const std::int64_t delay = delay_ms();
+    if (delay < 0) return {};
+    const auto now = static_cast<std::int64_t>(space_.now_ms());
+    return purge(any_age ? INT64_MAX : now - delay, keep_bytes_.load(std::memory_order_relaxed),
+                 runs_max);
+  }
+
+  /// Returns: bytes of pages that are in use or dirty, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept {
+    return committed_pages_.load(std::memory_order_relaxed) << page_shift;
+  }
+
+  /// Effects: gives back some pages of a slab. Returns: those that are gone. Requires: nobody has a
+  /// block there, or can get one until this returns.
+  [[nodiscard]] page_set purge_pages(const run& slab, page_set leaving) noexcept {
+    page_set gone = 0;
+    for (page_set left = leaving; left != 0;) {
+      const int first = std::countr_zero(left);
+      const int count = std::countr_one(left >> first);
+      const page_set stretch =
+          pages_between(static_cast<unsigned>(first), static_cast<unsigned>(first + count));
+      char* const begin = runs_.address_of(slab) + (static_cast<std::size_t>(first) << page_shift);
+      if (space_.purge(begin, static_cast<std::size_t>(count) << page_shift)) gone |= stretch;
+      left &= ~stretch;
+    }
+    const std::lock_guard guard(mutex_);
+    given_back_bytes_ += static_cast<std::size_t>(std::popcount(gone)) << page_shift;
+    return gone;
+  }
+  /// Returns: whether the space leaves the system alone now (sealable.hpp).
+  [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
+  /// Returns: whether more is free at once than is to be kept.
+  [[nodiscard]] bool has_more_than_kept() noexcept {
+    const std::lock_guard guard(mutex_);
+    return runs_.dirty_pages() << page_shift >= keep_bytes_.load(std::memory_order_relaxed);
+  }
+  /// For fork: waits for a purge to end, then for everybody else.
+  void lock_all() noexcept {
+    purge_mutex_.lock();
+    mutex_.lock();
+  }
+  void unlock_all() noexcept {
+    mutex_.unlock();
+    purge_mutex_.unlock();
+  }
+
+ protected:
+  explicit constexpr page_supply(sealable<Space>& space) noexcept : space_(space), runs_(space) {}
+
+  /// Effects: `bytes` at least are kept whatever their age.
+  void keep_at_least(std::size_t bytes) noexcept {
+    keep_bytes_.store(std::max(keep_bytes_.load(std::memory_order_relaxed), bytes),
+                      std::memory_order_relaxed);
+  }
+
+  // ---- pages to use: called with the lock held, which they may open meanwhile ------------------
+
+  /// Returns: a run in use of no kind yet; null when out of memory. May open the lock meanwhile.
+  [[nodiscard]] run* take(std::size_t pages, std::size_t align_pages, growth g) noexcept {
+    // An aligned run is a longer one with its ends cut off.
+    if (pages > UINT32_MAX || align_pages > UINT32_MAX) return nullptr;
+    const std::size_t length = pages + align_pages - 1;
+    if (length > UINT32_MAX) return nullptr;
+    run* r = take_once(pages, align_pages, length, g);
+    if (r == nullptr && g == growth::allowed) {
+      // Purged runs merge with clean neighbours, and the system may need the memory to say yes.
+      {
+        const unlock_guard open(mutex_);
+        purge_all();
+      }
+      r = take_once(pages, align_pages, length, g);
+    }
+    return count_used(r);
+  }
+
+  /// Effects: counts `r`, which may be null, as in use. Returns: it.
+  [[nodiscard]] run* count_used(run* r) noexcept {
+    if (r == nullptr) return nullptr;
+    used_pages_ += r->pages;
+    note_committed();
+    return r;
+  }
+  /// Effects: `pages` more, or less, are in use: a run has grown, or is given up elsewhere.
+  void use(std::size_t pages) noexcept {
+    used_pages_ += pages;
+    note_committed();
+  }
+  void unuse(std::size_t pages) noexcept { used_pages_ -= pages; }
+
+  /// Returns: whether so many pages more may be in use. Dirty pages count until they are purged.
+  [[nodiscard]] bool within_max(std::size_t pages) const noexcept {
+    const std::size_t now = used_pages_ + runs_.dirty_pages();
+    return now <= pages_max_ && pages <= pages_max_ - now;
+  }
+
+  /// Effects: a run that was in use becomes dirty, merged with its dirty neighbours.
+  void give(run* r) noexcept {
+    used_pages_ -= r->pages;
+    runs_.make_dirty(r);
+  }
+
+  /// Effects: a run in use whose mapping is split gets a fresh one, and is clean. The lock is open
+  /// meanwhile.
+  void heal(run* r) noexcept {
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    used_pages_ -= r->pages;
+    if (renew(r)) given_back_bytes_ += bytes;
+  }
+
+  /// Effects: a run that is not counted gets a fresh mapping, and is clean; the lock is open
+  /// meanwhile. Returns: false when the system refuses: it is lost.
+  bool renew(run* r) noexcept {
+    r->kind = run_kind::moving;
+    bool fresh = false;
+    {
+      const unlock_guard open(mutex_);
+      fresh = space_.renew(runs_.address_of(*r), std::size_t{r->pages} << page_shift);
+    }
+    runs_.set_pieces(r, 0);
+    if (fresh) {
+      runs_.make_clean(r);
+    } else {
+      r->kind = run_kind::lost;
+      used_pages_ += r->pages;
+    }
+    note_committed();
+    return fresh;
+  }
+
+  struct page_counts {
+    std::size_t used_pages;
+    std::uint64_t committed_bytes, peak_committed_bytes, given_back_bytes;
+  };
+  [[nodiscard]] page_counts counts() const noexcept {
+    return {used_pages_, std::uint64_t{used_pages_ + runs_.dirty_pages()} << page_shift,
+            std::uint64_t{committed_pages_peak_} << page_shift, given_back_bytes_};
+  }
+
+  sealable<Space>& space_;
+  run_store<Space> runs_;
+  Mutex mutex_;
+
+ private:
+  void note_committed() noexcept {
+    const std::size_t pages = used_pages_ + runs_.dirty_pages();
+    committed_pages_.store(pages, std::memory_order_relaxed);
+    committed_pages_peak_ = std::max(committed_pages_peak_, pages);
+  }
+
+  [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
+                               growth g) noexcept {
+    run* r = runs_.take_dirty(length);
+    if (r == nullptr) r = runs_.take_rest(length);
+    if (r == nullptr) {
+      if (!within_max(pages)) return nullptr;
+      r = runs_.take_clean(length);
+    }
+    if (r == nullptr && g == growth::allowed) {
+      r = runs_.take_fresh_here(length);
+      if (r == nullptr) r = runs_.take_from_headrooms(length);
+      if (r == nullptr) r = runs_.take_fresh(length);
+    }
+    return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
+  }
+
+  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before
+  /// `until_ms`, but for those without which less than `keep_bytes` would stay. The lock is open
+  /// during each system call.
+  purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
+    if (space_.is_sealed()) return {};
+    std::size_t bytes_purged = 0;
+    const std::lock_guard one_at_a_time(purge_mutex_);
+    const std::lock_guard guard(mutex_);
+    // First all that is old enough is taken out, so that nobody else takes it meanwhile.
+    run* taken = nullptr;
+    std::size_t count = 0;
+    const auto take_old = [&](run* r) {
+      if (((runs_.dirty_pages() - r->pages) << page_shift) < keep_bytes) return true;
+      const bool old =
+          until_ms == INT64_MAX ||
+          static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
+      if (!old) return true;
+      runs_.take_out(r);
+      r->kind = run_kind::purging;
+      used_pages_ += r->pages;
+      r->next = taken;
+      taken = r;
+      return ++count < runs_max;
+    };
+    runs_.each_dirty(take_old);
+    while (taken != nullptr) {
+      run* const r = taken;
+      taken = r->next;
+      const std::size_t bytes = std::size_t{r->pages} << page_shift;
+      if (r->pieces != 0) {
+        used_pages_ -= r->pages;
+        if (renew(r)) bytes_purged += bytes;
+        continue;
+      }
+      bool gone = false;
+      {
+        const unlock_guard open(mutex_);
+        gone = space_.purge(runs_.address_of(*r), bytes);
+      }
+      used_pages_ -= r->pages;
+      if (gone) {
+        bytes_purged += bytes;
+        runs_.make_clean(r);
+      } else {
+        runs_.make_dirty(r);
+      }
+      note_committed();
+    }
+    given_back_bytes_ += bytes_purged;
+    // Runs that the system did not take are dirty again: where it takes none, another try ends
+    // nothing.
+    return {bytes_purged, count < runs_max || bytes_purged == 0};
+  }
+
+  Mutex purge_mutex_;
+  std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
+  std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
+  std::size_t used_pages_ = 0;
+  std::size_t pages_max_ = SIZE_MAX;
+  std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
+  std::size_t committed_pages_peak_ = 0;
+  std::uint64_t given_back_bytes_ = 0;
+};
+
+}  // namespace ashlar::detail

@@ -1,0 +1,492 @@
+// heap/shared_heap.hpp: what all threads of a heap share: everything but their caches.
+// Layer: heap. Includes: core.
+//
+//   engine (basic_heap.hpp)     caches: stacks of free blocks, one owner each
+//      | take, give: batches of one class          | allocate_large, deallocate_large
+//   this file                   asks settling before the heap grows, looks after a miss
+//      |                                           |
+//   centrals: stashes, slabs                       |
+//      | runs of pages                             | runs of pages
+//   page heap
+//
+// Law: memory grows only when nothing that rests can serve. First a request goes without growth,
+// then with growth (and what rests is sorted back before, if that pays), then all that rests is
+// sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
+// caches have. Thread-safety: any caller at any time, unless a function says otherwise. Lock order:
+// start, slabs, central, page heap.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/core/stats.h>
+#include <ashlar/heap/central_set.hpp>
+#include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/exact_counting.hpp>
+#include <ashlar/heap/figures.hpp>
+#include <ashlar/heap/heap_bounds.hpp>
+#include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/looks.hpp>
+#include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/sealable.hpp>
+#include <ashlar/heap/settling.hpp>
+
+namespace ashlar::detail {
+
+/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
+/// about to sort stashes back, who would only fault in the stash's pages for nothing.
+enum class resting_place : bool { stash, slabs };
+
+/// What a caller without a cache can give back before the heap grows.
+struct no_cache {
+  [[nodiscard]] std::size_t count(class_index) const noexcept { return 0; }
+  [[nodiscard]] std::size_t resting(class_index) const noexcept { return 0; }
+  void give_resting() const noexcept {}
+  void give_all() const noexcept {}
+};
+
+/// The part of a heap that knows no cache. `Config` is as for basic_heap.
+template <class Config>
+class shared_heap {
+ public:
+  using space_type = typename Config::space;
+  using mutex_type = typename Config::mutex;
+  using classes = classes_of<Config>;
+
+  shared_heap(const shared_heap&) = delete;
+  shared_heap& operator=(const shared_heap&) = delete;
+
+  // ---- blocks ---------------------------------------------------------------------------------
+
+  /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
+  /// when that is for `allocate_large`.
+  [[nodiscard]] static constexpr class_index class_for(std::size_t size,
+                                                       std::size_t alignment) noexcept {
+    if (!class_table::serves(size, alignment)) return 0;
+    return classes::of_aligned_size(size, alignment);
+  }
+
+  /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
+  [[nodiscard]] class_index class_of(const void* block) noexcept {
+    return pages_.class_anywhere(block);
+  }
+
+  /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
+  [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
+    const std::size_t bytes = find(block).bytes;
+    if (bytes == 0) fail(block, call);
+    return bytes;
+  }
+
+  /// Effects: makes `block` hold `size` bytes without moving it, if that can be done and is not a
+  /// waste (a block is kept while more than half of it is used). Ends in a fault when not ours.
+  /// Returns: the block's usable bytes now if it stays, 0 if it has to move.
+  [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
+                                            const char* call) noexcept {
+    if (const class_index c = pages_.class_anywhere(block); c != 0) {
+      if (hit_path<classes>::serves_well(c, size)) return classes::block_size(c);
+      // It moves, so its bytes are about to be read for the last time: is it a block at all?
+      centrals_[c].expect_in_use(pages_, block, call);
+      return 0;
+    }
+    run* r = pages_.large_at(block);
+    if (r == nullptr) fail(block, call);
+    if (size <= shared_slab_block_max || size > PTRDIFF_MAX) return 0;
+    const std::size_t before = r->pages;
+    if (!pages_.resize_large(r, divide_up(size, page_size))) return 0;
+    held_.note_large(before, r->pages);
+    return std::size_t{r->pages} << page_shift;
+  }
+
+  /// Effects: moves a large block to where it can hold `size` bytes, with headroom behind it:
+  /// by remapping its pages, or by copying. Requires: `block` is a live large block. Returns: the
+  /// new block, null if this could not be done so, or is not needed.
+  [[nodiscard]] void* move_large(void* block, std::size_t size) noexcept {
+    run* from = pages_.large_at(block);
+    if (from == nullptr || size > PTRDIFF_MAX) return nullptr;
+    const std::size_t pages = divide_up(size, page_size);
+    const std::size_t before = from->pages;
+    if (pages < before) return nullptr;
+    if (before >= remap_pages_min) {
+      if (run* to = pages_.move_large(from, pages); to != nullptr) {
+        held_.note_large(before, pages);
+        maintain();
+        return pages_.address_of(*to);
+      }
+    }
+    run* to = pages_.new_large_to_grow(pages, growth::refused);
+    if (to == nullptr) {
+      settle_before_growth(no_cache{}, pages);
+      to = pages_.new_large_to_grow(pages, growth::allowed);
+    }
+    if (to == nullptr) return nullptr;
+    held_.note_large(0, pages);
+    void* const moved = pages_.address_of(*to);
+    std::memcpy(moved, block, before << page_shift);
+    static_cast<void>(pages_.delete_outgrown(block));
+    held_.note_large(before, 0);
+    maintain();
+    return moved;
+  }
+
+  /// Effects: makes `block` hold `size` bytes where it is, or by moving a large block that grows.
+  /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one,
+  /// and it is as it was. Ends in a fault when not ours.
+  [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+    if (resize_in_place(block, size, call) != 0) return block;
+    const std::size_t have = usable_size(block, call);
+    return size > have && have > small_size_max ? move_large(block, size) : nullptr;
+  }
+
+  // ---- the whole ------------------------------------------------------------------------------
+
+  /// Effects: makes the heap usable; nothing if it is. Returns: false when memory for that was
+  /// refused; a later call tries again. Every other function calls it where it has to.
+  [[nodiscard]] bool start() noexcept {
+    if (has_started()) [[likely]]
+      return true;
+    const std::lock_guard guard(start_mutex_);
+    if (started_.load(std::memory_order_relaxed)) return true;
+    if constexpr (requires { classes::load(); }) classes::load();
+    if (!pages_.start(classes::table().bit_words_per_page)) return false;
+    caches_bytes_ = bounds_.caches_total(space_.processors());
+    if (!centrals_.start(space_, bounds_.stash_bytes)) return false;
+    started_.store(true, std::memory_order_release);
+    return true;
+  }
+
+  [[nodiscard]] bool has_started() const noexcept {
+    return started_.load(std::memory_order_acquire);
+  }
+
+  /// Effects: the whole pages of [p, p + bytes), which are in a block of this heap, are in memory
+  /// if the system has them; their contents stay. Nothing while the heap is sealed.
+  void populate(void* p, std::size_t bytes) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    const std::uintptr_t begin = align_up(at, page_size);
+    const std::uintptr_t end = align_down(at + bytes, page_size);
+    if (begin < end)
+      static_cast<void>(space_.populate(reinterpret_cast<void*>(begin), end - begin));
+  }
+
+  /// Effects: while it is on, no function but collect and release_all makes a system call, except
+  /// to wait for a lock that another thread holds: what is free serves, or nothing does.
+  void seal(bool on) noexcept { space_.seal(on); }
+  [[nodiscard]] bool is_sealed() const noexcept { return space_.is_sealed(); }
+
+  /// Effects: from now on the heap keeps to `bounds`. Requires: called before anything else.
+  void set_bounds(const heap_bounds& bounds) noexcept {
+    bounds_ = bounds;
+    pages_.set_pages_max(bounds.budget_bytes >> page_shift);
+  }
+
+  /// Returns: whether `address` lies where this heap's blocks do, in use or not.
+  [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
+
+  /// Effects: every free block that no cache holds goes back to its slab, every free page to the
+  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed
+  /// blocks).
+  std::size_t trim() noexcept {
+    if (!has_started()) return 0;
+    centrals_.settle(pages_);
+    const std::size_t bytes = looks_.give_back_all(centrals_, pages_);
+    return bytes + pages_.purge_all();
+  }
+
+  /// Effects: from now on free pages go back as `policy` says.
+  void set_purge_policy(const detail::purge_policy& policy) noexcept {
+    pages_.set_policy(policy);
+    looks_.forget_time();
+  }
+  /// Returns: milliseconds between two looks; negative when free pages never go back.
+  [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
+    return detail::look_interval_ms(pages_.delay_ms());
+  }
+
+  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
+  /// back, or the free pages of some slabs. No lock is held afterwards. Any thread may look at any
+  /// time. Returns: false when `look` has come to its end.
+  bool look_step(look_progress& look) noexcept {
+    return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
+  }
+
+  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
+  /// look_step.
+  void let_misses_look(bool on) noexcept {
+    if (on)
+      looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
+    else
+      looks_.let_others_look();
+  }
+
+  /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
+  [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
+  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
+  /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
+  /// lock.
+  [[nodiscard]] std::size_t idle_bytes() const noexcept {
+    const auto held = held_.now();
+    const std::size_t committed = committed_bytes();
+    return committed - std::min(committed, held);
+  }
+
+  [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
+
+  // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
+
+  /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
+  /// slab. A block that rests in a cache or a stash passes. Returns: what was found there.
+  found_block expect_block(const void* block, const char* call) noexcept {
+    const found_block b = find(block);
+    if (b.bytes == 0) fail(block, call);
+    if (b.size_class != 0) centrals_[b.size_class].expect_in_use(pages_, block, call);
+    return b;
+  }
+
+  /// Effects: counts the live block that a request for `size` bytes got.
+  void note_allocation(const void* block, std::size_t size) noexcept {
+    counting_.allocated(pages_, block, find(block), size);
+  }
+  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts
+  /// there.
+  void note_deallocation(const void* block, const char* call) noexcept {
+    counting_.freed(pages_, block, expect_block(block, call), call);
+  }
+  /// Effects: counts that `block` stayed and now serves `size` bytes.
+  void note_resize(const void* block, std::size_t size) noexcept {
+    counting_.resized(pages_, block, find(block), size);
+  }
+  /// Effects: ends in a fault naming `call`, at once, when no live block starts at `block`.
+  void expect_live(const void* block, const char* call) noexcept {
+    counting_.expect_live(pages_, block, expect_block(block, call), call);
+  }
+  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with
+  /// `size`.
+  void expect_size(const void* block, std::size_t size, const char* call) noexcept {
+    counting_.expect_size(pages_, block, expect_block(block, call), size, call);
+  }
+
+  /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
+  /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
+  void audit() noexcept {
+    if (!has_started()) return;
+    pages_.audit();
+    centrals_.audit(pages_);
+  }
+
+  [[nodiscard]] space_type& space() noexcept { return space_; }
+
+  /// Effects: faults call the heap by this name; null, the beginning: by none. It is not copied.
+  /// Requires: called before anything else.
+  void set_name(const char* name) noexcept { pages_.set_name(name); }
+  [[nodiscard]] const char* name() const noexcept { return pages_.name(); }
+
+ protected:
+  constexpr shared_heap() noexcept : pages_(space_) {}
+
+  /// Effects: takes up to `count` blocks of class `c`, not 0, and writes them to out[-1], out[-2],
+  /// ... `cached` is what the caller's cache can give back (no_cache). Returns: how many; 0 when
+  /// memory is out. Requires: started.
+  template <class Cached>
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
+                                 Cached cached) noexcept {
+    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused);
+    if (got == 0) {
+      settle_before_growth(cached, classes::shape(c).pages);
+      got = centrals_[c].take(pages_, out, count, growth::allowed);
+      if (got == 0 && settle_all(cached))
+        got = centrals_[c].take(pages_, out, count, growth::allowed);
+      if (got == 0) return 0;
+    }
+    held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
+    return got;
+  }
+
+  /// Effects: takes back `count` blocks of class `c`. Ends in a fault naming `call` for an address
+  /// that is no block in use, at once or when it is sorted back.
+  void give(class_index c, void* const* blocks, std::size_t count, const char* call,
+            resting_place to = resting_place::stash) noexcept {
+    if (to == resting_place::stash)
+      centrals_[c].give(pages_, blocks, count, call);
+    else
+      centrals_[c].give_to_slabs(pages_, blocks, count, call);
+    held_.note(-static_cast<std::int64_t>(count * classes::block_size(c)));
+  }
+
+  /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
+  /// is out. `zeroed` tells whether it is known to be zero. `cached` is as for `take`.
+  template <class Cached>
+  [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
+                                     Cached cached) noexcept {
+    zeroed = false;
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
+    const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
+    const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
+    run* r = pages_.new_large(pages, align_pages, growth::refused);
+    if (r == nullptr) {
+      settle_before_growth(no_cache{}, pages);  // a cache's few pages would not be what is missing
+      r = pages_.new_large(pages, align_pages, growth::allowed);
+      if (r == nullptr && settle_all(cached))
+        r = pages_.new_large(pages, align_pages, growth::allowed);
+      if (r == nullptr) return nullptr;
+    }
+    held_.note_large(0, r->pages);
+    zeroed = r->zero;
+    return pages_.address_of(*r);
+  }
+
+  /// Effects: takes back a large block. Ends in a fault naming `call` when none starts at `block`.
+  void deallocate_large(void* block, const char* call) noexcept {
+    const std::size_t bytes = pages_.delete_large(block);
+    if (bytes == 0) fail(block, call);
+    held_.note_large(bytes >> page_shift, 0);
+    maintain();
+  }
+
+  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
+  /// cache's misses, with no lock held: a heap that is not used at all does not look.
+  void maintain() noexcept {
+    const std::int64_t delay = pages_.delay_ms();
+    if (delay >= 0 && looks_.is_time(space_.now_ms(), delay)) [[unlikely]]
+      look();
+  }
+  ASHLAR_COLD void look() noexcept {
+    look_progress progress;
+    while (look_step(progress)) {
+    }
+  }
+
+  /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
+  /// centrals: when it pays, sorts the stashes back.
+  void settle_after(std::size_t moved_blocks) noexcept {
+    const auto all = centrals_.resting([](class_index) { return std::size_t{0}; });
+    const auto held = held_.now();
+    if (settling::pays_at_end(all, moved_blocks, held, bounds_.settle_bytes_min))
+      centrals_.settle(pages_);
+  }
+
+  /// Effects: there are `bytes` of free memory in one piece, in memory, and stashes for any class
+  /// of it; they are kept, however long they are free. Returns: false when memory was refused.
+  [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {
+    if (bytes > PTRDIFF_MAX) return false;
+    const std::size_t pages = divide_up(bytes, page_size);
+    return pages == 0 || (pages_.prefault(pages) && centrals_.populate(space_, bytes));
+  }
+
+  /// Effects: gives all memory back to the space. Requires: nobody uses the heap any more.
+  void release_all() noexcept {
+    centrals_.release(space_);
+    pages_.release_all();
+  }
+
+  /// Effects: `out` has the figures of the heap; `caches` are all there are.
+  template <class Caches>
+  void collect(ashlar_stats& out, Caches& caches) noexcept {
+    begin_figures<classes>(out);
+    if (!has_started()) return;
+    collect_classes<classes>(out, caches, centrals_, counting_);
+    const page_heap_stats pages = pages_.stats();
+    collect_pages(out, pages, held_, counting_);
+    out.total.metadata_bytes =
+        pages.table_bytes + centrals_.resident_bytes(space_) + caches.resident_bytes(space_);
+  }
+
+  /// Effects: every block has an entry of the slack table. Returns: false when memory was refused.
+  [[nodiscard]] bool keep_slack() noexcept { return pages_.keep_slack(); }
+  /// Effects: counts every call from now on. Requires: as exact_counting::begin.
+  void begin_counting(const ashlar_stats& before) noexcept {
+    counting_.begin(pages_, classes::table(), before);
+  }
+
+  /// For a fork.
+  void lock() noexcept {
+    start_mutex_.lock();
+    looks_.lock();
+    centrals_.lock();
+    pages_.lock_all();
+  }
+  void unlock() noexcept {
+    pages_.unlock_all();
+    centrals_.unlock();
+    looks_.unlock();
+    start_mutex_.unlock();
+  }
+
+  [[nodiscard]] sealable<space_type>& sealed_space() noexcept { return space_; }
+  /// Returns: bytes that callers and caches hold, at some recent moment.
+  [[nodiscard]] std::size_t held() const noexcept { return held_.now(); }
+  [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
+  /// Returns: what all caches together may hold. Requires: started.
+  [[nodiscard]] std::size_t caches_bytes() const noexcept { return caches_bytes_; }
+  [[nodiscard]] const page_classes& first_classes() const noexcept {
+    return pages_.first_classes();
+  }
+
+ private:
+  using pages_type = page_heap<space_type, mutex_type>;
+  using centrals_type = central_set<space_type, mutex_type, classes>;
+
+  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
+  /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
+  /// and 2,100 us.
+  static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
+
+  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
+    ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
+                  .call = call,
+                  .address = block,
+                  .pool = name()});
+  }
+
+  [[nodiscard]] found_block find(const void* block) noexcept {
+    if (const class_index c = pages_.class_anywhere(block); c != 0)
+      return {classes::block_size(c), c};
+    const run* r = pages_.large_at(block);
+    return {r == nullptr ? 0 : std::size_t{r->pages} << page_shift, 0};
+  }
+
+  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in
+  /// `cached`, goes back to its slabs, so that those which become empty serve instead. O(classes),
+  /// plus the blocks.
+  template <class Cached>
+  [[gnu::noinline]] void settle_before_growth(Cached cached, std::size_t pages) noexcept {
+    const resting_blocks all =
+        centrals_.resting([cached](class_index c) { return cached.resting(c); });
+    if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
+    cached.give_resting();
+    centrals_.settle(pages_);
+  }
+
+  /// Effects: the heap cannot grow: all that rests in stashes and `cached` is sorted back, whatever
+  /// it costs. Returns: whether there was anything.
+  template <class Cached>
+  bool settle_all(Cached cached) noexcept {
+    if (centrals_.resting([cached](class_index c) { return cached.count(c); }).blocks == 0)
+      return false;
+    cached.give_all();
+    centrals_.settle(pages_);
+    return true;
+  }
+
+  sealable<space_type> space_;
+  pages_type pages_;
+  centrals_type centrals_;
+  std::atomic<bool> started_{false};
+  mutex_type start_mutex_;
+  settling settling_;
+  looks<centrals_type, mutex_type, classes> looks_;
+  heap_bounds bounds_;
+  std::size_t caches_bytes_ = 0;  ///< what all caches together may hold
+  exact_counting<pages_type> counting_;
+  held_bytes held_;
+};
+
+}  // namespace ashlar::detail
