@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
 
 namespace ashlar::cli {

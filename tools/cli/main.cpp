@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/child_process.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/trace/error.hpp"
 
@@ -32,11 +32,6 @@ constexpr command_text tool{
     "ashlar", "Fixed-block memory management: run programs on ashlar's heap and measure them.",
     "COMMAND [OPTIONS] ...", tool_footer};
 
-// In the order of the help.
-constexpr void (*add_each[])(command_parser&) = {
-    add_run,     add_record, add_report, add_stat,   add_dump,   add_compare, add_summary,
-    add_profile, add_merge,  add_tune,   add_replay, add_verify, add_check};
-
 command_end give_up(const std::exception& error, int exit_status) {
   fmt::print(stderr, "ashlar: {}\n", error.what());
   return {exit_status, {}};
@@ -54,7 +49,7 @@ command_end with_whole_output(command_end end) {
 
 command_end run(const std::vector<std::string>& words) {
   command_parser parser(tool);
-  for (const auto add : add_each) add(parser);
+  for (const auto add : all_commands) add(parser);
   try {
     return with_whole_output(parser.run(words));
   } catch (const input_error& error) {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "tools/cli/allocator_list.hpp"
-#include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/sample_statistics.hpp"
 
 namespace ashlar::cli {
 

@@ -2,6 +2,8 @@
 #include "tools/cli/sample_statistics.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace ashlar::cli {
 
@@ -20,6 +22,16 @@ spread spread_of(std::vector<double> samples) {
 
 double ratio_to(double value, double base) {
   return base > 0 ? value / base : 0;
+}
+
+std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t left = count; left > 1; --left) {
+    // The remainder's bias is below 2^-60 for the few allocators that there are.
+    std::swap(order[left - 1], order[static_cast<std::size_t>(generator() % left)]);
+  }
+  return order;
 }
 
 }  // namespace ashlar::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <random>
 #include <vector>
 
 namespace ashlar::cli {
@@ -18,5 +19,9 @@ spread spread_of(std::vector<double> samples);
 
 // Returns: value / base, or 0 where base is 0 (a clock too coarse for what ran).
 double ratio_to(double value, double base);
+
+// The order of one round: 0 .. count-1 shuffled. The same generator state gives the same order with
+// every standard library.
+std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator);
 
 }  // namespace ashlar::cli

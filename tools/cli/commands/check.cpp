@@ -1,25 +1,42 @@
-// tools/cli/check_command.cpp. Layer: cli.
-#include "tools/cli/check_command.hpp"
-
+// tools/cli/commands/check.cpp: `ashlar check`: do pools that were chosen before still serve a new
+// trace, or the runs of a profile? Layer: cli.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
-#include "tools/cli/tune_command.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct check_options {
+  std::string against;  // what `ashlar tune` wrote as JSON
+  std::vector<std::string> inputs;
+  std::uint64_t percent = 100;  // of each capacity
+};
+
+constexpr const char* check_footer =
+    R"(For continuous integration: record a test run, and find out when it comes near the pools.
+
+Example:
+  ashlar check --against pools.json --percent 90 run.atrace
+
+Exit status: 0 it fits; 1 a class passes that part of its capacity, a request fits no class,
+or it cannot be told, as of a trace without its end; 2 something cannot be read.)";
 
 std::string_view verdict_on(const tune::class_use& c, bool borrow, std::uint64_t percent) {
   if (!c.passes(percent)) return c.at_most ? "at most" : "";
@@ -69,8 +86,8 @@ found_use use_of_all(const tune::pool_configuration& pools, const check_options&
   return found;
 }
 
-}  // namespace
-
+// Effects: prints each class with its new peak. Returns: 0 where no class passes that many percent of its capacity, 1 where
+// one does, a request fits no class, or an input is not whole, so that it cannot be told. Throws: command_error; what tools/trace throws.
 int check_command(const check_options& options) {
   tune::pool_configuration pools;
   try {
@@ -102,6 +119,19 @@ int check_command(const check_options& options) {
                perhaps_enough(use, options.percent) ? perhaps : "");
   }
   return status_failed;
+}
+
+}  // namespace
+
+void add_check(command_parser& to) {
+  command& check = to.add({"check", "Do pools still serve a new trace?",
+                           "--against POOLS.json [OPTIONS] TRACE...", check_footer});
+  const auto with = std::make_shared<check_options>();
+  check.arguments("TRACE", with->inputs, "What ashlar record or profile wrote");
+  check.file("--against", with->against, "The JSON that tune wrote").required();
+  check.value("--percent", "N", with->percent, "Of a capacity that may be used (default 100)")
+      .within(1, 100'000);
+  check.does([with] { return check_command(*with); });
 }
 
 }  // namespace ashlar::cli

@@ -1,10 +1,12 @@
-// tools/cli/stat_command.cpp. Layer: cli.
-#include "tools/cli/stat_command.hpp"
-
+// tools/cli/commands/stat.cpp: `ashlar stat`: what is in a trace or a profile. Layer: cli.
+#include <cstddef>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/profile_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
@@ -13,8 +15,21 @@
 #include "tools/profile/profile_file.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct stat_options {
+  std::string path;
+  bool json = false;          // instead of the text
+  std::size_t rows = 10;      // of sizes and call sites
+  std::size_t moments = 200;  // of the JSON's figures over time
+};
+
+constexpr const char* stat_footer =
+    R"(Examples:
+  ashlar stat run.atrace
+  ashlar stat --json run.atrace > figures.json
+
+Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
 void print_json(const nlohmann::json& report) {
   fmt::print("{}\n", json_files::text_of(report, 2));
@@ -30,8 +45,7 @@ int stat_profile(const stat_options& options) {
   return 0;
 }
 
-}  // namespace
-
+// Effects: prints the figures on standard output. Returns: the exit status. Throws: command_error.
 int stat_command(const stat_options& options) {
   return with_trace_errors([&] {
     if (profiling::is_profile(options.path)) return stat_profile(options);
@@ -45,6 +59,18 @@ int stat_command(const stat_options& options) {
     }
     return 0;
   });
+}
+
+}  // namespace
+
+void add_stat(command_parser& to) {
+  command& stat =
+      to.add({"stat", "Tell what is in a trace or a profile", "[OPTIONS] TRACE", stat_footer});
+  const auto with = std::make_shared<stat_options>();
+  stat.argument("TRACE", with->path, "What record or profile wrote");
+  stat.flag("--json", with->json, "As JSON, with every size and moment");
+  stat.value("--rows", "N", with->rows, "So many sizes and call sites (default 10)");
+  stat.does([with] { return stat_command(*with); });
 }
 
 }  // namespace ashlar::cli

@@ -1,20 +1,23 @@
-// tools/cli/run_command.cpp. Layer: cli.
-#include "tools/cli/run_command.hpp"
-
+// tools/cli/commands/run.cpp: `ashlar run`: a program on ashlar's heap, then the report of its
+// pools. Layer: cli.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
 
 #include "tools/cli/allocator_list.hpp"
 #include "tools/cli/child_process.hpp"
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/pool_report.hpp"
@@ -25,10 +28,30 @@
 #include "tools/json/text.hpp"
 
 namespace ashlar::cli {
-
 namespace fs = std::filesystem;
 
 namespace {
+
+struct run_options {
+  std::vector<std::string> command;
+  std::string json_path;  // empty: none
+  bool full_report = false;
+  bool exact = false;
+};
+
+constexpr const char* run_footer =
+    R"(The program's standard streams are its own; the report goes to standard error.
+
+Examples:
+  ashlar run -- python3 -c 'print(sum(range(10**6)))'
+  ashlar run --exact --stats -- ./parser big.json
+  ashlar run --json pools.json -- make -j2 2> report.txt
+
+Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of this
+build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.
+
+Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
+program's is 0 and FILE could not be written in the end.)";
 
 struct collected_statistics {
   std::optional<pool_statistics> own;   // of the program itself
@@ -139,8 +162,8 @@ std::string report_text(const run_options& options, const child_outcome& outcome
   return text;
 }
 
-}  // namespace
-
+// Effects: runs the program with this process's own standard streams, prints the report on standard
+// error. Returns: the program's wait status, for end_like(). Throws: command_error.
 int run_command(const run_options& options) {
   const std::string program = find_program(options.command.front());
   const std::string library = find_ashlar_library();
@@ -172,6 +195,22 @@ int run_command(const run_options& options) {
   return files.commit_beside(
       outcome.wait_status,
       {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) + "\n"});
+}
+
+}  // namespace
+
+void add_run(command_parser& to) {
+  command& run = to.add({"run", "Run a program on ashlar's heap, then report its pools",
+                         "[OPTIONS] -- PROGRAM [ARGUMENTS...]", run_footer});
+  const auto with = std::make_shared<run_options>();
+  run.file("--json", with->json_path, "Write the report as JSON to FILE, too");
+  run.flag("--stats", with->full_report, "List every class that was used, with every column");
+  run.flag("--exact", with->exact, "Count every call (slower; sets ASHLAR_STATS=exact)");
+  run.takes_program();
+  run.does_as_program([&run, with] {
+    with->command = run.program();
+    return run_command(*with);
+  });
 }
 
 }  // namespace ashlar::cli

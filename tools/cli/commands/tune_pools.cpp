@@ -1,5 +1,5 @@
-// tools/cli/tune_command.cpp. Layer: cli.
-#include "tools/cli/tune_command.hpp"
+// tools/cli/commands/tune_pools.cpp: `ashlar tune`: traces and profiles in, a header of pools and
+// its certificate out. Layer: cli.
 
 #include <cstdio>
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 #include <ashlar/core/bits.hpp>
 
+#include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
-#include "tools/cli/tune_heap_command.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/input_workload.hpp"
 #include "tools/tune/pools_header.hpp"
@@ -26,10 +26,9 @@
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::cli {
-
 namespace {
 
-tune::tuning_request request_of(const tune_options& options) {
+tune::tuning_request request_of(const tune_options& options, const pool_options& pools) {
   tune::tuning_request request;
   if (options.classes != "auto") {
     request.classes = parse_count(options.classes);
@@ -38,48 +37,42 @@ tune::tuning_request request_of(const tune_options& options) {
                           fmt::format("--classes {}: neither a number nor auto", options.classes));
     }
   }
-  request.margin_percent = options.margin_percent;
-  request.budget_bytes = options.budget_bytes;
-  request.borrow = options.borrow;
+  request.margin_percent = pools.margin_percent;
+  request.budget_bytes = pools.budget_bytes;
+  request.borrow = pools.borrow;
   return request;
 }
 
-void require_sense(const tune_options& options) {
-  if (options.mode != "static")
-    throw command_error(status_usage,
-                        fmt::format("--mode {}: neither static nor heap", options.mode));
-  if (options.weigh != tune_options{}.weigh)
-    throw command_error(
-        status_usage, "--weigh: of --mode heap alone: static pools are sized for the peak of each");
-  if (!is_power_of_two(options.alignment) || options.alignment > tune::largest_alignment) {
+void require_sense(const pool_options& pools) {
+  if (!is_power_of_two(pools.alignment) || pools.alignment > tune::largest_alignment) {
     throw command_error(status_usage, fmt::format("--align {}: no power of two up to {}",
-                                                  options.alignment, tune::largest_alignment));
+                                                  pools.alignment, tune::largest_alignment));
   }
-  if (options.margin_percent > tune::largest_margin) {
+  if (pools.margin_percent > tune::largest_margin) {
     throw command_error(status_usage, fmt::format("--margin {}: at most {} percent",
-                                                  options.margin_percent, tune::largest_margin));
+                                                  pools.margin_percent, tune::largest_margin));
   }
-  if (options.largest && *options.largest > tune::workload_builder::largest_size) {
+  if (pools.largest && *pools.largest > tune::workload_builder::largest_size) {
     throw command_error(status_usage,
                         fmt::format("--largest {}: no pool has blocks of more than {} bytes",
-                                    *options.largest, tune::workload_builder::largest_size));
+                                    *pools.largest, tune::workload_builder::largest_size));
   }
-  if (!tune::is_namespace_name(options.space)) {
+  if (!tune::is_namespace_name(pools.space)) {
     throw command_error(
         status_usage,
-        fmt::format("--namespace '{}': no C++ namespace has such a name", options.space));
+        fmt::format("--namespace '{}': no C++ namespace has such a name", pools.space));
   }
 }
 
-tune::resolution resolution_for(const tune_options& options) {
-  if (options.resolution.empty()) {
+tune::resolution resolution_for(const tune_options& options, const pool_options& pools) {
+  if (pools.resolution.empty()) {
     return tune::has_profile(options.inputs) ? tune::resolution::profile : tune::resolution::exact;
   }
   try {
-    return tune::resolution_of(options.resolution);
+    return tune::resolution_of(pools.resolution);
   } catch (const std::out_of_range&) {
-    throw command_error(status_usage, fmt::format("--resolution {}: neither exact nor profile",
-                                                  options.resolution));
+    throw command_error(
+        status_usage, fmt::format("--resolution {}: neither exact nor profile", pools.resolution));
   }
 }
 
@@ -168,32 +161,9 @@ std::string render(const tune::certified_tuning& result) {
 
 }  // namespace
 
-void warn_of_missing(const tune::input_identity& input) {
-  if (!input.warning.empty()) fmt::print(stderr, "ashlar: {}\n", input.warning);
-  if (input.unknown_deaths > 0) {
-    fmt::print(stderr,
-               "ashlar: {}: {} blocks died that were born before the recording; what they needed "
-               "is not in the pools\n",
-               input.file, format_count(input.unknown_deaths));
-  }
-}
-
-void warn_of(const std::vector<tune::input_identity>& inputs) {
-  for (const tune::input_identity& input : inputs) {
-    warn_of_missing(input);
-    if (input.left_out > 0) {
-      fmt::print(stderr,
-                 "ashlar: {}: {} requests are larger than --largest or than any block, and left "
-                 "out\n",
-                 input.file, format_count(input.left_out));
-    }
-  }
-}
-
-int tune_command(const tune_options& options) {
-  if (options.mode == "heap") return tune_heap_command(options);
-  require_sense(options);
-  const tune::tuning_request request = request_of(options);
+int tune_pools(const tune_options& options, const pool_options& pools) {
+  require_sense(pools);
+  const tune::tuning_request request = request_of(options, pools);
   replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   const std::string certificate_path = certificate_path_of(options);
@@ -202,19 +172,19 @@ int tune_command(const tune_options& options) {
   auto line = std::make_unique<progress_line>();
   const tune::progress tell = [&](std::string_view what, double share) { line->tell(what, share); };
   tune::certified_tuning result;
-  result.read_as.least_alignment = options.alignment;
-  if (options.largest) result.read_as.largest = *options.largest;
-  if (options.borrow) result.read_as.kept = tune::workload_builder::keep::needs_and_slots;
-  result.margin_percent = options.margin_percent;
-  result.borrow = options.borrow;
+  result.read_as.least_alignment = pools.alignment;
+  if (pools.largest) result.read_as.largest = *pools.largest;
+  if (pools.borrow) result.read_as.kept = tune::workload_builder::keep::needs_and_slots;
+  result.margin_percent = pools.margin_percent;
+  result.borrow = pools.borrow;
   result.ashlar_version = ASHLAR_CLI_VERSION;
   try {
-    result.read_as.sizes = resolution_for(options);
+    result.read_as.sizes = resolution_for(options, pools);
     tune::input_workload read = tune::read_inputs(options.inputs, result.read_as, tell);
     result.inputs = std::move(read.inputs);
     result.made = tune::tune_static(read.load, request, tell);
     const std::string rules =
-        options.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
+        pools.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
     line.reset();
     warn_of(result.inputs);
     std::fputs((render(result) + rules).c_str(), stdout);
@@ -224,7 +194,7 @@ int tune_command(const tune_options& options) {
     throw command_error(status_usage, error.what());
   }
   std::vector<std::string> contents;
-  if (!options.header_path.empty()) contents.push_back(tune::pools_header(result, options.space));
+  if (!options.header_path.empty()) contents.push_back(tune::pools_header(result, pools.space));
   if (!certificate_path.empty()) contents.push_back(tune::certificate(result));
   files.commit(contents);
   return 0;

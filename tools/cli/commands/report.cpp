@@ -1,13 +1,14 @@
-// tools/cli/report_command.cpp. Layer: cli.
-#include "tools/cli/report_command.hpp"
-
+// tools/cli/commands/report.cpp: `ashlar report`: one page about one run. Layer: cli.
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/replaced_files.hpp"
@@ -21,6 +22,23 @@
 
 namespace ashlar::cli {
 namespace {
+
+struct report_options {
+  std::string trace;
+  std::string pools;    // of `ashlar tune`; empty: none
+  std::string compare;  // of `ashlar compare --json`; empty: none
+  std::string replay;   // of `ashlar replay --json`; empty: none
+  std::string output;   // empty: report.html, but nothing with `json`
+  bool json = false;    // print the page's data
+};
+
+constexpr const char* report_footer =
+    R"(The page needs nothing beside it: it loads no file, and asks no network.
+
+Examples:
+  ashlar report run.atrace -o run.html
+  ashlar report run.atrace --pools pools.json --compare compare.json
+  ashlar report run.atrace --json | jq .peak)";
 
 constexpr unsigned report_schema = 1;
 
@@ -51,8 +69,7 @@ nlohmann::json report_data(const report_options& options) {
   return data;
 }
 
-}  // namespace
-
+// Effects: writes the page, the data on standard output. Throws: command_error, status_usage for whatever cannot be read.
 int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;
@@ -72,6 +89,21 @@ int report_command(const report_options& options) {
     fmt::print(stderr, "ashlar report: {} ({})\n", output, format_bytes(page.size()));
     return 0;
   });
+}
+
+}  // namespace
+
+void add_report(command_parser& to) {
+  command& report = to.add({"report", "One page about a trace: charts, tables, call sites",
+                            "[OPTIONS] TRACE", report_footer});
+  const auto with = std::make_shared<report_options>();
+  report.argument("TRACE", with->trace, "What ashlar record wrote");
+  report.output(with->output, "The page (default: report.html)");
+  report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
+  report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
+  report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
+  report.flag("--json", with->json, "Print the page's data; the page itself only with -o");
+  report.does([with] { return report_command(*with); });
 }
 
 }  // namespace ashlar::cli

@@ -1,15 +1,20 @@
-// tools/cli/replay_command.cpp. Layer: cli.
-#include "tools/cli/replay_command.hpp"
-
+// tools/cli/commands/replay.cpp: `ashlar replay`: a trace again, on any allocator or on pools.
+// Layer: cli.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
@@ -18,8 +23,31 @@
 #include "tools/trace/source.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct replay_options {
+  std::string trace;
+  std::vector<std::string> on{"ashlar"};
+  std::size_t rounds = 3;
+  std::string touch = "ends";
+  std::optional<std::uint64_t> seed;
+  std::string json_path;
+};
+
+constexpr const char* replay_footer =
+    R"(The events of a trace again, on each of the allocators named, in rounds: time and memory, then
+latencies, then slack. What is written into a block is checked when it dies. On pools (the
+.json of ashlar tune) the threads' events are one sequence, in the trace's order.
+
+Examples:
+  ashlar replay run.atrace
+  ashlar replay run.atrace --on all -n 5 --json replay.json
+  ashlar replay run.atrace --on system,mimalloc,./libmine.so --touch all
+  ashlar replay run.atrace --on pools.json
+
+Exit status: 0; 1 where a request got no block, a block was not as written, an allocator broke the
+worker, or FILE could not be written in the end; 2 the trace or an allocator cannot be read;
+128 + N ended by signal N.)";
 
 // Thrown where a signal ends the command while it reads the trace: nothing was measured, so there is nothing to report.
 struct interrupted {
@@ -82,8 +110,8 @@ int status_of(const replay_report& report) {
   return any_failed ? status_failed : 0;
 }
 
-}  // namespace
-
+// Effects: prints the tables. Returns: 0; 1 where a request got no block, a block was not as written or a worker
+// failed; 128 + n when signal n ended it early. Throws: command_error, trace::trace_error.
 int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,
@@ -115,6 +143,26 @@ int replay_command(const replay_options& options) try {
 } catch (const interrupted& by) {
   fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n", signal_name(by.signal));
   return 128 + by.signal;
+}
+
+}  // namespace
+
+void add_replay(command_parser& to) {
+  command& replay =
+      to.add({"replay", "A trace again, on allocators or pools", "[OPTIONS] TRACE", replay_footer});
+  const auto with = std::make_shared<replay_options>();
+  replay.argument("TRACE", with->trace, "What ashlar record wrote");
+  replay
+      .value("--on", "WHAT", with->on,
+             "all, system, ashlar, an installed allocator, a library, NAME=LIBRARY, or the "
+             ".json of ashlar tune (default ashlar)")
+      .separated_by_commas();
+  add_rounds(replay, with->rounds, "For the time, on each (default 3)");
+  replay.value("--touch", "WHICH", with->touch,
+               "What is written into a block and checked: its ends (default), or all of it");
+  add_seed(replay, with->seed, "Of the order (default: a random one)");
+  replay.file("--json", with->json_path, "Write all of it as JSON to FILE, too");
+  replay.does([with] { return replay_command(*with); });
 }
 
 }  // namespace ashlar::cli

@@ -1,11 +1,13 @@
-// tools/cli/record_command.cpp. Layer: cli.
-#include "tools/cli/record_command.hpp"
-
+// tools/cli/commands/record.cpp: `ashlar record`: a program's allocations into a trace or a
+// profile. Layer: cli.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 
 #include "tools/cli/allocator_list.hpp"
 #include "tools/cli/child_process.hpp"
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/profile_recording.hpp"
@@ -25,8 +28,28 @@
 #include "tools/trace/stream_recorder.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct record_options {
+  std::vector<std::string> command;
+  std::string output;                 // empty: run.atrace; of a profile run.aprof
+  std::uint32_t stack_depth = 0;      // 0: no stacks
+  std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
+  std::string on;  // "ashlar", a library, or empty: what the program uses by itself
+};
+
+constexpr const char* record_footer =
+    R"(The program's standard streams are its own; what was written is said on standard error. Each process
+that the program forks has a trace of its own: run.PID.atrace.
+
+Examples:
+  ashlar record -- python3 work.py
+  ashlar record -o parser.atrace --stacks -- ./parser big.json
+  ashlar record --on ashlar -- ./server --once
+  ashlar record --profile=600 -o server.aprof -- ./server
+
+Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
+there. 1 where the program's is 0 and it was not recorded, or the trace could not be written in the end.)";
 
 // Takes what the program wrote while it runs. What cannot be written does not disturb the program: it is said when that
 // has ended.
@@ -222,12 +245,36 @@ int record_profile(const record_options& options) {
   return program.end(has_process(results, outcome), "profile", outcome);
 }
 
-}  // namespace
-
+// Effects: runs the program with this process's own standard streams; says on standard error what was written. Returns: the
+// program's wait status, for end_like(). Throws: command_error.
 int record_command(record_options options) {
   const bool is_profile = options.profile_seconds != 0;
   if (options.output.empty()) options.output = is_profile ? "run.aprof" : "run.atrace";
   return is_profile ? record_profile(options) : record_trace(options);
+}
+
+}  // namespace
+
+void add_record(command_parser& to) {
+  command& record = to.add({"record", "Write a program's allocations into a trace or a profile",
+                            "[OPTIONS] -- PROGRAM [ARGUMENTS...]", record_footer});
+  const auto with = std::make_shared<record_options>();
+  record.output(with->output, "The trace (default: run.atrace) or profile (run.aprof)");
+  const option stacks =
+      record.flag_with_value("--stacks", "DEPTH", 16, with->stack_depth,
+                             "The calls that led to each block, at most DEPTH (16)");
+  record
+      .flag_with_value("--profile", "SECONDS", 60, with->profile_seconds,
+                       "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
+      .within(1, 1'000'000)
+      .excludes(stacks);
+  record.value("--on", "LIBRARY", with->on,
+               "Preload this allocator behind the recorder: ashlar, or a library");
+  record.takes_program();
+  record.does_as_program([&record, with] {
+    with->command = record.program();
+    return record_command(*with);
+  });
 }
 
 }  // namespace ashlar::cli

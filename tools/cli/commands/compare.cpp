@@ -1,33 +1,72 @@
-// tools/cli/compare_command.cpp. Layer: cli.
-#include "tools/cli/compare_command.hpp"
-
+// tools/cli/commands/compare.cpp: `ashlar compare`: one program on several allocators, runs
+// interleaved. Layer: cli.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <numeric>
+#include <memory>
+#include <optional>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tools/cli/allocator_list.hpp"
 #include "tools/cli/child_process.hpp"
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/comparison.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/program_file.hpp"
 #include "tools/cli/replaced_files.hpp"
+#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/json/text.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct compare_options {
+  std::vector<std::string> command;
+  std::size_t rounds = 5;
+  std::size_t warmup = 1;
+  std::vector<std::string> with;  // NAME=LIBRARY
+  std::vector<std::string> only;  // names; empty: all that are found
+  std::optional<std::uint64_t> seed;
+  std::string label;  // empty: the program's file name
+  std::string json_path;
+  std::string csv_path;
+  bool show_output = false;
+  bool list_only = false;  // list_allocators() instead
+};
+
+constexpr const char* compare_footer =
+    R"(Each round runs the program once on every allocator, in an order shuffled anew. Its standard
+input is empty; its output is dropped, but shown where a run fails. A run fails when it ends in
+another way than the first run on the first allocator. Ctrl-C ends the measuring and prints
+what there is; a second one kills a program that goes on.
+
+Examples:
+  ashlar compare -- ./parser big.json
+  ashlar compare -n 15 --only system,ashlar --json out.json -- python3 work.py
+  ashlar compare --with mine=./libmine.so -- sh -c './filter < input.txt'
+  ashlar compare --list
+
+Exit status: 0; 1 when a run failed or a file could not be written in the end; 128 + N when signal N
+ended the measuring.)";
+
+constexpr const char* summary_footer =
+    R"(Example:
+  ashlar compare --label parser --json parser.json -- ./parser big.json
+  ashlar compare --label server --json server.json -- ./server --once
+  ashlar summary parser.json server.json)";
 
 // Progress for a person at a terminal: one line that is written over. Otherwise: one line a round.
 class progress {
@@ -222,18 +261,8 @@ int status_of(const comparison& compared) {
   return any_failed ? status_failed : 0;
 }
 
-}  // namespace
-
-std::vector<std::size_t> shuffled_order(std::size_t count, std::mt19937_64& generator) {
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t left = count; left > 1; --left) {
-    // The remainder's bias is below 2^-60 for the few allocators that there are.
-    std::swap(order[left - 1], order[static_cast<std::size_t>(generator() % left)]);
-  }
-  return order;
-}
-
+// Effects: prints progress on standard error and the table on standard output. Returns: 0; 1 when a
+// run failed; 128 + n when signal n ended it early. Throws: command_error.
 int compare_command(const compare_options& options) {
   const std::string program = find_program(options.command.front());
   std::vector<allocator> list = chosen_allocators(options);
@@ -274,6 +303,7 @@ int compare_command(const compare_options& options) {
   return files.commit_beside(status_of(compared), contents);
 }
 
+// Prints "name<TAB>library" of each allocator that compare would use. Throws: command_error.
 int list_allocators(const std::vector<std::string>& with) {
   for (const allocator& each : all_allocators(with, false)) {
     fmt::print("{}\t{}\n", each.name,
@@ -282,6 +312,7 @@ int list_allocators(const std::vector<std::string>& with) {
   return 0;
 }
 
+// `ashlar summary`: one table of several --json files of compare. Throws: command_error.
 int summary_command(const std::vector<std::string>& paths) {
   std::vector<stored_comparison> programs;
   for (const std::string& path : paths) {
@@ -295,6 +326,40 @@ int summary_command(const std::vector<std::string>& paths) {
   }
   fmt::print("{}", render_summary(programs, reader_glyphs()));
   return 0;
+}
+
+}  // namespace
+
+void add_compare(command_parser& to) {
+  command& compare = to.add({"compare", "Time and memory of a program on several allocators",
+                             "[OPTIONS] -- PROGRAM [ARGUMENTS...]", compare_footer});
+  const auto with = std::make_shared<compare_options>();
+  add_rounds(compare, with->rounds, "Measured runs on each allocator (default 5)");
+  compare.value("--warmup", "K", with->warmup, "Runs before them that do not count (default 1)")
+      .within(0, most_rounds);
+  compare.value("--with", "NAME=LIBRARY", with->with, "Another allocator to preload (repeatable)");
+  compare.value("--only", "NAMES", with->only, "Just these, as in --only system,ashlar")
+      .separated_by_commas();
+  compare.value("--label", "NAME", with->label, "The program's name in a summary");
+  add_seed(compare, with->seed, "Of the order (default: a random one, printed)");
+  compare.file("--json", with->json_path, "Write all samples as JSON to FILE");
+  compare.file("--csv", with->csv_path, "Write all samples as CSV to FILE");
+  compare.flag("--show-output", with->show_output, "Do not drop the program's output");
+  compare.flag("--list", with->list_only, "List the allocators found and exit");
+  compare.takes_program();
+  compare.does([&compare, with] {
+    if (with->list_only) return list_allocators(with->with);
+    with->command = compare.program();
+    return compare_command(*with);
+  });
+}
+
+void add_summary(command_parser& to) {
+  command& summary = to.add(
+      {"summary", "One table of several results of compare --json", "FILE...", summary_footer});
+  const auto paths = std::make_shared<std::vector<std::string>>();
+  summary.arguments("FILE", *paths, "What compare --json wrote");
+  summary.does([paths] { return summary_command(*paths); });
 }
 
 }  // namespace ashlar::cli

@@ -1,22 +1,40 @@
-// tools/cli/verify_command.cpp. Layer: cli.
-#include "tools/cli/verify_command.hpp"
+// tools/cli/commands/verify.cpp: `ashlar verify`: is a certificate of `ashlar tune` true? Layer:
+// cli.
+#include "tools/verify/verify.hpp"
 
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/json/numbers.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/tune/input_file.hpp"
-#include "tools/verify/verify.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct verify_options {
+  std::string certificate;
+  std::vector<std::string> traces;  // where they are not where they were; else none
+};
+
+constexpr const char* verify_footer =
+    R"(Works everything out again from the traces, by code of its own, and replays them on pools of
+these sizes.
+
+Examples:
+  ashlar verify pools.json
+  ashlar verify pools.json moved/run.atrace
+
+Exit status: 0 it is true; 1 it is refused; 2 something cannot be read.)";
 
 // Of a certificate that is true: of which inputs not all was recorded, a line each.
 std::string render_gaps(const std::string& certificate) {
@@ -34,8 +52,8 @@ std::string render_gaps(const std::string& certificate) {
   return lines;
 }
 
-}  // namespace
-
+// Effects: prints what was found right. Returns: 0. Throws: command_error, of status_failed where it is refused and only
+// there: of status_usage where something cannot be read, or there is no memory for what it says.
 int verify_command(const verify_options& options) {
   const std::string text = read_input(options.certificate);
   try {
@@ -53,6 +71,18 @@ int verify_command(const verify_options& options) {
   }
   fmt::print("{}{} is true\n", render_gaps(text), options.certificate);
   return 0;
+}
+
+}  // namespace
+
+void add_verify(command_parser& to) {
+  command& verify = to.add(
+      {"verify", "Is what ashlar tune claims true?", "CERTIFICATE [TRACE...]", verify_footer});
+  const auto with = std::make_shared<verify_options>();
+  verify.argument("CERTIFICATE", with->certificate, "The JSON that tune wrote");
+  verify.further_arguments("TRACE", with->traces,
+                           "The traces and profiles in the same order, where they were moved");
+  verify.does([with] { return verify_command(*with); });
 }
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
-// tools/cli/tune_heap_command.cpp. Layer: cli.
-#include "tools/cli/tune_heap_command.hpp"
+// tools/cli/commands/tune_heap.cpp: `ashlar tune --mode heap`: traces and profiles in, the process
+// heap's classes out. Layer: cli.
 
 #include <cmath>
 #include <cstdio>
@@ -10,6 +10,7 @@
 
 #include <ashlar/core/size_class.hpp>
 
+#include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/replaced_files.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t most_classes = ashlar::class_count - 1;
 
-tune::heap_class_request heap_request_of(const tune_options& options) {
+tune::heap_class_request heap_request_of(const tune_options& options, const heap_options& heap) {
   tune::heap_class_request request;
   if (options.classes != "auto") {
     const std::optional<std::uint64_t> number = parse_count(options.classes);
@@ -36,32 +37,12 @@ tune::heap_class_request heap_request_of(const tune_options& options) {
     request.classes = *number;
   }
   try {
-    request.by = tune::weigh_of(options.weigh);
+    request.by = tune::weigh_of(heap.weigh);
   } catch (const std::out_of_range&) {
     throw command_error(status_usage,
-                        fmt::format("--weigh {}: neither peak, time nor both", options.weigh));
+                        fmt::format("--weigh {}: neither peak, time nor both", heap.weigh));
   }
   return request;
-}
-
-void require_heap_options(const tune_options& options) {
-  const tune_options defaults;
-  const char* wrong = nullptr;
-  if (options.margin_percent != defaults.margin_percent) wrong = "--margin";
-  if (options.budget_bytes) wrong = "--budget";
-  if (options.alignment != defaults.alignment) wrong = "--align";
-  if (options.largest) wrong = "--largest";
-  if (options.borrow) wrong = "--borrow";
-  if (options.rules) wrong = "--rules";
-  if (options.space != defaults.space) wrong = "--namespace";
-  if (wrong != nullptr)
-    throw command_error(status_usage,
-                        fmt::format("{}: of --mode static alone: a heap has no capacities", wrong));
-  if (!options.resolution.empty()) {
-    throw command_error(status_usage,
-                        "--resolution: of --mode static alone: a profile has every block size that "
-                        "a heap can have");
-  }
 }
 
 std::string render_heap(const tune::heap_tuning& tuned) {
@@ -100,9 +81,8 @@ bool is_header(const std::string& path) {
 
 }  // namespace
 
-int tune_heap_command(const tune_options& options) {
-  require_heap_options(options);
-  const tune::heap_class_request request = heap_request_of(options);
+int tune_heap(const tune_options& options, const heap_options& heap) {
+  const tune::heap_class_request request = heap_request_of(options, heap);
   replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);

@@ -1,11 +1,14 @@
-// tools/cli/profile_command.cpp. Layer: cli.
-#include "tools/cli/profile_command.hpp"
-
+// tools/cli/commands/profile.cpp: `ashlar profile`: traces in, their profile out; `ashlar merge`:
+// profiles in, one out. Layer: cli.
 #include <cstdio>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
 #include "tools/cli/progress_line.hpp"
@@ -16,8 +19,34 @@
 #include "tools/profile/profile_file.hpp"
 
 namespace ashlar::cli {
-
 namespace {
+
+struct profile_options {
+  std::vector<std::string> traces;
+  std::string output;
+};
+
+struct merge_options {
+  std::vector<std::string> profiles;  // "-": names from standard input, one a line
+  std::string output;
+};
+
+constexpr const char* profile_footer =
+    R"(A profile has what tune needs of runs, in some ten kilobytes; each trace is a run.
+
+Example:
+  ashlar profile monday.atrace tuesday.atrace -o week.aprof
+
+Exit status: 0; 2 where a trace cannot be read or the profile not written.)";
+
+constexpr const char* merge_footer =
+    R"(In any order and any grouping the result is the same, to the byte.
+
+Examples:
+  ashlar merge monday.aprof tuesday.aprof -o week.aprof
+  find runs -name '*.aprof' | ashlar merge - -o all.aprof
+
+Exit status: 0; 2 where a profile cannot be read or the result not written.)";
 
 void prepare(replaced_files& files, const std::string& output) {
   require_replaceable(output, profiling::profile_magic, "profile");
@@ -51,8 +80,8 @@ std::vector<std::string> names_of(const std::vector<std::string>& words) {
   return names;
 }
 
-}  // namespace
-
+// Effects: writes the profile whole or not at all, and says on standard error what it is of. Returns: the exit status.
+// Throws: command_error, trace_error.
 int profile_command(const profile_options& options) {
   replaced_files files(options.traces);
   prepare(files, options.output);
@@ -86,6 +115,27 @@ int merge_command(const merge_options& options) {
   }
   write(files, all, options.output);
   return 0;
+}
+
+}  // namespace
+
+void add_profile(command_parser& to) {
+  command& profile = to.add({"profile", "What tune needs of traces, in a small file",
+                             "-o PROFILE TRACE...", profile_footer});
+  const auto with = std::make_shared<profile_options>();
+  profile.arguments("TRACE", with->traces, "What ashlar record wrote");
+  profile.output(with->output, "The profile").required();
+  profile.does([with] { return profile_command(*with); });
+}
+
+void add_merge(command_parser& to) {
+  command& merge =
+      to.add({"merge", "One profile of several", "-o PROFILE PROFILE...", merge_footer});
+  const auto with = std::make_shared<merge_options>();
+  merge.arguments("PROFILE", with->profiles,
+                  "What ashlar profile or merge wrote (-: their names, from standard input)");
+  merge.output(with->output, "The profile of all").required();
+  merge.does([with] { return merge_command(*with); });
 }
 
 }  // namespace ashlar::cli
