@@ -45,6 +45,7 @@ expect(fails "os sees runtime" ashlar/os/wrong.cpp "#include <ashlar/runtime/pro
 expect(fails "runtime sees adapt" ashlar/runtime/wrong.hpp "#include <ashlar/adapt/allocator.hpp>")
 expect(fails "trace sees heap" tools/trace/wrong.hpp "#include <ashlar/heap/heap.hpp>")
 expect(fails "tune sees replay" tools/tune/wrong.cpp "#include <tools/replay/replay.hpp>")
+expect(fails "measure sees cli" tools/measure/wrong.cpp "#include <tools/cli/table.hpp>")
 expect(fails "a relative way round the law" ashlar/core/wrong.hpp "#include \"../heap/heap.hpp\"")
 expect(fails "an umbrella header inside a layer" ashlar/heap/wrong.hpp "#include <ashlar/ashlar.hpp>")
 expect(fails "a plain C file" ashlar/core/wrong.c "#include <ashlar/os/pages.hpp>")

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/child_process.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/measure/child_process.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::cli {
@@ -78,7 +78,7 @@ int main(int argc, char** argv) try {
   if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN) std::signal(SIGXFSZ, SIG_IGN);
   const ashlar::cli::command_end end =
       ashlar::cli::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
-  if (end.wait_status) ashlar::cli::end_like(*end.wait_status);
+  if (end.wait_status) ashlar::measure::end_like(*end.wait_status);
   return end.exit_status;
 } catch (const std::exception& error) {  // while an error was being told, as with memory exhausted
   std::fputs(error.what(), stderr);

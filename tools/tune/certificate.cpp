@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/json/text.hpp"
+#include "tools/files/json.hpp"
 #include "tools/tune/file_digest.hpp"
 #include "tools/tune/input_json.hpp"
 
@@ -89,8 +89,8 @@ std::string certificate(const certified_tuning& made) {
            {"inputs", inputs_json(made.inputs)}};
   if (made.made.least_block_bytes) all["least_block_bytes"] = *made.made.least_block_bytes;
   // Of the text as dump() writes it: the names sorted, no blanks.
-  all["seal"] = sha256_of(json_files::text_of(all));
-  return json_files::text_of(all, 1) + "\n";
+  all["seal"] = sha256_of(files::json_text(all));
+  return files::json_text(all, 1) + "\n";
 }
 
 }  // namespace ashlar::tune

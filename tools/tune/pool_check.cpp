@@ -9,7 +9,7 @@
 
 #include <ashlar/core/bits.hpp>
 
-#include "tools/json/numbers.hpp"
+#include "tools/files/json.hpp"
 #include "tools/tune/borrowing.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/tuning.hpp"
@@ -19,7 +19,7 @@ namespace ashlar::tune {
 namespace {
 
 using json = nlohmann::json;
-using json_files::count_at;
+using files::count_at;
 using profiling::pool_grid;
 
 size_class read_class(const json& in) {

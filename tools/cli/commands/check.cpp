@@ -14,9 +14,9 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/files.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/tuning.hpp"
 
@@ -91,7 +91,7 @@ found_use use_of_all(const tune::pool_configuration& pools, const check_options&
 int check_command(const check_options& options) {
   tune::pool_configuration pools;
   try {
-    pools = tune::read_configuration(read_input(options.against));
+    pools = tune::read_configuration(files::read_input(options.against));
   } catch (const tune::no_configuration& error) {
     throw command_error(status_usage,
                         fmt::format("--against {}: {}", options.against, error.what()));

@@ -18,17 +18,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "tools/cli/allocator_list.hpp"
-#include "tools/cli/child_process.hpp"
 #include "tools/cli/commands/commands.hpp"
-#include "tools/cli/comparison.hpp"
+#include "tools/cli/comparison_report.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
-#include "tools/cli/program_file.hpp"
-#include "tools/cli/replaced_files.hpp"
-#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/text.hpp"
-#include "tools/json/text.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/child_process.hpp"
+#include "tools/measure/program_file.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -107,17 +106,19 @@ class progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::vector<allocator> all_allocators(const std::vector<std::string>& with, bool ashlar_required) {
-  std::vector<allocator> list{{"system", ""}};
+std::vector<measure::allocator> all_allocators(const std::vector<std::string>& with,
+                                               bool ashlar_required) {
+  std::vector<measure::allocator> list{{"system", ""}};
   try {
-    list.push_back({"ashlar", find_ashlar_library()});
+    list.push_back({"ashlar", measure::find_ashlar_library()});
   } catch (const command_error& error) {
     if (ashlar_required) throw;
     fmt::print(stderr, "ashlar compare: without ashlar: {}\n", error.what());
   }
-  for (allocator& found : installed_allocators()) list.push_back(std::move(found));
+  for (measure::allocator& found : measure::installed_allocators())
+    list.push_back(std::move(found));
   for (const std::string& text : with) {
-    allocator given = parse_allocator("--with", text);
+    measure::allocator given = measure::parse_allocator("--with", text);
     // A library given by hand replaces one that was found under that name.
     const auto same =
         std::find_if(list.begin(), list.end(), [&](const auto& a) { return a.name == given.name; });
@@ -130,7 +131,7 @@ std::vector<allocator> all_allocators(const std::vector<std::string>& with, bool
   return list;
 }
 
-std::vector<allocator> chosen_allocators(const compare_options& options) {
+std::vector<measure::allocator> chosen_allocators(const compare_options& options) {
   const auto wants = [&](const std::string& name) {
     return options.only.empty() ||
            std::find(options.only.begin(), options.only.end(), name) != options.only.end();
@@ -139,31 +140,32 @@ std::vector<allocator> chosen_allocators(const compare_options& options) {
   const bool ashlar_given =
       std::any_of(options.with.begin(), options.with.end(),
                   [](const auto& text) { return text.starts_with("ashlar="); });
-  std::vector<allocator> list = all_allocators(options.with, ashlar_required && !ashlar_given);
+  std::vector<measure::allocator> list =
+      all_allocators(options.with, ashlar_required && !ashlar_given);
   for (const std::string& name : options.only) {
     if (std::none_of(list.begin(), list.end(), [&](const auto& a) { return a.name == name; })) {
       std::string known;
-      for (const allocator& a : list) known += (known.empty() ? "" : ", ") + a.name;
+      for (const measure::allocator& a : list) known += (known.empty() ? "" : ", ") + a.name;
       throw command_error(status_usage, fmt::format("--only {}: not found here (found: {}); --with "
                                                     "{}=LIBRARY names another",
                                                     name, known, name));
     }
   }
-  std::erase_if(list, [&](const allocator& a) { return !wants(a.name); });
+  std::erase_if(list, [&](const measure::allocator& a) { return !wants(a.name); });
   return list;
 }
 
 // What would make a row of the table a lie is found before anything is measured.
-void check_preloading(const std::string& program, const std::vector<allocator>& list,
-                      const signal_watch& watch) {
-  for (const allocator& each : list) {
+void check_preloading(const std::string& program, const std::vector<measure::allocator>& list,
+                      const measure::signal_watch& watch) {
+  for (const measure::allocator& each : list) {
     if (each.library.empty()) continue;
-    const preload_effect effect = effect_of_preload(program, each.library);
-    if (effect != preload_effect::works) {
+    const measure::preload_effect effect = measure::effect_of_preload(program, each.library);
+    if (effect != measure::preload_effect::works) {
       throw command_error(status_usage, fmt::format("cannot run '{}' on {}: {}", program, each.name,
-                                                    describe(effect)));
+                                                    measure::describe(effect)));
     }
-    const std::string complaint = preload_complaint(each.library, watch);
+    const std::string complaint = measure::preload_complaint(each.library, watch);
     if (!complaint.empty()) {
       throw command_error(status_usage, fmt::format("the loader does not take {} ({}): {}",
                                                     each.name, each.library, complaint));
@@ -171,108 +173,27 @@ void check_preloading(const std::string& program, const std::vector<allocator>& 
   }
 }
 
-// The end of a failed run's standard error: enough to see why, not enough to bury the table.
-std::string last_lines(const std::string& text) {
-  constexpr std::size_t line_count = 3;
-  constexpr std::size_t byte_count = 600;
-  std::size_t begin = text.size();
-  for (std::size_t lines = 0; begin > 0; --begin) {
-    if (begin != text.size() && text[begin - 1] == '\n' && ++lines == line_count) break;
-  }
-  return text.substr(std::max(begin, text.size() > byte_count ? text.size() - byte_count : 0));
-}
-
-class measurement {
- public:
-  measurement(const compare_options& options, std::string program, comparison& compared)
-      : options_(options), program_(std::move(program)), compared_(compared) {}
-
-  void run_all(const signal_watch& watch) {
-    std::mt19937_64 generator(compared_.seed);
-    const progress shown(options_.warmup, options_.rounds);
-    for (const bool warmup : {true, false}) {
-      const std::size_t rounds = warmup ? options_.warmup : options_.rounds;
-      for (std::size_t round = 1; round <= rounds && compared_.interrupted_by == 0; ++round) {
-        run_round(warmup, round, generator, watch, shown);
-        if (compared_.interrupted_by == 0) shown.end_round(warmup, round);
-      }
-    }
-  }
-
- private:
-  void run_round(bool warmup, std::size_t round, std::mt19937_64& generator,
-                 const signal_watch& watch, const progress& shown) {
-    std::vector<std::size_t> order = shuffled_order(compared_.allocators.size(), generator);
-    // The very first run is the baseline's: it says how the program is expected to end.
-    if (!expectation_known_) std::swap(order.front(), *std::find(order.begin(), order.end(), 0U));
-    for (std::size_t position = 0; position < order.size(); ++position) {
-      allocator_samples& target = compared_.allocators[order[position]];
-      shown.begin_run(warmup, round, target.which.name);
-      run_sample sample{warmup, round, position, {}};
-      const open_file errors = scratch_.make_unnamed_file();
-      sample.outcome = run_once(target.which, errors, watch);
-      require_started(sample.outcome, program_);
-      compared_.interrupted_by =
-          sample.outcome.signal_seen != 0 ? sample.outcome.signal_seen : watch.fetch_pending();
-      if (compared_.interrupted_by != 0) return;  // the run that was interrupted is no sample
-      if (!expectation_known_) {
-        compared_.expected_status = sample.outcome.wait_status;
-        expectation_known_ = true;
-      }
-      if (sample.outcome.wait_status != compared_.expected_status && target.error_output.empty()) {
-        target.error_output = last_lines(read_whole(errors));
-      }
-      target.samples.push_back(sample);
-    }
-  }
-
-  child_outcome run_once(const allocator& which, const open_file& errors,
-                         const signal_watch& watch) const {
-    child_request request;
-    request.file = program_;
-    request.arguments = options_.command;
-    request.environment =
-        which.library.empty()
-            ? environment_with({})
-            : environment_with(
-                  {{"LD_PRELOAD", preload_value(preloadable_name(which.library, scratch_))}});
-    request.stdin_fd = null_.descriptor();
-    if (!options_.show_output) {
-      request.stdout_fd = null_.descriptor();
-      request.stderr_fd = errors.descriptor();
-    }
-    request.on_signal = interrupted_child::dies_at_second;
-    return run_child(request, watch);
-  }
-
-  const compare_options& options_;
-  std::string program_;
-  comparison& compared_;
-  scratch_directory scratch_;
-  open_file null_ = open_null();
-  bool expectation_known_ = false;
-};
-
-int status_of(const comparison& compared) {
+int status_of(const measure::comparison& compared) {
   if (compared.interrupted_by != 0) return 128 + compared.interrupted_by;
   const bool any_failed = std::any_of(
       compared.allocators.begin(), compared.allocators.end(),
-      [&](const auto& samples) { return summarise(compared, samples).failed_runs > 0; });
+      [&](const auto& samples) { return measure::summarise(compared, samples).failed_runs > 0; });
   return any_failed ? status_failed : 0;
 }
 
 // Effects: prints progress on standard error and the table on standard output. Returns: 0; 1 when a
 // run failed; 128 + n when signal n ended it early. Throws: command_error.
 int compare_command(const compare_options& options) {
-  const std::string program = find_program(options.command.front());
-  std::vector<allocator> list = chosen_allocators(options);
+  const std::string program = measure::find_program(options.command.front());
+  std::vector<measure::allocator> list = chosen_allocators(options);
   std::vector<std::string> inputs{program};
-  for (const allocator& each : list) inputs.push_back(each.library);
-  replaced_files files(std::move(inputs));
+  for (const measure::allocator& each : list) inputs.push_back(each.library);
+  files::replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
 
-  comparison compared;
+  measure::comparison compared;
+  compared.ashlar_version = ASHLAR_CLI_VERSION;
   compared.command = options.command;
   compared.label = options.label.empty()
                        ? std::filesystem::path(options.command.front()).filename().string()
@@ -281,31 +202,40 @@ int compare_command(const compare_options& options) {
   compared.warmup = options.warmup;
   compared.rounds = options.rounds;
 
-  const signal_watch watch;
+  const measure::signal_watch watch;
   check_preloading(program, list, watch);
-  for (allocator& each : list) compared.allocators.push_back({std::move(each), {}, {}});
+  for (measure::allocator& each : list) compared.allocators.push_back({std::move(each), {}, {}});
 
   std::string names;
-  for (const allocator_samples& each : compared.allocators) {
+  for (const measure::allocator_samples& each : compared.allocators) {
     names += (names.empty() ? "" : ", ") + each.which.name;
   }
   fmt::print(stderr, "ashlar compare: {} on {}, {} rounds after {} to warm up, seed {}\n",
              compared.label, names, options.rounds, options.warmup, compared.seed);
-  measurement(options, program, compared).run_all(watch);
+  {
+    const progress shown(options.warmup, options.rounds);
+    const measure::run_request how{
+        program, options.show_output,
+        [&](bool warmup, std::size_t round, const std::string& name) {
+          shown.begin_run(warmup, round, name);
+        },
+        [&](bool warmup, std::size_t round) { shown.end_round(warmup, round); }};
+    measure::run_comparison(compared, how, watch);
+  }
 
   fmt::print("{}", render_comparison(compared, reader_glyphs()));
   std::fflush(stdout);
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
-    contents.push_back(json_files::text_of(comparison_json(compared), 1) + "\n");
+    contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
   }
-  if (!options.csv_path.empty()) contents.push_back(comparison_csv(compared));
+  if (!options.csv_path.empty()) contents.push_back(measure::comparison_csv(compared));
   return files.commit_beside(status_of(compared), contents);
 }
 
 // Prints "name<TAB>library" of each allocator that compare would use. Throws: command_error.
 int list_allocators(const std::vector<std::string>& with) {
-  for (const allocator& each : all_allocators(with, false)) {
+  for (const measure::allocator& each : all_allocators(with, false)) {
     fmt::print("{}\t{}\n", each.name,
                each.library.empty() ? "(what the program uses by itself)" : each.library);
   }
@@ -314,7 +244,7 @@ int list_allocators(const std::vector<std::string>& with) {
 
 // `ashlar summary`: one table of several --json files of compare. Throws: command_error.
 int summary_command(const std::vector<std::string>& paths) {
-  std::vector<stored_comparison> programs;
+  std::vector<measure::stored_comparison> programs;
   for (const std::string& path : paths) {
     std::ifstream file(path, std::ios::binary);
     if (!file) {
@@ -322,7 +252,7 @@ int summary_command(const std::vector<std::string>& paths) {
                           fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
     }
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    programs.push_back(parse_comparison(text, path));
+    programs.push_back(measure::parse_comparison(text, path));
   }
   fmt::print("{}", render_summary(programs, reader_glyphs()));
   return 0;

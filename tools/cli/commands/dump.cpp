@@ -14,8 +14,8 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/trace_input.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/heaptrack.hpp"
 #include "tools/trace/text.hpp"
@@ -67,7 +67,7 @@ int dump_command(const dump_options& options) {
   return with_trace_errors([&] {
     std::unique_ptr<trace::trace_reader> reader;
     if (!imports) reader = open_trace(options.input);
-    replaced_files files({options.input == "-" ? "/dev/stdin" : options.input});
+    files::replaced_files files({options.input == "-" ? "/dev/stdin" : options.input});
     trace::byte_sink sink = write_to_standard_output;
     if (!options.output.empty()) {
       files.prepare("-o", options.output);

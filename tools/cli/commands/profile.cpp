@@ -12,9 +12,9 @@
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
 #include "tools/cli/progress_line.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 
@@ -48,12 +48,13 @@ Examples:
 
 Exit status: 0; 2 where a profile cannot be read or the result not written.)";
 
-void prepare(replaced_files& files, const std::string& output) {
+void prepare(files::replaced_files& files, const std::string& output) {
   require_replaceable(output, profiling::profile_magic, "profile");
   files.prepare("-o", output);
 }
 
-void write(replaced_files& files, const profiling::profile& made, const std::string& output) {
+void write(files::replaced_files& files, const profiling::profile& made,
+           const std::string& output) {
   const std::string bytes = profiling::encode(made);
   files.commit({bytes});
   fmt::print(stderr, "ashlar: {}: {} run{}, {} births of {} sizes, in {}\n", output,
@@ -83,7 +84,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& words) {
 // Effects: writes the profile whole or not at all, and says on standard error what it is of. Returns: the exit status.
 // Throws: command_error, trace_error.
 int profile_command(const profile_options& options) {
-  replaced_files files(options.traces);
+  files::replaced_files files(options.traces);
   prepare(files, options.output);
   profiling::profile all;
   for (const std::string& path : options.traces) {
@@ -102,7 +103,7 @@ int profile_command(const profile_options& options) {
 }
 
 int merge_command(const merge_options& options) {
-  replaced_files files;  // all is read before: it may be added to a profile
+  files::replaced_files files;  // all is read before: it may be added to a profile
   prepare(files, options.output);
   const std::vector<std::string> names = names_of(options.profiles);
   profiling::profile all;

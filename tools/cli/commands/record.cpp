@@ -15,15 +15,15 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include "tools/cli/allocator_list.hpp"
-#include "tools/cli/child_process.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/profile_recording.hpp"
-#include "tools/cli/program_file.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/files/files.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/child_process.hpp"
+#include "tools/measure/program_file.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/stream_recorder.hpp"
 
@@ -81,16 +81,17 @@ class drain_while_running {
 };
 
 std::string preloaded(const record_options& options, const std::string& recorder_name,
-                      const scratch_directory& scratch) {
+                      const files::scratch_directory& scratch) {
   std::string value = recorder_name;
   if (options.on == "ashlar") {
-    value += fmt::format(":{}", preloadable_name(find_ashlar_library(), scratch));
+    value += fmt::format(":{}", measure::preloadable_name(measure::find_ashlar_library(), scratch));
   } else if (!options.on.empty()) {
     value += fmt::format(
-        ":{}", preloadable_name(find_given_library(fmt::format("--on {}", options.on), options.on),
-                                scratch));
+        ":{}",
+        measure::preloadable_name(
+            measure::find_given_library(fmt::format("--on {}", options.on), options.on), scratch));
   }
-  return preload_value(value);
+  return measure::preload_value(value);
 }
 
 // What is to be run, and what that takes. It lives until all is written: signals are kept back as long.
@@ -98,39 +99,41 @@ class recorded_program {
  public:
   explicit recorded_program(const record_options& options)
       : options_(options),
-        program_(find_program(options.command.front())),
-        library_(find_record_library()),
-        recorder_name_(preloadable_name(library_, scratch_)) {}
+        program_(measure::find_program(options.command.front())),
+        library_(measure::find_record_library()),
+        recorder_name_(measure::preloadable_name(library_, scratch_)) {}
 
   // Effects: runs the program with this recorder, which is told its process first. Where recording fails meanwhile, the
   // program goes on: failure(). Throws: command_error when the program cannot be run.
-  child_outcome run(trace::recorder& recorder, const std::function<void(std::uint32_t pid)>& begin);
+  measure::child_outcome run(trace::recorder& recorder,
+                             const std::function<void(std::uint32_t pid)>& begin);
   // Effects: where there is no result of the program itself, says why. Returns: its wait status. Throws: as fail_beside().
-  [[nodiscard]] int end(bool has_result, std::string_view kind, const child_outcome& outcome) const;
+  [[nodiscard]] int end(bool has_result, std::string_view kind,
+                        const measure::child_outcome& outcome) const;
   // Why there is not all that the program did; empty: there is.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
  private:
-  [[nodiscard]] std::string why_nothing(const child_outcome& outcome) const;
+  [[nodiscard]] std::string why_nothing(const measure::child_outcome& outcome) const;
 
   const record_options& options_;
-  signal_watch watch_;
-  scratch_directory scratch_;
+  measure::signal_watch watch_;
+  files::scratch_directory scratch_;
   std::string program_;
   std::string library_;
   std::string recorder_name_;  // of the library, for the loader
   std::string failure_;
 };
 
-child_outcome recorded_program::run(trace::recorder& recorder,
-                                    const std::function<void(std::uint32_t pid)>& begin) {
+measure::child_outcome recorded_program::run(trace::recorder& recorder,
+                                             const std::function<void(std::uint32_t pid)>& begin) {
   drain_while_running drain(recorder);
-  child_request request;
+  measure::child_request request;
   request.file = program_;
   request.arguments = options_.command;
   request.environment =
-      environment_with({{"LD_PRELOAD", preloaded(options_, recorder_name_, scratch_)},
-                        {trace::spool_variable, recorder.spool_path()}});
+      measure::environment_with({{"LD_PRELOAD", preloaded(options_, recorder_name_, scratch_)},
+                                 {trace::spool_variable, recorder.spool_path()}});
   const auto begin_with = [&](pid_t pid) {
     recorder.set_program(static_cast<std::uint32_t>(pid));
     begin(static_cast<std::uint32_t>(pid));
@@ -139,8 +142,8 @@ child_outcome recorded_program::run(trace::recorder& recorder,
     begin_with(pid);
     return drain();
   };
-  child_outcome outcome = run_child(request, watch_);
-  require_started(outcome, program_);
+  measure::child_outcome outcome = measure::run_child(request, watch_);
+  measure::require_started(outcome, program_);
   begin_with(outcome.pid);
   try {
     drain.finish();
@@ -150,11 +153,11 @@ child_outcome recorded_program::run(trace::recorder& recorder,
   return outcome;
 }
 
-std::string recorded_program::why_nothing(const child_outcome& outcome) const {
-  const preload_effect effect = effect_of_preload(program_, library_);
-  if (effect != preload_effect::works)
-    return fmt::format("'{}' cannot be recorded: {}", program_, describe(effect));
-  const std::string complaint = preload_complaint(recorder_name_, watch_);
+std::string recorded_program::why_nothing(const measure::child_outcome& outcome) const {
+  const measure::preload_effect effect = measure::effect_of_preload(program_, library_);
+  if (effect != measure::preload_effect::works)
+    return fmt::format("'{}' cannot be recorded: {}", program_, measure::describe(effect));
+  const std::string complaint = measure::preload_complaint(recorder_name_, watch_);
   if (!complaint.empty()) {
     return fmt::format(
         "the loader does not take the recorder (build it for this machine; ASHLAR_RECORD_LIB names "
@@ -165,11 +168,11 @@ std::string recorded_program::why_nothing(const child_outcome& outcome) const {
       "the program ({}) began without the recorder: the recorder or the loader said above why; "
       "where neither did, something that is statically linked runs the program, or a security "
       "policy keeps LD_PRELOAD from it",
-      describe_wait_status(outcome.wait_status));
+      measure::describe_wait_status(outcome.wait_status));
 }
 
 int recorded_program::end(bool has_result, std::string_view kind,
-                          const child_outcome& outcome) const {
+                          const measure::child_outcome& outcome) const {
   if (has_result) return outcome.wait_status;
   return fail_beside(outcome.wait_status,
                      fmt::format("no {} '{}': {}", kind, options_.output, why_nothing(outcome)));
@@ -185,7 +188,7 @@ std::string what_is_kept(const trace_files& files) {
 
 // Effects: the traces get their names, and each is told. Throws: command_error.
 void commit(trace_files& files, const std::vector<trace::file_recorder::process_result>& results,
-            const child_outcome& outcome) {
+            const measure::child_outcome& outcome) {
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
@@ -201,7 +204,7 @@ void commit(trace_files& files, const std::vector<trace::file_recorder::process_
 }
 
 template <class Results>
-bool has_process(const Results& results, const child_outcome& outcome) {
+bool has_process(const Results& results, const measure::child_outcome& outcome) {
   return std::any_of(results.begin(), results.end(), [&](const auto& r) {
     return r.pid == static_cast<std::uint32_t>(outcome.pid);
   });
@@ -214,7 +217,7 @@ int record_trace(const record_options& options) {
       {options.stack_depth, ASHLAR_CLI_VERSION,
        options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
       [&](std::uint32_t pid) { return files.open(pid); });
-  const child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
+  const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   if (!program.failure().empty())
     return fail_beside(outcome.wait_status, program.failure() + what_is_kept(files));
   const auto results = recorder.results();
@@ -231,7 +234,7 @@ int record_profile(const record_options& options) {
   recorded_program program(options);
   trace::stream_recorder recorder(
       [&](std::uint32_t pid, trace::event_source& from) { return profiles.open(pid, from); });
-  const child_outcome outcome =
+  const measure::child_outcome outcome =
       program.run(recorder, [&](std::uint32_t pid) { profiles.begin(pid); });
   const auto unwritten = profiles.finish();
   if (!program.failure().empty()) return fail_beside(outcome.wait_status, program.failure());

@@ -17,9 +17,9 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/replay_report.hpp"
-#include "tools/json/text.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::cli {
@@ -55,8 +55,8 @@ struct interrupted {
 };
 
 replay_script make_script(const std::string& trace, replay::script_order order,
-                          std::uint64_t largest, const scratch_directory& scratch,
-                          const signal_watch& watch, bool warn) {
+                          std::uint64_t largest, const files::scratch_directory& scratch,
+                          const measure::signal_watch& watch, bool warn) {
   replay_script made{scratch.make_unnamed_file(), {}};
   trace::trace_reader reader(trace::open_file_source(trace));
   if (warn && !reader.warning().empty()) fmt::print(stderr, "ashlar: {}\n", reader.warning());
@@ -78,7 +78,7 @@ class scripts_of_targets {
  public:
   // Throws: interrupted.
   scripts_of_targets(const std::string& trace, const std::vector<replay_target>& targets,
-                     const signal_watch& watch) {
+                     const measure::signal_watch& watch) {
     made_.reserve(targets.size());  // pointers into it stay
     const replay_script* for_allocators = nullptr;
     for (const replay_target& target : targets) {
@@ -98,7 +98,7 @@ class scripts_of_targets {
   [[nodiscard]] const std::vector<const replay_script*>& of_target() const { return of_target_; }
 
  private:
-  scratch_directory scratch_;
+  files::scratch_directory scratch_;
   std::vector<replay_script> made_;
   std::vector<const replay_script*> of_target_;
 };
@@ -116,11 +116,11 @@ int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,
                         fmt::format("--touch {}: there are ends and all", options.touch));
-  const signal_watch watch;
+  const measure::signal_watch watch;
   std::vector<replay_target> targets = find_replay_targets(options.on, watch);
   std::vector<std::string> inputs{options.trace};
   for (const replay_target& each : targets) inputs.push_back(each.pools ? each.name : each.library);
-  replaced_files files(std::move(inputs));
+  files::replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
   replay_report report;
@@ -138,10 +138,10 @@ int replay_command(const replay_options& options) try {
   std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
   std::fflush(stdout);
   if (options.json_path.empty()) return status_of(report);
-  return files.commit_beside(status_of(report),
-                             {json_files::text_of(replay_json(report), 1) + "\n"});
+  return files.commit_beside(status_of(report), {files::json_text(replay_json(report), 1) + "\n"});
 } catch (const interrupted& by) {
-  fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n", signal_name(by.signal));
+  fmt::print(stderr, "ashlar: ended early by {}: nothing was measured\n",
+             measure::signal_name(by.signal));
   return 128 + by.signal;
 }
 

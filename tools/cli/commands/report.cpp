@@ -10,11 +10,11 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
-#include "tools/json/text.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
@@ -48,14 +48,14 @@ nlohmann::json report_data(const report_options& options) {
   nlohmann::json compare;
   nlohmann::json replay;
   if (!options.pools.empty()) {
-    report::chosen_pools read = report::read_pools(read_input(options.pools), options.pools);
+    report::chosen_pools read = report::read_pools(files::read_input(options.pools), options.pools);
     request.chosen = std::move(read.classes);
     pools = std::move(read.about);
   }
   if (!options.compare.empty())
-    compare = report::read_comparison(read_input(options.compare), options.compare);
+    compare = report::read_comparison(files::read_input(options.compare), options.compare);
   if (!options.replay.empty())
-    replay = report::read_replay(read_input(options.replay), options.replay);
+    replay = report::read_replay(files::read_input(options.replay), options.replay);
   const auto reader = open_trace(options.trace);
   trace::symbol_finder symbols(reader->modules());
   request.name_of = [&](std::uint64_t address) { return symbols.name(address, true); };
@@ -74,7 +74,7 @@ int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;
   return with_trace_errors([&] {
-    replaced_files files({options.trace, options.pools, options.compare, options.replay});
+    files::replaced_files files({options.trace, options.pools, options.compare, options.replay});
     if (!output.empty()) files.prepare("-o", output);
     nlohmann::json data;
     try {
@@ -82,7 +82,7 @@ int report_command(const report_options& options) {
     } catch (const report::attachment_error& error) {
       throw input_error(error.what());
     }
-    if (options.json) fmt::print("{}\n", json_files::text_of(data, 1));
+    if (options.json) fmt::print("{}\n", files::json_text(data, 1));
     if (output.empty()) return 0;
     const std::string page = report::html_page(data);
     files.commit({page});

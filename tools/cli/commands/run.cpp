@@ -15,17 +15,17 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include "tools/cli/allocator_list.hpp"
-#include "tools/cli/child_process.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/pool_report.hpp"
 #include "tools/cli/pool_statistics.hpp"
-#include "tools/cli/program_file.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/text.hpp"
-#include "tools/json/text.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/child_process.hpp"
+#include "tools/measure/program_file.hpp"
 
 namespace ashlar::cli {
 namespace fs = std::filesystem;
@@ -91,28 +91,28 @@ collected_statistics collect(const std::string& folder, pid_t pid) {
 }
 
 std::string why_missing(const std::string& program, const std::string& library, int wait_status) {
-  const preload_effect effect = effect_of_preload(program, library);
-  if (effect != preload_effect::works) {
-    return fmt::format("'{}' did not run on ashlar: {}", program, describe(effect));
+  const measure::preload_effect effect = measure::effect_of_preload(program, library);
+  if (effect != measure::preload_effect::works) {
+    return fmt::format("'{}' did not run on ashlar: {}", program, measure::describe(effect));
   }
   if (WIFSIGNALED(wait_status)) {
     return fmt::format("the program was {} before it could write its statistics",
-                       describe_wait_status(wait_status));
+                       measure::describe_wait_status(wait_status));
   }
   return "the program wrote no statistics: it left by _exit or by executing another program, "
          "cleared "
          "its environment, or could not load the library (the loader then says so above)";
 }
 
-nlohmann::json process_json(const child_outcome& outcome) {
-  nlohmann::json figures = usage_json(outcome);
+nlohmann::json process_json(const measure::child_outcome& outcome) {
+  nlohmann::json figures = measure::usage_json(outcome);
   figures["pid"] = outcome.pid;
   return figures;
 }
 
 nlohmann::json report_json(const run_options& options, const std::string& library,
-                           const child_outcome& outcome, const collected_statistics& collected,
-                           const std::string& missing) {
+                           const measure::child_outcome& outcome,
+                           const collected_statistics& collected, const std::string& missing) {
   nlohmann::json report{
       {"ashlar", ASHLAR_CLI_VERSION}, {"schema", 1},        {"report", "run"},
       {"command", options.command},   {"library", library}, {"process", process_json(outcome)}};
@@ -130,12 +130,12 @@ nlohmann::json report_json(const run_options& options, const std::string& librar
   return report;
 }
 
-std::string report_text(const run_options& options, const child_outcome& outcome,
+std::string report_text(const run_options& options, const measure::child_outcome& outcome,
                         const collected_statistics& collected, const std::string& missing) {
   const glyphs set = reader_glyphs();
   const report_detail detail = options.full_report ? report_detail::full : report_detail::summary;
   std::string text = fmt::format("\nashlar: {}\n", shell_quoted(options.command));
-  text += fmt::format("  {}; {}\n", describe_wait_status(outcome.wait_status),
+  text += fmt::format("  {}; {}\n", measure::describe_wait_status(outcome.wait_status),
                       render_process_figures(outcome));
   if (collected.own) {
     text += '\n';
@@ -165,24 +165,24 @@ std::string report_text(const run_options& options, const child_outcome& outcome
 // Effects: runs the program with this process's own standard streams, prints the report on standard
 // error. Returns: the program's wait status, for end_like(). Throws: command_error.
 int run_command(const run_options& options) {
-  const std::string program = find_program(options.command.front());
-  const std::string library = find_ashlar_library();
-  replaced_files files({program, library});
+  const std::string program = measure::find_program(options.command.front());
+  const std::string library = measure::find_ashlar_library();
+  files::replaced_files files({program, library});
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
 
-  const signal_watch watch;
-  const scratch_directory scratch;
+  const measure::signal_watch watch;
+  const files::scratch_directory scratch;
   std::vector<std::pair<std::string, std::string>> changes{
-      {"LD_PRELOAD", preload_value(preloadable_name(library, scratch))},
+      {"LD_PRELOAD", measure::preload_value(measure::preloadable_name(library, scratch))},
       {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"}};
   if (options.exact) changes.emplace_back("ASHLAR_STATS", "exact");
 
-  child_request request;
+  measure::child_request request;
   request.file = program;
   request.arguments = options.command;
-  request.environment = environment_with(changes);
-  const child_outcome outcome = run_child(request, watch);
-  require_started(outcome, program);
+  request.environment = measure::environment_with(changes);
+  const measure::child_outcome outcome = measure::run_child(request, watch);
+  measure::require_started(outcome, program);
 
   const collected_statistics collected = collect(scratch.path(), outcome.pid);
   std::string missing;
@@ -194,7 +194,7 @@ int run_command(const run_options& options) {
   if (options.json_path.empty()) return outcome.wait_status;
   return files.commit_beside(
       outcome.wait_status,
-      {json_files::text_of(report_json(options, library, outcome, collected, missing), 2) + "\n"});
+      {files::json_text(report_json(options, library, outcome, collected, missing), 2) + "\n"});
 }
 
 }  // namespace

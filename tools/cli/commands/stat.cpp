@@ -11,7 +11,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
-#include "tools/json/text.hpp"
+#include "tools/files/json.hpp"
 #include "tools/profile/profile_file.hpp"
 
 namespace ashlar::cli {
@@ -32,7 +32,7 @@ constexpr const char* stat_footer =
 Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
 void print_json(const nlohmann::json& report) {
-  fmt::print("{}\n", json_files::text_of(report, 2));
+  fmt::print("{}\n", files::json_text(report, 2));
 }
 
 int stat_profile(const stat_options& options) {

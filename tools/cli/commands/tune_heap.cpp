@@ -13,9 +13,9 @@
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/tune/heap_tuning.hpp"
 
 namespace ashlar::cli {
@@ -83,7 +83,7 @@ bool is_header(const std::string& path) {
 
 int tune_heap(const tune_options& options, const heap_options& heap) {
   const tune::heap_class_request request = heap_request_of(options, heap);
-  replaced_files files(options.inputs);
+  files::replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   if (!options.certificate_path.empty()) files.prepare("--certificate", options.certificate_path);
   auto line = std::make_unique<progress_line>();

@@ -14,11 +14,11 @@
 
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/progress_line.hpp"
-#include "tools/cli/replaced_files.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/tune/certificate.hpp"
 #include "tools/tune/input_workload.hpp"
 #include "tools/tune/pools_header.hpp"
@@ -86,7 +86,7 @@ std::string certificate_path_of(const tune_options& options) {
   if (path == options.header_path || !fs::is_regular_file(path, error) ||
       fs::file_size(path, error) == 0)
     return path;
-  const auto found = nlohmann::json::parse(read_input(path), nullptr, false);
+  const auto found = nlohmann::json::parse(files::read_input(path), nullptr, false);
   // It has a mode, as what --mode heap writes does.
   if (!found.is_object() || !found.contains("ashlar") || !found.contains("mode"))
     throw command_error(status_usage,
@@ -164,7 +164,7 @@ std::string render(const tune::certified_tuning& result) {
 int tune_pools(const tune_options& options, const pool_options& pools) {
   require_sense(pools);
   const tune::tuning_request request = request_of(options, pools);
-  replaced_files files(options.inputs);
+  files::replaced_files files(options.inputs);
   if (!options.header_path.empty()) files.prepare("-o", options.header_path);
   const std::string certificate_path = certificate_path_of(options);
   if (!certificate_path.empty()) files.prepare("--certificate", certificate_path);

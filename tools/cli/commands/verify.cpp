@@ -12,9 +12,9 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/text.hpp"
-#include "tools/json/numbers.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/tune/input_file.hpp"
 
@@ -41,10 +41,9 @@ std::string render_gaps(const std::string& certificate) {
   std::string lines;
   const auto all = nlohmann::json::parse(certificate);
   for (const auto& input : all.at("inputs")) {
-    const tune::recording_gaps gaps{
-        .unfinished_runs = json_files::count_at(input, "unfinished_runs"),
-        .lost_events = json_files::count_at(input, "lost_events"),
-        .refused_requests = json_files::count_at(input, "refused_requests")};
+    const tune::recording_gaps gaps{.unfinished_runs = files::count_at(input, "unfinished_runs"),
+                                    .lost_events = files::count_at(input, "lost_events"),
+                                    .refused_requests = files::count_at(input, "refused_requests")};
     if (const std::string found = tune::text_of(gaps); !found.empty())
       lines += fmt::format("  of what was recorded: {}: {}\n",
                            printable(input.at("file").get<std::string>()), found);
@@ -55,7 +54,7 @@ std::string render_gaps(const std::string& certificate) {
 // Effects: prints what was found right. Returns: 0. Throws: command_error, of status_failed where it is refused and only
 // there: of status_usage where something cannot be read, or there is no memory for what it says.
 int verify_command(const verify_options& options) {
-  const std::string text = read_input(options.certificate);
+  const std::string text = files::read_input(options.certificate);
   try {
     verify::verify(text, options.traces,
                    [](std::string_view found) { fmt::print("  right: {}\n", found); });
