@@ -14,6 +14,7 @@
 
 #include "tools/files/error.hpp"
 #include "tools/files/files.hpp"
+#include "tools/measure/known_allocators.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {
@@ -23,21 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string library_name = "libashlar-malloc.so";
-
-struct known_allocator {
-  std::string_view name;
-  std::vector<std::string_view> files;  // the first that is found is taken
-};
-
-const std::vector<known_allocator>& known_allocators() {
-  static const std::vector<known_allocator> list{
-      {"jemalloc", {"libjemalloc.so.2"}},
-      {"tcmalloc", {"libtcmalloc_minimal.so.4"}},
-      {"mimalloc", {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"}},
-      {"tbbmalloc", {"libtbbmalloc_proxy.so.2"}},
-  };
-  return list;
-}
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -179,7 +165,7 @@ std::string find_shared_library(std::string_view file_name) {
 std::vector<allocator> installed_allocators() {
   std::vector<allocator> found;
   for (const known_allocator& known : known_allocators()) {
-    for (const std::string_view file : known.files) {
+    for (const std::string_view file : known.libraries) {
       std::string path = find_shared_library(file);
       if (path.empty()) continue;
       found.push_back({std::string(known.name), std::move(path)});

@@ -2,10 +2,16 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tools/files/error.hpp"
+#include "tools/measure/known_allocators.hpp"
 #include "tools/measure/program_file.hpp"
 
 namespace ashlar::measure {
@@ -48,6 +54,31 @@ TEST(LoaderCache, ADamagedCacheIsReadToItsEndAndNoFurther) {
     damaged[at] = '\xff';
     lookup_in_loader_cache(damaged, "libx.so.1");
   }
+}
+
+// bench/peers/peers.json is read again here, by another reader than the build's.
+TEST(AllocatorList, KnowsThePeersOfTheBenchmarksThatCompareNames) {
+  std::ifstream file(ASHLAR_PEERS_FILE);
+  std::vector<std::string> listed;
+  for (const nlohmann::json& peer : nlohmann::json::parse(file)) {
+    if (!peer.contains("compare")) continue;
+    const nlohmann::json& compare = peer.at("compare");
+    std::string row = compare.at("name");
+    for (const nlohmann::json& library : compare.value("newer", nlohmann::json::array()))
+      row += " " + library.get<std::string>();
+    for (const nlohmann::json& library : peer.at("libraries"))
+      row += " " + library.get<std::string>();
+    listed.push_back(row);
+  }
+  std::vector<std::string> known;
+  for (const known_allocator& each : known_allocators()) {
+    std::string row(each.name);
+    for (const std::string_view library : each.libraries) row += " " + std::string(library);
+    known.push_back(row);
+  }
+  EXPECT_EQ(known, listed);
+  ASSERT_EQ(known.size(), 4u);
+  EXPECT_EQ(known[2], "mimalloc libmimalloc.so.3 libmimalloc.so.2 libmimalloc.so.2.0");
 }
 
 TEST(AllocatorList, ANameWithoutALibraryIsRefused) {
