@@ -11,7 +11,7 @@
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
-#include "tools/files/temporary_file.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/trace/format.hpp"
 
 namespace ashlar::cli {

@@ -14,8 +14,7 @@
 #include "tools/files/json.hpp"
 #include "tools/profile/heap_counter.hpp"
 #include "tools/profile/size_grid.hpp"
-#include "tools/tune/input_json.hpp"
-#include "tools/tune/input_text.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::tune {
 namespace {

@@ -4,18 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "tools/tune/borrowing.hpp"
 #include "tools/tune/partition.hpp"
 
 namespace ashlar::tune {
-
-/// What was asked cannot be done; the message names it and what would do.
-struct impossible : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 inline constexpr std::size_t most_classes = 256;
 /// Of the curve of bytes against number of classes.

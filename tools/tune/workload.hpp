@@ -15,6 +15,8 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,8 +26,14 @@
 #include "tools/profile/interval_table.hpp"
 #include "tools/profile/profile.hpp"
 #include "tools/profile/size_grid.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::tune {
+
+/// What was asked cannot be done; the message names it and what would do.
+struct impossible : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Of blocks: 1 MiB.
 inline constexpr std::uint64_t largest_alignment = profiling::pool_grid::largest_alignment;
@@ -133,5 +141,32 @@ class workload_builder {
       near_;  // need of sizes below near_count * least_alignment: nearly all of them
   std::unordered_map<std::uint64_t, std::int32_t> far_;
 };
+
+/// Returns: the option's and the certificate's word for it, and back. Throws: std::out_of_range for another word.
+[[nodiscard]] std::string word_of(resolution sizes);
+[[nodiscard]] resolution resolution_of(const std::string& word);
+
+struct input_request {
+  std::uint64_t least_alignment = 16;
+  /// Bytes; larger requests are left out, at a profile's resolution those that need more.
+  std::uint64_t largest = workload_builder::largest_size;
+  resolution sizes = resolution::exact;
+  /// Of a profile: it is compared with exact sizes all the same (profile_limit).
+  bool largest_is_of_exact_sizes = false;
+  workload_builder::keep kept = workload_builder::keep::needs;
+};
+
+struct input_workload {
+  workload load;
+  std::vector<input_identity> inputs;
+};
+
+/// Returns: whether a profile is among the files. Throws: trace_error where one cannot be read.
+[[nodiscard]] bool has_profile(const std::vector<std::string>& files);
+
+/// Throws: trace_error where a file cannot be read; impossible for a request that no pool can serve, and for
+/// a profile where the sizes are to be exact.
+[[nodiscard]] input_workload read_inputs(const std::vector<std::string>& files,
+                                         const input_request& request, const progress& tell = {});
 
 }  // namespace ashlar::tune

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/tune/input_file.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::cli {
 

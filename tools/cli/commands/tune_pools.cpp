@@ -19,11 +19,10 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
-#include "tools/tune/certificate.hpp"
-#include "tools/tune/input_workload.hpp"
-#include "tools/tune/pools_header.hpp"
+#include "tools/tune/pool_files.hpp"
 #include "tools/tune/rules.hpp"
 #include "tools/tune/tuning.hpp"
+#include "tools/tune/workload.hpp"
 
 namespace ashlar::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/trace/error.hpp"
-#include "tools/tune/input_file.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::cli {
 namespace {

@@ -1,13 +1,11 @@
 // The arithmetic of geometry.hpp is the pools' own: compared with sizeof of real sets, when this is compiled.
-#include "tools/tune/geometry.hpp"
+#include "tools/tune/sizing.hpp"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/pool/pool_set.hpp>
-
-#include "tools/tune/sizing.hpp"
 
 namespace ashlar::tune {
 namespace {

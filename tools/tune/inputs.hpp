@@ -1,16 +1,21 @@
-// tools/tune/input_file.hpp: the files that something is chosen from: recorded traces, and profiles. Layer: tune.
-// Includes: trace, profile.
+// tools/tune/inputs.hpp: the files that something is chosen from: recorded traces, and profiles. How
+// they are read, and how what is written says which they were. Layer: tune.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tools/profile/profile.hpp"
 #include "tools/trace/lifetimes.hpp"
-#include "tools/tune/progress.hpp"
 
 namespace ashlar::tune {
+
+/// Is told of what, and a share from 0 to 1.
+using progress = std::function<void(std::string_view, double)>;
 
 enum class input_kind { trace, profile };
 
@@ -54,5 +59,15 @@ struct profile_input {
 };
 /// Throws: trace_error.
 [[nodiscard]] profile_input read_profile(const std::string& file);
+
+/// Returns: the SHA-256 of the bytes as 64 hexadecimal digits.
+[[nodiscard]] std::string sha256_of(std::string_view bytes);
+
+/// Returns: the inputs as JSON, as a certificate has them.
+[[nodiscard]] nlohmann::json inputs_json(const std::vector<input_identity>& inputs);
+
+/// Returns: the inputs as lines of a comment, which begin with `mark`.
+[[nodiscard]] std::string inputs_comment(const std::vector<input_identity>& inputs,
+                                         const std::string& mark);
 
 }  // namespace ashlar::tune

@@ -1,22 +1,67 @@
-// tools/tune/input_file.cpp. Layer: tune.
-#include "tools/tune/input_file.hpp"
+// tools/tune/inputs.cpp. Layer: tune.
+#include "tools/tune/inputs.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/source.hpp"
-#include "tools/tune/file_digest.hpp"
 
 namespace ashlar::tune {
 
 namespace {
+
+class sha256 {
+ public:
+  sha256() : state_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    require(state_ != nullptr && EVP_DigestInit_ex(state_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void add(const char* bytes, std::size_t count) {
+    require(EVP_DigestUpdate(state_.get(), bytes, count) == 1);
+  }
+  [[nodiscard]] std::string digits() {
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    require(EVP_DigestFinal_ex(state_.get(), sum, &size) == 1);
+    std::string text;
+    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", sum[i]);
+    return text;
+  }
+
+ private:
+  static void require(bool worked) {
+    if (!worked) throw std::runtime_error("libcrypto has no SHA-256");
+  }
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state_;
+};
+
+// Throws: std::runtime_error that names the file.
+std::string sha256_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw std::runtime_error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  sha256 sum;
+  std::vector<char> buffer(std::size_t{1} << 20);
+  do {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    sum.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
+  } while (file);
+  if (file.bad()) throw std::runtime_error(fmt::format("cannot read '{}' to its end", path));
+  return sum.digits();
+}
 
 constexpr std::uint64_t steps_between_words = 1 << 18;  // of progress
 
@@ -40,7 +85,20 @@ std::string warning_of(const recording_gaps& gaps, const std::string& file,
                      gaps.refused_requests > 0 ? "; record with larger pools" : "");
 }
 
+// Returns: a file's name without what would end a comment's line: control characters, and a backslash at its end.
+std::string in_comment(const std::string& file) {
+  std::string shown;
+  for (const char c : file) shown += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;
+  return shown;
+}
+
 }  // namespace
+
+std::string sha256_of(std::string_view bytes) {
+  sha256 sum;
+  sum.add(bytes.data(), bytes.size());
+  return sum.digits();
+}
 
 std::string text_of(const recording_gaps& gaps) {
   std::vector<std::string> all;
@@ -102,6 +160,33 @@ profile_input read_profile(const std::string& file) {
                         read.runs.refused_requests};
   read.identity.warning = warning_of(read.identity.gaps, file, "");
   return read;
+}
+
+nlohmann::json inputs_json(const std::vector<input_identity>& inputs) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const input_identity& input : inputs) {
+    list.push_back({{"kind", input.kind == input_kind::trace ? "trace" : "profile"},
+                    {"file", input.file},
+                    {"sha256", input.sha256},
+                    {"births", input.births},
+                    {"deaths", input.deaths},
+                    {"left_out", input.left_out},
+                    {"unknown_deaths", input.unknown_deaths},
+                    {"unfinished_runs", input.gaps.unfinished_runs},
+                    {"lost_events", input.gaps.lost_events},
+                    {"refused_requests", input.gaps.refused_requests}});
+  }
+  return list;
+}
+
+std::string inputs_comment(const std::vector<input_identity>& inputs, const std::string& mark) {
+  std::string lines;
+  for (const input_identity& input : inputs) {
+    lines += fmt::format("{}   {} {}\n", mark, input.sha256, in_comment(input.file));
+    if (const std::string gaps = text_of(input.gaps); !gaps.empty())
+      lines += fmt::format("{}     as far as it was recorded: {}\n", mark, gaps);
+  }
+  return lines;
 }
 
 }  // namespace ashlar::tune

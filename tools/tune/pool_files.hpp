@@ -1,4 +1,5 @@
-// tools/tune/certificate.hpp: the chosen classes as JSON, with what is claimed of them. Layer: tune.
+// tools/tune/pool_files.hpp: what is written of chosen pools: a C++ header, and its certificate, a JSON
+// with what is claimed of them. Layer: tune.
 //
 // docs/tuning.md lists the fields. `ashlar verify` shares no code with this: it reads the documented form.
 #pragma once
@@ -8,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/tune/input_workload.hpp"
 #include "tools/tune/tuning.hpp"
+#include "tools/tune/workload.hpp"
 
 namespace ashlar::tune {
 
@@ -26,5 +27,12 @@ struct certified_tuning {
 
 [[nodiscard]] std::string claim_of(const certified_tuning& made);
 [[nodiscard]] std::string certificate(const certified_tuning& made);
+
+/// Whether a header can have a namespace of this name: identifiers, between them "::".
+[[nodiscard]] bool is_namespace_name(const std::string& name);
+
+/// Returns: a header with a static_pool_set and a pool_set of the classes in `space`, their figures as constants, and
+/// static_asserts that sizes are what was counted with. Requires: is_namespace_name(space).
+[[nodiscard]] std::string pools_header(const certified_tuning& made, const std::string& space);
 
 }  // namespace ashlar::tune
