@@ -10,8 +10,9 @@
 
 namespace ashlar::files {
 
-// Writes by a thread of its own: a disk that stands still for a while does not stop the caller, whom others wait for.
-// A file has its old contents or the new ones, also after the machine has stopped.
+// Writes by a thread of its own: a disk that stands still for a while does not stop the caller,
+// whom others wait for. A file has its old contents or the new ones, also after the machine has
+// stopped.
 class background_files {
  public:
   background_files() = default;
@@ -20,10 +21,11 @@ class background_files {
   background_files(const background_files&) = delete;
   background_files& operator=(const background_files&) = delete;
 
-  // Effects: the file will have these contents. Those that still wait for the same file are dropped. When it cannot be
-  // written, that is said on standard error, once for each file.
+  // Effects: the file will have these contents. Those that still wait for the same file are
+  // dropped. When it cannot be written, that is said on standard error, once for each file.
   void replace(const std::string& path, std::string contents);
-  // Effects: waits until all is written. Returns: of each file whose last contents could not be written, why.
+  // Effects: waits until all is written. Returns: of each file whose last contents could not be
+  // written, why.
   std::vector<std::string> finish();
 
  private:

@@ -62,7 +62,8 @@ TEST(BackgroundFiles, AFailureIsForgottenOnceAWriteSucceeds) {
   const std::string inner = folder.path() + "/inner";
   background_files files;
   files.replace(inner + "/a", "1");
-  // The writer takes them in the order of their names: when the second is there, the first one was tried.
+  // The writer takes them in the order of their names: when the second is there, the first one was
+  // tried.
   files.replace(folder.path() + "/other", "");
   while (!std::filesystem::exists(folder.path() + "/other")) {
   }

@@ -1,5 +1,5 @@
-// tools/files/files.hpp: open files, a private folder that goes away with the command, and what is read as a whole.
-// Layer: files. What a command writes where the user says: replaced_files.hpp.
+// tools/files/files.hpp: open files, a private folder that goes away with the command, and what is
+// read as a whole. Layer: files. What a command writes where the user says: replaced_files.hpp.
 #pragma once
 
 #include <string>
@@ -47,7 +47,8 @@ std::string read_input(const std::string& path);
 // Everything from the file's start.
 std::string read_whole(const open_file& file);
 
-// Effects: writes all of the bytes, also where signals interrupt it. Returns: 0, or why it could not, as in errno.
+// Effects: writes all of the bytes, also where signals interrupt it. Returns: 0, or why it could
+// not, as in errno.
 [[nodiscard]] int write_all(int descriptor, std::string_view bytes);
 
 }  // namespace ashlar::files

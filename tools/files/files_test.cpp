@@ -16,7 +16,8 @@
 namespace ashlar::files {
 namespace {
 
-// A pipe takes a part, then nothing until it is read from: a signal ends the one call early, the next without a byte.
+// A pipe takes a part, then nothing until it is read from: a signal ends the one call early, the
+// next without a byte.
 TEST(WriteAll, SignalsInterruptItAndAllIsWritten) {
   struct sigaction noticed{};
   struct sigaction before{};

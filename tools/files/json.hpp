@@ -8,8 +8,8 @@
 
 namespace ashlar::files {
 
-/// Returns: the text; `indent` -1: in one line, without blanks. JSON is UTF-8, and the name of a file
-/// or a program may be any bytes: what is none is U+FFFD.
+/// Returns: the text; `indent` -1: in one line, without blanks. JSON is UTF-8, and the name of a
+/// file or a program may be any bytes: what is none is U+FFFD.
 [[nodiscard]] inline std::string json_text(const nlohmann::json& all, int indent = -1) {
   return all.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -26,8 +26,9 @@ class signals_held_back {
   sigset_t before_{};
 };
 
-// A new file with a name that nothing else had. It goes away with the object, or with a process that a signal ends, unless
-// it has taken its place by then. Requires: where threads make them, the signals are blocked, as by signal_watch.
+// A new file with a name that nothing else had. It goes away with the object, or with a process
+// that a signal ends, unless it has taken its place by then. Requires: where threads make them, the
+// signals are blocked, as by signal_watch.
 class temporary_file {
  public:
   // Effects: makes it beside `place`. Throws: std::system_error.
@@ -37,7 +38,8 @@ class temporary_file {
   temporary_file& operator=(const temporary_file&) = delete;
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Effects: the file has the place's name, and what had it before is gone. Throws: std::system_error.
+  // Effects: the file has the place's name, and what had it before is gone. Throws:
+  // std::system_error.
   void take_place();
 
  private:
@@ -46,13 +48,14 @@ class temporary_file {
   int descriptor_ = -1;
 };
 
-// When contents reach the disk: some time, or before the file has its name, so that a machine that stops leaves the old
-// contents or the new ones.
+// When contents reach the disk: some time, or before the file has its name, so that a machine that
+// stops leaves the old contents or the new ones.
 enum class reaches_disk { some_time, before_the_name };
 
-// Files that are there whole or not at all. Contents go into temporary files beside the places; commit() gives them their
-// names, all of them at the end. What a place held stays until then, and when an error or a signal ends the command.
-// Devices and pipes are written as they are, and links stay links.
+// Files that are there whole or not at all. Contents go into temporary files beside the places;
+// commit() gives them their names, all of them at the end. What a place held stays until then, and
+// when an error or a signal ends the command. Devices and pipes are written as they are, and links
+// stay links.
 class replaced_files {
  public:
   // `inputs`: the names of the files that the command reads: none of them is to be written over.
@@ -60,18 +63,19 @@ class replaced_files {
   replaced_files(const replaced_files&) = delete;
   replaced_files& operator=(const replaced_files&) = delete;
 
-  // Effects: finds out whether a file can be written there, which is no input and no other place of these. Throws:
-  // command_error that names `option` and the path.
+  // Effects: finds out whether a file can be written there, which is no input and no other place of
+  // these. Throws: command_error that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
-  // Effects: adds to the contents of a place, which are numbered from 0 in the order of prepare(). Throws: input_error.
+  // Effects: adds to the contents of a place, which are numbered from 0 in the order of prepare().
+  // Throws: input_error.
   void write(std::size_t place_number, std::string_view bytes);
   // Effects: the places have the contents that were written. Throws: input_error.
   void commit(reaches_disk when = reaches_disk::some_time);
   // The same for contents, one of each place, that are there as a whole.
   void commit(const std::vector<std::string>& contents,
               reaches_disk when = reaches_disk::some_time);
-  // The same where a program was run, of whose end the status tells. Returns: the status, even where the contents cannot be
-  // written, as fail_beside() does. Throws: as that.
+  // The same where a program was run, of whose end the status tells. Returns: the status, even
+  // where the contents cannot be written, as fail_beside() does. Throws: as that.
   int commit_beside(int status, const std::vector<std::string>& contents);
 
  private:

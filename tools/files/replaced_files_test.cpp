@@ -127,7 +127,8 @@ TEST(ReplacedFiles, ASignalLeavesNothingTemporary) {
       files.prepare("-o", scratch.path() + "/a");
       files.prepare("-o", scratch.path() + "/b");
       files.write(0, "half");
-      // Another process's signal, as of a program that is just being started, has no effect on these.
+      // Another process's signal, as of a program that is just being started, has no effect on
+      // these.
       if (::fork() == 0) ::raise(number);
       ::wait(nullptr);
       if (files_in(scratch.path()) != 2) ::_exit(1);

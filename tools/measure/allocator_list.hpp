@@ -1,4 +1,5 @@
-// tools/measure/allocator_list.hpp: where the drop-in allocators of this machine are. Layer: measure.
+// tools/measure/allocator_list.hpp: where the drop-in allocators of this machine are. Layer:
+// measure.
 #pragma once
 
 #include <string>
@@ -41,8 +42,8 @@ std::string find_given_library(std::string_view given_by, const std::string& nam
 // Returns: the loader's complaint, or empty.
 std::string preload_complaint(const std::string& library, const signal_watch& watch);
 
-// The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is given a plain name in the
-// scratch folder, the same each time.
+// The loader splits LD_PRELOAD at blanks and colons, and expands '$': a library at such a path is
+// given a plain name in the scratch folder, the same each time.
 std::string preloadable_name(const std::string& library, const files::scratch_directory& scratch);
 
 // LD_PRELOAD with the library first and the user's own after it.

@@ -1,6 +1,6 @@
-// tools/measure/child_process.hpp: run one program, measure it, and stay alive to tell. Layer: measure.
-// The tool has one thread: signals are blocked and fetched, never handled, so nothing here can be
-// interrupted at a bad moment.
+// tools/measure/child_process.hpp: run one program, measure it, and stay alive to tell. Layer:
+// measure. The tool has one thread: signals are blocked and fetched, never handled, so nothing here
+// can be interrupted at a bad moment.
 #pragma once
 
 #include <chrono>
@@ -87,7 +87,8 @@ struct child_outcome {
 // Throws: command_error when no process can be made.
 child_outcome run_child(const child_request& request, const signal_watch& watch);
 
-// Throws: command_error where the program did not start: as the shell, 127 where its interpreter is missing, else 126.
+// Throws: command_error where the program did not start: as the shell, 127 where its interpreter is
+// missing, else 126.
 void require_started(const child_outcome& outcome, const std::string& program);
 
 bool exited_with(int wait_status, int exit_status);
@@ -104,7 +105,8 @@ std::vector<std::string> environment_with(
 // without writing a core file of its own. Never returns.
 [[noreturn]] void end_like(int wait_status);
 
-// The times, memory, faults and switches of `outcome` by name, as every JSON file of the command has them.
+// The times, memory, faults and switches of `outcome` by name, as every JSON file of the command
+// has them.
 nlohmann::json usage_json(const child_outcome& outcome);
 
 }  // namespace ashlar::measure

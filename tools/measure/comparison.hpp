@@ -1,5 +1,5 @@
-// tools/measure/comparison.hpp: one program on several allocators: how its runs are measured, what is
-// quoted of them, and the files that have them. Layer: measure.
+// tools/measure/comparison.hpp: one program on several allocators: how its runs are measured, what
+// is quoted of them, and the files that have them. Layer: measure.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,8 @@ allocator_summary summarise(const comparison& compared, const allocator_samples&
 
 std::vector<allocator_summary> summaries_of(const comparison& compared);
 
-// The medians of the baseline, which is the first; 0 where it failed: there is nothing to relate to.
+// The medians of the baseline, which is the first; 0 where it failed: there is nothing to relate
+// to.
 struct base_figures {
   double wall = 0;
   double cpu = 0;

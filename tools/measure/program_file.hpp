@@ -1,5 +1,5 @@
-// tools/measure/program_file.hpp: what kind of file a program or library is, and whether LD_PRELOAD can
-// have an effect on it. Layer: measure.
+// tools/measure/program_file.hpp: what kind of file a program or library is, and whether LD_PRELOAD
+// can have an effect on it. Layer: measure.
 #pragma once
 
 #include <cstdint>

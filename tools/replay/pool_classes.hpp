@@ -23,8 +23,8 @@ struct class_request {
   std::uint64_t capacity;
 };
 
-/// What static_pool_set does with classes that are known when it is compiled: the same pools, checks and counters, the
-/// same rule. One thread.
+/// What static_pool_set does with classes that are known when it is compiled: the same pools,
+/// checks and counters, the same rule. One thread.
 class pool_classes {
  public:
   /// `classes`: from small to large. `spills`: an exhausted class takes from the next larger one.

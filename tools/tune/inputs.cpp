@@ -65,7 +65,8 @@ std::string sha256_of_file(const std::string& path) {
 
 constexpr std::uint64_t steps_between_words = 1 << 18;  // of progress
 
-// A profile may be replaced while it is read, by a recorder that goes on: its digest is of the bytes that are decoded.
+// A profile may be replaced while it is read, by a recorder that goes on: its digest is of the
+// bytes that are decoded.
 std::string bytes_of(const std::string& file) {
   const std::unique_ptr<trace::byte_source> source = trace::open_file_source(file);
   // What is behind that is not read; decode() refuses it by the length that the file says it has.
@@ -85,7 +86,8 @@ std::string warning_of(const recording_gaps& gaps, const std::string& file,
                      gaps.refused_requests > 0 ? "; record with larger pools" : "");
 }
 
-// Returns: a file's name without what would end a comment's line: control characters, and a backslash at its end.
+// Returns: a file's name without what would end a comment's line: control characters, and a
+// backslash at its end.
 std::string in_comment(const std::string& file) {
   std::string shown;
   for (const char c : file) shown += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;

@@ -1,5 +1,5 @@
-// tools/tune/inputs.hpp: the files that something is chosen from: recorded traces, and profiles. How
-// they are read, and how what is written says which they were. Layer: tune.
+// tools/tune/inputs.hpp: the files that something is chosen from: recorded traces, and profiles.
+// How they are read, and how what is written says which they were. Layer: tune.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +46,12 @@ struct input_identity {
 /// Returns: what the file's first bytes say. Throws: trace_error where it cannot be read.
 [[nodiscard]] input_kind kind_of(const std::string& file);
 
-/// Is given births, and deaths of blocks whose births it was given. Returns: whether this one counts.
+/// Is given births, and deaths of blocks whose births it was given. Returns: whether this one
+/// counts.
 using step_taker = std::function<bool(const trace::step&)>;
 
-/// Effects: reads a trace to its end; births that do not count are left out. Throws: trace_error; what `take` throws.
+/// Effects: reads a trace to its end; births that do not count are left out. Throws: trace_error;
+/// what `take` throws.
 [[nodiscard]] input_identity read_trace(const std::string& file, const step_taker& take,
                                         const progress& tell);
 

@@ -1,14 +1,15 @@
-// tools/tune/interval_program.hpp: the cheapest partition of the needs for bounds below their peaks.
-// Layer: tune.
+// tools/tune/interval_program.hpp: the cheapest partition of the needs for bounds below their
+// peaks. Layer: tune.
 //
 //   least(i, k) = min over j of together(class for i..j, least(j + 1, k - 1))     least(needs, k) = 0
 //
-// It is exact because together() grows with what is behind, and the alignment of that depends on j alone. It runs from
-// the last need to the first, as the bytes of a set add up (sizing.hpp).
+// It is exact because together() grows with what is behind, and the alignment of that depends on j
+// alone. It runs from the last need to the first, as the bytes of a set add up (sizing.hpp).
 //
-// Few j are looked at. Law: the bytes of a class for i..j do not fall when j grows, and least(j, k) does not rise. So
-// where the class for i..j has b bytes and the best known has m, no larger j is better before least(j + 1, k - 1) < m - b:
-// that j is found by bisection. And least(i, k) >= least(i + 1, k): where that is reached, the search is over.
+// Few j are looked at. Law: the bytes of a class for i..j do not fall when j grows, and least(j, k)
+// does not rise. So where the class for i..j has b bytes and the best known has m, no larger j is
+// better before least(j + 1, k - 1) < m - b: that j is found by bisection. And least(i, k) >=
+// least(i + 1, k): where that is reached, the search is over.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +25,14 @@
 namespace ashlar::tune {
 
 /// A bound below the peak of every interval of needs, from the profiles and from the moments of
-/// traces looked at so far.
-/// Invariant: at(i, j) == max(1, the profiles' peak of i..j, over the moments: blocks alive for needs i..j) <= the peak of
-/// i..j. So it does not fall when i gets smaller or j larger.
+/// traces looked at so far. Invariant: at(i, j) == max(1, the profiles' peak of i..j, over the
+/// moments: blocks alive for needs i..j) <= the peak of i..j. So it does not fall when i gets
+/// smaller or j larger.
 ///
-/// A table of all intervals would have n * n / 2 numbers, and each moment would change nearly all of them. Kept are the n
-/// prefix sums of each moment, from which an interval's count is one subtraction. And few moments are asked: for i within
-/// one stretch of needs and j within another, only those whose most there is not below another one's least.
+/// A table of all intervals would have n * n / 2 numbers, and each moment would change nearly all
+/// of them. Kept are the n prefix sums of each moment, from which an interval's count is one
+/// subtraction. And few moments are asked: for i within one stretch of needs and j within another,
+/// only those whose most there is not below another one's least.
 ///
 /// Not thread-safe, not even what is const: it keeps which moments were worth to be asked.
 class peak_bounds {
@@ -38,11 +40,13 @@ class peak_bounds {
   /// Needs n * stretch ... n * stretch + stretch - 1 are a stretch.
   static constexpr std::size_t stretch = 16;
 
-  /// A need has one birth at least, so its peak is 1 at least. `profiled`: the peaks of profiles, or null; outlives this.
+  /// A need has one birth at least, so its peak is 1 at least. `profiled`: the peaks of profiles,
+  /// or null; outlives this.
   explicit peak_bounds(std::size_t needs, const profiling::interval_table* profiled = nullptr)
       : needs_(needs), profiled_(profiled), at_edges_(needs / stretch + 2) {}
 
-  /// Complexity: O(moments worth to be asked), at first O(moments) for each stretch of j; fast where i stays in one stretch.
+  /// Complexity: O(moments worth to be asked), at first O(moments) for each stretch of j; fast
+  /// where i stays in one stretch.
   [[nodiscard]] std::int32_t at(std::size_t i, std::size_t j) const {
     std::int32_t most = profiled(i, j);
     const range worth = worth_asking(i / stretch, j / stretch);
@@ -51,14 +55,16 @@ class peak_bounds {
     return most;
   }
 
-  /// Returns: what at(i, j) is not below, by one moment, and mostly is. Complexity: O(1), at first as at().
+  /// Returns: what at(i, j) is not below, by one moment, and mostly is. Complexity: O(1), at first
+  /// as at().
   [[nodiscard]] std::int32_t at_least(std::size_t i, std::size_t j) const {
     const std::int32_t most = profiled(i, j);
     if (below_.empty()) return most;
     return std::max(most, alive(worth_asking(i / stretch, j / stretch).surest, i, j));
   }
 
-  /// Effects: there is one more moment. `alive_below`: as interval_peaks::alive_below. Complexity: O(needs).
+  /// Effects: there is one more moment. `alive_below`: as interval_peaks::alive_below. Complexity:
+  /// O(needs).
   void raise(std::span<const std::int32_t> alive_below) {
     below_.emplace_back(alive_below.begin(), alive_below.end());
     for (std::size_t s = 0; s < at_edges_.size(); ++s)
@@ -118,7 +124,8 @@ class peak_bounds {
 
   std::size_t needs_;
   const profiling::interval_table* profiled_;
-  // Of each moment, blocks alive for needs before n, by n; and the same by stretch and moment, for n at its begin.
+  // Of each moment, blocks alive for needs before n, by n; and the same by stretch and moment, for
+  // n at its begin.
   std::vector<std::vector<std::int32_t>> below_;
   std::vector<std::vector<std::int32_t>> at_edges_;
   // For i in stretch first_, by the stretch of j: the moments that can be the highest.
@@ -133,15 +140,15 @@ class interval_program {
   interval_program(std::span<const block_need> needs, std::size_t most_classes,
                    std::uint64_t margin_percent);
 
-  /// Complexity: O(needs^2 * most_classes) bounds where all cuts cost nearly the same, seldom more than
-  /// O(needs * sqrt(needs * most_classes)).
+  /// Complexity: O(needs^2 * most_classes) bounds where all cuts cost nearly the same, seldom more
+  /// than O(needs * sqrt(needs * most_classes)).
   void run(const peak_bounds& bounds);
 
   /// Returns: the bytes of the cheapest set of at most `classes` classes, by the last run().
   [[nodiscard]] std::uint64_t least(std::size_t classes) const { return column(classes)[0]; }
 
-  /// Returns: the partition that has them; of several, that with the fewest classes, then the smallest first ones.
-  /// Requires: the bounds of the last run().
+  /// Returns: the partition that has them; of several, that with the fewest classes, then the
+  /// smallest first ones. Requires: the bounds of the last run().
   [[nodiscard]] std::vector<interval> partition_of(std::size_t classes,
                                                    const peak_bounds& bounds) const;
 

@@ -1,7 +1,8 @@
-// tools/tune/pool_files.hpp: what is written of chosen pools: a C++ header, and its certificate, a JSON
-// with what is claimed of them. Layer: tune.
+// tools/tune/pool_files.hpp: what is written of chosen pools: a C++ header, and its certificate, a
+// JSON with what is claimed of them. Layer: tune.
 //
-// docs/tuning.md lists the fields. `ashlar verify` shares no code with this: it reads the documented form.
+// docs/tuning.md lists the fields. `ashlar verify` shares no code with this: it reads the
+// documented form.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,9 @@ struct certified_tuning {
 /// Whether a header can have a namespace of this name: identifiers, between them "::".
 [[nodiscard]] bool is_namespace_name(const std::string& name);
 
-/// Returns: a header with a static_pool_set and a pool_set of the classes in `space`, their figures as constants, and
-/// static_asserts that sizes are what was counted with. Requires: is_namespace_name(space).
+/// Returns: a header with a static_pool_set and a pool_set of the classes in `space`, their figures
+/// as constants, and static_asserts that sizes are what was counted with. Requires:
+/// is_namespace_name(space).
 [[nodiscard]] std::string pools_header(const certified_tuning& made, const std::string& space);
 
 }  // namespace ashlar::tune

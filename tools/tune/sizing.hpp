@@ -3,9 +3,10 @@
 //
 //   | counters | list head | links: count + 1 | pad | block | block | ... |     one class
 //
-// Law: class_bytes(block, count) == sizeof(static_pool_set<blocks<size, count, alignment>>) with the default policies,
-// and together(...) over the classes == sizeof(the set). The parts are the pools' own types, sizing_test.cpp compares
-// with their sizeof, and so does every header that the tuner writes.
+// Law: class_bytes(block, count) == sizeof(static_pool_set<blocks<size, count, alignment>>) with
+// the default policies, and together(...) over the classes == sizeof(the set). The parts are the
+// pools' own types, sizing_test.cpp compares with their sizeof, and so does every header that the
+// tuner writes.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +56,8 @@ inline constexpr std::uint64_t most_numbered = ashlar::detail::number_list<Link>
 
 }  // namespace detail
 
-/// Returns: as the law says; too_many_bytes at most. Requires: count > 0, block.size_bytes <= largest_size.
+/// Returns: as the law says; too_many_bytes at most. Requires: count > 0, block.size_bytes <=
+/// largest_size.
 [[nodiscard]] constexpr std::uint64_t class_bytes(block_layout block,
                                                   std::uint64_t count) noexcept {
   if (count <= detail::most_numbered<std::uint8_t>)
@@ -67,7 +69,8 @@ inline constexpr std::uint64_t most_numbered = ashlar::detail::number_list<Link>
   return too_many_bytes;
 }
 
-/// Returns: the bytes of a class of `bytes` bytes with `rest` behind it, whose alignment is `rest_alignment`.
+/// Returns: the bytes of a class of `bytes` bytes with `rest` behind it, whose alignment is
+/// `rest_alignment`.
 [[nodiscard]] constexpr std::uint64_t together(std::uint64_t bytes, std::uint64_t alignment,
                                                std::uint64_t rest,
                                                std::uint64_t rest_alignment) noexcept {
@@ -92,7 +95,8 @@ struct size_class {
   friend bool operator==(const size_class&, const size_class&) = default;
 };
 
-/// Returns: the bytes of a class whose largest need is `last`; too many where it would be asked for larger needs.
+/// Returns: the bytes of a class whose largest need is `last`; too many where it would be asked for
+/// larger needs.
 [[nodiscard]] constexpr std::uint64_t bytes_of_class(const block_need& last,
                                                      std::uint64_t alignment,
                                                      std::uint64_t count) noexcept {
@@ -112,7 +116,8 @@ struct size_class {
   return made;
 }
 
-/// Returns: the bytes of a set of these classes, smallest block first: together() from the last to the first.
+/// Returns: the bytes of a set of these classes, smallest block first: together() from the last to
+/// the first.
 [[nodiscard]] inline std::uint64_t set_bytes(std::span<const size_class> classes) noexcept {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 1;

@@ -86,8 +86,9 @@ found_use use_of_all(const tune::pool_configuration& pools, const check_options&
   return found;
 }
 
-// Effects: prints each class with its new peak. Returns: 0 where no class passes that many percent of its capacity, 1 where
-// one does, a request fits no class, or an input is not whole, so that it cannot be told. Throws: command_error; what tools/trace throws.
+// Effects: prints each class with its new peak. Returns: 0 where no class passes that many percent
+// of its capacity, 1 where one does, a request fits no class, or an input is not whole, so that it
+// cannot be told. Throws: command_error; what tools/trace throws.
 int check_command(const check_options& options) {
   tune::pool_configuration pools;
   try {

@@ -81,8 +81,8 @@ std::vector<std::string> names_of(const std::vector<std::string>& words) {
   return names;
 }
 
-// Effects: writes the profile whole or not at all, and says on standard error what it is of. Returns: the exit status.
-// Throws: command_error, trace_error.
+// Effects: writes the profile whole or not at all, and says on standard error what it is of.
+// Returns: the exit status. Throws: command_error, trace_error.
 int profile_command(const profile_options& options) {
   files::replaced_files files(options.traces);
   prepare(files, options.output);

@@ -51,8 +51,8 @@ Examples:
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
 there. 1 where the program's is 0 and it was not recorded, or the trace could not be written in the end.)";
 
-// Takes what the program wrote while it runs. What cannot be written does not disturb the program: it is said when that
-// has ended.
+// Takes what the program wrote while it runs. What cannot be written does not disturb the program:
+// it is said when that has ended.
 class drain_while_running {
  public:
   explicit drain_while_running(trace::recorder& recorder) : recorder_(recorder) {}
@@ -61,7 +61,8 @@ class drain_while_running {
     using std::chrono::milliseconds;
     if (failure_ != nullptr) return milliseconds(1000);
     try {
-      // As long as there is something, it is looked at once more soon; a program at rest is not woken for.
+      // As long as there is something, it is looked at once more soon; a program at rest is not
+      // woken for.
       pause_ = recorder_.drain() != 0 ? milliseconds(1) : std::min(2 * pause_, milliseconds(20));
     } catch (...) {
       failure_ = std::current_exception();
@@ -94,7 +95,8 @@ std::string preloaded(const record_options& options, const std::string& recorder
   return measure::preload_value(value);
 }
 
-// What is to be run, and what that takes. It lives until all is written: signals are kept back as long.
+// What is to be run, and what that takes. It lives until all is written: signals are kept back as
+// long.
 class recorded_program {
  public:
   explicit recorded_program(const record_options& options)
@@ -103,11 +105,13 @@ class recorded_program {
         library_(measure::find_record_library()),
         recorder_name_(measure::preloadable_name(library_, scratch_)) {}
 
-  // Effects: runs the program with this recorder, which is told its process first. Where recording fails meanwhile, the
-  // program goes on: failure(). Throws: command_error when the program cannot be run.
+  // Effects: runs the program with this recorder, which is told its process first. Where recording
+  // fails meanwhile, the program goes on: failure(). Throws: command_error when the program cannot
+  // be run.
   measure::child_outcome run(trace::recorder& recorder,
                              const std::function<void(std::uint32_t pid)>& begin);
-  // Effects: where there is no result of the program itself, says why. Returns: its wait status. Throws: as fail_beside().
+  // Effects: where there is no result of the program itself, says why. Returns: its wait status.
+  // Throws: as fail_beside().
   [[nodiscard]] int end(bool has_result, std::string_view kind,
                         const measure::child_outcome& outcome) const;
   // Why there is not all that the program did; empty: there is.
@@ -248,8 +252,8 @@ int record_profile(const record_options& options) {
   return program.end(has_process(results, outcome), "profile", outcome);
 }
 
-// Effects: runs the program with this process's own standard streams; says on standard error what was written. Returns: the
-// program's wait status, for end_like(). Throws: command_error.
+// Effects: runs the program with this process's own standard streams; says on standard error what
+// was written. Returns: the program's wait status, for end_like(). Throws: command_error.
 int record_command(record_options options) {
   const bool is_profile = options.profile_seconds != 0;
   if (options.output.empty()) options.output = is_profile ? "run.aprof" : "run.atrace";

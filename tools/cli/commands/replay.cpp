@@ -49,7 +49,8 @@ Exit status: 0; 1 where a request got no block, a block was not as written, an a
 worker, or FILE could not be written in the end; 2 the trace or an allocator cannot be read;
 128 + N ended by signal N.)";
 
-// Thrown where a signal ends the command while it reads the trace: nothing was measured, so there is nothing to report.
+// Thrown where a signal ends the command while it reads the trace: nothing was measured, so there
+// is nothing to report.
 struct interrupted {
   int signal;
 };
@@ -110,8 +111,9 @@ int status_of(const replay_report& report) {
   return any_failed ? status_failed : 0;
 }
 
-// Effects: prints the tables. Returns: 0; 1 where a request got no block, a block was not as written or a worker
-// failed; 128 + n when signal n ended it early. Throws: command_error, trace::trace_error.
+// Effects: prints the tables. Returns: 0; 1 where a request got no block, a block was not as
+// written or a worker failed; 128 + n when signal n ended it early. Throws: command_error,
+// trace::trace_error.
 int replay_command(const replay_options& options) try {
   if (options.touch != "ends" && options.touch != "all")
     throw command_error(status_usage,

@@ -69,7 +69,8 @@ nlohmann::json report_data(const report_options& options) {
   return data;
 }
 
-// Effects: writes the page, the data on standard output. Throws: command_error, status_usage for whatever cannot be read.
+// Effects: writes the page, the data on standard output. Throws: command_error, status_usage for
+// whatever cannot be read.
 int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;

@@ -51,8 +51,9 @@ std::string render_gaps(const std::string& certificate) {
   return lines;
 }
 
-// Effects: prints what was found right. Returns: 0. Throws: command_error, of status_failed where it is refused and only
-// there: of status_usage where something cannot be read, or there is no memory for what it says.
+// Effects: prints what was found right. Returns: 0. Throws: command_error, of status_failed where
+// it is refused and only there: of status_usage where something cannot be read, or there is no
+// memory for what it says.
 int verify_command(const verify_options& options) {
   const std::string text = files::read_input(options.certificate);
   try {
