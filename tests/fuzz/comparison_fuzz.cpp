@@ -4,6 +4,7 @@
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 
+#include "tools/cli/comparison_report.hpp"
 #include "tools/files/error.hpp"
 #include "tools/measure/comparison.hpp"
 
