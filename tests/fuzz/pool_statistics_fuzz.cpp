@@ -6,8 +6,8 @@
 #include <tests/fuzz/input.hpp>
 #include <tests/support/require.hpp>
 
-#include "tools/cli/error.hpp"
 #include "tools/cli/pool_report.hpp"
+#include "tools/files/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ashlar::cli;
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            }));
     REQUIRE(!render_pool_report(read, report_detail::full, glyphs::utf8).empty());
     REQUIRE(!render_pool_report(read, report_detail::summary, glyphs::ascii).empty());
-  } catch (const command_error& refused) {
+  } catch (const ashlar::files::command_error& refused) {
     REQUIRE(std::string(refused.what()).find("the file") != std::string::npos);
   }
   return 0;

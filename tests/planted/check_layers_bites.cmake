@@ -48,6 +48,7 @@ expect(fails "compat sees dropin" ashlar/compat/wrong.h "#include <ashlar/dropin
 expect(fails "dropin sees pool" ashlar/dropin/wrong.cpp "#include <ashlar/pool/fixed_pool.hpp>")
 expect(fails "trace sees heap" tools/trace/wrong.hpp "#include <ashlar/heap/heap.hpp>")
 expect(fails "tune sees replay" tools/tune/wrong.cpp "#include <tools/replay/replay.hpp>")
+expect(fails "measure sees cli" tools/measure/wrong.cpp "#include <tools/cli/table.hpp>")
 expect(fails "a relative way round the law" ashlar/core/wrong.hpp "#include \"../heap/heap.hpp\"")
 expect(fails "an umbrella header inside a layer" ashlar/heap/wrong.hpp "#include <ashlar/ashlar.hpp>")
 expect(fails "a plain C file" ashlar/core/wrong.c "#include <ashlar/os/pages.hpp>")

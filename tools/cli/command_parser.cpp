@@ -2,7 +2,9 @@
 #include "tools/cli/command_parser.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +47,33 @@ CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_n
 }
 
 }  // namespace
+
+split_words split_at_separator(std::vector<std::string> words) {
+  split_words split;
+  const auto separator = std::find(words.begin(), words.end(), "--");
+  split.has_separator = separator != words.end();
+  split.own.assign(words.begin(), separator);
+  if (split.has_separator) split.behind.assign(std::next(separator), words.end());
+  return split;
+}
+
+std::vector<std::string> program_words(const std::string& command_name,
+                                       const std::vector<std::string>& left_over,
+                                       const split_words& words) {
+  if (!left_over.empty() && left_over.front().starts_with('-')) {
+    throw command_error(status_usage,
+                        fmt::format("{}: unknown option '{}'", command_name, left_over.front()));
+  }
+  std::vector<std::string> program = left_over;
+  if (!program.empty() && words.has_separator) program.emplace_back("--");
+  program.insert(program.end(), words.behind.begin(), words.behind.end());
+  if (program.empty() || program.front().empty()) {
+    throw command_error(status_usage,
+                        fmt::format("{}: which program? As in: ashlar {} -- PROGRAM ARGUMENTS",
+                                    command_name, command_name));
+  }
+  return program;
+}
 
 option option::required() {
   added_->required();

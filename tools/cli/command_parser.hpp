@@ -1,7 +1,8 @@
-// tools/cli/command_parser.hpp: the words of a command line: which commands there are, what their options are called
-// and fill, and what is done then. Layer: cli.
+// tools/cli/command_parser.hpp: the words of a command line: which commands there are, what their
+// options are called and fill, and what is done then. Layer: cli.
 //
-// Only command_parser.cpp includes the library that parses, CLI11, which takes longer to compile than a command does.
+// Only command_parser.cpp includes the library that parses, CLI11, which takes longer to compile
+// than a command does.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,28 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/command_line.hpp"
-
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
 namespace ashlar::cli {
+
+// `ashlar run OPTIONS -- PROGRAM ARGS` and `ashlar run OPTIONS PROGRAM ARGS` mean the same. A "--"
+// behind the program's name is the program's own.
+struct split_words {
+  std::vector<std::string> own;  // up to the first "--", the program perhaps among them
+  std::vector<std::string> behind;
+  bool has_separator = false;
+};
+
+split_words split_at_separator(std::vector<std::string> words);
+
+// Puts the program's command together from what the option parser left over and what stood behind
+// the separator. Throws: command_error for an option that is none of `command_name`'s.
+std::vector<std::string> program_words(const std::string& command_name,
+                                       const std::vector<std::string>& left_over,
+                                       const split_words& words);
 
 // How the tool ends.
 struct command_end {
@@ -47,7 +62,8 @@ class option {
   CLI::Option* added_;
 };
 
-// One of the commands. What its words fill has to live as long as the parser; what stands there before is the default.
+// One of the commands. What its words fill has to live as long as the parser; what stands there
+// before is the default.
 class command {
  public:
   command(CLI::App& parser, const split_words& line) : parser_(parser), line_(line) {}
@@ -60,7 +76,8 @@ class command {
   // The same, which may.
   option further_arguments(const char* name, std::vector<std::string>& into, const char* help);
 
-  // Words behind a name, called `value_name` in the help. A list has a value each time that the option is given.
+  // Words behind a name, called `value_name` in the help. A list has a value each time that the
+  // option is given.
   option value(const char* names, const char* value_name, std::string& into, const char* help);
   option value(const char* names, const char* value_name, std::uint32_t& into, const char* help);
   option value(const char* names, const char* value_name, std::uint64_t& into, const char* help);
@@ -78,10 +95,12 @@ class command {
 
   // What follows the options is a program and its words; "--" may divide them.
   void takes_program();
-  // Returns: these. Requires: the line is read. Throws: command_error where there are none, or begin with an option.
+  // Returns: these. Requires: the line is read. Throws: command_error where there are none, or
+  // begin with an option.
   [[nodiscard]] std::vector<std::string> program() const;
 
-  // What the command does. `work` returns the exit status, or, second form, the wait status of the program that it ran.
+  // What the command does. `work` returns the exit status, or, second form, the wait status of the
+  // program that it ran.
   void does(std::function<int()> work);
   void does_as_program(std::function<int()> work);
 
@@ -102,11 +121,13 @@ class command_parser {
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;
 
-  // The commands are listed in the order in which they are added. The reference is good as long as the parser.
+  // The commands are listed in the order in which they are added. The reference is good as long as
+  // the parser.
   command& add(const command_text& text);
 
-  // Effects: does what the words behind the tool's name say; prints the help where they ask for it or name no command.
-  // Throws: command_error, of status_usage where a word cannot be; what the command throws. Requires: called once.
+  // Effects: does what the words behind the tool's name say; prints the help where they ask for it
+  // or name no command. Throws: command_error, of status_usage where a word cannot be; what the
+  // command throws. Requires: called once.
   command_end run(std::vector<std::string> words);
 
   // Returns: the command line that explains what the last one did not know.

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/child_process.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/measure/child_process.hpp"
 #include "tools/trace/error.hpp"
 
 namespace ashlar::cli {
@@ -32,11 +32,6 @@ constexpr command_text tool{
     "ashlar", "Fixed-block memory management: run programs on ashlar's heap and measure them.",
     "COMMAND [OPTIONS] ...", tool_footer};
 
-// In the order of the help.
-constexpr void (*add_each[])(command_parser&) = {
-    add_run,     add_record, add_report, add_stat,   add_dump,   add_compare, add_summary,
-    add_profile, add_merge,  add_tune,   add_replay, add_verify, add_check};
-
 command_end give_up(const std::exception& error, int exit_status) {
   fmt::print(stderr, "ashlar: {}\n", error.what());
   return {exit_status, {}};
@@ -54,7 +49,7 @@ command_end with_whole_output(command_end end) {
 
 command_end run(const std::vector<std::string>& words) {
   command_parser parser(tool);
-  for (const auto add : add_each) add(parser);
+  for (const auto add : all_commands) add(parser);
   try {
     return with_whole_output(parser.run(words));
   } catch (const input_error& error) {
@@ -83,7 +78,7 @@ int main(int argc, char** argv) try {
   if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN) std::signal(SIGXFSZ, SIG_IGN);
   const ashlar::cli::command_end end =
       ashlar::cli::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
-  if (end.wait_status) ashlar::cli::end_like(*end.wait_status);
+  if (end.wait_status) ashlar::measure::end_like(*end.wait_status);
   return end.exit_status;
 } catch (const std::exception& error) {  // while an error was being told, as with memory exhausted
   std::fputs(error.what(), stderr);

@@ -8,16 +8,16 @@
 
 #include <ashlar/core/stats_fields.hpp>
 
-#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
-  return fmt::format("{:.1f} %",
-                     100 * ratio_to(static_cast<double>(part), static_cast<double>(whole)));
+  return fmt::format(
+      "{:.1f} %", 100 * measure::ratio_to(static_cast<double>(part), static_cast<double>(whole)));
 }
 
 std::vector<column> columns_for(report_detail detail) {
@@ -115,8 +115,8 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
 
   table pools(columns_for(detail));
   const auto add_row = [&](const class_figures& figures, const std::string& name) {
-    const double share =
-        ratio_to(static_cast<double>(figures.peak_bytes), static_cast<double>(all_peak_bytes));
+    const double share = measure::ratio_to(static_cast<double>(figures.peak_bytes),
+                                           static_cast<double>(all_peak_bytes));
     std::vector<std::string> cells = cells_of(figures, detail, name);
     cells.push_back(format_bytes(figures.peak_bytes));
     cells.push_back(fmt::format("{:>6} {}", percent(figures.peak_bytes, all_peak_bytes),
@@ -142,7 +142,7 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
   return text;
 }
 
-std::string render_process_figures(const child_outcome& outcome) {
+std::string render_process_figures(const measure::child_outcome& outcome) {
   return fmt::format("wall {} s, user {} s, system {} s, peak RSS {}",
                      format_seconds(outcome.wall_seconds), format_seconds(outcome.user_seconds),
                      format_seconds(outcome.system_seconds), format_bytes(outcome.peak_rss_bytes));

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/cli/child_process.hpp"
 #include "tools/cli/pool_statistics.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/measure/child_process.hpp"
 
 namespace ashlar::cli {
 
@@ -22,6 +22,6 @@ inline constexpr std::size_t summary_classes = 16;
 std::string render_pool_report(const pool_statistics& statistics, report_detail detail, glyphs set);
 
 // "wall 1.234 s, user 1.100 s, system 0.050 s, peak RSS 189.3 MiB"
-std::string render_process_figures(const child_outcome& outcome);
+std::string render_process_figures(const measure::child_outcome& outcome);
 
 }  // namespace ashlar::cli

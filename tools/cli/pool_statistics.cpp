@@ -8,13 +8,13 @@
 #include <ashlar/core/stats_fields.hpp>
 
 #include "tools/cli/error.hpp"
-#include "tools/json/numbers.hpp"
+#include "tools/files/json.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-using json_files::count_at;
+using files::count_at;
 
 constexpr unsigned known_schema = 1;
 

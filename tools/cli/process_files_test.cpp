@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/cli/files.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/files/files.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -23,7 +23,7 @@ TEST(ProcessFiles, TheProgramsHasTheNameItself) {
 }
 
 TEST(ProcessFiles, OtherProcessesLeaveAloneWhatIsNoneOfTheirKind) {
-  const scratch_directory folder;
+  const files::scratch_directory folder;
   const std::string output = folder.path() + "/run.atrace";
   const auto name = [&] { return free_path_for_process(output, 8, 7, "magic"); };
   EXPECT_EQ(name(), folder.path() + "/run.8.atrace");
@@ -36,7 +36,7 @@ TEST(ProcessFiles, OtherProcessesLeaveAloneWhatIsNoneOfTheirKind) {
 }
 
 TEST(TraceFiles, NothingThatIsThereIsWrittenOver) {
-  const scratch_directory folder;
+  const files::scratch_directory folder;
   const std::string output = folder.path() + "/run.atrace";
   const auto write = [](const std::string& path, const std::string& text) {
     std::ofstream(path) << text;

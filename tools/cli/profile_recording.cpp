@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tools/cli/process_files.hpp"
-#include "tools/cli/replaced_files.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/lifetimes.hpp"
@@ -54,7 +54,7 @@ profile_recording::profile_recording(std::string output, std::chrono::seconds ea
     : output_(std::move(output)), each_(each) {
   require_replaceable(output_, profiling::profile_magic, "profile");
   // A name that is too long, say, is found before the program runs.
-  replaced_files{}.prepare("-o", path_for_process(output_, UINT32_MAX, 0));
+  files::replaced_files{}.prepare("-o", path_for_process(output_, UINT32_MAX, 0));
 }
 
 profile_recording::~profile_recording() = default;

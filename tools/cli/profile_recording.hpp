@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/background_files.hpp"
+#include "tools/files/background_files.hpp"
 #include "tools/trace/stream_recorder.hpp"
 
 namespace ashlar::cli {
@@ -49,7 +49,7 @@ class profile_recording {
   std::uint32_t program_pid_ = 0;
   std::map<std::uint32_t, std::uint32_t> seen_;  // how many processes had this number
   std::vector<result> results_;
-  background_files files_;
+  files::background_files files_;
 };
 
 }  // namespace ashlar::cli

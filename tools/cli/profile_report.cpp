@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/measure/rounds.hpp"
 #include "tools/profile/size_grid.hpp"
 
 namespace ashlar::cli {
@@ -96,7 +96,8 @@ std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyph
             [](const step_figures& a, const step_figures& b) { return a.size < b.size; });
   table listed({{"size up to"}, {"births"}, {"peak"}, {"peak bytes"}, {"share", align::left}});
   for (const step_figures& of : sizes) {
-    const double part = ratio_to(static_cast<double>(peak_bytes(of)), static_cast<double>(all));
+    const double part =
+        measure::ratio_to(static_cast<double>(peak_bytes(of)), static_cast<double>(all));
     listed.add_row({format_count(of.size), format_count(of.births), format_count(of.peak),
                     format_bytes(peak_bytes(of)),
                     fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
@@ -124,7 +125,8 @@ std::string render_lifetimes(const profiling::profile& runs, glyphs set) {
   for (const bin& each : bins) {
     std::uint64_t blocks = 0;
     for (; digits <= each.digits; ++digits) blocks += counts[digits];
-    const double part = ratio_to(static_cast<double>(blocks), static_cast<double>(runs.deaths()));
+    const double part =
+        measure::ratio_to(static_cast<double>(blocks), static_cast<double>(runs.deaths()));
     lives.add_row({each.name, format_count(blocks),
                    fmt::format("{:5.1f} % {}", 100 * part, format_bar(part, bar_columns, set))});
   }

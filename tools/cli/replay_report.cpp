@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 
@@ -20,35 +20,35 @@ constexpr std::array<const char*, replay::call_count> call_names{
     "malloc", "calloc", "aligned_alloc", "realloc", "free"};
 
 template <class Figure>
-spread spread_over(const replay_outcome& outcome, Figure&& figure) {
+measure::spread spread_over(const replay_outcome& outcome, Figure&& figure) {
   std::vector<double> figures;
   figures.reserve(outcome.samples.size());
   for (const replay_sample& s : outcome.samples) figures.push_back(static_cast<double>(figure(s)));
-  return spread_of(std::move(figures));
+  return measure::spread_of(std::move(figures));
 }
-spread wall_of(const replay_outcome& outcome) {
+measure::spread wall_of(const replay_outcome& outcome) {
   return spread_over(outcome, [](const replay_sample& s) { return s.wall_seconds; });
 }
-spread processor_of(const replay_outcome& outcome) {
+measure::spread processor_of(const replay_outcome& outcome) {
   return spread_over(outcome,
                      [](const replay_sample& s) { return s.user_seconds + s.system_seconds; });
 }
-spread peak_of(const replay_outcome& outcome) {
+measure::spread peak_of(const replay_outcome& outcome) {
   return spread_over(outcome, [](const replay_sample& s) { return s.peak_rss_bytes; });
 }
-spread final_of(const replay_outcome& outcome) {
+measure::spread final_of(const replay_outcome& outcome) {
   return spread_over(outcome, [](const replay_sample& s) { return s.final_rss_bytes; });
 }
 
 double millions_each_second(const replay_outcome& outcome) {
-  return ratio_to(static_cast<double>(outcome.script.header.operations) / 1e6,
-                  processor_of(outcome).median);
+  return measure::ratio_to(static_cast<double>(outcome.script.header.operations) / 1e6,
+                           processor_of(outcome).median);
 }
 
 double slack_percent_at_peak(const slack_summary& slack) {
-  return 100 * ratio_to(static_cast<double>(slack.usable_bytes_at_peak) -
-                            static_cast<double>(slack.peak_requested_bytes),
-                        static_cast<double>(slack.peak_requested_bytes));
+  return 100 * measure::ratio_to(static_cast<double>(slack.usable_bytes_at_peak) -
+                                     static_cast<double>(slack.peak_requested_bytes),
+                                 static_cast<double>(slack.peak_requested_bytes));
 }
 
 std::string render_figures(const replay_report& report, glyphs set) {
@@ -67,7 +67,7 @@ std::string render_figures(const replay_report& report, glyphs set) {
       figures.add_row({o.target.name, o.faults.worker.empty() ? "not run" : "failed"});
       continue;
     }
-    const spread wall = wall_of(o);
+    const measure::spread wall = wall_of(o);
     figures.add_row(
         {o.target.name, format_seconds(wall.median),
          fmt::format("{}{}{}", format_seconds(wall.min), dash(set), format_seconds(wall.max)),
@@ -112,9 +112,9 @@ std::string render_classes(const replay_outcome& o) {
     classes.add_row(
         {format_count(c.block_size), format_count(c.capacity), format_count(c.peak),
          format_count(c.births), format_count(c.failures),
-         fmt::format("{:.1f}", 100 * ratio_to(static_cast<double>(block_bytes) -
-                                                  static_cast<double>(c.requested_bytes),
-                                              static_cast<double>(c.requested_bytes)))});
+         fmt::format("{:.1f}", 100 * measure::ratio_to(static_cast<double>(block_bytes) -
+                                                           static_cast<double>(c.requested_bytes),
+                                                       static_cast<double>(c.requested_bytes)))});
   }
   std::uint64_t of_classes = 0;
   for (const replay::class_result& c : o.classes) of_classes += c.failures;
@@ -173,7 +173,7 @@ const replay::script_summary& fullest_script(const std::vector<replay_outcome>& 
       ->script;
 }
 
-json spread_json(const spread& s) {
+json spread_json(const measure::spread& s) {
   return {{"median", s.median}, {"min", s.min}, {"max", s.max}};
 }
 
@@ -259,7 +259,7 @@ std::string render_replay(const replay_report& report, glyphs set) {
   if (!faults.empty()) text += "\n" + faults;
   if (report.stopped_by != 0)
     text += fmt::format("\n  ended early by {}: this is what had been measured by then\n",
-                        signal_name(report.stopped_by));
+                        measure::signal_name(report.stopped_by));
   return text;
 }
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/allocator_list.hpp"
-#include "tools/cli/compare_command.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace ashlar::cli {
 
@@ -22,22 +22,23 @@ struct worker_answer {
   std::string complaint;
 };
 
-worker_answer read_answer(const child_outcome& ended, const open_file& out, const open_file& err) {
+worker_answer read_answer(const measure::child_outcome& ended, const files::open_file& out,
+                          const files::open_file& err) {
   worker_answer answer;
-  const std::string bytes = read_whole(out);
+  const std::string bytes = files::read_whole(out);
   auto result = std::make_unique<replay::run_result>();
   const bool whole =
-      exited_with(ended.wait_status, 0) && bytes.size() >= sizeof *result &&
+      measure::exited_with(ended.wait_status, 0) && bytes.size() >= sizeof *result &&
       (std::memcpy(static_cast<void*>(result.get()), bytes.data(), sizeof *result), true) &&
       result->mark == replay::run_result::right_mark &&
       bytes.size() == sizeof *result + result->classes * sizeof(replay::class_result);
   if (!whole) {
-    std::string said = read_whole(err);
+    std::string said = files::read_whole(err);
     while (said.ends_with('\n')) said.pop_back();
     answer.complaint =
-        exited_with(ended.wait_status, 0)
+        measure::exited_with(ended.wait_status, 0)
             ? std::string("its result cannot be read (did the library write to standard output?)")
-            : describe_wait_status(ended.wait_status);
+            : measure::describe_wait_status(ended.wait_status);
     if (!said.empty()) answer.complaint += ": " + said;
     return answer;
   }
@@ -74,7 +75,7 @@ void note_faults(const replay::run_result& result, replay_faults& faults) {
 class replays {
  public:
   replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
-          std::vector<replay_outcome>& outcomes, const signal_watch& watch)
+          std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch)
       : plan_(plan), scripts_(scripts), outcomes_(outcomes), watch_(watch) {}
 
   int run() {
@@ -103,7 +104,7 @@ class replays {
  private:
   template <class Take>
   void pass(const char* mode, std::mt19937_64& generator, Take&& take) {
-    for (const std::size_t i : shuffled_order(outcomes_.size(), generator)) {
+    for (const std::size_t i : measure::shuffled_order(outcomes_.size(), generator)) {
       replay_outcome& outcome = outcomes_[i];
       if (stopped_by_ != 0 || !outcome.faults.worker.empty()) continue;
       worker_answer answer = execute(outcome, *scripts_[i], mode);
@@ -119,21 +120,21 @@ class replays {
 
   worker_answer execute(const replay_outcome& outcome, const replay_script& script,
                         const char* mode) {
-    const open_file out = scratch_.make_unnamed_file();
-    const open_file err = scratch_.make_unnamed_file();
-    child_request request;
+    const files::open_file out = scratch_.make_unnamed_file();
+    const files::open_file err = scratch_.make_unnamed_file();
+    measure::child_request request;
     request.file = find_replay_worker(outcome.target.pools.has_value());
     request.arguments = {request.file, mode, plan_.touch_all ? "all" : "ends"};
     if (outcome.target.pools) add_pools(*outcome.target.pools, request.arguments);
     const std::string& library = outcome.target.library;
-    request.environment = environment_with(
-        {{"LD_PRELOAD", library.empty() ? library : preloadable_name(library, scratch_)}});
+    request.environment = measure::environment_with(
+        {{"LD_PRELOAD", library.empty() ? library : measure::preloadable_name(library, scratch_)}});
     request.stdin_fd = script.file.descriptor();
     request.stdout_fd = out.descriptor();
     request.stderr_fd = err.descriptor();
-    request.on_signal = interrupted_child::dies_at_second;
-    const child_outcome ended = run_child(request, watch_);
-    require_started(ended, request.file);
+    request.on_signal = measure::interrupted_child::dies_at_second;
+    const measure::child_outcome ended = measure::run_child(request, watch_);
+    measure::require_started(ended, request.file);
     stopped_by_ = ended.signal_seen != 0 ? ended.signal_seen : watch_.fetch_pending();
     return read_answer(ended, out, err);
   }
@@ -149,15 +150,15 @@ class replays {
   const replay_plan& plan_;
   const std::vector<const replay_script*>& scripts_;
   std::vector<replay_outcome>& outcomes_;
-  const signal_watch& watch_;
-  scratch_directory scratch_;
+  const measure::signal_watch& watch_;
+  files::scratch_directory scratch_;
   int stopped_by_ = 0;
 };
 
 }  // namespace
 
 int run_replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
-                std::vector<replay_outcome>& outcomes, const signal_watch& watch) {
+                std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch) {
   return replays(plan, scripts, outcomes, watch).run();
 }
 

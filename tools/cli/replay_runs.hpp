@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/child_process.hpp"
-#include "tools/cli/files.hpp"
 #include "tools/cli/replay_targets.hpp"
+#include "tools/files/files.hpp"
+#include "tools/measure/child_process.hpp"
 #include "tools/replay/run_result.hpp"
 #include "tools/replay/script_builder.hpp"
 
@@ -71,7 +71,7 @@ struct replay_plan {
 };
 
 struct replay_script {
-  open_file file;
+  files::open_file file;
   replay::script_summary summary;
 };
 
@@ -79,6 +79,6 @@ struct replay_script {
 // each time; then a latency pass each, and a slack pass. A target whose worker has failed is left out from then on.
 // Returns: 0, or the signal that ended it early.
 int run_replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
-                std::vector<replay_outcome>& outcomes, const signal_watch& watch);
+                std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch);
 
 }  // namespace ashlar::cli

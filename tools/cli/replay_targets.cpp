@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/allocator_list.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/files.hpp"
+#include "tools/files/files.hpp"
+#include "tools/measure/allocator_list.hpp"
 
 namespace ashlar::cli {
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 replay_target read_pools(const std::string& path) {
   try {
-    return {path, {}, tune::read_configuration(read_input(path))};
+    return {path, {}, tune::read_configuration(files::read_input(path))};
   } catch (const tune::no_configuration& error) {
     throw command_error(status_usage, fmt::format("--on {}: {}", path, error.what()));
   }
@@ -30,14 +30,14 @@ bool names_a_library(const std::string& name) {
 
 replay_target given_library(const std::string& text) {
   if (text.find('=') == std::string::npos)
-    return {fs::path(text).stem().string(), find_given_library("--on " + text, text), {}};
-  allocator found = parse_allocator("--on", text);
+    return {fs::path(text).stem().string(), measure::find_given_library("--on " + text, text), {}};
+  measure::allocator found = measure::parse_allocator("--on", text);
   return {std::move(found.name), std::move(found.library), {}};
 }
 
 replay_target installed(const std::string& name) {
   std::string known = "all, system, ashlar";
-  for (allocator& each : installed_allocators()) {
+  for (measure::allocator& each : measure::installed_allocators()) {
     if (each.name == name) return {std::move(each.name), std::move(each.library), {}};
     known += ", " + each.name;
   }
@@ -50,10 +50,11 @@ replay_target installed(const std::string& name) {
 
 std::vector<replay_target> targets_of(const std::string& name) {
   if (name == "system" || name == "glibc") return {{"system", {}, {}}};
-  if (name == "ashlar") return {{"ashlar", find_ashlar_library(), {}}};
+  if (name == "ashlar") return {{"ashlar", measure::find_ashlar_library(), {}}};
   if (name == "all") {
-    std::vector<replay_target> all{{"system", {}, {}}, {"ashlar", find_ashlar_library(), {}}};
-    for (allocator& each : installed_allocators())
+    std::vector<replay_target> all{{"system", {}, {}},
+                                   {"ashlar", measure::find_ashlar_library(), {}}};
+    for (measure::allocator& each : measure::installed_allocators())
       all.push_back({std::move(each.name), std::move(each.library), {}});
     return all;
   }
@@ -65,15 +66,16 @@ std::vector<replay_target> targets_of(const std::string& name) {
 }  // namespace
 
 std::vector<replay_target> find_replay_targets(const std::vector<std::string>& names,
-                                               const signal_watch& watch) {
+                                               const measure::signal_watch& watch) {
   std::vector<replay_target> found;
   for (const std::string& name : names) {
     for (replay_target& target : targets_of(name)) {
       if (std::any_of(found.begin(), found.end(),
                       [&](const replay_target& f) { return f.name == target.name; }))
         continue;
-      const std::string complaint =
-          target.library.empty() ? std::string{} : preload_complaint(target.library, watch);
+      const std::string complaint = target.library.empty()
+                                        ? std::string{}
+                                        : measure::preload_complaint(target.library, watch);
       if (!complaint.empty()) {
         throw command_error(status_usage, fmt::format("the loader does not take {} ({}): {}",
                                                       target.name, target.library, complaint));
@@ -86,7 +88,7 @@ std::vector<replay_target> find_replay_targets(const std::vector<std::string>& n
 
 std::string find_replay_worker(bool for_pools) {
   const fs::path name = for_pools ? "ashlar-replay-pool-worker" : "ashlar-replay-worker";
-  const fs::path folder = fs::path(own_executable()).parent_path();
+  const fs::path folder = fs::path(measure::own_executable()).parent_path();
   const fs::path built = folder / name;
   const fs::path placed = folder / ASHLAR_CLI_LIBEXECDIR_FROM_BINDIR / "ashlar" / name;
   for (const fs::path& place : {built, placed}) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/child_process.hpp"
+#include "tools/measure/child_process.hpp"
 #include "tools/tune/pool_check.hpp"
 
 namespace ashlar::cli {
@@ -19,7 +19,7 @@ struct replay_target {
 // "all", "system" (or "glibc"), "ashlar", an installed allocator's name, a library, NAME=LIBRARY, or a .json of ashlar
 // tune. Returns: each once, in the order named. Throws: command_error.
 std::vector<replay_target> find_replay_targets(const std::vector<std::string>& names,
-                                               const signal_watch& watch);
+                                               const measure::signal_watch& watch);
 
 // ashlar-replay-worker, or the one for pools: beside this executable as built, else as installed.
 // Throws: command_error.

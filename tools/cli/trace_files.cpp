@@ -11,7 +11,7 @@
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
-#include "tools/cli/temporary_file.hpp"
+#include "tools/files/replaced_files.hpp"
 #include "tools/trace/format.hpp"
 
 namespace ashlar::cli {
@@ -31,9 +31,9 @@ struct trace_files::part {
   // Nothing stays open between two frames: there are as many traces as processes, of which a program may start more than
   // a process may have files open.
   void append(std::string_view more) {
-    const open_file file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+    const files::open_file file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
     if (file.descriptor() < 0) fail_to_write(path, errno);
-    if (const int error = write_all(file.descriptor(), more); error != 0)
+    if (const int error = files::write_all(file.descriptor(), more); error != 0)
       fail_to_write(path, error);
     bytes += more.size();
   }
@@ -42,7 +42,7 @@ struct trace_files::part {
 trace_files::trace_files(std::string output) : output_(std::move(output)) {
   require_replaceable(output_, trace::magic, "trace");
   // A name that is too long, say, is found before the program runs.
-  const signals_held_back until_it_is_gone;
+  const files::signals_held_back until_it_is_gone;
   ::unlink(make_part(UINT32_MAX)->path.c_str());
 }
 
@@ -58,7 +58,8 @@ std::unique_ptr<trace_files::part> trace_files::make_part(std::uint32_t pid) con
   for (std::uint32_t number = 1;; ++number) {
     std::string path = number == 1 ? fmt::format("{}.{}.part", output_, pid)
                                    : fmt::format("{}.{}.{}.part", output_, pid, number);
-    const open_file created(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    const files::open_file created(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (created.descriptor() >= 0) return std::make_unique<part>(part{std::move(path)});
     if (errno != EEXIST) fail_to_write(path, errno);
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/files.hpp"
+#include "tools/files/files.hpp"
 #include "tools/trace/writer.hpp"
 
 namespace ashlar::cli {

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/sample_statistics.hpp"
 #include "tools/cli/table.hpp"
+#include "tools/measure/rounds.hpp"
 #include "tools/trace/symbols.hpp"
 #include "tools/trace/text.hpp"
 
@@ -58,7 +58,7 @@ std::uint64_t all_events(const trace::trace_summary& s) {
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
-  return ratio_to(static_cast<double>(part), static_cast<double>(whole));
+  return measure::ratio_to(static_cast<double>(part), static_cast<double>(whole));
 }
 
 std::vector<std::string> words_of_arguments(std::string_view arguments) {

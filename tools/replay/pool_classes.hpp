@@ -1,5 +1,5 @@
-// tools/replay/pool_classes.hpp: pools of sizes and capacities that are known at run time, as one allocator.
-// Layer: replay. Includes: pool, os.
+// tools/replay/pool_classes.hpp: pools of sizes and capacities that are known at run time, as one
+// allocator. Layer: replay.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <ashlar/pool/fixed_pool.hpp>
 
 #include "tools/replay/run_result.hpp"
+#include "tools/trace/serving_class.hpp"
 
 namespace ashlar::replay {
 
@@ -22,8 +23,8 @@ struct class_request {
   std::uint64_t capacity;
 };
 
-/// What static_pool_set does with classes that are known when it is compiled: the same pools, checks and counters, the
-/// same rule. One thread.
+/// What static_pool_set does with classes that are known when it is compiled: the same pools,
+/// checks and counters, the same rule. One thread.
 class pool_classes {
  public:
   /// `classes`: from small to large. `spills`: an exhausted class takes from the next larger one.
@@ -31,7 +32,7 @@ class pool_classes {
       : least_alignment_(least_alignment), spills_(spills) {
     for (const class_request& c : classes) {
       pools_.emplace_back(block_layout{c.block_size, c.alignment}, heap_pool{c.capacity});
-      sizes_.push_back(c.block_size);
+      shapes_.push_back({c.block_size, c.alignment});
       results_.push_back({c.block_size, c.alignment, c.capacity, 0, 0, 0, 0, 0});
     }
   }
@@ -59,7 +60,7 @@ class pool_classes {
     results_[asked].requested_bytes += size;
     const std::size_t end = spills_ ? pools_.size() : asked + 1;
     for (std::size_t c = asked; c < end; ++c) {
-      if (results_[c].alignment < alignment) continue;
+      if (shapes_[c].alignment < alignment) continue;
       if (void* const block = pools_[c].try_allocate()) {
         ++results_[c].served;
         return block;
@@ -71,7 +72,9 @@ class pool_classes {
   /// A script in one sequence has no realloc.
   void* resize(void*, std::size_t, std::size_t) { return nullptr; }
   void release(void* block, std::size_t) { pools_[class_at(block)].deallocate(block); }
-  [[nodiscard]] std::size_t usable_size(const void* block) const { return sizes_[class_at(block)]; }
+  [[nodiscard]] std::size_t usable_size(const void* block) const {
+    return shapes_[class_at(block)].block_size;
+  }
   [[nodiscard]] static bool knows_usable_size() { return true; }
 
   /// Requests that no class is large enough for, or aligned enough.
@@ -89,13 +92,14 @@ class pool_classes {
 
  private:
   using pool = fixed_pool<os::page_source>;
+  struct shape {
+    std::uint64_t block_size;
+    std::uint64_t alignment;
+  };
 
   [[nodiscard]] std::size_t class_of(std::size_t size, std::size_t alignment) const {
-    const std::size_t least = std::max<std::size_t>(alignment, least_alignment_);
-    auto c = static_cast<std::size_t>(
-        std::lower_bound(sizes_.begin(), sizes_.end(), size == 0 ? 1 : size) - sizes_.begin());
-    while (c < pools_.size() && results_[c].alignment < least) ++c;
-    return c;
+    return trace::serving_class(std::span<const shape>(shapes_), std::max<std::size_t>(size, 1),
+                                std::max<std::size_t>(alignment, least_alignment_));
   }
   // Few pieces, and neighbouring blocks die together: as quick as a table.
   [[nodiscard]] std::size_t class_at(const void* block) const {
@@ -111,7 +115,7 @@ class pool_classes {
   bool spills_;
   mutable std::size_t last_ = 0;
   std::deque<pool> pools_;  // a pool is not moved
-  std::vector<std::uint64_t> sizes_;
+  std::vector<shape> shapes_;
   std::vector<class_result> results_;
   std::uint64_t unserved_ = 0;
 };

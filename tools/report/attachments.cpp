@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "tools/json/numbers.hpp"
+#include "tools/files/json.hpp"
 
 namespace ashlar::report {
 namespace {
 
-using json_files::count_at;
+using files::count_at;
 using nlohmann::json;
 
 // Runs `read` on the parsed text; whatever it misses there is told with the file and the command that writes such files.

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/heap/class_table.hpp>
+
+#include "tools/trace/serving_class.hpp"
 
 namespace ashlar::report {
 
@@ -45,16 +48,14 @@ class_set::place class_set::of_process_heap(std::uint64_t size, std::uint64_t al
 }
 
 class_set::place class_set::of_chosen(std::uint64_t size, std::uint64_t alignment) const {
-  auto at = std::lower_bound(
-      classes_.begin(), classes_.end(), size,
-      [](const block_class& c, std::uint64_t wanted) { return c.block_size < wanted; });
-  while (at != classes_.end() && at->alignment < alignment) ++at;
-  if (at == classes_.end()) {
+  const std::size_t index =
+      trace::serving_class(std::span<const block_class>(classes_), size, alignment);
+  if (index == classes_.size()) {
     // Such a request still goes to the process heap.
     static const class_set others = process_heap();
-    return {classes_.size(), others.of_process_heap(size, alignment).block_size};
+    return {index, others.of_process_heap(size, alignment).block_size};
   }
-  return {static_cast<std::size_t>(at - classes_.begin()), at->block_size};
+  return {index, classes_[index].block_size};
 }
 
 }  // namespace ashlar::report

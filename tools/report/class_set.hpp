@@ -1,5 +1,5 @@
-// tools/report/class_set.hpp: which class of a set takes a request, and how many bytes its block has. Layer: report.
-// Includes: core.
+// tools/report/class_set.hpp: which class of a set takes a request, and how many bytes its block
+// has. Layer: report. Includes: core.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ struct block_class {
 /// The classes of the process heap, or those that were chosen for a program.
 class class_set {
  public:
-  /// What takes a request. `index` is size() for what no class takes, which the process heap's pages serve.
+  /// What takes a request. `index` is size() for what no class takes, which the process heap's
+  /// pages serve.
   struct place {
     std::size_t index = 0;
     std::uint64_t block_size = 0;

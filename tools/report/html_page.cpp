@@ -1,7 +1,7 @@
 // tools/report/html_page.cpp. Layer: report.
 #include "tools/report/html_page.hpp"
 
-#include "tools/json/text.hpp"
+#include "tools/files/json.hpp"
 #include "tools/report/page_parts.hpp"
 
 namespace ashlar::report {
@@ -9,7 +9,7 @@ namespace ashlar::report {
 std::string json_for_script(const nlohmann::json& data) {
   std::string text;
   // A browser ends the element at "</script" wherever it stands, and begins a comment at "<!--"; '<' is only in strings.
-  for (const char c : json_files::text_of(data)) {
+  for (const char c : files::json_text(data)) {
     if (c == '<') {
       text += "\\u003c";
     } else {

@@ -11,11 +11,10 @@
 
 #include <ashlar/heap/class_file.hpp>
 
-#include "tools/json/text.hpp"
+#include "tools/files/json.hpp"
 #include "tools/profile/heap_counter.hpp"
 #include "tools/profile/size_grid.hpp"
-#include "tools/tune/input_json.hpp"
-#include "tools/tune/input_text.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::tune {
 namespace {
@@ -147,7 +146,7 @@ std::string classes_json(const heap_tuning& tuned) {
                  {"slack_bytes", slack_json(tuned.made.slack)},
                  {"standard_slack_bytes", slack_json(tuned.made.standard_slack)},
                  {"inputs", inputs_json(tuned.inputs)}};
-  return json_files::text_of(all, 1) + "\n";
+  return files::json_text(all, 1) + "\n";
 }
 
 }  // namespace ashlar::tune

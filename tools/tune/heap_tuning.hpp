@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/tune/heap_classes.hpp"
-#include "tools/tune/input_file.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::tune {
 

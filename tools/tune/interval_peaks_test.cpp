@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/tune/peak_bounds.hpp"
+#include "tools/tune/interval_program.hpp"
 #include "tools/tune/test_workloads.hpp"
 
 namespace ashlar::tune {

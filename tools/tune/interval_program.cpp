@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "tools/tune/geometry.hpp"
 #include "tools/tune/sizing.hpp"
 
 namespace ashlar::tune {

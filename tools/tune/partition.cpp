@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tools/tune/interval_program.hpp"
-#include "tools/tune/peak_bounds.hpp"
 
 namespace ashlar::tune {
 

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/tune/inputs.hpp"
 #include "tools/tune/interval_peaks.hpp"
-#include "tools/tune/progress.hpp"
 #include "tools/tune/sizing.hpp"
 
 namespace ashlar::tune {

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <ashlar/core/bits.hpp>
 
-#include "tools/json/numbers.hpp"
+#include "tools/files/json.hpp"
+#include "tools/trace/serving_class.hpp"
 #include "tools/tune/borrowing.hpp"
-#include "tools/tune/certificate.hpp"
+#include "tools/tune/pool_files.hpp"
 #include "tools/tune/tuning.hpp"
 
 namespace ashlar::tune {
@@ -19,7 +21,7 @@ namespace ashlar::tune {
 namespace {
 
 using json = nlohmann::json;
-using json_files::count_at;
+using files::count_at;
 using profiling::pool_grid;
 
 size_class read_class(const json& in) {
@@ -82,10 +84,7 @@ pool_configuration read_classes(const json& all) {
 // Returns: the class of such a request; the number of classes where none serves it.
 std::size_t class_for_request(const pool_configuration& pools, std::uint64_t size,
                               std::uint64_t alignment) {
-  const auto serving = std::find_if(
-      pools.classes.begin(), pools.classes.end(),
-      [&](const size_class& c) { return c.block_size >= size && c.alignment >= alignment; });
-  return static_cast<std::size_t>(serving - pools.classes.begin());
+  return trace::serving_class(std::span<const size_class>(pools.classes), size, alignment);
 }
 
 // Returns: the fewest bytes that a request with this need of the grid can need.

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/tune/input_workload.hpp"
 #include "tools/tune/sizing.hpp"
+#include "tools/tune/workload.hpp"
 
 namespace ashlar::tune {
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/profile/test_runs.hpp"
-#include "tools/tune/certificate.hpp"
+#include "tools/tune/pool_files.hpp"
 #include "tools/tune/test_workloads.hpp"
 
 namespace ashlar::tune {

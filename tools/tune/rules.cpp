@@ -6,7 +6,6 @@
 #include <span>
 
 #include "tools/tune/interval_program.hpp"
-#include "tools/tune/peak_bounds.hpp"
 
 namespace ashlar::tune {
 

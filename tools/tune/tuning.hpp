@@ -4,18 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "tools/tune/borrowing.hpp"
 #include "tools/tune/partition.hpp"
 
 namespace ashlar::tune {
-
-/// What was asked cannot be done; the message names it and what would do.
-struct impossible : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 inline constexpr std::size_t most_classes = 256;
 /// Of the curve of bytes against number of classes.
@@ -46,8 +40,9 @@ struct tuning {
 [[nodiscard]] tuning tune_static(const workload& load, const tuning_request& request,
                                  const progress& tell = {});
 
-/// Returns: the number of classes at the knee: the smallest whose bytes are at most knee_percent above the curve's least,
-/// and not above `other_rule`; the one with the least bytes if there is none. Requires: the curve is not empty, and falls.
+/// Returns: the number of classes at the knee: the smallest whose bytes are at most knee_percent
+/// above the curve's least, and not above `other_rule`; the one with the least bytes if there is
+/// none. Requires: the curve is not empty, and falls.
 [[nodiscard]] std::size_t knee_of(const std::vector<std::uint64_t>& curve,
                                   std::uint64_t other_rule);
 

@@ -1,12 +1,13 @@
-// tools/tune/workload.hpp: what traces and profiles ask of pools: which blocks are needed, and when each is born and dies,
-// or how many were alive at most. Layer: tune. Includes: core, profile.
+// tools/tune/workload.hpp: what traces and profiles ask of pools: which blocks are needed, and when
+// each is born and dies, or how many were alive at most. Layer: tune. Includes: core, profile.
 //
-// Law: a block that serves a request of `size` bytes at `alignment` is a multiple of the alignment, so the request needs
-// as much as one of the size rounded up to it. Requests that need the same are one `block_need`; where they differ in
-// alignment, the largest counts.
+// Law: a block that serves a request of `size` bytes at `alignment` is a multiple of the alignment,
+// so the request needs as much as one of the size rounded up to it. Requests that need the same are
+// one `block_need`; where they differ in alignment, the largest counts.
 //
-// Law: at a profile's resolution each need is a size of the profile's grid, and a step of the grid is of one need: a grid
-// size stays one when it is rounded up to a power of two up to largest_alignment (profile_tuning_test.cpp tries all).
+// Law: at a profile's resolution each need is a size of the profile's grid, and a step of the grid
+// is of one need: a grid size stays one when it is rounded up to a power of two up to
+// largest_alignment (profile_tuning_test.cpp tries all).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,8 +27,14 @@
 #include "tools/profile/interval_table.hpp"
 #include "tools/profile/profile.hpp"
 #include "tools/profile/size_grid.hpp"
+#include "tools/tune/inputs.hpp"
 
 namespace ashlar::tune {
+
+/// What was asked cannot be done; the message names it and what would do.
+struct impossible : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Of blocks: 1 MiB.
 inline constexpr std::uint64_t largest_alignment = profiling::pool_grid::largest_alignment;
@@ -36,8 +45,9 @@ enum class resolution {
   profile,  ///< their sizes rounded up to those of a profile (profiling::pool_grid)
 };
 
-/// Returns: the bytes that a block needs to serve the request; 0 bytes count as 1. Requires: pool_grid::serves(size,
-/// alignment); `alignment` is a power of two or 0 (none was told), `least_alignment` one up to largest_alignment.
+/// Returns: the bytes that a block needs to serve the request; 0 bytes count as 1. Requires:
+/// pool_grid::serves(size, alignment); `alignment` is a power of two or 0 (none was told),
+/// `least_alignment` one up to largest_alignment.
 [[nodiscard]] constexpr std::uint64_t needed_bytes(std::uint64_t size, std::uint64_t alignment,
                                                    std::uint64_t least_alignment,
                                                    resolution sizes) noexcept {
@@ -50,19 +60,21 @@ enum class resolution {
 /// Larger requests of a profile do not count.
 struct profile_limit {
   std::uint64_t largest;  ///< bytes
-  /// Pools of exact sizes leave out requests of more bytes, those of a profile's resolution what needs more.
+  /// Pools of exact sizes leave out requests of more bytes, those of a profile's resolution what
+  /// needs more.
   bool is_of_exact_sizes = false;
 };
 
 struct block_need {
   std::uint64_t size;       ///< bytes, a multiple of `alignment`
   std::uint64_t alignment;  ///< a power of two
-  /// A class whose largest need this is, of this alignment or more, would be asked for larger needs, too: an over-aligned
-  /// request can be smaller than what it needs.
+  /// A class whose largest need this is, of this alignment or more, would be asked for larger
+  /// needs, too: an over-aligned request can be smaller than what it needs.
   std::uint64_t closed_from = UINT64_MAX;
 };
 
-/// A trace as the tuner sees it: n stands for the birth of a block for needs[n], ~n for the death of one.
+/// A trace as the tuner sees it: n stands for the birth of a block for needs[n], ~n for the death
+/// of one.
 using series = std::vector<std::int32_t>;
 
 [[nodiscard]] constexpr bool is_birth(std::int32_t change) noexcept {
@@ -74,11 +86,13 @@ using series = std::vector<std::int32_t>;
 
 struct workload {
   std::vector<block_need> needs;  ///< distinct sizes, from small to large
-  /// Of each input; none has a death without a birth before it. Of a profile: empty, it has no order.
+  /// Of each input; none has a death without a birth before it. Of a profile: empty, it has no
+  /// order.
   std::vector<series> traces;
   /// Of each trace and change, where asked for: a number that its block has from birth to death.
   std::vector<std::vector<std::uint32_t>> slots;
-  /// Where profiles are among the inputs: how many blocks were alive at most in their runs, for each interval of needs.
+  /// Where profiles are among the inputs: how many blocks were alive at most in their runs, for
+  /// each interval of needs.
   std::optional<profiling::interval_table> profiled = std::nullopt;
 };
 
@@ -92,15 +106,16 @@ class workload_builder {
                             resolution sizes = resolution::exact);
 
   void begin_trace();
-  /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block has the slot;
-  /// `alignment` is a power of two up to largest_alignment or 0 (none was told); `size` is at most largest_size.
+  /// `slot`: what the block is known by until its death. Requires: a trace was begun; no live block
+  /// has the slot; `alignment` is a power of two up to largest_alignment or 0 (none was told);
+  /// `size` is at most largest_size.
   void birth(std::uint32_t slot, std::uint64_t size, std::uint64_t alignment);
   /// Requires: a live block has the slot.
   void death(std::uint32_t slot);
 
-  /// Effects: adds all runs of a profile, but for what is larger. Of exact sizes a profile has only the smallest of
-  /// each over-aligned need: all requests of a need count if one may. Requires: resolution::profile; runs.peak_blocks()
-  /// is at most INT32_MAX, as decode() has seen to.
+  /// Effects: adds all runs of a profile, but for what is larger. Of exact sizes a profile has only
+  /// the smallest of each over-aligned need: all requests of a need count if one may. Requires:
+  /// resolution::profile; runs.peak_blocks() is at most INT32_MAX, as decode() has seen to.
   void add(const profiling::profile& runs, const profile_limit& limit);
   /// Whether the requests of a row are not larger.
   [[nodiscard]] bool counts(const profiling::pool_row& row, const profile_limit& limit) const;
@@ -133,5 +148,33 @@ class workload_builder {
       near_;  // need of sizes below near_count * least_alignment: nearly all of them
   std::unordered_map<std::uint64_t, std::int32_t> far_;
 };
+
+/// Returns: the option's and the certificate's word for it, and back. Throws: std::out_of_range for
+/// another word.
+[[nodiscard]] std::string word_of(resolution sizes);
+[[nodiscard]] resolution resolution_of(const std::string& word);
+
+struct input_request {
+  std::uint64_t least_alignment = 16;
+  /// Bytes; larger requests are left out, at a profile's resolution those that need more.
+  std::uint64_t largest = workload_builder::largest_size;
+  resolution sizes = resolution::exact;
+  /// Of a profile: it is compared with exact sizes all the same (profile_limit).
+  bool largest_is_of_exact_sizes = false;
+  workload_builder::keep kept = workload_builder::keep::needs;
+};
+
+struct input_workload {
+  workload load;
+  std::vector<input_identity> inputs;
+};
+
+/// Returns: whether a profile is among the files. Throws: trace_error where one cannot be read.
+[[nodiscard]] bool has_profile(const std::vector<std::string>& files);
+
+/// Throws: trace_error where a file cannot be read; impossible for a request that no pool can
+/// serve, and for a profile where the sizes are to be exact.
+[[nodiscard]] input_workload read_inputs(const std::vector<std::string>& files,
+                                         const input_request& request, const progress& tell = {});
 
 }  // namespace ashlar::tune

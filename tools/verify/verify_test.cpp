@@ -18,9 +18,9 @@
 #include "tools/profile/profile_builder.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/trace/writer.hpp"
-#include "tools/tune/certificate.hpp"
-#include "tools/tune/file_digest.hpp"
+#include "tools/tune/inputs.hpp"
 #include "tools/tune/pool_check.hpp"
+#include "tools/tune/pool_files.hpp"
 #include "tools/tune/rules.hpp"
 
 namespace ashlar::verify {

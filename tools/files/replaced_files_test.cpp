@@ -1,0 +1,146 @@
+#include "tools/files/replaced_files.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/files/error.hpp"
+#include "tools/files/files.hpp"
+
+namespace ashlar::files {
+namespace {
+
+std::string contents_of(const std::string& path) {
+  return read_whole(open_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+}
+
+std::ptrdiff_t files_in(const std::string& folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return std::distance(begin(all), end(all));
+}
+
+// Returns: what prepare() says against it.
+std::string refusal(replaced_files& files, const std::string& path) {
+  try {
+    files.prepare("-o", path);
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_usage);
+    return error.what();
+  }
+  return {};
+}
+
+TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommit) {
+  replaced_files none;
+  EXPECT_THROW(none.prepare("--json", "/no/such/folder/x"), command_error);
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const char* contents : {"a long first report", "short"}) {
+    const std::string before = contents_of(path);
+    replaced_files files;
+    files.prepare("--json", path);
+    EXPECT_EQ(contents_of(path), before);
+    files.write(0, contents);
+    EXPECT_EQ(contents_of(path), before);
+    files.commit();
+    EXPECT_EQ(contents_of(path), contents);
+  }
+  {
+    replaced_files dropped;
+    dropped.prepare("--json", path);
+    dropped.write(0, "half");
+  }
+  EXPECT_EQ(contents_of(path), "short");
+  EXPECT_EQ(files_in(scratch.path()), 1);
+}
+
+TEST(ReplacedFiles, AStatusStaysBesideWhatCannotBeWritten) {
+  const auto commit_beside = [](int status, const std::string& path) {
+    replaced_files files;
+    files.prepare("--json", path);
+    return files.commit_beside(status, {"contents"});
+  };
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/report";
+  for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
+  EXPECT_EQ(contents_of(path), "contents");
+  for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
+  try {
+    commit_beside(0, "/dev/full");
+    FAIL() << "success was told";
+  } catch (const command_error& error) {
+    EXPECT_EQ(error.exit_status, status_failed);
+    EXPECT_NE(std::string(error.what()).find("cannot write '/dev/full'"), std::string::npos);
+  }
+}
+
+TEST(ReplacedFiles, AnOutputIsNoInputAndNoOtherOutput) {
+  const scratch_directory scratch;
+  const std::string input = scratch.path() + "/input";
+  std::ofstream(input) << "precious";
+  std::filesystem::create_symlink("input", scratch.path() + "/link");
+  replaced_files files({"/no/such/file", input});
+  for (const char* name : {"/input", "/link", "/./input"})
+    EXPECT_NE(refusal(files, scratch.path() + name).find("is an input"), std::string::npos) << name;
+  EXPECT_EQ(refusal(files, scratch.path() + "/a"), "");
+  EXPECT_NE(refusal(files, scratch.path() + "/./a").find("what -o writes"), std::string::npos);
+  EXPECT_EQ(refusal(files, scratch.path() + "/b"), "");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(refusal(files, "/dev/null"), "");
+  files.commit({"1", "2", "3", "4"});
+  EXPECT_EQ(contents_of(scratch.path() + "/a"), "1");
+  EXPECT_EQ(contents_of(scratch.path() + "/b"), "2");
+  EXPECT_EQ(contents_of(input), "precious");
+  EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
+}
+
+TEST(ReplacedFiles, ALinkStaysOneAndItsFileIsWritten) {
+  const scratch_directory scratch;
+  std::filesystem::create_directory(scratch.path() + "/folder");
+  const std::string link = scratch.path() + "/link";
+  std::filesystem::create_symlink("folder/file", link);
+  for (const char* contents : {"new", "newer"}) {  // first its file is not there yet
+    replaced_files files;
+    files.prepare("-o", link);
+    files.commit({contents});
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(contents_of(scratch.path() + "/folder/file"), contents);
+  }
+  EXPECT_EQ(files_in(scratch.path() + "/folder"), 1);
+}
+
+TEST(ReplacedFiles, ASignalLeavesNothingTemporary) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
+    const scratch_directory scratch;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      replaced_files files;
+      files.prepare("-o", scratch.path() + "/a");
+      files.prepare("-o", scratch.path() + "/b");
+      files.write(0, "half");
+      // Another process's signal, as of a program that is just being started, has no effect on
+      // these.
+      if (::fork() == 0) ::raise(number);
+      ::wait(nullptr);
+      if (files_in(scratch.path()) != 2) ::_exit(1);
+      ::raise(number);
+      ::_exit(2);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(files_in(scratch.path()), 0) << number;
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::files
