@@ -45,7 +45,7 @@ mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_AR
 SWEEP_ARGS ?= --document docs/reliability.md
 sweep: ## whole programs with their n-th request for pages failing, every n: the table in docs/reliability.md
 	@scripts/setup.sh build test
-	cmake --preset release -DASHLAR_TEST_LAYERS='arena|runtime|adapt|compat'
+	cmake --preset release '-DASHLAR_TEST_SUITES=library;landing;sweep'
 	cmake --build --preset release -j $(JOBS)
 	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 

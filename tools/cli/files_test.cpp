@@ -1,3 +1,4 @@
+// Suites: threads
 #include "tools/cli/files.hpp"
 
 #include <array>
