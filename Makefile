@@ -67,14 +67,14 @@ bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5
-bench-full: peers ## all cases, 5 rounds, hours: docs/bench.csv, docs/bench-*.svg, the generated parts of docs/benchmarks.md
+bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/bench-*.svg, the generated parts of docs/benchmarks.md
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
 	-@$(RUN_BENCH) --csv build/bench-full.csv --markdown build/bench-full.md $(BENCH_FULL_ARGS)
 	-@$(RUN_BENCH) --system-calls --csv build/bench-calls.csv --markdown build/bench-calls.md
 	-@$(RUN_BENCH) --instructions --csv build/bench-instructions.csv --markdown build/bench-instructions.md
 	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
-	  --publish-csv docs/bench.csv --charts docs --document docs/benchmarks.md >build/bench-report.md
+	  --publish-csv results/bench.csv --charts results --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc3.so rpmalloc.so snmalloc.so)
@@ -83,12 +83,12 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
-bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes docs/bench-classic.{csv,md,svg}
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes results/bench-classic.{csv,md,svg}
 	@scripts/setup.sh build chart
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target classic_bench -j $(JOBS)
-	@/usr/bin/python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
-	  --svg docs/bench-classic.svg $(CLASSIC_ARGS)
+	@/usr/bin/python3 bench/classic/run_classic.py --csv results/bench-classic.csv --markdown results/bench-classic.md \
+	  --svg results/bench-classic.svg $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html
