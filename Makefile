@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -17,6 +17,11 @@ build: ## Release build in build/release
 
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
+
+LAYER ?=
+check: ## a minute: what a change in one room needs, as LAYER=heap; without LAYER, which rooms there are
+	@scripts/setup.sh build test
+	@scripts/check.sh $(LAYER)
 
 test: ## build and pass the tests: formatting, the library with gcc, all with clang's sanitizers
 	@scripts/setup.sh build test
