@@ -6,8 +6,8 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
+#include <ashlar/check/leak_sites.hpp>
 #include <ashlar/os/call_stack.hpp>
-#include <ashlar/runtime/leak_sites.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {
@@ -15,11 +15,11 @@ namespace {
 using namespace ashlar;
 
 /// The sites of all blocks of the process heap that are in use.
-runtime::leak_sites current_sites() noexcept {
-  return runtime::leak_sites([](auto visit) { runtime::for_each_known_block(visit); });
+detail::leak_sites current_sites() noexcept {
+  return detail::leak_sites([](auto visit) { runtime::for_each_known_block(visit); });
 }
 
-using totals = runtime::leak_totals;
+using totals = detail::leak_totals;
 
 /// Effects: calls visit(block size or 0, blocks, bytes) for each class with blocks in use. Returns: the sum.
 template <class Visit>
@@ -43,11 +43,11 @@ totals for_each_class(Visit visit) {
 // ---- text ---------------------------------------------------------------------------------------
 
 void write_text_of_sites(std::FILE* out) {
-  const runtime::leak_sites all = current_sites();
+  const detail::leak_sites all = current_sites();
   const totals t = all.total();
   std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " blocks are in use\n", t.bytes,
                t.blocks);
-  for (const runtime::leak_site& s : all) {
+  for (const detail::leak_site& s : all) {
     std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " block%s by %s%s\n", s.bytes,
                  s.blocks, s.blocks == 1 ? "" : "s", s.call, s.at.depth != 0 ? ":" : "");
     for (unsigned i = 0; i < s.at.depth; ++i) {
@@ -85,12 +85,12 @@ void write_string(std::FILE* out, const char* name, const char* text) {
 }
 
 void write_json_of_sites(std::FILE* out) {
-  const runtime::leak_sites all = current_sites();
+  const detail::leak_sites all = current_sites();
   const totals t = all.total();
   std::fprintf(out, " \"blocks\": %" PRIu64 ", \"bytes\": %" PRIu64 ",\n \"sites\": [", t.blocks,
                t.bytes);
   const char* separator = "\n  ";
-  for (const runtime::leak_site& s : all) {
+  for (const detail::leak_site& s : all) {
     std::fprintf(out, "%s{\"bytes\": %" PRIu64 ", \"blocks\": %" PRIu64, separator, s.bytes,
                  s.blocks);
     write_string(out, "call", s.call);

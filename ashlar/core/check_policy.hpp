@@ -58,10 +58,10 @@ namespace detail {
 // and not a bit: a bit would need a compare-and-swap.
 enum class block_state : std::uint8_t { free = 0, live = 1 };
 
-// Patterns: odd, so that a pointer read from them is misaligned, and not 0 or 0xff, which programs
+// Patterns of pools and heaps: odd, so that a pointer read from them is misaligned, and not 0 or 0xff, which programs
 // write by themselves.
-inline constexpr std::uint8_t fresh_fill = 0xA7;
-inline constexpr std::uint8_t freed_fill = 0xD3;
+inline constexpr std::uint8_t fresh_fill = 0xa5;
+inline constexpr std::uint8_t freed_fill = 0xdf;
 
 // Loops, not memset and memcmp: nothing but these three touches the bytes, and a freestanding
 // program may have neither. (A compiler that makes memset of a loop asks the program for it, as

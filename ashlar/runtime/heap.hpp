@@ -16,7 +16,7 @@
 //   check::none   foreign addresses; double frees and interior addresses when the block returns to its slab
 //   check::cheap  those at once, other sizes than asked for; leaks by class
 //   check::full   that, bytes written beyond either end and after the free, leaks by place; who made and
-//                 who freed the block (runtime/full_check.hpp)
+//                 who freed the block (check/full_check.hpp)
 #pragma once
 
 #include <cstddef>

@@ -13,10 +13,10 @@
 
 #include <pthread.h>
 
+#include <ashlar/check/copied_block.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/heap_body.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
@@ -78,7 +78,7 @@ struct heap_registry {
 
   // ---- fork: the child has the forking thread alone ----
 
-  void fork_with(heap_body* body, full_check& checks) noexcept {
+  void fork_with(heap_body* body, detail::full_check& checks) noexcept {
     const std::lock_guard none_forks(lives);
     body->checks_ = &checks;
   }
@@ -279,7 +279,7 @@ void heap_body::destroy(heap_body* body) noexcept {
   os::page_source::deallocate(body, body_bytes(), detail::page_size);
 }
 
-void heap_body::fork_with(full_check& checks) noexcept {
+void heap_body::fork_with(detail::full_check& checks) noexcept {
   registry.fork_with(this, checks);
 }
 
@@ -331,7 +331,7 @@ void* heap_body::reallocate(void* block, std::size_t size, const char* call) noe
   if (block == nullptr) return allocate(id_, size);
   require_ours(block, call);
   if (void* const kept = engine_.reallocate(block, size, call); kept != nullptr) return kept;
-  return reallocate_by_copy(
+  return detail::reallocate_by_copy(
       block, engine_.usable_size(block, call), size, [&] { return allocate(id_, size); },
       [&](void* old) { deallocate(id_, old, call); }, [](void* same) { return same; });
 }

@@ -13,11 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/full_check.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/sanitizer.hpp>
-#include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/heap_space.hpp>
 
 namespace ashlar::runtime {
@@ -99,7 +99,7 @@ class heap_body {
   [[nodiscard]] bool count_exactly() noexcept { return engine_.count_exactly(nullptr); }
   [[nodiscard]] heap_engine& engine() noexcept { return engine_; }
   /// Effects: forks copy a whole `checks`, too. Requires: it outlives the heap.
-  void fork_with(full_check& checks) noexcept;
+  void fork_with(detail::full_check& checks) noexcept;
   /// Effects: ends in a fault naming `call` when `block` does not lie where the heap's blocks do.
   void require_ours(const void* block, const char* call) noexcept {
     if (!engine_.owns(block)) [[unlikely]]
@@ -124,8 +124,8 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::told_mutex unpinned_;       ///< held, by nobody in particular, while there are pins
-  full_check* checks_ = nullptr;  ///< what is locked around a fork as well
+  os::told_mutex unpinned_;               ///< held, by nobody in particular, while there are pins
+  detail::full_check* checks_ = nullptr;  ///< what is locked around a fork as well
 };
 
 }  // namespace ashlar::runtime

@@ -6,14 +6,14 @@
 
 #include <unistd.h>
 
+#include <ashlar/check/checked_blocks.hpp>
+#include <ashlar/check/copied_block.hpp>
+#include <ashlar/check/leak_sites.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/checked_blocks.hpp>
-#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/heap_checked_body.hpp>
-#include <ashlar/runtime/leak_sites.hpp>
 
 namespace ashlar::runtime {
 
@@ -48,7 +48,7 @@ constexpr std::size_t bytes_of_self() noexcept {
   return align_up(sizeof(heap_checked_body), detail::page_size);
 }
 
-void write_site(const leak_site& site) noexcept {
+void write_site(const detail::leak_site& site) noexcept {
   line_writer<256> line;
   line << "ashlar: " << site.bytes << " bytes in " << site.blocks
        << (site.blocks == 1 ? " block" : " blocks") << " by " << site.call;
@@ -78,7 +78,7 @@ heap_checked_body* heap_checked_body::create(const any_source& source, std::size
   }
   auto* const self = ::new (memory) heap_checked_body(body);
   if (checks.full) {
-    full_check_options options;
+    detail::full_check_options options;
     options.queue_blocks = checks.queue_blocks;
     options.stack_depth = checks.stack_depth;
     options.name = name;
@@ -115,15 +115,15 @@ void heap_checked_body::tell_leaks(heap_leaks leaks) noexcept {
     return;
   }
   bool is_of_one_size = true;
-  checks_.for_each_live([&what, &is_of_one_size](const block_record& r) {
+  checks_.for_each_live([&what, &is_of_one_size](const detail::block_record& r) {
     is_of_one_size = is_of_one_size && (what.blocks == 0 || what.block_size == r.size);
     what.block_size = r.size;
     ++what.blocks;
   });
   if (what.blocks == 0) return;
   if (!is_of_one_size) what.block_size = 0;
-  const leak_sites sites([this](auto visit) { checks_.for_each_live(visit); });
-  for (const leak_site& site : sites) write_site(site);
+  const detail::leak_sites sites([this](auto visit) { checks_.for_each_live(visit); });
+  for (const detail::leak_site& site : sites) write_site(site);
   tell(leaks, what);
 }
 
@@ -134,13 +134,13 @@ void* heap_checked_body::allocate_slow(std::size_t size, std::size_t alignment) 
   bool zeroed = false;
   if (!checks_.is_on() || !std::has_single_bit(alignment))
     return counted(*body_).take(size, alignment, zeroed);
-  return allocate_checked(checks_, counted(*body_), size, alignment, false, "allocate");
+  return detail::allocate_checked(checks_, counted(*body_), size, alignment, false, "allocate");
 }
 
 void heap_checked_body::deallocate(std::uint64_t, void* block, const char* call) noexcept {
   if (block == nullptr) return;
   const counted heap(*body_);
-  if (checks_.is_on() && deallocate_checked(checks_, heap, block, call)) return;
+  if (checks_.is_on() && detail::deallocate_checked(checks_, heap, block, call)) return;
   heap.give_back(block, call);  // with full checks: ends in a fault, since they know all there is
 }
 
@@ -155,7 +155,7 @@ void heap_checked_body::expect_size(const void* block, std::size_t size,
 std::size_t heap_checked_body::usable_size(const void* block, const char* call) noexcept {
   if (checks_.is_on()) {
     const std::size_t size = checks_.size_of(block, call);
-    if (size != full_check::unknown) return size;
+    if (size != detail::full_check::unknown) return size;
     checks_.expect_outside(block, call);
   }
   body_->require_ours(block, call);
@@ -171,7 +171,7 @@ void* heap_checked_body::reallocate(void* block, std::size_t size, const char* c
     body_->engine().note_resize(block, size);
     return block;
   }
-  return reallocate_by_copy(
+  return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate_slow(size, 1); },
       [&](void* old) { deallocate(id(), old, call); },
       [&](void* same) { return shrunk_in_place(same, size); });

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/full_check.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/runtime/full_check.hpp>
 #include <ashlar/runtime/heap_body.hpp>
 
 namespace ashlar::runtime {
@@ -20,8 +20,9 @@ namespace ashlar::runtime {
 /// What a heap instance looks at beyond every call.
 struct heap_checks {
   bool full = false;
-  std::size_t queue_blocks = 0;  ///< freed blocks that wait, as far as full_check's bytes go
-  unsigned stack_depth = 0;      ///< frames of each call that are kept
+  std::size_t queue_blocks =
+      0;                     ///< freed blocks that wait, as far as full_check's bytes go
+  unsigned stack_depth = 0;  ///< frames of each call that are kept
 };
 
 /// What the end of a heap says of blocks that are in use.
@@ -72,7 +73,7 @@ class heap_checked_body {
   [[nodiscard]] void* shrunk_in_place(void* block, std::size_t size) noexcept;
 
   heap_body* body_;
-  full_check checks_;
+  detail::full_check checks_;
 };
 
 }  // namespace ashlar::runtime

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
 
 namespace {
 
@@ -258,12 +258,12 @@ TEST(FullHeap, FreedBlocksAreFilledAndWaitUpToTheirNumber) {
   heap<check::full<3>> h(named_orders());
   std::vector<unsigned char*> blocks;
   for (int i = 0; i < 5; ++i) blocks.push_back(bytes_of(h.try_allocate(100)));
-  for (unsigned char* p : blocks) EXPECT_TRUE(is_whole({p, 100, runtime::fresh_fill}));
+  for (unsigned char* p : blocks) EXPECT_TRUE(is_whole({p, 100, detail::fresh_fill}));
   std::uint64_t freed = h.stats().total.frees;
   EXPECT_EQ(freed, 0u);
   for (unsigned char* p : blocks) h.deallocate(p, 100);
   EXPECT_EQ(h.stats().total.frees, 2u) << "three of five wait";
-  for (std::size_t i = 2; i < 5; ++i) EXPECT_TRUE(is_whole({blocks[i], 100, runtime::freed_fill}));
+  for (std::size_t i = 2; i < 5; ++i) EXPECT_TRUE(is_whole({blocks[i], 100, detail::freed_fill}));
 }
 
 TEST(FullHeap, UsableBytesAreThoseAskedFor) {
@@ -285,7 +285,7 @@ TEST(FullHeap, RecordsAreOfItsMetadata) {
   full_heap full(named_orders());
   cheap_heap cheap(named_orders());
   const std::uint64_t records = added_by_blocks(full), other = added_by_blocks(cheap);
-  EXPECT_GT(records, other + 9000 * sizeof(runtime::block_record));
+  EXPECT_GT(records, other + 9000 * sizeof(detail::block_record));
 }
 
 // ---- misuse -----------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ TEST_F(CheckedHeapDeathTest, AWriteBeyondABlockIsFoundAtItsFreeInTheAuditAndAtTh
       p[-1] = 0;
       EXPECT_DEATH(h->deallocate(p),
                    "is 1 byte before the block of(.*\n)*.*deallocate.*overwritten");
-      p[-1] = runtime::guard_fill;
+      p[-1] = detail::guard_fill;
       h->deallocate(p, size);
     }
   }
@@ -382,7 +382,7 @@ TEST_F(CheckedHeapDeathTest, AWriteBehindAShrunkBlockIsFound) {
   ASSERT_EQ(h.try_reallocate(p, 100), p);
   p[100] = 1;
   EXPECT_DEATH(h.deallocate(p), "1 byte past the end of the block of 100 bytes");
-  p[100] = runtime::guard_fill;
+  p[100] = detail::guard_fill;
 }
 
 TEST_F(CheckedHeapDeathTest, AWriteAfterTheFreeIsFoundWhileTheBlockWaits) {

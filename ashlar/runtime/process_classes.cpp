@@ -15,15 +15,20 @@ namespace ashlar::runtime {
 
 constinit detail::class_table loaded_classes = built_in_classes;
 
+namespace {
+constexpr const char* setting = "ASHLAR_CONFIG";
+}  // namespace
+
 void loadable_process_classes::load() noexcept {
   static constinit bool done = false;  // the reserve starts later, while others use the table
-  constexpr const char* name = "ASHLAR_CONFIG";
   char** const environment = process_environment();
   if (environment == nullptr || std::exchange(done, true)) return;
-  const char* const path = find_setting(environment, name);
-  if (path == nullptr) return;
+  if (const char* const path = find_setting(environment, setting); path != nullptr) load_file(path);
+}
+
+void loadable_process_classes::load_file(const char* path) noexcept {
   line_writer<512> line;
-  line << "ashlar: " << name << "=" << path << " is ignored: it ";
+  line << "ashlar: " << setting << "=" << path << " is ignored: it ";
   char text[detail::class_file_bytes_max];
   const os::file_text read = os::read_small_file(path, text, sizeof text);
   if (read.why == nullptr) {

@@ -34,10 +34,12 @@ inline constexpr const detail::class_table& built_in_classes = detail::standard_
 extern constinit detail::class_table loaded_classes;
 
 struct loadable_process_classes : detail::classes_in<loaded_classes> {
-  /// Effects: makes the classes those of the file that ASHLAR_CONFIG names, if it is set; else, or when that file cannot
-  /// be used, which is reported in one line on standard error, they stay. Called by the heap, once, before it
-  /// starts.
+  /// Effects: loads the file that ASHLAR_CONFIG names, if it is set. Only the first call does so: the heap calls this
+  /// before it starts, and so does the reserve.
   static void load() noexcept;
+  /// Effects: makes the classes those of the file at `path`. If the file cannot be used, one line on standard error
+  /// says why, and the classes stay. Requires: no heap uses them yet.
+  static void load_file(const char* path) noexcept;
 };
 
 using process_classes = std::conditional_t<classes_are_loadable, loadable_process_classes,

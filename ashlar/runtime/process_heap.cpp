@@ -5,22 +5,22 @@
 #include <cstring>
 #include <utility>
 
+#include <ashlar/check/checked_blocks.hpp>
+#include <ashlar/check/copied_block.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
-#include <ashlar/runtime/checked_blocks.hpp>
-#include <ashlar/runtime/copied_block.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 
 constinit process_heap the_heap;
-constinit full_check checker;
-constinit guarded_blocks guards;
+constinit detail::full_check checker;
+constinit detail::guarded_blocks guards;
 
 namespace {
 
@@ -73,7 +73,7 @@ void* try_guarded(std::size_t size, std::size_t alignment, bool zeroed, const ch
   const std::size_t n = guards.before_one_of();
   const bool before = n != 0 && draw() % n == 0;
   return guards.allocate(size, alignment, zeroed, call,
-                         before ? closed_side::before : closed_side::behind);
+                         before ? detail::closed_side::before : detail::closed_side::behind);
 }
 
 // ---- miss paths -------------------------------------------------------------------------------------
@@ -183,8 +183,9 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   call = told_as(call);
   if (void* const guarded = try_guarded(size, alignment, zeroed, call); guarded != nullptr)
     return zeroed ? guarded : filled_new(guarded, 0);
-  return checker.is_on() ? allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
-                         : filled_new(counted_heap::take(size, alignment, zeroed), 0);
+  return checker.is_on()
+             ? detail::allocate_checked(checker, counted_heap{}, size, alignment, zeroed, call)
+             : filled_new(counted_heap::take(size, alignment, zeroed), 0);
 }
 
 /// Effects: every call of every thread misses from now on. Returns: false, and nothing changes,
@@ -224,7 +225,7 @@ void expect_served(std::size_t size, std::size_t alignment, std::size_t have, co
   if (have != bytes_served(size, alignment) && !is_run) wrong_size(block, have, call);
 }
 
-constexpr std::size_t unknown_size = full_check::unknown;
+constexpr std::size_t unknown_size = detail::full_check::unknown;
 
 /// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault naming `call` when it
 /// is known that no live block starts there.
@@ -261,7 +262,7 @@ void deallocate_slow(void* block, const char* call) noexcept {
   call = told_as(call);
   if (guards.contains(block)) return guards.free(block, call);
   // What they do not know was made before there were checks.
-  if (checker.is_on() && deallocate_checked(checker, counted_heap{}, block, call)) return;
+  if (checker.is_on() && detail::deallocate_checked(checker, counted_heap{}, block, call)) return;
   fill_freed(block, call);
   free_block(block, call);
 }
@@ -322,7 +323,7 @@ namespace {
 
 /// Effects: moves a block of `have` bytes. Returns: as reallocate.
 void* moved_block(void* block, std::size_t have, std::size_t size, const char* call) noexcept {
-  return reallocate_by_copy(
+  return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate(size, call); },
       [&](void* old) { deallocate(old, call); }, [](void* same) { return same; });
 }
@@ -331,7 +332,7 @@ void* moved_block(void* block, std::size_t have, std::size_t size, const char* c
 /// Returns: as reallocate.
 void* moved_known_block(void* block, std::size_t have, std::size_t size,
                         const char* call) noexcept {
-  return reallocate_by_copy(
+  return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate_missed(size, 1, false, call); },
       [&](void* old) { deallocate_slow(old, call); },
       [&](void* same) {

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/runtime/full_check.hpp>
-#include <ashlar/runtime/guarded_blocks.hpp>
 #include <ashlar/runtime/process_engine.hpp>
 
 namespace ashlar::runtime {
@@ -143,10 +143,10 @@ void populate(void* p, std::size_t bytes) noexcept;
 [[nodiscard]] bool fill_blocks(unsigned char byte) noexcept;
 
 /// What ASHLAR_CHECK=full knows; off unless the environment says so.
-extern full_check checker;
+extern detail::full_check checker;
 
 /// The blocks that have pages of their own; off unless the environment says so.
-extern guarded_blocks guards;
+extern detail::guarded_blocks guards;
 
 /// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
 /// standard makes of each other. Null, null: as what they are named.

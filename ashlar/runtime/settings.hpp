@@ -2,9 +2,9 @@
 // Layer: runtime. docs/statistics.md lists the variables.
 #pragma once
 
+#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/heap/page_heap.hpp>
-#include <ashlar/runtime/full_check.hpp>
-#include <ashlar/runtime/guarded_blocks.hpp>
 
 namespace ashlar::runtime {
 
@@ -14,8 +14,9 @@ struct settings {
       false;           ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
   bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
   bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
-  full_check_options checks;
-  guard_options guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
+  detail::full_check_options checks;
+  detail::guard_options
+      guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
 };
 
 /// Returns: the process's environment: what the C library says, or, before it is set up, what `note_environment` was

@@ -1,11 +1,10 @@
-// The file of block sizes that ASHLAR_CONFIG names, by the same call as at a process's start: a second reading, written
+// The file of block sizes that ASHLAR_CONFIG names, by the call that loads it at a process's start: a second reading, written
 // otherwise, says which sizes there are or where the text goes wrong. What can be used is the process's classes then;
 // what cannot leaves them as they were, and one line on standard error names file, line and word.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,14 +30,13 @@ constexpr std::size_t most_bytes = 16 * 1024;
 constexpr std::size_t most_sizes = 88;
 constexpr std::uint32_t last_size = 131'072;
 
-/// A file in memory, which ASHLAR_CONFIG names.
+/// A file in memory.
 class configuration {
  public:
   configuration()
       : file_(::memfd_create("classes", MFD_CLOEXEC)),
         path_("/proc/self/fd/" + std::to_string(file_)) {
     REQUIRE(file_ >= 0);
-    REQUIRE(::setenv("ASHLAR_CONFIG", path_.c_str(), 1) == 0);
   }
   ~configuration() { ::close(file_); }
   configuration(const configuration&) = delete;
@@ -167,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     fuzz::caught_standard_error caught;
     errno = 77;
-    ashlar::runtime::loadable_process_classes::load();
+    ashlar::runtime::loadable_process_classes::load_file(file.path().c_str());
     REQUIRE(errno == 77);
     said = caught.text();
   }

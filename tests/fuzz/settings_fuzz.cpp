@@ -46,7 +46,8 @@ struct expectation {
   explicit expectation(const std::vector<std::string>& environment) {
     number(environment, "ASHLAR_PURGE_DELAY_MS", -1, delay_ms);
     number(environment, "ASHLAR_KEEP_BYTES", 0, keep_bytes);
-    word(environment, "ASHLAR_STATS", "exact", "batch");
+    word(environment, "ASHLAR_BACKGROUND", "1", "0", background);
+    word(environment, "ASHLAR_STATS", "exact", "batch", exact);
     check(environment);
     number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, queue_bytes);
     number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, stack_depth);
@@ -61,12 +62,13 @@ struct expectation {
   std::int64_t delay_ms = 1000;
   std::int64_t keep_bytes = 0;
   std::int64_t queue_bytes =
-      static_cast<std::int64_t>(ashlar::runtime::full_check_options{}.queue_bytes);
-  std::int64_t stack_depth = ashlar::runtime::full_check_options{}.stack_depth;
+      static_cast<std::int64_t>(ashlar::detail::full_check_options{}.queue_bytes);
+  std::int64_t stack_depth = ashlar::detail::full_check_options{}.stack_depth;
   std::int64_t guard = 0;
-  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::runtime::guard_options{}.slots);
+  std::int64_t guard_slots = static_cast<std::int64_t>(ashlar::detail::guard_options{}.slots);
   std::int64_t guard_before =
-      static_cast<std::int64_t>(ashlar::runtime::guard_options{}.before_one_of);
+      static_cast<std::int64_t>(ashlar::detail::guard_options{}.before_one_of);
+  bool background = false;
   bool exact = false;
   bool full = false;
   std::vector<std::string_view> complaints;  // the names, in order
@@ -88,15 +90,15 @@ struct expectation {
     if (full) {
       exact = true;
     } else {
-      word(environment, "ASHLAR_CHECK", "1", "0");
+      word(environment, "ASHLAR_CHECK", "1", "0", exact);
     }
   }
   void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
-            std::string_view off) {
+            std::string_view off, bool& value) {
     const auto text = value_of(environment, name);
     if (!text) return;
     if (*text == on) {
-      exact = true;
+      value = true;
     } else if (*text != off) {
       complaints.push_back(name);
     }
@@ -134,6 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const expectation expected(entries);
   REQUIRE(s.purge.delay_ms == expected.delay_ms);
   REQUIRE(s.purge.keep_bytes == static_cast<std::size_t>(expected.keep_bytes));
+  REQUIRE(s.background == expected.background);
   REQUIRE(s.exact == expected.exact);
   REQUIRE(s.full == expected.full);
   REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));

@@ -29,7 +29,7 @@ include() { printf -- '-include\n%s\n' "$@"; }
 
 compiler=("$@" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
 headers=(ashlar/*.hpp ashlar/*.h)
-for layer in core pool arena heap os runtime adapt; do
+for layer in core pool arena heap os check runtime adapt; do
   for header in "ashlar/$layer"/*.{hpp,h}; do
     [ -e "$header" ] && headers+=("$header")
   done

@@ -1,5 +1,5 @@
-// runtime/checked_blocks.hpp: full checks between a caller and a heap: who takes and gives back which block.
-// Layer: runtime. Includes: core.
+// check/checked_blocks.hpp: full checks between a caller and a heap: who takes and gives back which block.
+// Layer: check. Includes: core.
 //
 //   a block's way:  heap --take--> made --> the caller --> freed --> queue --give_back--> heap
 //
@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/full_check.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/full_check.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 /// A handle of a heap without full checks: take() returns null when it has nothing, and tells
 /// whether a block is known to be zero.
@@ -73,4 +73,4 @@ template <unchecked_heap Heap>
   return found.known;
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

@@ -1,14 +1,14 @@
-// runtime/misuse_report.cpp: runtime/misuse_report.hpp, without memory of the heap.
-// Layer: runtime.
+// check/misuse_report.cpp: check/misuse_report.hpp, without memory of the heap.
+// Layer: check.
 #include <algorithm>
 #include <cstring>
 
 #include <unistd.h>
 
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/line_writer.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 namespace {
 
 enum class call_family : std::uint8_t { any, c, cxx, cxx_array };
@@ -118,4 +118,4 @@ void write_history(const block_record& block) noexcept {
   if (block.freed.call != nullptr) write_deed("freed", block.freed);
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

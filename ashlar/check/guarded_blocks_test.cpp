@@ -12,16 +12,16 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/guarded_blocks.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
 
 namespace {
 
 using namespace ashlar;
-using runtime::block_record;
-using runtime::guarded_blocks;
+using detail::block_record;
+using detail::guarded_blocks;
 
 constexpr std::size_t page = detail::page_size;
 
@@ -40,7 +40,7 @@ struct guarded {
   }
   unsigned char* try_make_before(std::size_t size, std::size_t alignment = 16) {
     return static_cast<unsigned char*>(
-        blocks.allocate(size, alignment, false, "malloc", runtime::closed_side::before));
+        blocks.allocate(size, alignment, false, "malloc", detail::closed_side::before));
   }
   unsigned char* make_before(std::size_t size, std::size_t alignment = 16) {
     return not_null(try_make_before(size, alignment));
@@ -89,7 +89,7 @@ TEST(GuardedBlocks, EndAtTheClosedPageAsFarAsTheirAlignmentLetsThem) {
       const std::uintptr_t slot_end = align_up(number(p) + 1, guarded_blocks::slot_bytes) - page;
       EXPECT_LE(number(p) + size, slot_end);
       EXPECT_LT(slot_end - (number(p) + size), std::max(alignment, block_granule) + (size == 0));
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], detail::fresh_fill);
       EXPECT_EQ(g.blocks.size_of(p, "test"), size);
       g.blocks.free(p, "free");
     }
@@ -105,9 +105,9 @@ TEST(GuardedBlocks, BeginBehindAClosedPageWhereThatIsAskedFor) {
       unsigned char* const p = g.try_make_before(size, alignment);
       ASSERT_NE(p, nullptr) << size << " at " << alignment;
       EXPECT_EQ(number(p) % guarded_blocks::slot_bytes, 0u);
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], detail::fresh_fill);
       const std::size_t opened = align_up(std::max<std::size_t>(size, 1), page);
-      for (std::size_t i = size; i < opened; ++i) ASSERT_EQ(p[i], runtime::guard_fill);
+      for (std::size_t i = size; i < opened; ++i) ASSERT_EQ(p[i], detail::guard_fill);
       EXPECT_EQ(g.blocks.size_of(p, "test"), size);
       g.blocks.free(p, "free");
     }

@@ -1,16 +1,16 @@
-// runtime/guarded_blocks.cpp: slots, their queue, and what is told of an access that the system refused.
-// Layer: runtime.
+// check/guarded_blocks.cpp: slots, their queue, and what is told of an access that the system refused.
+// Layer: check.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 
+#include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/system_space.hpp>
-#include <ashlar/runtime/guarded_blocks.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 using space = os::system_space;
 
@@ -306,4 +306,4 @@ void guarded_blocks::report(const os::access_fault& access) noexcept {
   ashlar_fault({.kind = kind, .call = call, .address = p, .block_size = block.size});
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

@@ -1,6 +1,6 @@
-// runtime/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
+// check/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
 // heap instance by check::full.
-// Layer: runtime. Includes: core, os.
+// Layer: check. Includes: core, os.
 //
 //   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
 //                                            ^ the caller's address
@@ -21,11 +21,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/block_records.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/sanitizer.hpp>
-#include <ashlar/runtime/block_records.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 struct full_check_options {
   std::size_t queue_bytes = std::size_t{16} << 20;  ///< freed blocks that wait
@@ -143,4 +143,4 @@ class full_check {
   std::size_t queued_blocks_ = 0;
 };
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

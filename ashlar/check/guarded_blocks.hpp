@@ -1,6 +1,6 @@
-// runtime/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or after their free,
+// check/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or after their free,
 // ends at once.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: check. Includes: core, heap, os.
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
 //            ^ begin               ^ a page  ^ address                      ^ end of the slot's room
@@ -21,14 +21,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/block_records.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/os/access_fault.hpp>
 #include <ashlar/os/mutex.hpp>
-#include <ashlar/runtime/block_records.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 struct guard_options {
   std::size_t one_of = 0;    ///< of so many allocations one is guarded, at random; 0: none
@@ -153,4 +153,4 @@ class guarded_blocks {
   counts counts_;
 };
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

@@ -1,5 +1,5 @@
-// runtime/leak_sites.hpp: blocks in use, by the call and the place that made them.
-// Layer: runtime. Includes: os. Memory from the system: a heap is what is described.
+// check/leak_sites.hpp: blocks in use, by the call and the place that made them.
+// Layer: check. Includes: os. Memory from the system: a heap is what is described.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include <ashlar/check/block_records.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/block_records.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 /// Blocks that one call made, at one place.
 struct leak_site {
@@ -92,4 +92,4 @@ class leak_sites {
   std::size_t slots_ = 0, used_ = 0, count_ = 0;
 };
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

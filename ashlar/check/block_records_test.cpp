@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/runtime/block_records.hpp>
+#include <ashlar/check/block_records.hpp>
 
 namespace {
 
-using ashlar::runtime::block_record;
-using ashlar::runtime::block_records;
+using ashlar::detail::block_record;
+using ashlar::detail::block_records;
 
 /// Never looked at: a record only compares addresses.
 std::byte* address_of(std::size_t i) {

@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/runtime/checked_blocks.hpp>
+#include <ashlar/check/checked_blocks.hpp>
 
 namespace {
 
 using namespace ashlar;
-using runtime::full_check;
+using detail::full_check;
 
 /// Has room for so many blocks, and knows those that are out.
 struct small_heap {
@@ -34,7 +34,7 @@ struct handle {
   static constexpr std::size_t size = 100, block_alignment = 16;
 };
 void* allocate(full_check& checks, handle h) {
-  return runtime::allocate_checked(checks, h, handle::size, 1, false, "test");
+  return detail::allocate_checked(checks, h, handle::size, 1, false, "test");
 }
 
 TEST(CheckedBlocks, WhatWaitsIsUsedBeforeThereIsNothing) {
@@ -47,14 +47,14 @@ TEST(CheckedBlocks, WhatWaitsIsUsedBeforeThereIsNothing) {
   ASSERT_TRUE(a != nullptr && b != nullptr);
   EXPECT_EQ(allocate(checks, h), nullptr);
   EXPECT_EQ(of.asked, 3u) << "nothing waited, so there was nothing to ask again for";
-  EXPECT_TRUE(runtime::deallocate_checked(checks, h, a, "test"));
-  EXPECT_TRUE(runtime::deallocate_checked(checks, h, b, "test"));
+  EXPECT_TRUE(detail::deallocate_checked(checks, h, a, "test"));
+  EXPECT_TRUE(detail::deallocate_checked(checks, h, b, "test"));
   EXPECT_EQ(of.out.size(), 2u) << "both wait";
   void* const c = allocate(checks, h);
   EXPECT_NE(c, nullptr);
   EXPECT_EQ(of.out.size(), 1u) << "the rest of what waited went back, too";
-  EXPECT_TRUE(runtime::deallocate_checked(checks, h, c, "test"));
-  runtime::give_back_left(checks, h, checks.emptied_queue("test"), "test");
+  EXPECT_TRUE(detail::deallocate_checked(checks, h, c, "test"));
+  detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
   EXPECT_TRUE(of.out.empty());
   of.room = 0;
   EXPECT_EQ(allocate(checks, h), nullptr);
@@ -66,12 +66,12 @@ TEST(CheckedBlocks, WhatNoMemoryCanServeEmptiesNoQueue) {
   checks.start({.stack_depth = 0});
   small_heap of;
   const handle h{&of};
-  EXPECT_TRUE(runtime::deallocate_checked(checks, h, allocate(checks, h), "test"));
+  EXPECT_TRUE(detail::deallocate_checked(checks, h, allocate(checks, h), "test"));
   for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 32, std::size_t{PTRDIFF_MAX}})
-    EXPECT_EQ(runtime::allocate_checked(checks, h, size, 16, false, "test"), nullptr);
+    EXPECT_EQ(detail::allocate_checked(checks, h, size, 16, false, "test"), nullptr);
   EXPECT_EQ(of.asked, 1u);
   EXPECT_EQ(of.out.size(), 1u) << "it still waits";
-  runtime::give_back_left(checks, h, checks.emptied_queue("test"), "test");
+  detail::give_back_left(checks, h, checks.emptied_queue("test"), "test");
   checks.end();
 }
 
@@ -80,7 +80,7 @@ TEST(CheckedBlocks, UnknownAddressesAreTheHeaps) {
   checks.start({.stack_depth = 0});
   small_heap of;
   int other = 0;
-  EXPECT_FALSE(runtime::deallocate_checked(checks, handle{&of}, &other, "test"));
+  EXPECT_FALSE(detail::deallocate_checked(checks, handle{&of}, &other, "test"));
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
-// runtime/full_check.cpp: guards, patterns, the queue of freed blocks, and what is told of a misuse.
-// Layer: runtime.
+// check/full_check.cpp: guards, patterns, the queue of freed blocks, and what is told of a misuse.
+// Layer: check.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 
+#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/bits.hpp>
-#include <ashlar/runtime/full_check.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 namespace {
 
 /// The front guard keeps the caller's address at a multiple of the alignment.
@@ -157,4 +157,4 @@ void full_check::fail(fault_kind kind, const block_record& r, const void* addres
                 .pool = options_.name});
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

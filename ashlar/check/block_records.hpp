@@ -1,5 +1,5 @@
-// runtime/block_records.hpp: what is known of each block under full checks, found by its address.
-// Layer: runtime. Includes: os.
+// check/block_records.hpp: what is known of each block under full checks, found by its address.
+// Layer: check. Includes: os.
 //
 // Invariant: every record is in exactly one bucket, in the list of spare ones, or with who took it out; count ==
 // those in buckets.
@@ -12,7 +12,7 @@
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/page_source.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 /// Who did something to a block, and where.
 struct deed {
@@ -164,4 +164,4 @@ class block_records {
   std::size_t chunk_count_ = 0;
 };
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

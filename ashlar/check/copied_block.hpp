@@ -1,12 +1,12 @@
-// runtime/copied_block.hpp: the last way to reallocate, for every heap and every check: a new block, a copy, a free.
-// Layer: runtime.
+// check/copied_block.hpp: the last way to reallocate, for every heap and every check: a new block, a copy, a free.
+// Layer: check.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 /// Effects: moves a block of `have` bytes to one that take() returns, by copying, and gives the old one to
 /// give(block). Returns: the new block. When take() has none: what stay(block) returns, if the block was to
@@ -21,4 +21,4 @@ template <class Take, class Give, class Stay>
   return fresh;
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

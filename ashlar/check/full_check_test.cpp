@@ -12,14 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <ashlar/runtime/full_check.hpp>
-#include <ashlar/runtime/misuse_report.hpp>
+#include <ashlar/check/full_check.hpp>
+#include <ashlar/check/misuse_report.hpp>
 
 namespace {
 
 using namespace ashlar;
-using runtime::block_record;
-using runtime::full_check;
+using detail::block_record;
+using detail::full_check;
 using first_bytes = full_check::first_bytes;
 
 /// Blocks for a checker, as a heap would give them.
@@ -61,10 +61,10 @@ TEST(FullCheck, BlocksAreAlignedFilledAndGuarded) {
          {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{70'000}}) {
       unsigned char* const p = c.make(size, alignment);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u);
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], runtime::fresh_fill);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], detail::fresh_fill);
       for (std::size_t i = 0; i < full_check::guard_bytes_min; ++i) {
-        ASSERT_EQ(p[size + i], runtime::guard_fill);
-        ASSERT_EQ(p[-1 - static_cast<std::ptrdiff_t>(i)], runtime::guard_fill);
+        ASSERT_EQ(p[size + i], detail::guard_fill);
+        ASSERT_EQ(p[-1 - static_cast<std::ptrdiff_t>(i)], detail::guard_fill);
       }
       EXPECT_EQ(c.check.size_of(p, "test"), size);
       c.drop(p);
@@ -95,11 +95,11 @@ TEST(FullCheck, OfALongBlockBothEndsAreFilledAndLookedAt) {
   check.start({.queue_bytes = 2 * bytes, .stack_depth = 0});
   auto* const p = static_cast<unsigned char*>(
       check.made(block, bytes, size, 16, first_bytes::filled, "malloc"));
-  EXPECT_EQ(p[0], runtime::fresh_fill);
-  EXPECT_EQ(p[end - 1], runtime::fresh_fill);
-  EXPECT_EQ(p[size - end], runtime::fresh_fill);
-  EXPECT_EQ(p[size - 1], runtime::fresh_fill);
-  EXPECT_EQ(p[size], runtime::guard_fill);
+  EXPECT_EQ(p[0], detail::fresh_fill);
+  EXPECT_EQ(p[end - 1], detail::fresh_fill);
+  EXPECT_EQ(p[size - end], detail::fresh_fill);
+  EXPECT_EQ(p[size - 1], detail::fresh_fill);
+  EXPECT_EQ(p[size], detail::guard_fill);
   EXPECT_EQ(check.look("test"), 1u);
   EXPECT_TRUE(check.freed(p, "free").known);
   EXPECT_EQ(check.look("test"), 0u);
@@ -128,7 +128,7 @@ TEST(FullCheck, AFrontThatIsLongIsFilledAtItsEnds) {
   auto* const p = static_cast<unsigned char*>(
       check.made(block, alignment + 4096, 100, alignment, first_bytes::as_they_are, "memalign"));
   EXPECT_EQ(p[0], 0) << "as it was";
-  EXPECT_EQ(p[-1], runtime::guard_fill);
+  EXPECT_EQ(p[-1], detail::guard_fill);
   EXPECT_EQ(check.look("test"), 1u);
   EXPECT_LE(resident_pages(block, bytes), 2 * (1u << 20) / 4096 + 4);
   p[-1] = 0;
@@ -153,7 +153,7 @@ TEST(FullCheck, FreedBlocksWaitInOrderAndInBounds) {
     EXPECT_EQ(left, static_cast<std::size_t>(std::max(0, i - 2))) << "three of 300 bytes wait";
   }
   for (int i = 7; i < 10; ++i)
-    EXPECT_EQ(blocks[static_cast<std::size_t>(i)][299], runtime::freed_fill);
+    EXPECT_EQ(blocks[static_cast<std::size_t>(i)][299], detail::freed_fill);
   EXPECT_EQ(c.check.size_of(blocks[0], "test"), full_check::unknown) << "the oldest left first";
   EXPECT_EQ(c.drop(c.make(5000)), 4u)
       << "what is larger than the queue pushes out all, and does not stay";

@@ -1,18 +1,17 @@
-// runtime/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns, noting who did
+// check/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns, noting who did
 // something, and telling it.
-// Layer: runtime. Includes: core, os.
+// Layer: check. Includes: core, os.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/check/block_records.hpp>
+#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/runtime/block_records.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
-inline constexpr std::uint8_t fresh_fill = 0xa5;
-inline constexpr std::uint8_t freed_fill = 0xdf;
 inline constexpr std::uint8_t guard_fill = 0xe7;
 
 /// Of a stretch of bytes that is longer than two of these, the first and the last so many are
@@ -50,4 +49,4 @@ void write_deed(const char* what, const deed& d) noexcept;
 /// Effects: who allocated and who freed the block.
 void write_history(const block_record& block) noexcept;
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail
