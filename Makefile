@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -17,6 +17,11 @@ build: ## Release build in build/release
 
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh
+
+LAYER ?=
+check: ## a minute: what a change in one room needs, as LAYER=heap; without LAYER, which rooms there are
+	@scripts/setup.sh build test
+	@scripts/check.sh $(LAYER)
 
 test: ## build and pass the tests: formatting, the library with gcc, all with clang's sanitizers
 	@scripts/setup.sh build test
@@ -45,7 +50,7 @@ mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_AR
 SWEEP_ARGS ?= --document docs/reliability.md
 sweep: ## whole programs with their n-th request for pages failing, every n: the table in docs/reliability.md
 	@scripts/setup.sh build test
-	cmake --preset release -DASHLAR_TEST_LAYERS='arena|check|runtime|adapt|compat'
+	cmake --preset release '-DASHLAR_TEST_SUITES=library;landing;sweep'
 	cmake --build --preset release -j $(JOBS)
 	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 
@@ -67,14 +72,14 @@ bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5
-bench-full: peers ## all cases, 5 rounds, hours: docs/bench.csv, docs/bench-*.svg, the generated parts of docs/benchmarks.md
+bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/bench-*.svg, the generated parts of docs/benchmarks.md
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
 	-@$(RUN_BENCH) --csv build/bench-full.csv --markdown build/bench-full.md $(BENCH_FULL_ARGS)
 	-@$(RUN_BENCH) --system-calls --csv build/bench-calls.csv --markdown build/bench-calls.md
 	-@$(RUN_BENCH) --instructions --csv build/bench-instructions.csv --markdown build/bench-instructions.md
 	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
-	  --publish-csv docs/bench.csv --charts docs --document docs/benchmarks.md >build/bench-report.md
+	  --publish-csv results/bench.csv --charts results --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc3.so rpmalloc.so snmalloc.so)
@@ -83,12 +88,12 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
-bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes docs/bench-classic.{csv,md,svg}
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes results/bench-classic.{csv,md,svg}
 	@scripts/setup.sh build chart
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target classic_bench -j $(JOBS)
-	@/usr/bin/python3 bench/classic/run_classic.py --csv docs/bench-classic.csv --markdown docs/bench-classic.md \
-	  --svg docs/bench-classic.svg $(CLASSIC_ARGS)
+	@/usr/bin/python3 bench/classic/run_classic.py --csv results/bench-classic.csv --markdown results/bench-classic.md \
+	  --svg results/bench-classic.svg $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html

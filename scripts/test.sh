@@ -7,6 +7,7 @@
 # --ports: other processors, with 8 GB of memory for each process.
 # --all: the presets with "-all", which build and run what takes too long for every landing, and the lint with clang's
 # analyzer. debug (gcc at -O0) is left to whoever asks: asan-ubsan is at -O0 too.
+# While a preset's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,8 +34,27 @@ esac
 jobs=$(nproc)
 summary=()
 skipped=()
-said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+logs=$(mktemp -d)
+builder=  # process group of the build that runs beside the tests, if there is one
+trap '[ -z "$builder" ] || kill -- -$builder 2>"$logs/kill" || true; rm -rf "$logs"' EXIT
+
+is_preset() { [[ ! $1 =~ ^(format|lint|lint-all|fuzz)$ ]]; }
+
+# start_build PRESET: in the background, with its output in $logs/PRESET. Tests have the processors first.
+start_build() {
+  set -m
+  { cmake --preset "$1" >"$logs/configure" || { cat "$logs/configure"; exit 1; }
+    nice cmake --build --preset "$1" -j "$jobs"; } >"$logs/$1" 2>&1 &
+  builder=$!
+  set +m
+}
+
+# finish_build PRESET: shows what its build has said and says, until it ends.
+finish_build() {
+  tail -n +1 -f --pid="$builder" -s 0.2 "$logs/$1"
+  wait "$builder" || exit 1
+  builder=
+}
 
 # What a test of this preset said first, as of why it was skipped.
 first_words() {
@@ -42,7 +62,9 @@ first_words() {
     "build/$1/Testing/Temporary/LastTest.log"
 }
 
-for step in "${steps[@]}"; do
+for i in "${!steps[@]}"; do
+  step=${steps[i]}
+  next=${steps[i + 1]-}
   started=$SECONDS
   built=
   echo "== $step"
@@ -53,16 +75,17 @@ for step in "${steps[@]}"; do
     # Three share a processor: their minute is of the clock.
     fuzz) tests/fuzz/run_fuzzers.py --seconds 60 --jobs $((3 * jobs)) ;;
     *)
-      cmake --preset "$step" >"$said" || { cat "$said"; exit 1; }
-      cmake --build --preset "$step" -j "$jobs"
+      [ -n "$builder" ] || start_build "$step"
+      finish_build "$step"
       built=$((SECONDS - started))
-      ctest --preset "$step" -j "$jobs" --output-log "$said"
+      if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
+      ctest --preset "$step" -j "$jobs" --output-log "$logs/tests"
       while read -r name; do
         skipped+=("$step, $name: $(first_words "$step" "$name")")
-      done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$said")
+      done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$logs/tests")
       ;;
   esac
-  summary+=("$(printf '%-14s passed in %4d s' "$step" $((SECONDS - started)))${built:+, $built of them to build}")
+  summary+=("$(printf '%-14s passed in %4d s' "$step" $((SECONDS - started)))${built:+, $built of them waiting for its build}")
 done
 printf '%s\n' "${summary[@]}"
 printf '%-14s passed in %4d s\n' together "$SECONDS"

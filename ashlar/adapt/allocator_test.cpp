@@ -1,4 +1,5 @@
 // The process heap as a standard allocator.
+// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <list>

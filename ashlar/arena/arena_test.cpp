@@ -1,3 +1,4 @@
+// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,5 @@
 // Full checks on blocks of the test's own: what is found, when, and what is said.
+// Suites: threads
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,4 +1,5 @@
 // Tests of memory_pool_allocator.h, among them the uses that its document tried.
+// Suites: threads
 #include "memory_pool_allocator.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Tests of SizeBasedArena.h, among them programs in the style of its document.
+// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

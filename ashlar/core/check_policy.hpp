@@ -9,7 +9,7 @@
 //                 addresses, double free; nobody follows what   pool's capacity; 4 where that is known
 //                 is written into a free block                  at run time); 4 instructions more an
 //                                                               allocation, 5 to 7 a free (x86-64:
-//                                                               tests/golden/pool_calls.txt)
+//                                                               tests/pool_calls/pool_calls.txt)
 //   check::full   that, bytes written behind a block (seen at   16 bytes or more behind a block, the
 //                 its free) and after its free (seen at reuse   quarantine, and writing each block
 //                 or by audit())                                twice

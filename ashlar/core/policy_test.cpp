@@ -1,3 +1,4 @@
+// Suites: threads
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>

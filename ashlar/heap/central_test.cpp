@@ -1,4 +1,5 @@
 // One class's central on a page heap of its own.
+// Suites: threads
 #include <algorithm>
 #include <array>
 #include <csignal>

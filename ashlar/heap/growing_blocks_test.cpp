@@ -1,5 +1,6 @@
 // Large blocks that grow in small steps: how often they move, what that takes, and that they keep
 // what is in them.
+// Suites: threads
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,4 +1,5 @@
 // The caches of a heap: how many, how much they hold, who may use them; and threads that pass blocks to each other.
+// Suites: threads
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <tests/support/extent.hpp>
 #include <tests/support/heap_stats.hpp>
 #include <tests/support/test_heap.hpp>
 #include <thread>
@@ -128,6 +130,7 @@ TEST(HeapCaches, GrowInProportionToWhatIsInUse) {
 }
 
 TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
+  constexpr std::size_t owners = support::takes_samples ? 30 : 100;
   for (const std::size_t processors : {1u, 4u}) {
     const auto h = std::make_unique<test_heap>();
     h->space().set_processors(processors);
@@ -135,7 +138,7 @@ TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
     std::vector<cache*> idle;
     double shares = 0;  // of the total: 1 + 1/2 + 1/3 + ...
     std::size_t held = 0;
-    for (std::size_t k = 1; k <= 100; ++k) {
+    for (std::size_t k = 1; k <= owners; ++k) {
       idle.push_back(h->attach());
       use_all_classes(*h, *idle.back(), 2);
       shares += 1.0 / static_cast<double>(k);

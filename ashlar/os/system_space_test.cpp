@@ -1,4 +1,5 @@
 // What heap/address_space.hpp promises of each function, asked of the system's implementation.
+// Suites: threads
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

@@ -1,3 +1,4 @@
+// Suites: threads
 #include <atomic>
 #include <cstdint>
 #include <cstring>

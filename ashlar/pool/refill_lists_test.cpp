@@ -1,4 +1,5 @@
 // Tests of pool/refill_lists.hpp.
+// Suites: threads
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Tests of pool/static_run_pool.hpp and pool/run_map.hpp.
+// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

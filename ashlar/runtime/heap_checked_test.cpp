@@ -1,4 +1,5 @@
 // Checked heap instances: what check::cheap and check::full find, when, what is said, and that they accuse nobody.
+// Suites: threads
 #include <algorithm>
 #include <atomic>
 #include <cstring>

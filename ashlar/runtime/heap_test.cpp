@@ -1,4 +1,5 @@
 // Heap instances: budgets, sources, threads that come and go, heaps that come and go, fork, misuse.
+// Suites: threads
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,5 @@
 // The process heap as a program meets it: many threads, threads that end, fork.
+// Suites: threads
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Suites: threads
 #include <cstring>
 #include <set>
 #include <thread>

@@ -281,5 +281,7 @@ def draw(rows, names, folder, prefix="bench-", suffixes=(".svg",)):
     return written
 
 
-def as_markdown(written):
-    return "\n\n".join(f"![{CAPTIONS[name]}]({file})" for name, file in written.items()) or "Not in this run.\n"
+def as_markdown(written, path):
+    """The charts as images, for a document from whose folder `path` leads to theirs."""
+    links = (f"![{CAPTIONS[name]}]({path}/{file})" for name, file in written.items())
+    return "\n\n".join(links) or "Not in this run.\n"

@@ -307,8 +307,9 @@ def write_reports(facts, rows, options, raw_bytes):
         options.charts.mkdir(parents=True, exist_ok=True)
         drawn = charts.draw(rows, names, options.charts)
     if options.document:
-        parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn)}
-        parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {})
+        path = os.path.relpath(options.charts or ".", options.document.parent)
+        parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
+        parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
                       for name in charts.CHARTS})
         changed = document.rewrite(options.document.read_text(encoding="utf-8"), parts)
         options.document.write_text(changed, encoding="utf-8")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that what README.md, CONTRIBUTING.md and docs/ quote and name is there.
+"""Checks that what README.md, CONTRIBUTING.md, docs/ and results/ quote and name is there.
 
 - A fenced block of C or C++ is a quotation: `<!-- from examples/NAME -->` stands in the line before it,
   and its lines are in that file, next to each other, with the same indentation but for a common one. A
@@ -149,7 +149,8 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1]).resolve()
-    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
+             *sorted((root / "results").glob("*.md"))]
     faults: list[str] = []
     quotations = 0
     for page in pages:

@@ -79,7 +79,7 @@ PARTS = [
          {"cycles": rf"^soak: {NUMBER} cycles", "threads": rf"cycles, {NUMBER} threads", "faults": rf"{NUMBER} faults"},
          ("soak", "soak_drop_in"), 10, scales=True, seeded=True),
     Part("model", "random programs against the shadow model",
-         lambda plan: [f"{plan.build}/tests/model/model_long", "--operations", str(plan.scaled(10**9)),
+         lambda plan: [f"{plan.build}/tests/model_long/model_long", "--operations", str(plan.scaled(10**9)),
                        "--seed", str(plan.seed), "--threads", str(plan.jobs)],
          {"operations": rf"^{NUMBER} operations,", "audits": rf"{NUMBER} audits", "forks": rf"{NUMBER} forks"},
          ("model_long",), 10, scales=True, seeded=True),

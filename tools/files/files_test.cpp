@@ -1,3 +1,4 @@
+// Suites: threads
 #include "tools/files/files.hpp"
 
 #include <array>

@@ -1,11 +1,11 @@
-// model/long/worker.hpp: one thread's part of a run: a sequence of operations, and what it works on.
+// model_long/worker.hpp: one thread's part of a run: a sequence of operations, and what it works on.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <tests/model/long/subject.hpp>
+#include <tests/model_long/subject.hpp>
 #include <vector>
 
 namespace model {

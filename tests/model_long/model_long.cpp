@@ -15,7 +15,7 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <tests/model/long/worker.hpp>
+#include <tests/model_long/worker.hpp>
 #include <thread>
 #include <vector>
 

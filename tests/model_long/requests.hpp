@@ -1,7 +1,7 @@
-// model/long/requests.hpp: what is asked of general heaps.
+// model_long/requests.hpp: what is asked of general heaps.
 #pragma once
 
-#include <tests/model/long/subject.hpp>
+#include <tests/model_long/subject.hpp>
 
 namespace model {
 

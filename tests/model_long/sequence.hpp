@@ -1,4 +1,4 @@
-// model/long/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
+// model_long/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
 // Law: an operation draws one number, whatever happens to it. So a refusal, which may depend on other
 // threads, changes no later choice, and --until N runs the same first N operations.
 #pragma once

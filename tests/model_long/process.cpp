@@ -1,7 +1,7 @@
 // The process heap, by all its faces: a block that one of them gave, any may take.
 #include <cerrno>
 #include <map>
-#include <tests/model/long/requests.hpp>
+#include <tests/model_long/requests.hpp>
 
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/pmr.hpp>

@@ -1,6 +1,6 @@
 #include <cstdio>
 #include <ctime>
-#include <tests/model/long/worker.hpp>
+#include <tests/model_long/worker.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

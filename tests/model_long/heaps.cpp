@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 #include <tests/fuzz/stop_at_failure.hpp>
-#include <tests/model/long/requests.hpp>
+#include <tests/model_long/requests.hpp>
 #include <tests/support/require.hpp>
 #include <tests/support/test_space.hpp>
 

@@ -17,7 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 LEVELS = ("-O2", "-Os")
 SKIPPED = 77
-HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/golden/pool_calls.py. What adds to",
+HEAD = ["# Instructions of an allocation and a free, return included, counted by tests/pool_calls/pool_calls.py. What adds to",
         "# them fails the test; what is worth its price updates this file: pool_calls.py ... --golden FILE --update",
         "# compiler level pool check allocate free"]
 Counts = dict[tuple[str, str, str, str], tuple[int, int]]  # by compiler, level, pool, check

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Builds and runs what a change in one room needs: its unit tests, and the quick tests of the rooms and folders that use
+# it. The last column of the tables in tests/README.md names them. Preset check: gcc, the library as it ships.
+# Usage: scripts/check.sh ROOM, with the name of a room of ashlar/ or tools/, such as heap or tune.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+room=${1-}
+folder=$(sed -nE "s|^([a-z]+/$room):.*|\1|p" cmake/layers.txt)
+if ! [[ $room =~ ^[a-z]+$ ]] || [ -z "$folder" ]; then
+  echo "check: ${room:+no layer '$room'; }make check LAYER=NAME, with one of:" \
+    "$(sed -nE 's|^[a-z]+/([a-z]+):.*|\1|p' cmake/layers.txt | paste -sd ' ')" >&2
+  exit 2
+fi
+tools=OFF
+[ "${folder%%/*}" != tools ] || tools=ON
+jobs=$(nproc)
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+cmake --preset check -DASHLAR_TEST_SUITES="check-$room" -DASHLAR_BUILD_TOOLS=$tools >"$said" || { cat "$said"; exit 1; }
+cmake --build --preset check -j "$jobs" --target tests/all
+built=$SECONDS
+ctest --preset check -j "$jobs" -L "^check-$room\$"
+echo "check: $folder passed in $SECONDS s, $built of them to build"
