@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that what README.md, CONTRIBUTING.md, docs/ and results/ quote and name is there.
+"""Checks that what README.md, CONTRIBUTING.md, docs/, results/ and the rooms' READMEs quote and name is there.
 
 - A fenced block of C or C++ is a quotation: `<!-- from examples/NAME -->` stands in the line before it,
   and its lines are in that file, next to each other, with the same indentation but for a common one. A
@@ -8,9 +8,14 @@
   the root, or from ashlar/), `<ashlar/core/bits.hpp>`, `tests/*_test.cpp`; a header's bare name is that of
   some file.
 - A link to a file, and to a heading in it, leads there.
+- A figure that is told more than once says its name, `32 ns<!-- figure pair_checked -->`, and is the
+  one that results/figures.csv has under this name.
+- The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
+  like a path exists.
 
 Run: check_docs.py ROOT. Prints a line for each fault, and ends with 1 if there is one.
 """
+import csv
 import pathlib
 import re
 import sys
@@ -23,6 +28,10 @@ CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"^[\w.*-]+(/[\w.*-]+)+/?$")
 HEADER = re.compile(r"^[\w*]+\.(h|hpp)$")
 SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
+FIGURE = re.compile(r"([0-9][0-9.,]*)[^<|]{0,20}<!-- figure (\w+) -->")
+HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
+IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
+GENERATED = ("ashlar/runtime/tuned_classes.hpp",)
 ELLIPSIS = ("// ...", "/* ... */")
 
 
@@ -76,20 +85,25 @@ def quotation_fault(root: pathlib.Path, name: str, block: list[str]) -> str:
     return ""
 
 
-def path_fault(root: pathlib.Path, code: str) -> str:
-    """What is wrong with a piece of code in backticks, if it is a path; nothing if it is not."""
-    name = code.strip("<>\"")
+def path_fault(root: pathlib.Path, here: pathlib.Path, code: str) -> str:
+    """What is wrong with a piece of code in backticks, if it is a path; nothing if it is not. A path
+    is one from the root, from ashlar/ or from the folder `here`; a part in capitals stands for any name."""
+    name = re.sub(r"\b[A-Z]+\b", "*", code.strip("<>\""))
+    if name in GENERATED:
+        return ""
     if HEADER.match(name):
-        return "" if any(root.glob(f"ashlar/**/{name}")) else f"no header has this name: {name}"
+        tops = ("ashlar",) if here == root or here.is_relative_to(root / "docs") else ("ashlar", "tools", "tests")
+        found = any(any(root.glob(f"{top}/**/{name}")) for top in tops)
+        return "" if found else f"no header has this name: {name}"
     if not PATH.match(name):
         return ""
     first = name.split("/")[0]
     if first in ("build", "..", ".") or not (SUFFIX.search(name) or (root / first).is_dir()):
         return ""
-    for base in ("", "ashlar/"):
-        if "*" in name and any(root.glob(base + name)):
+    for base in (root, root / "ashlar", here):
+        if "*" in name and any(base.glob(name)):
             return ""
-        if (root / (base + name)).exists():
+        if (base / name).exists():
             return ""
     return f"no such path: {name}"
 
@@ -107,6 +121,39 @@ def link_fault(root: pathlib.Path, page: pathlib.Path, target: str) -> str:
     return ""
 
 
+def figures_in(root: pathlib.Path) -> dict[str, str]:
+    """The figures that prose may name, each as it is to be written."""
+    file = root / "results/figures.csv"
+    if not file.is_file():
+        return {}
+    with file.open(newline="") as rows:
+        return {row["name"]: row["value"] for row in csv.DictReader(rows)}
+
+
+def figure_fault(figures: dict[str, str], told: str, name: str) -> str:
+    """What is wrong with a figure that says its name."""
+    if name not in figures:
+        return f"results/figures.csv has no figure {name}"
+    return "" if told == figures[name] else f"the figure {name} is {figures[name]}, not {told}"
+
+
+def check_head(root: pathlib.Path, source: pathlib.Path) -> list[str]:
+    """The faults of a source's head, which is the comment that it begins with."""
+    lines = source.read_text().splitlines()
+    head = HEAD.match(lines[0]) if lines else None
+    if head is None:
+        return []
+    faults = []
+    if not any(root / base / head[1] == source for base in ("", "ashlar")):
+        faults.append(f"{source.relative_to(root)}:1: its head says {head[1]}")
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("//"):
+            break
+        faults += [f"{source.relative_to(root)}:{number}: {fault}"
+                   for name in IN_HEAD.findall(line) if (fault := path_fault(root, source.parent, name))]
+    return faults
+
+
 def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
     """The faults of a page, each with its line, and the number of its quotations."""
     faults: list[str] = []
@@ -115,6 +162,7 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
     language = name = ""
     opened = 0
     previous = ""
+    figures = figures_in(root)
     for number, line in enumerate(page.read_text().splitlines(), 1):
         fence = FENCE.match(line)
         found: list[str] = []
@@ -139,7 +187,10 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
             if line.count("`") % 2 != 0:
                 found.append("a backtick without its pair in the line")
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
-            found += [path_fault(root, c) for c in CODE.findall(line)]
+            found += [path_fault(root, page.parent, c) for c in CODE.findall(line)]
+            found += [figure_fault(figures, *told) for told in FIGURE.findall(line)]
+            if line.count("<!-- figure ") != len(FIGURE.findall(line)):
+                found.append("a figure's name without a figure before it")
         faults += [f"{page.relative_to(root)}:{number}: {f}" for f in found if f]
         previous = line
     if block is not None:
@@ -150,8 +201,14 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
 def main() -> int:
     root = pathlib.Path(sys.argv[1]).resolve()
     pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
-             *sorted((root / "results").glob("*.md"))]
+             *sorted((root / "results").glob("*.md")),
+             *(p for top in ("ashlar", "tools", "tests", "bench")
+               for p in sorted((root / top).rglob("README.md")))]
     faults: list[str] = []
+    for top in ("ashlar", "tools"):
+        for source in sorted((root / top).rglob("*.*")):
+            if source.suffix in (".hpp", ".h", ".cpp", ".c"):
+                faults += check_head(root, source)
     quotations = 0
     for page in pages:
         page_faults, page_quotations = check_page(root, page)

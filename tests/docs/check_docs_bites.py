@@ -20,8 +20,8 @@ int main() {
 QUOTE = "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\n// ...\n  ++stones;\n```\n"
 
 
-def run(check: str, page: str) -> tuple[int, str]:
-    """The check's exit status and text for a tree whose only page is `page`."""
+def run(check: str, page: str, head: str = "") -> tuple[int, str]:
+    """The check's exit status and text for a tree whose only page is `page`, and one source has this head."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in {
@@ -29,7 +29,8 @@ def run(check: str, page: str) -> tuple[int, str]:
             "CONTRIBUTING.md": "",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
-            "ashlar/core/bits.hpp": "",
+            "ashlar/core/bits.hpp": head,
+            "results/figures.csv": "name,value,unit,command\npair,6,ns,bench pair\n",
         }.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -44,6 +45,7 @@ def main() -> int:
         QUOTE + "`core/bits.hpp`, `<ashlar/core/bits.hpp>`, `bits.hpp`, `examples/*.cpp`, `and/or`\n",
         QUOTE + "[o](docs/other.md#two-words) [w](https://example.org/none) `[x](none)`\n",
         QUOTE + "```\nnone/of/this.cpp\n```\n",
+        QUOTE + "6 ns<!-- figure pair --> a pair\n",
     ]
     wrong = {
         "a changed line": (QUOTE.replace("= 2;", "= 3;"), "not in examples/a.cpp"),
@@ -66,6 +68,9 @@ def main() -> int:
         "an open block": (QUOTE + "```\nx\n", "without an end"),
         "a path that is gone": (QUOTE + "see `core/gone.hpp`\n", "core/gone.hpp"),
         "a folder's file that is gone": (QUOTE + "`examples/gone`\n", "examples/gone"),
+        "a figure that has changed": (QUOTE + "7 ns<!-- figure pair -->\n", "the figure pair is 6, not 7"),
+        "a figure that is gone": (QUOTE + "6 ns<!-- figure pear -->\n", "no figure pear"),
+        "a name without a figure": (QUOTE + "ns <!-- figure pair -->\n", "without a figure"),
         "a header that is gone": (QUOTE + "see `gone.h`\n", "gone.h"),
         "a pattern without a match": (QUOTE + "`examples/*.c`\n", "examples/*.c"),
         "code over a line's end": (QUOTE + "`core/\ngone.hpp`\n", "without its pair"),

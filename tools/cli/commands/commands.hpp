@@ -1,5 +1,5 @@
-// tools/cli/commands/commands.hpp: all commands. commands/X.cpp has the words of `ashlar X`, its
-// help and its work. Layer: cli.
+// tools/cli/commands/commands.hpp: all commands. tools/cli/commands/X.cpp has the words of
+// `ashlar X`, its help and its work. Layer: cli.
 #pragma once
 
 #include <cstddef>
