@@ -11,7 +11,7 @@
 //
 // This file has the engine of a heap with caches: misses of a cache, how much each stack may hold,
 // owners that begin and end, forks. What is behind the caches is shared_heap.hpp.
-// Lock order: caches, start, slabs, central, page heap.
+// Locks: core/lock_order.hpp.
 #pragma once
 
 #include <algorithm>

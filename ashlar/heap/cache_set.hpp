@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/page_classes.hpp>
 #include <ashlar/heap/run.hpp>
@@ -152,7 +153,7 @@ class cache_set {
     ++spare_count_;
   }
 
-  Mutex mutex_;
+  typename ranked<Mutex, lock_rank::caches>::type mutex_;
   thread_cache* owned_ = nullptr;
   thread_cache* spare_ = nullptr;
   std::atomic<std::size_t> count_{0};

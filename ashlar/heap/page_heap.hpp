@@ -16,8 +16,7 @@
 //
 // Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as
 // used.
-// Thread-safety: any caller at any time, by the lock of the supply. Order: central, purge,
-// structure.
+// Thread-safety: any caller at any time, by the lock of the supply.
 #pragma once
 
 #include <algorithm>

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/runtime/process_engine.hpp>
 
@@ -71,7 +72,7 @@ class reserve_heap {
     std::atomic<unsigned> visitors{0};
     bool given_up = false;
     generation* older = nullptr;
-    os::mutex figures_mutex;
+    detail::ranked<os::mutex, detail::lock_rank::reserve_figures>::type figures_mutex;
     ashlar_stats figures;  ///< written and read at once: it is too large for a thread's small stack
   };
   struct later {
