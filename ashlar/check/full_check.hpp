@@ -1,6 +1,6 @@
 // check/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
 // heap instance by check::full.
-// Layer: check. Includes: core, os.
+// Layer: check.
 //
 //   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
 //                                            ^ the caller's address

@@ -1,6 +1,6 @@
 // check/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or after their free,
 // ends at once.
-// Layer: check. Includes: core, heap, os.
+// Layer: check.
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
 //            ^ begin               ^ a page  ^ address                      ^ end of the slot's room

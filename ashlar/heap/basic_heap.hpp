@@ -1,5 +1,5 @@
 // heap/basic_heap.hpp: a general allocator made of fixed-block classes. The address is the header.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   allocate(n):   size -> class (table) -> pop the thread's stack
 //   deallocate(p): address -> page -> class (table) -> push on the thread's stack

@@ -1,5 +1,5 @@
 // heap/cache_set.hpp: the caches of a heap: those that have an owner, and spare ones.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   owned  -> cache <-> cache <-> ...   each may hold share() == bytes_ / count()
 //   spare  -> cache -> ...              empty, waiting for an owner; at most 8, or as prefault says

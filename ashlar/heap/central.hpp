@@ -1,5 +1,5 @@
 // heap/central.hpp: what all threads share for one size class: its lock, its stash, its slabs.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   thread caches  <- batches ->  stash (a stack of addresses)  <- bits ->  slabs  <- runs ->  page
 //   heap

@@ -1,5 +1,5 @@
 // heap/looks.hpp: looking, from time to time, for what nobody has needed for a while.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   a look:  stashes, class by class -> free runs, 64 a step -> pages inside slabs, 64 slabs a step
 //

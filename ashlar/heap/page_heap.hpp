@@ -1,5 +1,5 @@
 // heap/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   this file     slabs; large blocks that grow, shrink and move; which of them an address is in
 //   page_supply   which pages a request gets, the most there may be, what goes back and when

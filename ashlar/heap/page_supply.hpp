@@ -1,5 +1,5 @@
 // heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   a request:  dirty runs -> clean ones -> fresh pages of a range -> headrooms -> a new range
 //   giving:     a run in use -> dirty -> (older than the delay) purged -> clean

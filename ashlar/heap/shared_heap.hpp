@@ -1,5 +1,5 @@
 // heap/shared_heap.hpp: what all threads of a heap share: everything but their caches.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   engine (basic_heap.hpp)     caches: stacks of free blocks, one owner each
 //      | take, give: batches of one class          | allocate_large, deallocate_large

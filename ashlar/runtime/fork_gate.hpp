@@ -1,5 +1,5 @@
 // runtime/fork_gate.hpp: keeps the other threads out of a heap while one thread forks.
-// Layer: runtime. Includes: core, os.
+// Layer: runtime.
 //
 //   a thread:   enter --> inside: it may take the heap's locks --> leave
 //   a fork:     close --> the others have left --> the system copies the process --> open

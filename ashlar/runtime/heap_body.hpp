@@ -1,5 +1,5 @@
 // runtime/heap_body.hpp: the body of every heap instance, whatever its source and checks; a thread's caches of them.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 //
 //   thread --one pointer--> table:  slot n:  { id of a heap, this thread's cache of it }
 //                                            id of heap h is in slot h % slots, or nowhere

@@ -1,5 +1,5 @@
 // runtime/heap_space.hpp: where a heap instance's memory comes from, the system or a page source.
-// Layer: runtime. Includes: core, os.
+// Layer: runtime.
 //
 //                 blocks                                    tables, caches, stashes
 //   the system    addresses claimed as needed, backed       as the blocks; caches and stashes are

@@ -1,5 +1,5 @@
 // runtime/reserve_heap.hpp: serves the threads that need the process heap while another thread forks.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 //
 //   allocate  -->  a heap of its own, made at the first need; no fork takes its locks
 //   free      -->  of its own blocks at any time; what belongs to the process heap goes on a list, which
