@@ -1,5 +1,5 @@
 // adapt/allocator.hpp: the process heap as a standard allocator.
-// Layer: adapt. Includes: core, runtime.
+// Layer: adapt.
 // Law: what allocate(n) gave, deallocate(p, n) takes with the same n, from any thread, through any
 // copy or rebind; xfree takes it too. The told size is compared with the block's class, unless
 // check::none is asked for: a wrong n is a fault (wrong_size) at once, not a block on a wrong stack.

@@ -1,5 +1,5 @@
 // adapt/asan_report.hpp: AddressSanitizer's reports tell of pools and arenas what they tell of malloc's blocks.
-// Layer: adapt. Includes: core.
+// Layer: adapt.
 //
 // Including this in one source file of the program (or more) switches it on. After a report about a byte of a
 // component's memory come the block, the component's name, and who allocated and freed it:

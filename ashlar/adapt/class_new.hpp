@@ -1,6 +1,6 @@
 // adapt/class_new.hpp: base classes that give a class, and all that derive from it, operator new and
 // delete of their own: without a macro.
-// Layer: adapt. Includes: core, runtime.
+// Layer: adapt.
 //
 //   struct message : ashlar::heap_allocated<message> { ... };      every form, on the process heap
 //

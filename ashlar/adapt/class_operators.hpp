@@ -1,5 +1,5 @@
 // adapt/class_operators.hpp: what a class's own operator new and delete do, over any heap.
-// Layer: adapt. Includes: core. C++17, since the classic headers are: so the protocol stands here
+// Layer: adapt. C++17, since the classic headers are: so the protocol stands here
 // in plain words, and not as a policy of core/exhaustion.hpp.
 // Law: the forms that throw follow operator new's protocol (call the std::new_handler, try again, and
 // without one throw std::bad_alloc); the nothrow forms follow it too and return null where those throw.

@@ -1,5 +1,5 @@
 // adapt/component.hpp: the two shapes of ashlar's allocators, as every standard face sees them.
-// Layer: adapt. Includes: core.
+// Layer: adapt.
 //
 //   sized   try_allocate(size, alignment), allocate(...), deallocate(p, size, alignment)
 //           arenas, pool sets, heap instances

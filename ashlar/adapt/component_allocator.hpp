@@ -1,6 +1,6 @@
 // adapt/component_allocator.hpp: a pool, an arena, a pool set or a heap instance as a standard
 // allocator.
-// Layer: adapt. Includes: core.
+// Layer: adapt.
 //
 //   ashlar::fixed_pool<> pool(ashlar::block_layout{64, 16}, storage);
 //   std::list<int, ashlar::pool_allocator<int, decltype(pool)>> list(pool);

@@ -1,5 +1,5 @@
 // adapt/containers.hpp: the standard containers on the process heap, by name.
-// Layer: adapt. Includes: runtime.
+// Layer: adapt.
 //
 //   ashlar::containers::map<int, ashlar::containers::string> names;
 //   ashlar::pmr::list<int> numbers(ashlar::pmr::process_resource());

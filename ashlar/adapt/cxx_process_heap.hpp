@@ -1,6 +1,6 @@
 // adapt/cxx_process_heap.hpp: blocks of the process heap by C++'s rules: where it has none, the new-handler as long as there
 // is one, then std::bad_alloc.
-// Layer: adapt. Includes: core, runtime. What has no process heap (firmware) includes cxx_rules.hpp alone.
+// Layer: adapt. What has no process heap (firmware) includes cxx_rules.hpp alone.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // adapt/cxx_rules.hpp: what C++ adds to a block: products that overflow, exceptions.
-// Layer: adapt. Includes: core. C++17. Every C++ face reports through these functions, so that they
+// Layer: adapt. C++17. Every C++ face reports through these functions, so that they
 // all fail alike.
 //
 //   n * sizeof(T) does not fit a size_t    std::bad_array_new_length

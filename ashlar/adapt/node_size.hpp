@@ -1,5 +1,5 @@
 // adapt/node_size.hpp: what a standard container allocates for one element, known at compile time.
-// Layer: adapt. Includes: nothing of ours.
+// Layer: adapt.
 //
 //   node_bytes<std::map<int, std::string>>      alignas and sizeof of a node
 //

@@ -1,5 +1,5 @@
 // adapt/pmr.hpp: every component as a std::pmr::memory_resource, and the other way round.
-// Layer: adapt. Includes: core, runtime.
+// Layer: adapt.
 //
 //   pmr::process_resource()     the process heap; one object, there from start to end of the program
 //   pmr::resource<Component>    a pool, pool set, arena or heap instance (pmr_component.hpp)

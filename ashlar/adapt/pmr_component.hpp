@@ -1,5 +1,5 @@
 // adapt/pmr_component.hpp: a component as a std::pmr::memory_resource, and a memory_resource as a page source.
-// Layer: adapt. Includes: core. What has a process heap includes pmr.hpp, which has that too.
+// Layer: adapt. What has a process heap includes pmr.hpp, which has that too.
 //
 //   pmr::resource<Component>    a pool, pool set, arena or heap instance; an upstream for what its
 //                               blocks cannot hold

@@ -1,5 +1,5 @@
 // adapt/process_source.hpp: the process heap as a page source.
-// Layer: adapt. Includes: core, runtime.
+// Layer: adapt.
 #pragma once
 
 #include <cstddef>

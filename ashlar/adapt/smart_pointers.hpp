@@ -1,5 +1,5 @@
 // adapt/smart_pointers.hpp: allocate_unique and allocate_shared over allocators and components.
-// Layer: adapt. Includes: core.
+// Layer: adapt.
 //
 //   constinit static_pool<shared_block<message>, 100> messages;
 //   std::shared_ptr<message> p = allocate_shared<message>(messages, arguments...);

@@ -1,5 +1,5 @@
 // adapt/static_pool_for.hpp: a static pool for one standard container of at most N elements.
-// Layer: adapt. Includes: core, pool.
+// Layer: adapt.
 //
 //   constinit ashlar::static_pool_for<std::map<int, float>, 100> nodes;
 //   decltype(nodes)::container temperatures(nodes);

@@ -1,5 +1,5 @@
 // arena/arena.hpp: blocks of any size that go together.
-// Layer: arena (freestanding). Includes: core.
+// Layer: arena (freestanding).
 //
 //   arena<>             bounded: the caller's bytes, no heap
 //   arena<Source>       grows by chunks from a page source: arena_growth{...}

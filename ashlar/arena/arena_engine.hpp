@@ -1,5 +1,5 @@
 // arena/arena_engine.hpp: what every arena does with bytes, over any memory and any policies.
-// Layer: arena (freestanding). Includes: core. Users get it as the public face of their arena.
+// Layer: arena (freestanding). Users get it as the public face of their arena.
 //
 // Equation: used_bytes == the blocks in use + their padding + what was left of each full chunk.
 // Law: the top only rises by allocate and try_extend, and falls by deallocate, try_extend, rewind

@@ -1,5 +1,5 @@
 // arena/arena_objects.hpp: objects in an arena, and the destructors they are owed.
-// Layer: arena (freestanding). Includes: core.
+// Layer: arena (freestanding).
 // Law: a destructor runs once for each constructor that returned; objects end in the reverse order
 // of their completion. An object whose constructor throws leaves no trace, and its memory goes back
 // as by deallocate (what it allocated itself stays until the rewind).

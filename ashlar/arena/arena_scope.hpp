@@ -1,5 +1,5 @@
 // arena/arena_scope.hpp: what is allocated in a scope goes with the scope.
-// Layer: arena (freestanding). Includes: nothing.
+// Layer: arena (freestanding).
 // Law: scopes of one arena end in the reverse order of their beginning.
 #pragma once
 

@@ -1,5 +1,5 @@
 // arena/bounded_memory.hpp: one piece of memory that an arena fills from the bottom.
-// Layer: arena (freestanding). Includes: core. Not for users: the arenas are built of these.
+// Layer: arena (freestanding). Not for users: the arenas are built of these.
 //
 //   base        top                               base + limit
 //   | in use    | never handed out, or given back |

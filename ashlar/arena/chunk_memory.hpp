@@ -1,5 +1,5 @@
 // arena/chunk_memory.hpp: an arena's memory that grows by chunks from a page source.
-// Layer: arena (freestanding). Includes: core. Not for users: arena<Source> is built of it.
+// Layer: arena (freestanding). Not for users: arena<Source> is built of it.
 //
 //   in use:  current -> the one before it -> ... -> the first      (linked by `next`)
 //   kept:    spare -> spare -> ...                                 in the order they will be used

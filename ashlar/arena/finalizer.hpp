@@ -1,5 +1,5 @@
 // arena/finalizer.hpp: how an arena remembers which destructors it owes.
-// Layer: arena (freestanding). Includes: core. Not for users: arena_objects writes these.
+// Layer: arena (freestanding). Not for users: arena_objects writes these.
 //
 //   block:  | finalizer | (array: count) | padding | object, or objects |
 //           ^ the block's address                  ^ what create returned

@@ -1,5 +1,5 @@
 // arena/static_arena.hpp: an arena with its bytes inside: no heap, no start-up code.
-// Layer: arena (freestanding). Includes: core.
+// Layer: arena (freestanding).
 // Law: an arena that was never used is all zero bits, so a static one is in .bss and usable before
 // main (constinit). With at_death::ignore its destructor is trivial, so it serves after main too.
 // Equation: sizeof == Bytes, rounded up to the alignment of std::max_align_t, and before them 4

@@ -1,5 +1,5 @@
 // check/block_records.hpp: what is known of each block under full checks, found by its address.
-// Layer: check. Includes: os.
+// Layer: check.
 //
 // Invariant: every record is in exactly one bucket, in the list of spare ones, or with who took it out; count ==
 // those in buckets.

@@ -1,5 +1,5 @@
 // check/checked_blocks.hpp: full checks between a caller and a heap: who takes and gives back which block.
-// Layer: check. Includes: core.
+// Layer: check.
 //
 //   a block's way:  heap --take--> made --> the caller --> freed --> queue --give_back--> heap
 //

@@ -1,6 +1,6 @@
 // check/full_check.hpp: what full checks add to every block of a heap: of the process heap by ASHLAR_CHECK=full, of a
 // heap instance by check::full.
-// Layer: check. Includes: core, os.
+// Layer: check.
 //
 //   block of the heap:  | front: guard bytes | the caller's bytes | back: guard bytes |
 //                                            ^ the caller's address
@@ -23,6 +23,7 @@
 
 #include <ashlar/check/block_records.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/sanitizer.hpp>
 
 namespace ashlar::detail {
@@ -135,7 +136,7 @@ class full_check {
 
   std::atomic<bool> on_{false};
   full_check_options options_;
-  os::told_mutex mutex_;
+  ranked<os::told_mutex, lock_rank::checks>::type mutex_;
   block_records records_;
   block_record* oldest_ = nullptr;
   block_record* newest_ = nullptr;

@@ -1,6 +1,6 @@
 // check/guarded_blocks.hpp: blocks with pages of their own, so that a read or write beyond them, or after their free,
 // ends at once.
-// Layer: check. Includes: core, heap, os.
+// Layer: check.
 //
 //   a slot:  | closed ............ | pattern | the caller's bytes | pattern | closed page |
 //            ^ begin               ^ a page  ^ address                      ^ end of the slot's room
@@ -23,6 +23,7 @@
 
 #include <ashlar/check/block_records.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/os/access_fault.hpp>
@@ -157,7 +158,7 @@ class guarded_blocks {
   std::atomic<std::size_t> reserved_{0};  ///< slots whose addresses are ours: those below
   bool in_room_ = false;
   block_record* records_ = nullptr;  ///< one a slot
-  os::mutex mutex_;
+  ranked<os::mutex, lock_rank::guards>::type mutex_;
   std::size_t used_ = 0;  ///< slots that were ever taken: those below
   block_record* oldest_ = nullptr;
   block_record* newest_ = nullptr;

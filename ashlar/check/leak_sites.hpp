@@ -1,5 +1,5 @@
 // check/leak_sites.hpp: blocks in use, by the call and the place that made them.
-// Layer: check. Includes: os. Memory from the system: a heap is what is described.
+// Layer: check. Memory from the system: a heap is what is described.
 #pragma once
 
 #include <algorithm>

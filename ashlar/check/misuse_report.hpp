@@ -1,6 +1,6 @@
 // check/misuse_report.hpp: what full checks and guarded blocks have in common: looking at patterns, noting who did
 // something, and telling it.
-// Layer: check. Includes: core, os.
+// Layer: check.
 #pragma once
 
 #include <cstddef>

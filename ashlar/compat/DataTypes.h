@@ -1,5 +1,5 @@
 /* DataTypes.h: the classic code's names for the built-in types. C and C++.
- * Layer: compat. Includes: <stddef.h>, for NULL and size_t.
+ * Layer: compat.
  *
  * Law: each name is what <windows.h> means by it, so that both can be included in either order (a
  * typedef may be repeated when it is the same). A name with a number has that many bits, and a

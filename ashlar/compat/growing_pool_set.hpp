@@ -1,6 +1,6 @@
 // compat/growing_pool_set.hpp: pools of several block sizes that take slabs from a page source as
 // needed: what xallocator's heap-blocks mode is made of.
-// Layer: compat. Includes: core, pool.
+// Layer: compat.
 //
 //   growing_pool_set<blocks<396, 20>, blocks<768, 10>, Source, Policies...>
 //

@@ -1,5 +1,5 @@
 // compat/user_locks.hpp: the classic xallocator's four lock functions, defined by the program.
-// Layer: compat. Includes: core. Allocates nothing; no header of an operating system.
+// Layer: compat. Allocates nothing; no header of an operating system.
 //
 //   XALLOCATOR_STATIC_POOLS(ashlar::blocks<396, 20>, ashlar::user_locks)
 //   extern "C" void lock_init(void) { ... }   and lock_get, lock_release, lock_destroy

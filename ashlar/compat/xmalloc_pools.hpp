@@ -1,6 +1,6 @@
 // compat/xmalloc_pools.hpp: xmalloc's rules over the pools that a program declares, and the macro
 // that makes a program's xmalloc of them. The static, document's and heap-blocks modes share it.
-// Layer: compat. Includes: core, pool, os (the default lock). Calls no heap and no stdio.
+// Layer: compat. Calls no heap and no stdio.
 //
 // A block's address tells its class, and so its size: there is no header in front of it.
 // Thread-safety: the pools' lock policy's; no lock is held while a new-handler runs.

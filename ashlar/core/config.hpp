@@ -124,6 +124,14 @@ inline constexpr bool classes_are_loadable = true;
 inline constexpr bool classes_are_loadable = false;
 #endif
 
+/// True where each lock of the library looks at the order in which its thread takes them (CMake:
+/// -DASHLAR_CHECK_LOCKS=ON; core/lock_order.hpp).
+#if defined(ASHLAR_CHECK_LOCKS)
+inline constexpr bool locks_are_checked = true;
+#else
+inline constexpr bool locks_are_checked = false;
+#endif
+
 /// True in the drop-in library.
 inline constexpr bool is_drop_in = classes_are_loadable;
 

@@ -1,5 +1,5 @@
 // heap/basic_heap.hpp: a general allocator made of fixed-block classes. The address is the header.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   allocate(n):   size -> class (table) -> pop the thread's stack
 //   deallocate(p): address -> page -> class (table) -> push on the thread's stack
@@ -11,7 +11,7 @@
 //
 // This file has the engine of a heap with caches: misses of a cache, how much each stack may hold,
 // owners that begin and end, forks. What is behind the caches is shared_heap.hpp.
-// Lock order: caches, start, slabs, central, page heap.
+// Locks: core/lock_order.hpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // heap/cache_set.hpp: the caches of a heap: those that have an owner, and spare ones.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   owned  -> cache <-> cache <-> ...   each may hold share() == bytes_ / count()
 //   spare  -> cache -> ...              empty, waiting for an owner; at most 8, or as prefault says
@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/page_classes.hpp>
 #include <ashlar/heap/run.hpp>
@@ -152,7 +153,7 @@ class cache_set {
     ++spare_count_;
   }
 
-  Mutex mutex_;
+  typename ranked<Mutex, lock_rank::caches>::type mutex_;
   thread_cache* owned_ = nullptr;
   thread_cache* spare_ = nullptr;
   std::atomic<std::size_t> count_{0};

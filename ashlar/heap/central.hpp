@@ -1,5 +1,5 @@
 // heap/central.hpp: what all threads share for one size class: its lock, its stash, its slabs.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   thread caches  <- batches ->  stash (a stack of addresses)  <- bits ->  slabs  <- runs ->  page
 //   heap
@@ -24,6 +24,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/slab.hpp>
@@ -48,6 +49,7 @@ template <address_space Space, class Mutex>
 class central {
  public:
   using pages = page_heap<Space, Mutex>;
+  using lock_type = typename ranked<Mutex, lock_rank::central>::type;
 
   constexpr central() noexcept = default;
   central(const central&) = delete;
@@ -183,7 +185,7 @@ class central {
     return counts_;
   }
 
-  [[nodiscard]] Mutex& mutex() noexcept { return mutex_; }
+  [[nodiscard]] lock_type& mutex() noexcept { return mutex_; }
 
   /// Effects: checks the invariant of the slabs that have free blocks. Returns: free bits +
   /// stashed.
@@ -397,7 +399,7 @@ class central {
     return 0;
   }
 
-  Mutex mutex_;
+  lock_type mutex_;
   class_index class_ = 0;
   const slab_shape* shape_ = nullptr;
   std::atomic<std::size_t> stashed_{0};  // written under the lock

@@ -1,5 +1,5 @@
 // heap/central_set.hpp: the centrals of all classes, and the memory of their stashes.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   centrals   | class 1 | class 2 | ... one for each class
 //   stashes    | slots of class 1 | slots of class 2 | ...   one mapping, in memory where used

@@ -1,5 +1,5 @@
 // heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size and slab.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // The standard classes are known at compile time. A heap may have others, made for one program (its `Config` names
 // them, basic_heap.hpp): at compile time too, or loaded before the heap's first block, which is why the table is data.

@@ -1,5 +1,5 @@
 // heap/exact_counting.hpp: what every single call did, counted when somebody asked for it.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   slack table   0 where no live block starts, else the block's slack + 1   (page_range.hpp)
 //   counters      one set a class; set 0 is that of large blocks

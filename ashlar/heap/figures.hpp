@@ -1,5 +1,5 @@
 // heap/figures.hpp: a heap's statistics, put together from what its parts have counted.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   a class   centrals: handed out, came back    caches: what they published, which nobody uses
 //   large     page heap

@@ -1,5 +1,5 @@
 // heap/heap_bounds.hpp: how much a heap may take, and how much of that may rest where it is not shared.
-// Layer: heap. Includes: nothing of ashlar but core.
+// Layer: heap.
 //
 // The defaults are a heap's that has the machine to itself. A heap with a budget holds back less in
 // proportion, so that nearly all of its budget can be had by any thread and any class:

@@ -1,5 +1,5 @@
 // heap/hit_path.hpp: a request that a cache serves by itself: what it reads, and all that it does.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   allocate(n):   size -> class (table) -> pop the stack of that class
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class

@@ -1,5 +1,5 @@
 // heap/looks.hpp: looking, from time to time, for what nobody has needed for a while.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   a look:  stashes, class by class -> free runs, 64 a step -> pages inside slabs, 64 slabs a step
 //
@@ -8,7 +8,7 @@
 // begins where the last one ended.
 //
 // Law: of the misses that find that it is time, one looks; the others go on allocating.
-// Thread-safety: any caller at any time. Lock order: slabs, central, page heap.
+// Thread-safety: any caller at any time.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/run.hpp>
@@ -141,7 +142,7 @@ class looks {
   }
 
   std::atomic<std::uint64_t> next_ms_{0};
-  Mutex mutex_;  ///< one thread at a time looks into slabs
+  typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place next_slab_;
 };
 

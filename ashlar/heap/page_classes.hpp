@@ -1,5 +1,5 @@
 // heap/page_classes.hpp: from any address to the class of its block, if the first range holds it.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // Three words that never change once the heap has started, so that every cache has a copy beside its
 // tops: a free then reads no line that the heap writes, and one instruction less.

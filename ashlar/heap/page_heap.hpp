@@ -1,5 +1,5 @@
 // heap/page_heap.hpp: slabs and large blocks: runs of pages in use, shared by all classes.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   this file     slabs; large blocks that grow, shrink and move; which of them an address is in
 //   page_supply   which pages a request gets, the most there may be, what goes back and when
@@ -16,8 +16,7 @@
 //
 // Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as
 // used.
-// Thread-safety: any caller at any time, by the lock of the supply. Order: central, purge,
-// structure.
+// Thread-safety: any caller at any time, by the lock of the supply.
 #pragma once
 
 #include <algorithm>

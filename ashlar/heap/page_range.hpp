@@ -1,5 +1,5 @@
 // heap/page_range.hpp: one range of addresses and the tables that say what each page is.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   addresses  | committed, cut into runs            | committed | nothing yet ...         |
 //              base                                  top       commit_end                pages

@@ -1,5 +1,5 @@
 // heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   a request:  dirty runs -> clean ones -> fresh pages of a range -> headrooms -> a new range
 //   giving:     a run in use -> dirty -> (older than the delay) purged -> clean
@@ -11,8 +11,7 @@
 // Law: used pages + dirty pages <= the most there may be, whenever pages are handed out.
 // Invariant (audit): pages of runs in use, being purged and lost == used_pages_.
 // Thread-safety: one lock for the structure (run_store.hpp), which is open during every system call
-// that gives memory back. Purging is done by one thread at a time, under a lock of its own. Order:
-// purge, structure.
+// that gives memory back. Purging is done by one thread at a time, under a lock of its own.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_store.hpp>
@@ -216,7 +216,7 @@ class page_supply {
 
   sealable<Space>& space_;
   run_store<Space> runs_;
-  Mutex mutex_;
+  typename ranked<Mutex, lock_rank::pages>::type mutex_;
 
  private:
   void note_committed() noexcept {
@@ -295,7 +295,7 @@ class page_supply {
     return {bytes_purged, count < runs_max || bytes_purged == 0};
   }
 
-  Mutex purge_mutex_;
+  typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
   std::size_t used_pages_ = 0;

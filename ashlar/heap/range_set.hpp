@@ -1,5 +1,5 @@
 // heap/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when needed.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It is
 // what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms (page_range.hpp),

@@ -1,5 +1,5 @@
 // heap/run.hpp: a run of pages, and the geometry of those that are slabs.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // Every page below a range's top belongs to exactly one run:
 //

@@ -1,5 +1,5 @@
 // heap/run_bins.hpp: free runs sorted by length, for best fit in O(1).
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // Lengths 1..32 have a bin each, above that eight bins a doubling. Inside a bin the newest is
 // first: the pages it holds are the likeliest to be in a CPU cache. Invariant: a run is in

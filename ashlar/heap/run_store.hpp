@@ -1,5 +1,5 @@
 // heap/run_store.hpp: all runs of a heap: which are free, how they are cut and merged.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | slab | free, dirty | ...
 //

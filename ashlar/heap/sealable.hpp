@@ -1,5 +1,5 @@
 // heap/sealable.hpp: an address space that can be told to leave the system alone.
-// Layer: heap. Includes: nothing of ashlar.
+// Layer: heap.
 #pragma once
 
 #include <atomic>

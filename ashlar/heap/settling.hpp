@@ -1,5 +1,5 @@
 // heap/settling.hpp: when blocks that rest are sorted back into their slabs.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // Sorting a scattered block back costs some 5 to 10 ns. The fault of a fresh page costs some 1.4 us.
 // So growth pays for sorting: for each page that the heap has grown by since the last time, 64

@@ -1,5 +1,5 @@
 // heap/shared_heap.hpp: what all threads of a heap share: everything but their caches.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   engine (basic_heap.hpp)     caches: stacks of free blocks, one owner each
 //      | take, give: batches of one class          | allocate_large, deallocate_large
@@ -12,8 +12,7 @@
 // Law: memory grows only when nothing that rests can serve. First a request goes without growth,
 // then with growth (and what rests is sorted back before, if that pays), then all that rests is
 // sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
-// caches have. Thread-safety: any caller at any time, unless a function says otherwise. Lock order:
-// start, slabs, central, page heap.
+// caches have. Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/central_set.hpp>
@@ -480,7 +480,7 @@ class shared_heap {
   pages_type pages_;
   centrals_type centrals_;
   std::atomic<bool> started_{false};
-  mutex_type start_mutex_;
+  typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
   settling settling_;
   looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;

@@ -1,5 +1,5 @@
 // heap/slab.hpp: taking blocks out of a slab's bitmap and putting them back.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 // Invariant: free_blocks == number of 1 bits in free_bits; a bit is 1 iff nobody, no cache
 // included, holds the block. Bits are taken from the lowest word up, so a slab's high pages stay

@@ -1,5 +1,5 @@
 // heap/thread_cache.hpp: a thread's own free blocks, one stack of addresses per size class.
-// Layer: heap. Includes: core.
+// Layer: heap.
 //
 //   slots of class c:  | null | block | block | ... | stale | stale | null |
 //                      bottom                 ^ top[c]              ^ limit (moves up as the room grows)

@@ -1,5 +1,5 @@
 // os/mutex.hpp: a lock of four bytes that sleeps in the kernel when it has to wait.
-// Layer: os. Includes: core.
+// Layer: os.
 //
 // state: 0 free, 1 held, 2 held and another thread may sleep. Only a holder sets 0; only a thread that
 // waits sets 2.

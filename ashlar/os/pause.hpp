@@ -1,5 +1,5 @@
 // os/pause.hpp: a short wait. One file per system implements it.
-// Layer: os. Includes: nothing of ashlar.
+// Layer: os.
 #pragma once
 
 namespace ashlar::os {

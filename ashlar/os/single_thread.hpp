@@ -1,5 +1,5 @@
 // os/single_thread.hpp: whether this process has one thread only.
-// Layer: os. Includes: nothing of ashlar.
+// Layer: os.
 #pragma once
 
 #if __has_include(<sys/single_threaded.h>)

@@ -1,5 +1,5 @@
 // pool/block_layout.hpp: the size arithmetic of pools, in one place and checked for overflow.
-// Layer: pool (freestanding). Includes: core. All functions constexpr, O(1), thread-safe.
+// Layer: pool (freestanding). All functions constexpr, O(1), thread-safe.
 //
 // A run of n blocks in memory:
 //   | links | states | pad | slot 0 | slot 1 | ... | slot n-1 |

@@ -1,5 +1,5 @@
 // pool/block_run.hpp: blocks side by side in bytes of a caller: a fixed_pool's.
-// Layer: pool (freestanding). Includes: core. Not for users: the pools are built of these.
+// Layer: pool (freestanding). Not for users: the pools are built of these.
 // Invariant: that of every run (run_traits.hpp).
 #pragma once
 

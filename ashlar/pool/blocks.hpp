@@ -1,5 +1,5 @@
 // pool/blocks.hpp: how the classes of a pool set are written down.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   static_pool_set<blocks<32, 200>, blocks<396, 20>, blocks<768, 10>, spill::never>
 #pragma once

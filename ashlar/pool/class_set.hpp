@@ -1,5 +1,5 @@
 // pool/class_set.hpp: several pools of different block sizes, side by side in one object.
-// Layer: pool (freestanding). Includes: core. Not for users: pool_set.hpp has the faces.
+// Layer: pool (freestanding). Not for users: pool_set.hpp has the faces.
 //
 //   | class 0: state, blocks | class 1: state, blocks | ... |     in the order of their sizes
 //

@@ -1,5 +1,5 @@
 // pool/filled_blocks.hpp: blocks of which every byte is looked at: check::full.
-// Layer: pool (freestanding). Includes: core. Not for users: the pool's engine calls it, with its
+// Layer: pool (freestanding). Not for users: the pool's engine calls it, with its
 // lock held.
 //
 //   in use   | the caller's bytes, filled with fresh_fill before | canary |

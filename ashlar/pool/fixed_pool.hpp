@@ -1,5 +1,5 @@
 // pool/fixed_pool.hpp: blocks of one size, chosen at run time.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   fixed_pool<>            static pool: the caller's bytes, no heap
 //   fixed_pool<Source>      heap_pool{n}: one piece of a page source, taken by the constructor

@@ -1,5 +1,5 @@
 // pool/grown_run.hpp: blocks from a page source, slab by slab: those of a fixed_pool that grows.
-// Layer: pool (freestanding). Includes: core. Not for users: the pools are built of these.
+// Layer: pool (freestanding). Not for users: the pools are built of these.
 //
 //   newest -> older -> older     slabs; one of them is in use, and the pool has its fields at hand
 //   freed  -> slab -> ...        slabs not in use that have free blocks

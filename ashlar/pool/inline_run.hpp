@@ -1,5 +1,5 @@
 // pool/inline_run.hpp: blocks inside of the pool that has them: a static_pool's.
-// Layer: pool (freestanding). Includes: core. Not for users: the pools are built of these.
+// Layer: pool (freestanding). Not for users: the pools are built of these.
 //
 // Law: all but `carved`, the links and the states is a constant, so a pool whose every byte is zero
 // is in .bss and ready before main. Invariant: that of every run (run_traits.hpp).

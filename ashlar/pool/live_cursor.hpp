@@ -1,5 +1,5 @@
 // pool/live_cursor.hpp: the blocks in use, one after the other.
-// Layer: pool (freestanding). Includes: core. Not for users: pools have for_each() and objects().
+// Layer: pool (freestanding). Not for users: pools have for_each() and objects().
 // Law: only the states are read, never a block. So freeing any block, the one just visited
 // included, leaves a cursor right; a block that is taken meanwhile may be visited or not.
 #pragma once

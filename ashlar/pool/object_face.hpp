@@ -1,5 +1,5 @@
 // pool/object_face.hpp: objects instead of blocks, for every pool that holds one type.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: a block whose constructor throws goes back; a destructor runs once for each constructor.
 #pragma once
 

@@ -1,5 +1,5 @@
 // pool/object_pool.hpp: a fixed_pool of one type's objects.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: every block is aligned for T, over-aligned types included.
 #pragma once
 

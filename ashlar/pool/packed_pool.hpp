@@ -1,5 +1,5 @@
 // pool/packed_pool.hpp: blocks of exactly their size, side by side in a caller's bytes.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   | lost to alignment | block 0 | block 1 | ... | block count-1 |
 //

@@ -1,5 +1,5 @@
 // pool/placement_new.hpp: `new (pool) T(arguments)`.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: a throwing constructor gives the block back (the matching operator delete). Objects made so
 // are ended by destroy_in(pool, p): a delete-expression would call the global operator delete.
 #pragma once

@@ -1,5 +1,5 @@
 // pool/plain_blocks.hpp: how blocks are taken and given back by one caller at a time.
-// Layer: pool (freestanding). Includes: core. Not for users: the pool's engine calls it, with its
+// Layer: pool (freestanding). Not for users: the pool's engine calls it, with its
 // lock held where it has one.
 //
 //   numbered run   its own list of numbers says which blocks are free, and which are live

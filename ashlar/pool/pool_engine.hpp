@@ -1,5 +1,5 @@
 // pool/pool_engine.hpp: what every pool does, over any run of blocks and any policies.
-// Layer: pool (freestanding). Includes: core. Users get it as the public face of their pool.
+// Layer: pool (freestanding). Users get it as the public face of their pool.
 //
 // Invariant (audit() checks it):
 //   in_use + on_free_list + quarantined + uncarved == capacity of the run

@@ -1,5 +1,5 @@
 // pool/pool_map.hpp: what declared pools take of RAM: at compile time for a budget, and in the image for a report.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   constinit ashlar::static_pool<message, 64> messages;
 //   static_assert(ashlar::ram_bytes<messages> <= 4096, "the radio's budget");

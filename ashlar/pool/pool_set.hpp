@@ -1,5 +1,5 @@
 // pool/pool_set.hpp: blocks of several sizes, each request served by the smallest that fits.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   static_pool_set<blocks<32, 200>, blocks<396, 20>, Policies...>       storage inside, constinit
 //   pool_set<blocks<32, 200>, blocks<396, 20>, Source, Policies...>      one piece of a page source

@@ -1,5 +1,5 @@
 // pool/refill_lists.hpp: blocks of every small size, from free lists a fixed step apart.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 //
 //   lists     Step, 2 Step, ..., MaxBytes: a request is rounded up to the next list's size
 //   rest      memory of the newest chunk that was never a block

@@ -1,5 +1,5 @@
 // pool/run_map.hpp: which of N slots are taken, as runs of neighbours that are given back whole.
-// Layer: pool (freestanding). Includes: core. One caller at a time.
+// Layer: pool (freestanding). One caller at a time.
 //
 //   taken  1 1 1 0 1 1 0 0      three runs, of 2, 1 and 2 slots: two bits a slot, and a run needs
 //   last   0 1 1 0 0 1 0 0      no length of its own

@@ -1,5 +1,5 @@
 // pool/run_traits.hpp: what every run of blocks shares: its policies, where its carving stands.
-// Layer: pool (freestanding). Includes: core. Not for users: the pools are built of these.
+// Layer: pool (freestanding). Not for users: the pools are built of these.
 //
 //   inline_run  storage inside, everything but `carved` a constant      static_pool
 //   block_run   storage of a caller                                     fixed_pool

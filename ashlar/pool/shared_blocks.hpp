@@ -1,5 +1,5 @@
 // pool/shared_blocks.hpp: how blocks are taken and given back by many callers at a time: lock_free.
-// Layer: pool (freestanding). Includes: core. Not for users: the pool's engine calls it.
+// Layer: pool (freestanding). Not for users: the pool's engine calls it.
 //
 //   free blocks   a stack of numbers, with a tag against a block that comes back meanwhile
 //   states        one byte a block, where states are tracked: who frees a block twice is told

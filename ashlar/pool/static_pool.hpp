@@ -1,5 +1,5 @@
 // pool/static_pool.hpp: N blocks for T inside the pool itself: no heap, no start-up code.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
 // (constinit) and after it (its destructor is trivial unless at_death says otherwise).
 // Equation: sizeof == N * slot_bytes + state + what policies add (check::cheap: N bytes), rounded

@@ -1,5 +1,5 @@
 // pool/static_pool_ptr.hpp: a handle on an object of a pool that the type names.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: sizeof(static_pool_ptr<pool>) == sizeof(void*): the pool is part of the type, so a handle is
 // half as large as a pool_ptr.
 //

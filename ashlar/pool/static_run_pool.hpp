@@ -1,5 +1,5 @@
 // pool/static_run_pool.hpp: room for N objects inside the pool, handed out one by one or as arrays.
-// Layer: pool (freestanding). Includes: core.
+// Layer: pool (freestanding).
 // Law: a pool that was never used is all zero bits, so a static one is in .bss, usable before main
 // and after it (its destructor is trivial, unless a tool listens: core/memory_tools.hpp).
 // Equation: sizeof == N * sizeof(T) + N / 4 + two words, each rounded up; blocks in use + free == N.

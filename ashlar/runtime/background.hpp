@@ -1,5 +1,5 @@
 // runtime/background.hpp: a thread of the library's own that gives free memory back.
-// Layer: runtime. Includes: os.
+// Layer: runtime.
 //
 // Without it, free memory goes back only when a thread misses its cache. With it, a process that has
 // stopped allocating gives back, too. One state says who may do what:

@@ -1,5 +1,5 @@
 // runtime/created_blocks.hpp: what one face has created of the heap's blocks, and has in use.
-// Layer: runtime. Includes: core, heap.
+// Layer: runtime.
 //
 // The classic allocators keep every block that they once created, so they know two figures of each
 // block size: blocks created, and those of them in use. This file keeps the same two figures for

@@ -1,5 +1,5 @@
 // runtime/fork_gate.hpp: keeps the other threads out of a heap while one thread forks.
-// Layer: runtime. Includes: core, os.
+// Layer: runtime.
 //
 //   a thread:   enter --> inside: it may take the heap's locks --> leave
 //   a fork:     close --> the others have left --> the system copies the process --> open
@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/single_thread.hpp>
 
@@ -190,7 +191,7 @@ class fork_gate {
   std::atomic<unsigned> lookers_{0};
   unsigned closed_again_ = 0;  ///< the owner's
   bool quiet_ = false;         ///< the owner's: the others have left since the gate was closed
-  os::mutex passes_mutex_;
+  detail::ranked<os::mutex, detail::lock_rank::gate_passes>::type passes_mutex_;
   pass* passes_ = nullptr;
   pass nobody_;  ///< the owner of a gate that is closed for good
 };

@@ -1,5 +1,5 @@
 // runtime/heap.hpp: a heap of one's own, beside the process heap: a budget, a source, an end.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 //
 //   ashlar::heap tenant({.budget_bytes = 64 << 20, .name = "tenant 7"});
 //   void* p = tenant.try_allocate(100);      any thread; null: the budget is used up

@@ -1,9 +1,8 @@
 // runtime/heap_body.cpp: heap instances coming and going, threads coming and going, fork.
 // Layer: runtime.
 //
-// Locks, in this order: the registry's `lives`; the heaps' own, a heap before the heap that is its
-// source; the registry's `links`, a leaf that is held for a few instructions and never during a call
-// into a heap: a heap's source is foreign code, and may be another heap.
+// The registry's `links` is held for a few instructions, and never during a call into a heap: a
+// heap's source is foreign code, and may be another heap.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -39,8 +38,10 @@ heap_table* constant(const heap_table& table) noexcept {
 // ---- which heaps live -----------------------------------------------------------------------------
 
 struct heap_registry {
-  os::told_mutex lives;  ///< one heap begins or ends at a time, and none while the process forks
-  os::told_mutex links;  ///< the list and the pins
+  /// One heap begins or ends at a time, and none while the process forks.
+  detail::ranked<os::told_mutex, detail::lock_rank::heap_lives>::type lives;
+  /// The list and the pins.
+  detail::ranked<os::told_mutex, detail::lock_rank::heap_links>::type links;
   heap_body* newest = nullptr;
   std::uint64_t last_id = 0;
 
@@ -78,8 +79,10 @@ struct heap_registry {
   // ---- fork: the child has the forking thread alone ----
 
   void lock_all() noexcept {
+    const detail::lock_level fork;  // what it takes, its unlock_all opens
     lives.lock();
     for (heap_body* b = newest; b != nullptr; b = b->next_) {
+      const detail::lock_level of_heap;
       b->watch_.checks.lock();
       b->engine_.lock_all();
     }

@@ -1,5 +1,5 @@
 // runtime/heap_body.hpp: the body of every heap instance, whatever its source and checks; a thread's caches of them.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 //
 //   thread --one pointer--> table:  slot n:  { id of a heap, this thread's cache of it }
 //                                            id of heap h is in slot h % slots, or nowhere
@@ -17,6 +17,7 @@
 #include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/check/watched_heap.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/basic_heap.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -148,7 +149,9 @@ class heap_body {
   heap_body* next_ = nullptr;
   heap_body* previous_ = nullptr;
   std::size_t pins_ = 0;
-  os::told_mutex unpinned_;  ///< held, by nobody in particular, while there are pins
+  /// Held while there are pins. It has no rank, because another thread may unlock it than locked
+  /// it. A thread waits for it with no lock held.
+  os::told_mutex unpinned_;
 };
 
 }  // namespace ashlar::runtime

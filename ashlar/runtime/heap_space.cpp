@@ -41,7 +41,11 @@ void* heap_space::reserve(std::size_t bytes) noexcept {
                         [](const piece& p) { return p.begin == nullptr; });
   }
   if (free == pieces_ + ranges_max) return nullptr;
-  void* const begin = source_.allocate(source_.self, bytes, piece_alignment);
+  void* begin = nullptr;
+  {
+    const detail::lock_level of_source;
+    begin = source_.allocate(source_.self, bytes, piece_alignment);
+  }
   if (begin == nullptr) return nullptr;
   taken_.store(taken + bytes);
   taken_peak_.store(std::max(taken_bytes_peak(), taken + bytes));
@@ -62,6 +66,7 @@ void heap_space::release(void* p, std::size_t bytes) noexcept {
   }
   taken_.store(taken_bytes() - bytes);
   returned_.store(returned_bytes() + bytes);
+  const detail::lock_level of_source;
   source_.deallocate(source_.self, p, bytes, piece_alignment);
 }
 

@@ -1,5 +1,5 @@
 // runtime/heap_space.hpp: where a heap instance's memory comes from, the system or a page source.
-// Layer: runtime. Includes: core, os.
+// Layer: runtime.
 //
 //                 blocks                                    tables, caches, stashes
 //   the system    addresses claimed as needed, backed       as the blocks; caches and stashes are
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
 
@@ -101,7 +102,7 @@ class heap_space {
   std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> taken_peak_{0};
   std::atomic<std::uint64_t> returned_{0};
-  os::told_mutex mutex_;  // a leaf: the source is called with it open
+  detail::ranked<os::told_mutex, detail::lock_rank::pieces>::type mutex_;
   piece pieces_[ranges_max];
 };
 

@@ -1,5 +1,5 @@
 // runtime/pressure_watch.hpp: whether a control group's figures say that memory is short.
-// Layer: runtime. Includes: os.
+// Layer: runtime.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // runtime/process_engine.hpp: the engine of the process heap, and of its reserve.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 #pragma once
 
 #include <ashlar/heap/basic_heap.hpp>

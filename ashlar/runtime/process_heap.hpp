@@ -1,6 +1,6 @@
 // runtime/process_heap.hpp: the heap that all of a process shares, and each thread's cache of it.
-// Layer: runtime. Includes: core, heap, os. The allocator's only mutable globals live in this
-// layer.
+// Layer: runtime. The library's mutable globals live in this layer; tests/globals/allowed.txt
+// lists the few others.
 //
 // A thread's tops start empty and full at once: so the first allocation and the first free of a thread
 // miss, and the miss path attaches a cache. There is no "initialised?" branch.

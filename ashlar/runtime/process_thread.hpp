@@ -1,5 +1,5 @@
 // runtime/process_thread.hpp: what the process heap knows of the calling thread, and how a thread goes in.
-// Layer: runtime. Includes: core, heap, os. For the process heap's own source files.
+// Layer: runtime. For the process heap's own source files.
 #pragma once
 
 #include <atomic>

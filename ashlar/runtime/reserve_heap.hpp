@@ -1,5 +1,5 @@
 // runtime/reserve_heap.hpp: serves the threads that need the process heap while another thread forks.
-// Layer: runtime. Includes: core, heap, os.
+// Layer: runtime.
 //
 //   allocate  -->  a heap of its own, made at the first need; no fork takes its locks
 //   free      -->  of its own blocks at any time; what belongs to the process heap goes on a list, which
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/runtime/process_engine.hpp>
 
@@ -71,7 +72,7 @@ class reserve_heap {
     std::atomic<unsigned> visitors{0};
     bool given_up = false;
     generation* older = nullptr;
-    os::mutex figures_mutex;
+    detail::ranked<os::mutex, detail::lock_rank::reserve_figures>::type figures_mutex;
     ashlar_stats figures;  ///< written and read at once: it is too large for a thread's small stack
   };
   struct later {

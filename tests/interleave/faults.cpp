@@ -12,7 +12,11 @@ int faults = 0;
 
 extern "C" void ashlar_fault(const ashlar::fault& what) noexcept {
   ++interleave::faults;
-  if (interleave::in_thread()) interleave::end_thread();
+  if (interleave::in_thread()) {
+    // No program's misuse, but an invariant of ours: the order of locks, for one.
+    if (what.kind == ashlar::fault_kind::corrupted) interleave::fail(what.call);
+    interleave::end_thread();
+  }
   std::fprintf(stderr, "%s: %s\n", what.call, ashlar::describe(what.kind));
   std::abort();
 }

@@ -65,6 +65,8 @@ struct fiber {
   unsigned loads = 0;
 };
 
+std::uint64_t executions_begun = 0;
+
 class scheduler {
  public:
   scheduler(unsigned threads, const program& p, const limits& bounds)
@@ -175,6 +177,7 @@ class scheduler {
   }
 
   void start_over() {
+    ++executions_begun;
     places_.clear();
     plains_.clear();
     sleepers_.clear();
@@ -351,6 +354,9 @@ bool in_thread() noexcept {
 }
 unsigned self() noexcept {
   return current->self();
+}
+std::uint64_t execution() noexcept {
+  return executions_begun;
 }
 void end_thread() noexcept {
   current->end_thread();

@@ -59,6 +59,8 @@ inline void require(bool holds, const char* what) noexcept {
 [[nodiscard]] bool in_thread() noexcept;
 /// Returns: the calling thread's number. Requires: called in a thread of an execution.
 unsigned self() noexcept;
+/// Returns: the number of the present execution, or of the last one; no other one has had it.
+[[nodiscard]] std::uint64_t execution() noexcept;
 /// Effects: the calling thread ends here.
 [[noreturn]] void end_thread() noexcept;
 

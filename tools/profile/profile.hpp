@@ -1,5 +1,4 @@
 // tools/profile/profile.hpp: what a tuner needs to know of runs, however many: a value of a bounded size. Layer: profile.
-// Includes: trace.
 //
 // All is whole numbers. Those that say how much there was at one time are maxima over the runs, the others sums; both
 // are associative and commutative, and so is merge(). The sums saturate: at most 2^64 - 1.

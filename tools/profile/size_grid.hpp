@@ -1,4 +1,4 @@
-// tools/profile/size_grid.hpp: the sizes that a profile tells apart. Layer: profile. Includes: core.
+// tools/profile/size_grid.hpp: the sizes that a profile tells apart. Layer: profile.
 //
 // Both grids are fixed, so that profiles of any programs can be merged entry by entry. Their number is in each file.
 //

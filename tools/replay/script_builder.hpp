@@ -1,4 +1,4 @@
-// tools/replay/script_builder.hpp: the steps of a trace, written as a script. Layer: replay. Includes: trace.
+// tools/replay/script_builder.hpp: the steps of a trace, written as a script. Layer: replay.
 #pragma once
 
 #include <cstdint>

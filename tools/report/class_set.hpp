@@ -1,5 +1,5 @@
 // tools/report/class_set.hpp: which class of a set takes a request, and how many bytes its block
-// has. Layer: report. Includes: core.
+// has. Layer: report.
 #pragma once
 
 #include <cstddef>

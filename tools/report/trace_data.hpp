@@ -1,5 +1,4 @@
 // tools/report/trace_data.hpp: what the report says of a trace, from one pass over it. Layer: report.
-// Includes: core, trace.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // tools/tune/workload.hpp: what traces and profiles ask of pools: which blocks are needed, and when
-// each is born and dies, or how many were alive at most. Layer: tune. Includes: core, profile.
+// each is born and dies, or how many were alive at most. Layer: tune.
 //
 // Law: a block that serves a request of `size` bytes at `alignment` is a multiple of the alignment,
 // so the request needs as much as one of the size rounded up to it. Requests that need the same are

@@ -1,4 +1,4 @@
-// tools/verify/verify.hpp: whether a certificate of `ashlar tune` is true. Layer: verify. Includes: trace, pool.
+// tools/verify/verify.hpp: whether a certificate of `ashlar tune` is true. Layer: verify.
 //
 // Nothing here comes from tools/tune: what docs/tuning.md says of a certificate is worked out again, from the traces.
 #pragma once
