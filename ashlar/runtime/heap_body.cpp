@@ -301,7 +301,7 @@ bool heap_body::start_checks(const heap_checks& checks) noexcept {
 
 void* heap_body::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);
-  const class_index c = heap_engine::class_for(size, alignment);
+  const class_index c = heap_engine::classes::class_for(size, alignment);
   if (c == 0) {
     bool zeroed = false;
     return engine_.allocate_large(size, alignment, zeroed);

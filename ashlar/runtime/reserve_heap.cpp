@@ -61,7 +61,7 @@ void* reserve_heap::allocate(std::size_t size, std::size_t alignment) noexcept {
   if (g == nullptr) return nullptr;
   const visit in(*g);
   if (!g->heap.start()) return nullptr;
-  if (const class_index c = process_heap::class_for(size, alignment); c != 0)
+  if (const class_index c = process_classes::class_for(size, alignment); c != 0)
     return g->heap.allocate_uncached(c);
   bool zeroed = false;
   return g->heap.allocate_large(size, alignment, zeroed);
