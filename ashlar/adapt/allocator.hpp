@@ -19,7 +19,7 @@
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar {
 
@@ -76,10 +76,9 @@ class allocator {
     if (std::is_constant_evaluated()) return {std::allocator<T>().allocate(n), n};
     // What its class holds is asked for, so that it is the caller's also where checks guard what is not.
     const class_index c = n <= small_size_max / sizeof(T)
-                              ? runtime::process_heap::class_for(n * sizeof(T), alignof(T))
+                              ? runtime::process_classes::class_for(n * sizeof(T), alignof(T))
                               : class_index{0};
-    const std::size_t count =
-        c != 0 ? runtime::process_heap::classes::block_size(c) / sizeof(T) : n;
+    const std::size_t count = c != 0 ? runtime::process_classes::block_size(c) / sizeof(T) : n;
     void* const block = take(count);
     const std::size_t have = c != 0 ? count : runtime::usable_size(block, name) / sizeof(T);
     return {static_cast<T*>(block), have};

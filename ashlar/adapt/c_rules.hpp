@@ -9,7 +9,7 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::c_rules {
 
@@ -26,7 +26,7 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
 }
 
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call) noexcept {
-  void* const block = runtime::process_heap::try_allocate(runtime::tops, size);
+  void* const block = runtime::process_hits::try_allocate(runtime::tops, size);
   return block != nullptr ? block : allocate_missed(size, call);
 }
 
@@ -40,7 +40,7 @@ ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t bytes, const char* c
   if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
   // A larger block may be a run of its own that is known to be zero.
   if (bytes <= detail::shared_slab_block_max) [[likely]] {
-    void* const block = runtime::process_heap::try_allocate(runtime::tops, bytes);
+    void* const block = runtime::process_hits::try_allocate(runtime::tops, bytes);
     if (block != nullptr) [[likely]]
       return std::memset(block, 0, bytes);
   }
@@ -57,7 +57,7 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
   return or_enomem(runtime::reallocate(block, size, call));
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (size != 0 && runtime::process_heap::stays(runtime::tops, block, size)) return block;
+  if (size != 0 && runtime::process_hits::stays(runtime::tops, block, size)) return block;
   return reallocate_missed(block, size, call);
 }
 
@@ -72,7 +72,7 @@ ASHLAR_COLD inline void* allocate_aligned_missed(std::size_t alignment, std::siz
 [[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size,
                                             const char* call) noexcept {
   if (is_power_of_two(alignment)) [[likely]] {
-    void* const block = runtime::process_heap::try_allocate_aligned(runtime::tops, size, alignment);
+    void* const block = runtime::process_hits::try_allocate_aligned(runtime::tops, size, alignment);
     if (block != nullptr) [[likely]]
       return block;
   }
@@ -83,7 +83,7 @@ ASHLAR_COLD inline std::size_t usable_size_missed(const void* block, const char*
   return block == nullptr ? 0 : runtime::usable_size(block, call);
 }
 [[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {
-  const std::size_t size = runtime::process_heap::try_usable_size(runtime::tops, block);
+  const std::size_t size = runtime::process_hits::try_usable_size(runtime::tops, block);
   return size != 0 ? size : usable_size_missed(block, call);
 }
 

@@ -24,7 +24,7 @@
 #include <ashlar/adapt/cxx_process_heap.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar {
 

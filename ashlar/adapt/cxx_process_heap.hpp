@@ -9,7 +9,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::cxx_rules {
 

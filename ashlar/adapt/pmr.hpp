@@ -16,7 +16,7 @@
 #include <ashlar/adapt/cxx_process_heap.hpp>
 #include <ashlar/adapt/pmr_component.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::pmr {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <ashlar/core/memory_tools.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar {
 

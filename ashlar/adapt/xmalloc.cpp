@@ -9,6 +9,7 @@
 #include <ashlar/adapt/xmalloc.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
 
@@ -34,7 +35,7 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
 
 ASHLAR_HOT void free_block(void* block, const char* call) noexcept {
   const class_index c = runtime::tops.classes.of(block);
-  if (!runtime::process_heap::try_deallocate(runtime::tops, block, c)) [[unlikely]]
+  if (!runtime::process_hits::try_deallocate(runtime::tops, block, c)) [[unlikely]]
     return free_missed(block, call);
   xmalloc_blocks.freed_by_hit(c);
 }
@@ -46,7 +47,7 @@ void write_line(class_index c) noexcept {
   line_writer<128> line;
   line << "xallocator Block Size: ";
   if (c != 0)
-    line << runtime::process_heap::classes::block_size(c);
+    line << runtime::process_classes::block_size(c);
   else
     line << "large";
   line << " Block Count: " << blocks.created << " Blocks In Use: " << blocks.in_use << "\n";
@@ -58,10 +59,10 @@ void write_line(class_index c) noexcept {
 extern "C" {
 
 void* xmalloc(std::size_t size) noexcept {
-  void* const block = runtime::process_heap::try_allocate(runtime::tops, size);
+  void* const block = runtime::process_hits::try_allocate(runtime::tops, size);
   if (block == nullptr) [[unlikely]]
     return allocate_missed(size);
-  return xmalloc_blocks.hit(block, runtime::process_heap::classes::of_size(size));
+  return xmalloc_blocks.hit(block, runtime::process_classes::of_size(size));
 }
 void xfree(void* block) noexcept {
   free_block(block, "xfree");

@@ -2,14 +2,11 @@
 // Layer: check.
 #pragma once
 
-#include <cstdint>
-
 #include <ashlar/check/full_check.hpp>
+#include <ashlar/core/policy.hpp>
 #include <ashlar/core/stats.h>
 
 namespace ashlar::detail {
-
-enum class heap_leaks : std::uint8_t { ignored, reported, stop };
 
 /// Effects: one line on standard error for all blocks in use, after those of the places that made
 /// them; without full checks, one for each class of `stats`. Nothing when no block is in use. Ends

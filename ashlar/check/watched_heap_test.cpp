@@ -35,7 +35,7 @@ struct plain_calls {
   [[nodiscard]] detail::guard_turn& guard_turn() const { return of->turn; }
   [[nodiscard]] void* take(std::size_t size, std::size_t alignment, bool& zeroed) const {
     zeroed = false;
-    if (const class_index c = test_heap::class_for(size, alignment); c != 0)
+    if (const class_index c = test_heap::classes::class_for(size, alignment); c != 0)
       return of->heap->allocate_class(*of->own, c);
     return of->heap->allocate_large(size, alignment, zeroed, of->own);
   }

@@ -42,7 +42,7 @@
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/blocks.hpp>
 #include <ashlar/pool/pool_set.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::compat {
 

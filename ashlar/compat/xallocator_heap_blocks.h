@@ -29,7 +29,7 @@
 #include <ashlar/compat/user_locks.hpp>
 #include <ashlar/compat/xmalloc_pools.hpp>
 #include <ashlar/core/policy.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 #include "xallocator.h"
 

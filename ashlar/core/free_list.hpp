@@ -31,8 +31,11 @@ class free_list {
  public:
   constexpr free_list() noexcept = default;
   constexpr free_list(free_list&& other) noexcept : head_(std::exchange(other.head_, nullptr)) {}
-  free_list& operator=(free_list&&) = delete;
-  friend constexpr void swap(free_list& a, free_list& b) noexcept { std::swap(a.head_, b.head_); }
+  /// Requires: the blocks of this list, if it has any, are nobody's any more.
+  constexpr free_list& operator=(free_list&& other) noexcept {
+    head_ = std::exchange(other.head_, nullptr);
+    return *this;
+  }
 
   [[nodiscard]] const free_block* head() const noexcept { return head_; }
 

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include <ashlar/core/page_source.hpp>
@@ -157,5 +158,10 @@ struct stop {
   static constexpr bool destroys = false;
 };
 }  // namespace at_death
+
+namespace detail {
+/// What at_death says of a heap instance, as a value.
+enum class heap_leaks : std::uint8_t { ignored, reported, stop };
+}  // namespace detail
 
 }  // namespace ashlar

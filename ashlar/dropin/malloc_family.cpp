@@ -11,6 +11,7 @@
 
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
 
@@ -53,7 +54,7 @@ ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t siz
 
 ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* block = runtime::process_heap::try_allocate_aligned(runtime::tops, size, alignment);
+  void* block = runtime::process_hits::try_allocate_aligned(runtime::tops, size, alignment);
   if (block == nullptr) block = runtime::allocate_aligned(size, alignment, "posix_memalign");
   if (block == nullptr) return ENOMEM;
   *result = block;

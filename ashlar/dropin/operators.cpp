@@ -16,6 +16,7 @@
 #include <ashlar/dropin/cxx_runtime.hpp>
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 // What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
 __asm__(
@@ -60,11 +61,11 @@ ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
 
 /// The hit of an operator that is made of others: that of the basic form, where this library serves all.
 [[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
-  return runtime::process_heap::try_deallocate(runtime::tops, runtime::tops.of_made_forms, block);
+  return runtime::process_hits::try_deallocate(runtime::tops, runtime::tops.of_made_forms, block);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::size_t a) noexcept {
   return runtime::tops.of_made_forms.pages != 0
-             ? runtime::process_heap::try_allocate_aligned(runtime::tops, n, a)
+             ? runtime::process_hits::try_allocate_aligned(runtime::tops, n, a)
              : nullptr;
 }
 
@@ -108,7 +109,7 @@ extern "C" {
 }
 [[gnu::visibility("hidden")]] void* ashlar_own_new_aligned(size_type n, align a) {
   void* const block =
-      runtime::process_heap::try_allocate_aligned(runtime::tops, n, static_cast<size_type>(a));
+      runtime::process_hits::try_allocate_aligned(runtime::tops, n, static_cast<size_type>(a));
   if (block != nullptr) [[likely]]
     return block;
   return new_aligned_missed(n, static_cast<size_type>(a));

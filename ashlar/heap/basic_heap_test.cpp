@@ -140,7 +140,7 @@ void serve_every_size_and_alignment(bool in_rooms) {
   for (std::size_t alignment = 32; alignment <= 4 << 20; alignment *= 2) {
     for (std::size_t size = 0; size <= small_size_max; size += 509) {
       bool zeroed = false;
-      const class_index c = test_heap::class_for(size, alignment);
+      const class_index c = test_heap::classes::class_for(size, alignment);
       void* block =
           c != 0 ? h->allocate_class(*own, c) : h->allocate_large(size, alignment, zeroed);
       ASSERT_NE(block, nullptr);

@@ -122,6 +122,12 @@ struct classes_in {
                                                              std::size_t alignment) noexcept {
     return Table.of_aligned_size(size, alignment);
   }
+  /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
+  /// when that is for the heap's `allocate_large`.
+  [[nodiscard]] static constexpr class_index class_for(std::size_t size,
+                                                       std::size_t alignment) noexcept {
+    return class_table::serves(size, alignment) ? of_aligned_size(size, alignment) : class_index{0};
+  }
 };
 
 using standard = classes_in<standard_classes>;

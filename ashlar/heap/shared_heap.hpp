@@ -66,14 +66,6 @@ class shared_heap {
 
   // ---- blocks ---------------------------------------------------------------------------------
 
-  /// Returns: the class that serves `size` bytes at multiples of `alignment`, a power of two; 0
-  /// when that is for `allocate_large`.
-  [[nodiscard]] static constexpr class_index class_for(std::size_t size,
-                                                       std::size_t alignment) noexcept {
-    if (!class_table::serves(size, alignment)) return 0;
-    return classes::of_aligned_size(size, alignment);
-  }
-
   /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
   [[nodiscard]] class_index class_of(const void* block) noexcept {
     return pages_.class_anywhere(block);

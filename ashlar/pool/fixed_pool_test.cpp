@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <random>
+#include <set>
 #include <tests/support/type_lists.hpp>
 #include <thread>
 #include <utility>
@@ -466,6 +467,29 @@ TEST(FixedPool, GoesOnCarvingWhereItWasAfterAMoveAndASwap) {
 }
 
 // ---- move ----
+
+template <class Check>
+class MovedPool : public testing::Test {};
+using checks_of_moved_pools = testing::Types<check::none, check::cheap, check::full<2>>;
+TYPED_TEST_SUITE(MovedPool, checks_of_moved_pools);
+
+TYPED_TEST(MovedPool, KeepsItsFreeBlocksAndSwapsThem) {
+  test_source source;
+  using pool_type = fixed_pool<test_source_ref, TypeParam>;
+  pool_type a({64, 8}, heap_pool{4}, {&source});
+  std::set<void*> all;
+  for (int i = 0; i < 4; ++i) all.insert(a.allocate());
+  ASSERT_EQ(all.size(), 4u);
+  for (void* const block : all) a.deallocate(block);
+  pool_type b(std::move(a));
+  EXPECT_EQ(a.try_allocate(), nullptr);  // NOLINT(bugprone-use-after-move): specified
+  pool_type c({64, 8}, heap_pool{1}, {&source});
+  swap(b, c);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(all.erase(c.try_allocate()), 1u);
+  EXPECT_EQ(c.try_allocate(), nullptr);
+  EXPECT_EQ(all.count(b.try_allocate()), 0u);
+  EXPECT_TRUE(b.audit() && c.audit());
+}
 
 TEST(FixedPool, MovingKeepsBlocksAndEmptiesTheOther) {
   test_source source;

@@ -12,11 +12,12 @@
 
 #include <pthread.h>
 
+#include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap_body.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/heap_instance.hpp>
+#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::runtime {
 
@@ -26,13 +27,13 @@ namespace {
 constinit const heap_table no_heaps{};
 constinit const heap_table ended_heaps{};
 
-heap_table* constant(const heap_table& table) noexcept {
+heap_hits* constant(const heap_table& table) noexcept {
   return const_cast<heap_table*>(&table);
 }
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local heap_table* own_heaps =
+[[gnu::tls_model("initial-exec")]] constinit thread_local heap_hits* own_heaps =
     const_cast<heap_table*>(&no_heaps);
 
 // ---- which heaps live -----------------------------------------------------------------------------
@@ -42,10 +43,10 @@ struct heap_registry {
   detail::ranked<os::told_mutex, detail::lock_rank::heap_lives>::type lives;
   /// The list and the pins.
   detail::ranked<os::told_mutex, detail::lock_rank::heap_links>::type links;
-  heap_body* newest = nullptr;
+  heap_instance* newest = nullptr;
   std::uint64_t last_id = 0;
 
-  void add(heap_body* body) noexcept {
+  void add(heap_instance* body) noexcept {
     const std::lock_guard one_at_a_time(lives);
     const std::lock_guard guard(links);
     body->id_ = ++last_id;
@@ -55,7 +56,7 @@ struct heap_registry {
   }
 
   /// Effects: takes `body` off the list and waits until nobody pins it.
-  void remove(heap_body* body) noexcept {
+  void remove(heap_instance* body) noexcept {
     {
       const std::lock_guard one_at_a_time(lives);
       const std::lock_guard guard(links);
@@ -70,9 +71,9 @@ struct heap_registry {
 
   /// Effects: gives a cache of the calling thread's back, if the heap still lives. O(living heaps).
   void detach(const heap_slot& slot) noexcept {
-    heap_body* const body = pin(slot.id);
+    heap_instance* const body = pin(slot.id);
     if (body == nullptr) return;
-    body->engine_.detach(slot.cache);
+    body->engine_.detach(cache_of(slot.tops));
     unpin(body);
   }
 
@@ -81,7 +82,7 @@ struct heap_registry {
   void lock_all() noexcept {
     const detail::lock_level fork;  // what it takes, its unlock_all opens
     lives.lock();
-    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
       const detail::lock_level of_heap;
       b->watch_.checks.lock();
       b->engine_.lock_all();
@@ -90,16 +91,16 @@ struct heap_registry {
   }
   void unlock_all() noexcept {
     links.unlock();
-    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
       b->engine_.unlock_all();
       b->watch_.checks.unlock();
     }
     lives.unlock();
   }
   void keep_own_caches() noexcept {
-    for (heap_body* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
       const heap_slot& slot = own_heaps->slots[b->id_ % heap_slots];
-      b->engine_.keep_only(slot.id == b->id_ ? slot.cache : nullptr);
+      b->engine_.keep_only(slot.id == b->id_ ? cache_of(slot.tops) : nullptr);
       if (b->pins_ != 0) b->unpinned_.unlock();  // those who pinned it are not here
       b->pins_ = 0;
     }
@@ -107,15 +108,15 @@ struct heap_registry {
 
  private:
   /// Returns: the heap with `id`, kept alive until `unpin`; null when it has ended.
-  [[nodiscard]] heap_body* pin(std::uint64_t id) noexcept {
+  [[nodiscard]] heap_instance* pin(std::uint64_t id) noexcept {
     const std::lock_guard guard(links);
-    heap_body* body = newest;
+    heap_instance* body = newest;
     while (body != nullptr && body->id_ != id) body = body->next_;
     // Free for sure when there are no pins: `remove` locks it only after the heap has left the list.
     if (body != nullptr && body->pins_++ == 0) body->unpinned_.lock();
     return body;
   }
-  void unpin(heap_body* body) noexcept {
+  void unpin(heap_instance* body) noexcept {
     const std::lock_guard guard(links);
     if (--body->pins_ == 0) body->unpinned_.unlock();
   }
@@ -179,7 +180,8 @@ bool watch_thread_exit(heap_table* table) noexcept {
 
 /// Returns: this thread's table, null when it has none.
 heap_table* made_table() noexcept {
-  return own_heaps == &no_heaps || own_heaps == &ended_heaps ? nullptr : own_heaps;
+  return own_heaps == &no_heaps || own_heaps == &ended_heaps ? nullptr
+                                                             : static_cast<heap_table*>(own_heaps);
 }
 
 /// Returns: this thread's table, made now if it has none; null when it has to do without.
@@ -193,7 +195,8 @@ heap_table* own_table() noexcept {
     deallocate(memory, "free");
     return nullptr;
   }
-  return own_heaps = table;
+  own_heaps = table;
+  return table;
 }
 
 }  // namespace
@@ -203,18 +206,18 @@ heap_table* own_table() noexcept {
 /// The calling thread's way into a heap's miss paths: finds or attaches its cache, and keeps the slot.
 /// The heap's source runs inside; when that is a heap, too, its misses may want the same slot, and then
 /// do without a cache.
-class heap_body::visit {
+class heap_instance::visit {
  public:
   enum class need : bool { a_cache, what_is_there };
 
-  explicit visit(heap_body& body, need n = need::a_cache) noexcept
+  explicit visit(heap_instance& body, need n = need::a_cache) noexcept
       : table_(n == need::a_cache ? own_table() : made_table()), slot_(body.id_ % heap_slots) {
     if (table_ == nullptr || table_->busy[slot_]) return;
     table_->busy[slot_] = true;
     entered_ = true;
     heap_slot& slot = table_->slots[slot_];
     if (slot.id != body.id_ && (n == need::what_is_there || !attach(body, slot))) return;
-    cache_ = slot.cache;
+    cache_ = cache_of(slot.tops);
     const std::uint32_t pressure = body.pressure_.load(std::memory_order_relaxed);
     if (std::exchange(table_->pressure_seen[slot_], pressure) != pressure)
       body.engine_.flush(*cache_);
@@ -229,13 +232,13 @@ class heap_body::visit {
   [[nodiscard]] heap_engine::cache* cache() const noexcept { return cache_; }
 
  private:
-  [[nodiscard]] bool attach(heap_body& body, heap_slot& slot) noexcept {
+  [[nodiscard]] bool attach(heap_instance& body, heap_slot& slot) noexcept {
     // Whoever has the slot goes first: it must not be found in a slot that is not its own any more.
     const heap_slot old = std::exchange(slot, {});
     if (old.id != 0) registry.detach(old);
     heap_engine::cache* const own = body.engine_.attach();
     if (own == nullptr) return false;
-    slot = {body.id_, own};
+    slot = {body.id_, &own->own_tops};
     table_->pressure_seen[slot_] = body.pressure_.load(std::memory_order_relaxed);
     return true;
   }
@@ -250,7 +253,11 @@ class heap_body::visit {
 
 namespace {
 constexpr std::size_t body_bytes() noexcept {
-  return align_up(sizeof(heap_body), detail::page_size);
+  return align_up(sizeof(heap_instance), detail::page_size);
+}
+/// Every body is an instance's.
+heap_instance* whole(heap_body* body) noexcept {
+  return static_cast<heap_instance*>(body);
 }
 }  // namespace
 
@@ -260,18 +267,22 @@ heap_body* heap_body::create(const any_source& source, std::size_t budget_bytes,
   // Not from the process heap: tens of kilobytes that come and go with each heap would stay there.
   void* const memory = os::page_source::allocate(body_bytes(), detail::page_size);
   if (memory == nullptr) return nullptr;
-  auto* const body = ::new (memory) heap_body;
+  auto* const body = ::new (memory) heap_instance;
   body->engine_.set_name(name);
   body->budget_bytes_ = budget_bytes;
   body->engine_.space().place(source, budget_bytes);
   body->engine_.set_bounds(heap_bounds::of_budget(budget_bytes));
   registry.add(body);
-  if (body->start_checks(checks)) return body;
+  if (body->start_checks(checks)) {
+    body->hit_id_ = body->is_watched() ? heap_instance::never_hit_id : body->id_;
+    return body;
+  }
   destroy(body, detail::heap_leaks::ignored);
   return nullptr;
 }
 
-void heap_body::destroy(heap_body* body, detail::heap_leaks leaks) noexcept {
+void heap_body::destroy(heap_body* of, detail::heap_leaks leaks) noexcept {
+  heap_instance* const body = whole(of);
   detail::full_check& checks = body->watch_.checks;
   if (checks.is_on()) checks.look("~heap");
   if (leaks != detail::heap_leaks::ignored) {
@@ -282,11 +293,11 @@ void heap_body::destroy(heap_body* body, detail::heap_leaks leaks) noexcept {
   registry.remove(body);
   body->engine_.release_all();
   checks.end();
-  body->~heap_body();
+  body->~heap_instance();
   os::page_source::deallocate(body, body_bytes(), detail::page_size);
 }
 
-bool heap_body::start_checks(const heap_checks& checks) noexcept {
+bool heap_instance::start_checks(const heap_checks& checks) noexcept {
   if (!checks.cheap) return true;
   if (!engine_.count_exactly(nullptr)) return false;
   watch_.counts.store(true, std::memory_order_relaxed);
@@ -302,9 +313,9 @@ bool heap_body::start_checks(const heap_checks& checks) noexcept {
 
 // ---- miss paths -----------------------------------------------------------------------------------
 
-void* heap_body::take_once(std::size_t size, std::size_t alignment) noexcept {
+void* heap_instance::take_once(std::size_t size, std::size_t alignment) noexcept {
   const visit own(*this);
-  const class_index c = heap_engine::class_for(size, alignment);
+  const class_index c = heap_engine::classes::class_for(size, alignment);
   if (c == 0) {
     bool zeroed = false;
     return engine_.allocate_large(size, alignment, zeroed);
@@ -313,7 +324,7 @@ void* heap_body::take_once(std::size_t size, std::size_t alignment) noexcept {
                                 : engine_.allocate_uncached(c);
 }
 
-void* heap_body::take(std::size_t size, std::size_t alignment) noexcept {
+void* heap_instance::take(std::size_t size, std::size_t alignment) noexcept {
   if (void* const block = take_once(size, alignment); block != nullptr) return block;
   if (size > budget_bytes_ || size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) return nullptr;
   trim();
@@ -322,7 +333,7 @@ void* heap_body::take(std::size_t size, std::size_t alignment) noexcept {
   return nullptr;
 }
 
-void heap_body::give(void* block, const char* call) noexcept {
+void heap_instance::give(void* block, const char* call) noexcept {
   const visit own(*this);
   if (own.cache() != nullptr)
     engine_.deallocate_slow(*own.cache(), block, call);
@@ -330,65 +341,85 @@ void heap_body::give(void* block, const char* call) noexcept {
     engine_.deallocate_uncached(block, call);
 }
 
+// ---- what callers name ------------------------------------------------------------------------
+
 void* heap_body::allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+  heap_instance& own = *whole(this);
   if (!std::has_single_bit(alignment))
-    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = name()});
-  return is_watched() ? watched_calls().take(size, alignment, false, "allocate")
-                      : take(size, alignment);
+    ashlar_fault({.kind = fault_kind::bad_argument, .call = "allocate", .pool = own.name()});
+  return own.is_watched() ? own.watched_calls().take(size, alignment, false, "allocate")
+                          : own.take(size, alignment);
 }
 
 void heap_body::deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
-  is_watched() ? watched_calls().give(block, call) : give(block, call);
+  heap_instance& own = *whole(this);
+  own.is_watched() ? own.watched_calls().give(block, call) : own.give(block, call);
 }
 
 void* heap_body::reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (block == nullptr) return allocate(hit_id(), size);
-  if (is_watched()) return watched_calls().resize(block, size, call);
-  if (void* const kept = engine_.reallocate(block, size, call); kept != nullptr) return kept;
+  heap_instance& own = *whole(this);
+  if (block == nullptr) return allocate(hit_id_, size);
+  if (own.is_watched()) return own.watched_calls().resize(block, size, call);
+  heap_engine& engine = own.engine_;
+  if (void* const kept = engine.reallocate(block, size, call); kept != nullptr) return kept;
   return detail::reallocate_by_copy(
-      block, engine_.usable_size(block, call), size, [&] { return allocate(id_, size); },
-      [&](void* old) { deallocate(id_, old, call); }, [](void* same) { return same; });
+      block, engine.usable_size(block, call), size, [&] { return allocate(hit_id_, size); },
+      [&](void* old) { deallocate(hit_id_, old, call); }, [](void* same) { return same; });
 }
 
 std::size_t heap_body::usable_size(const void* block, const char* call) noexcept {
-  return is_watched() ? watched_calls().usable_size(block, call) : engine_.usable_size(block, call);
+  heap_instance& own = *whole(this);
+  return own.is_watched() ? own.watched_calls().usable_size(block, call)
+                          : own.engine_.usable_size(block, call);
 }
 
 void heap_body::expect_size(const void* block, std::size_t size, const char* call) noexcept {
-  if (watch_.checks.is_on())
-    watch_.checks.expect_size(block, size, call);  // what it does not know, `deallocate` finds
+  heap_instance& own = *whole(this);
+  if (own.watch_.checks.is_on())
+    own.watch_.checks.expect_size(block, size, call);  // what it does not know, `deallocate` finds
   else
-    engine_.expect_size(block, size, call);
+    own.engine_.expect_size(block, size, call);
+}
+
+bool heap_body::owns(const void* address) noexcept {
+  return whole(this)->engine_.owns(address);
 }
 
 std::size_t heap_body::trim() noexcept {
-  heap_space& space = engine_.space();
+  heap_engine& engine = whole(this)->engine_;
+  heap_space& space = engine.space();
   const std::uint64_t returned = space.returned_bytes();
   std::size_t purged = 0;
   {
-    const visit own(*this, visit::need::what_is_there);
-    if (own.cache() != nullptr) engine_.flush(*own.cache());
-    purged = engine_.trim();
+    const heap_instance::visit own(*whole(this), heap_instance::visit::need::what_is_there);
+    if (own.cache() != nullptr) engine.flush(*own.cache());
+    purged = engine.trim();
   }
   return space.has_source() ? static_cast<std::size_t>(space.returned_bytes() - returned) : purged;
 }
 
 bool heap_body::prefault(std::size_t bytes, std::size_t threads) noexcept {
-  const visit own(*this);
-  return engine_.prefault(bytes, threads, own.cache());
+  heap_instance& body = *whole(this);
+  const heap_instance::visit own(body);
+  return body.engine_.prefault(bytes, threads, own.cache());
+}
+
+void heap_body::seal(bool on) noexcept {
+  whole(this)->engine_.seal(on);
 }
 
 void heap_body::collect(ashlar_stats& out) noexcept {
+  heap_instance& body = *whole(this);
   {
-    const visit own(*this, visit::need::what_is_there);
-    engine_.collect(out, own.cache());
+    const heap_instance::visit own(body, heap_instance::visit::need::what_is_there);
+    body.engine_.collect(out, own.cache());
   }
   ashlar_total_stats& t = out.total;
-  t.accuracy = is_watched() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
+  t.accuracy = body.is_watched() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
   t.resident_bytes = 0;  // the system knows that of processes only
-  t.metadata_bytes += body_bytes() + watch_.checks.memory_bytes();
-  const heap_space& space = engine_.space();
+  t.metadata_bytes += body_bytes() + body.watch_.checks.memory_bytes();
+  const heap_space& space = body.engine_.space();
   if (!space.has_source()) return;
   t.committed_bytes = space.taken_bytes();
   t.peak_committed_bytes = space.taken_bytes_peak();
@@ -396,8 +427,9 @@ void heap_body::collect(ashlar_stats& out) noexcept {
 }
 
 void heap_body::audit() noexcept {
-  engine_.audit();
-  if (watch_.checks.is_on()) watch_.checks.look("audit");
+  heap_instance& own = *whole(this);
+  own.engine_.audit();
+  if (own.watch_.checks.is_on()) own.watch_.checks.look("audit");
 }
 
 }  // namespace ashlar::runtime

@@ -20,16 +20,9 @@
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/runtime/any_source.hpp>
 
 namespace ashlar::runtime {
-
-/// A page source without its type. No allocate: the system.
-struct any_source {
-  void* self = nullptr;
-  void* (*allocate)(void* self, std::size_t bytes, std::size_t alignment) noexcept = nullptr;
-  void (*deallocate)(void* self, void* p, std::size_t bytes,
-                     std::size_t alignment) noexcept = nullptr;
-};
 
 class heap_space {
  public:

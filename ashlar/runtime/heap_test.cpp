@@ -26,6 +26,7 @@
 
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap.hpp>
+#include <ashlar/runtime/heap_space.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {

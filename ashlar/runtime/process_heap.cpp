@@ -57,7 +57,7 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
 /// are the same to a sized free.
 std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
-  const class_index c = process_heap::class_for(size, alignment);
+  const class_index c = process_classes::class_for(size, alignment);
   return c != 0 ? process_heap::classes::block_size(c)
                 : align_up(size == 0 ? 1 : size, detail::page_size);
 }
@@ -84,7 +84,7 @@ void* plain_calls::take(std::size_t size, std::size_t alignment, bool& zeroed) n
   // Above this size, a run that is known to be zero is worth more than a block of the cache.
   const bool as_run = std::exchange(zeroed, false) && size > detail::shared_slab_block_max;
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
-  const class_index c = as_run ? class_index{0} : process_heap::class_for(size, alignment);
+  const class_index c = as_run ? class_index{0} : process_classes::class_for(size, alignment);
   if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
   cache* own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);

@@ -51,17 +51,20 @@ reserve_heap::generation* reserve_heap::serving() noexcept {
   bounds.stash_bytes = heap_bounds::stash_bytes_min;
   made->heap.set_bounds(bounds);
   made->older = newest;
-  if (newest_.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) return made;
+  // Started first: others may ask it whose a block is as soon as they see it.
+  const bool started = made->heap.start();
+  if (started && newest_.compare_exchange_strong(newest, made, std::memory_order_acq_rel))
+    return made;
+  made->heap.release_all();
   os::page_source::deallocate(memory, sizeof(generation), alignof(generation));
-  return newest;  // another thread was first
+  return started ? newest : nullptr;  // another thread was first
 }
 
 void* reserve_heap::allocate(std::size_t size, std::size_t alignment) noexcept {
   generation* const g = serving();
   if (g == nullptr) return nullptr;
   const visit in(*g);
-  if (!g->heap.start()) return nullptr;
-  if (const class_index c = process_heap::class_for(size, alignment); c != 0)
+  if (const class_index c = process_classes::class_for(size, alignment); c != 0)
     return g->heap.allocate_uncached(c);
   bool zeroed = false;
   return g->heap.allocate_large(size, alignment, zeroed);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what a library exports, with the types that this reaches, without places and paths: those of heap instances'
-# engine are among them, since some of the functions that users inline reach into it.
+# Writes what a library exports, with the types that this reaches, without places and paths. What the
+# hits read is among them, since they are inlined into programs.
 # Usage: tests/abi/describe.sh LIBRARY OUT.abi      77: there is no abidw.
 set -euo pipefail
 command -v abidw >/dev/null && command -v abidiff >/dev/null || {

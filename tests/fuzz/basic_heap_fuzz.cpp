@@ -72,7 +72,7 @@ class program {
 
   /// As the runtime does it.
   void* get(std::size_t size, std::size_t alignment) {
-    const class_index c = heap::class_for(size, alignment);
+    const class_index c = heap::classes::class_for(size, alignment);
     cache* const own = owner();
     if (c == 0) {
       bool zeroed = false;

@@ -42,7 +42,7 @@ class tenant {
   tenant(heap& h, std::set<void*>& held) : heap_(h), own_(h.attach()), held_(held) {}
 
   void* take(std::size_t size) {
-    const ashlar::class_index c = heap::class_for(size, 1);
+    const ashlar::class_index c = heap::classes::class_for(size, 1);
     bool zeroed = false;
     void* const p = c != 0 ? heap_.allocate_class(*own_, c) : heap_.allocate_large(size, 1, zeroed);
     interleave::require(p != nullptr, "no memory");

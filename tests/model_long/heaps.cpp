@@ -271,7 +271,7 @@ class engine_face {
     return owners_[i];
   }
   void* get(std::size_t size, std::size_t alignment, std::size_t i) {
-    const class_index c = heap::class_for(size, alignment);
+    const class_index c = heap::classes::class_for(size, alignment);
     cache* const own = owner(i);
     if (c == 0) {
       bool zeroed = false;

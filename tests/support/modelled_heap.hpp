@@ -215,7 +215,7 @@ class modelled_heap {
       const std::size_t alignment = std::size_t{16} << (random() % 13);  // to 64 KiB
       if (!room) return;
       bool zeroed = false;
-      const class_index c = test_heap::class_for(size, alignment);
+      const class_index c = test_heap::classes::class_for(size, alignment);
       admit(
           c != 0 ? heap_->allocate_class(*own, c) : heap_->allocate_large(size, alignment, zeroed),
           c != 0 ? size : std::max(size, std::size_t{1}), std::max<std::size_t>(alignment, 16),

@@ -1,0 +1,123 @@
+// runtime/hit_path.hpp: the process heap's hits, inlined into every face, and its misses by name.
+// Layer: runtime.
+//
+// This is all that a program sees of the process heap. The heap itself is compiled into the library:
+// process_heap.hpp is for the library's own sources.
+//
+// A thread's tops start empty and full at once: so the first allocation and the first free of a thread
+// miss, and the miss path attaches a cache. There is no "initialised?" branch.
+// The same trick counts exactly on request, and picks blocks to be guarded: then the tops stay empty,
+// every call misses, and the miss path counts or picks.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/page_classes.hpp>
+#include <ashlar/runtime/process_classes.hpp>
+
+namespace ashlar::runtime {
+
+/// The hits: the process heap's own, since a heap is derived from those of its classes.
+using process_hits = detail::hit_path<process_classes>;
+
+/// The drop-in library's part of what a thread's hit paths use: the classes again, for an operator that the
+/// standard makes of another. Empty where the program has replaced an operator, which is to be called then.
+struct operator_classes {
+  detail::page_classes of_made_forms;
+};
+struct no_operators {};
+
+/// What this thread's hit paths use: the tops of its cache's stacks, or empty ones.
+struct hit_state : detail::cache_tops,
+                   std::conditional_t<is_drop_in, operator_classes, no_operators> {};
+
+/// Initial-exec, so a hit computes no address by a call; the library's 820 bytes of static TLS (on 64 bits) fit,
+/// twice, what the C library keeps free for libraries that are loaded late.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state tops;
+
+// Each function below may be called by any thread at any time. None throws. `call` is the name that
+// a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.
+
+/// Miss paths: what is left to do when `process_hits::try_allocate` and `try_deallocate` could not.
+[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size,
+                                              const char* call = "allocate") noexcept;
+ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
+
+/// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
+/// amortised.
+[[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call = "allocate") noexcept {
+  void* const block = process_hits::try_allocate(tops, size);
+  return block != nullptr ? block : allocate_slow(size, call);
+}
+
+/// Effects: gives a block back; null does nothing.
+ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
+  if (!process_hits::try_deallocate(tops, block)) [[unlikely]]
+    deallocate_slow(block, call);
+}
+
+/// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
+ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size, std::size_t alignment,
+                                                      const char* call = "allocate") noexcept;
+template <std::size_t Size, std::size_t Alignment>
+[[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
+  constexpr class_index c = process_classes::class_for(Size, Alignment);
+  if constexpr (c != 0) {
+    void* const block = process_hits::try_allocate(tops, process_classes::block_size(c));
+    if (block != nullptr) [[likely]]
+      return block;
+  }
+  return allocate_aligned_slow(Size, Alignment);
+}
+
+/// What becomes of the size that a sized free is told: where nothing is missed, it may be believed.
+enum class told_size : bool { compared, believed };
+
+/// Effects: gives a block back that was allocated with `size` (or up to what its class holds beyond
+/// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not what
+/// such a request gets: always, and before anything is changed. Where the size is believed, requires: block not
+/// null; it was allocated so.
+ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
+                                       const char* call) noexcept;
+template <told_size Told>
+[[nodiscard]] ASHLAR_HOT bool try_deallocate_sized(void* block, class_index c) noexcept {
+  if constexpr (Told == told_size::believed)
+    return process_hits::try_deallocate_believed(tops, block, c);
+  else
+    return process_hits::try_deallocate(tops, block, c);
+}
+template <told_size Told = told_size::compared>
+ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {
+  const class_index c = size <= small_size_max ? process_classes::of_size(size) : class_index{0};
+  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
+    deallocate_sized_slow(block, size, 1, call);
+}
+template <std::size_t Size, std::size_t Alignment, told_size Told = told_size::compared>
+ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
+  constexpr class_index c = process_classes::class_for(Size, Alignment);
+  if (!try_deallocate_sized<Told>(block, c)) [[unlikely]]
+    deallocate_sized_slow(block, Size, Alignment, call);
+}
+
+/// Returns: a zeroed block; above 32 KiB a run of pages, which costs nothing to zero when it is fresh.
+[[nodiscard]] void* allocate_zeroed(std::size_t size, const char* call = "allocate") noexcept;
+
+[[nodiscard]] void* allocate_aligned(std::size_t size, std::size_t alignment,
+                                     const char* call = "allocate") noexcept;
+
+/// Returns: a block with the first min(old, new) bytes of `block`, which is gone then; null when
+/// out of memory, and `block` stays. Requires: block not null, size > 0.
+[[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
+
+/// Requires: block not null.
+[[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
+
+/// Effects: the whole pages of [p, p + bytes), which are in a block of the process heap, are in
+/// memory if the system has them. A hint. Nothing while the process heap is sealed.
+void populate(void* p, std::size_t bytes) noexcept;
+
+}  // namespace ashlar::runtime

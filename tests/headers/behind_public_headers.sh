@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# A program compiles the heap's hits and nothing else of the heap: no public header includes another
+# header of the heap, or one of the checks. Behind allocator.hpp are at most 1,900 lines of ours.
+# Usage: behind_public_headers.sh ROOT COMPILER
+set -euo pipefail
+root=$(cd "$1" && pwd)
+compiler=$2
+lines_max=1900
+seen='^ashlar/(heap/(class_table|hit_path|page_classes|run)|runtime/(any_source|heap|heap_body|hit_path|process_classes))\.hpp$'
+
+behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
+  "$compiler" -std=c++20 -I "$root" -I "$root/ashlar/compat" -MM -x c++ -include "$root/$1" /dev/null |
+    tr -d '\\' | tr ' ' '\n' | sed -n "s|^$root/\(ashlar/.*\)|\1|p" | sort -u
+}
+
+cd "$root"
+status=0
+for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/compat/*.h; do
+  headers=$(behind "$header")
+  inner=$(grep -E '^ashlar/(heap|check|runtime)/' <<<"$headers" | grep -vE "$seen" || true)
+  if [ -n "$inner" ]; then
+    echo "$header: behind it are $(wc -l <<<"$inner") of the heap's own headers, as $(head -n 1 <<<"$inner")"
+    status=1
+  fi
+done
+
+mapfile -t headers < <(behind ashlar/adapt/allocator.hpp)
+lines=$(cat "${headers[@]}" | wc -l)
+echo "ashlar/adapt/allocator.hpp: ${#headers[@]} headers, $lines lines; at most $lines_max are allowed"
+[ "$lines" -gt 0 ] && [ "$lines" -le "$lines_max" ] || status=1
+exit "$status"
