@@ -1,5 +1,5 @@
-// The shadow that the random programs trust (support/live_blocks.hpp): each fault planted once is one
-// failure, and none is reported without a fault.
+// The shadow that the random programs trust (support/live_blocks.hpp): each fault planted once is
+// one failure, and none is reported without a fault.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -108,7 +108,7 @@ TEST_F(LiveBlocks, AMovedBlockKeepsWhatFits) {
   }
 }
 
-// Equal sizes beside each other: a block is not taken for its neighbour, nor for itself a line later.
+// A block is not taken for its neighbour of the same size, nor for itself a line later.
 TEST_F(LiveBlocks, PatternsTellBlocksAndPlacesApart) {
   held_.add(&room_[0], 1024, 1024, 1);
   held_.add(&room_[1024], 1024, 1024, 1);

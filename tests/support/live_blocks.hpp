@@ -1,7 +1,7 @@
 // support/live_blocks.hpp: the blocks that a test program has in use, as it must find them again.
 // Law: no two blocks share a byte, and every byte that is looked at is as its owner left it.
-// Threads that hand blocks over have one set each, or one set and a lock. The static functions look at
-// the bytes of a block. They need no set, so a program can call them without the lock.
+// Threads that hand blocks over have one set each, or one set and a lock. The static functions look
+// at the bytes of a block. They need no set, so a program can call them without the lock.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +49,14 @@ struct stops {
   }
 };
 
-/// `Failure` is called with a message. If it returns, the set goes on, and the test has to stop soon.
-/// Blocks of up to `WholeBytes` carry the pattern in every byte. Larger ones carry it in a line of each
-/// page and in their last bytes, because filling them would be most of what a test does.
+/// `Failure` is called with a message. If it returns, the set goes on, and the test must stop soon.
+/// Blocks of up to `WholeBytes` carry the pattern in every byte. Larger ones carry it in a line of
+/// each page and in their last bytes, because filling them would be most of what a test does.
 template <class Failure = stops, std::size_t WholeBytes = 4096>
 class live_blocks {
+  static constexpr std::size_t page = 4096, line = 64;
+  static_assert(WholeBytes >= line);
+
  public:
   /// `first_key`: sets whose blocks meet one another have keys far apart.
   explicit live_blocks(std::uint64_t first_key = 0) : last_key_(first_key) {}
@@ -78,7 +81,7 @@ class live_blocks {
   }
   live_block take_last() { return take(size() - 1); }
 
-  /// Effects: the set has `b`, which another set had or which was taken. Its bytes stay as they are.
+  /// Effects: the set has `b`, which another set had or which was taken. Its bytes stay.
   void insert(const live_block& b) {
     const auto after = ends_.lower_bound(start_of(b));
     if (after != ends_.end() && start_of(b) + extent(b) > after->first)
@@ -143,7 +146,6 @@ class live_blocks {
   template <class Visit>
   static void each_stretch(const live_block& b, std::size_t bytes, Visit visit) {
     if (b.usable <= WholeBytes) return visit(std::size_t{0}, bytes);
-    constexpr std::size_t page = 4096, line = 64;
     const std::size_t last = (b.usable - line) / 8 * 8;
     for (std::size_t at = 0; at < std::min(last, bytes); at += page)
       visit(at, std::min({at + line, last, bytes}));

@@ -23,7 +23,7 @@ namespace ashlar::test {
 class modelled_heap {
   using cache = test_heap::cache;
   using block = support::live_block;
-  using blocks = support::live_blocks<support::expects>;
+  using blocks = support::live_blocks<support::expects, 128>;
 
  public:
   explicit modelled_heap(std::size_t caches)
