@@ -22,7 +22,7 @@ TEST(Heap, RandomProgramsAgreeWithTheShadow) {
     if (seed == 4) m.space().set_limit(4 << 20);
     m.heap().set_purge_policy({.delay_ms = seed == 2 ? 0 : 500, .keep_bytes = 0});
     for (int phase = 0; phase < 6; ++phase) {
-      m.run(random, 5000, phase % 2 == 0 ? 24 << 20 : 1 << 20);
+      m.run(random, 4000, phase % 2 == 0 ? 24 << 20 : 1 << 20);
       m.detach_all();
       m.check_accounts();
       if (HasFailure()) return;

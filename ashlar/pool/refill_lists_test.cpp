@@ -8,7 +8,9 @@
 #include <mutex>
 #include <new>
 #include <random>
+#include <tests/support/expects.hpp>
 #include <tests/support/extent.hpp>
+#include <tests/support/live_blocks.hpp>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -244,40 +246,28 @@ TEST(RefillLists, a_source_that_has_less_gives_a_smaller_chunk) {
 
 template <class Lists>
 void random_program(Lists& pool, unsigned seed, std::size_t most, int steps = 30'000) {
-  struct held {
-    std::byte* p;
-    std::size_t size, alignment;
-    std::byte pattern;
-  };
   std::mt19937 random(seed);
-  std::vector<held> live;
-  const auto check_and_free = [&](std::size_t i) {
-    const held h = live[i];
-    for (std::size_t k = 0; k < h.size; ++k) ASSERT_EQ(h.p[k], h.pattern);
-    pool.deallocate(h.p, h.size, h.alignment);
-    live[i] = live.back();
-    live.pop_back();
+  support::live_blocks<support::expects, SIZE_MAX> held;
+  const auto free_any = [&] {
+    const support::live_block b = held.take(random() % held.size());
+    pool.deallocate(b.address, b.size, b.alignment);
   };
-  for (int i = 0; i < steps; ++i) {
-    if (live.empty() || random() % 5 < 3) {
-      held h{nullptr, random() % most, std::size_t{1} << random() % 6,
-             static_cast<std::byte>(random())};
-      h.p = static_cast<std::byte*>(pool.try_allocate(h.size, h.alignment));
-      if (h.p == nullptr) {
-        for (int k = 0; k < 20 && !live.empty(); ++k) check_and_free(random() % live.size());
-        continue;
-      }
-      ASSERT_TRUE(is_aligned(h.p, h.alignment));
-      std::memset(h.p, static_cast<int>(h.pattern), h.size);
-      live.push_back(h);
+  for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+    if (held.empty() || random() % 5 < 3) {
+      const std::size_t size = random() % most;
+      const std::size_t alignment = std::size_t{1} << random() % 6;
+      if (void* const p = pool.try_allocate(size, alignment); p != nullptr)
+        held.add(p, size, size, alignment);
+      else
+        for (int k = 0; k < 20 && !held.empty(); ++k) free_any();
     } else {
-      check_and_free(random() % live.size());
+      free_any();
     }
     if (i % 3000 == 0) {
       ASSERT_TRUE(pool.audit());
     }
   }
-  while (!live.empty()) check_and_free(live.size() - 1);
+  while (!held.empty()) free_any();
   ASSERT_TRUE(pool.audit());
   ASSERT_EQ(pool.stats().bytes_in_use, 0u);
 }

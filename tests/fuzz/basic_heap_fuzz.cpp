@@ -3,8 +3,10 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <tests/fuzz/shadow.hpp>
+#include <tests/fuzz/input.hpp>
 #include <tests/fuzz/stop_at_failure.hpp>
+#include <tests/support/live_blocks.hpp>
+#include <tests/support/require.hpp>
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/heap/basic_heap.hpp>
@@ -43,7 +45,7 @@ class program {
     } else if (what < 18) {
       if (!shadow_.empty()) reallocate();
     } else if (what < 26) {
-      if (!shadow_.empty()) free(shadow_.take(in_));
+      if (!shadow_.empty()) free(shadow_.take_any(in_));
     } else if (what == 26) {  // many at once: what a cache cannot hold goes on to the central
       for (std::size_t n = in_.below(256); n != 0 && !shadow_.empty(); --n)
         free(shadow_.take_last());
@@ -91,35 +93,35 @@ class program {
     shadow_.add(p, size, heap_.usable_size(p, "usable_size"), std::max<std::size_t>(alignment, 16));
   }
 
-  void give(std::byte* p) {
+  void give(void* p) {
     if (exact_) heap_.note_deallocation(p, "free");
     cache* const own = owner();
     if (own == nullptr) return heap_.deallocate_uncached(p, "free");
     if (exact_ || !heap::try_deallocate(*own->tops, p)) heap_.deallocate_slow(*own, p, "free");
   }
-  void free(const fuzz::block& b) { give(b.address); }
+  void free(const support::live_block& b) { give(b.address); }
 
   void reallocate() {
-    const fuzz::block old = shadow_.take(in_);
+    const support::live_block old = shadow_.take_any(in_);
     const std::size_t size = in_.chance(70) ? fuzz::request_size(in_) : old.size + in_.below(4096);
     if (const std::size_t usable = heap_.resize_in_place(old.address, size, "realloc")) {
       REQUIRE(usable >= size);
-      fuzz::shadow::verify(old, old.address, std::min(old.size, size));
+      support::live_blocks<>::verify(old, old.address, std::min(old.size, size));
       if (exact_) heap_.note_resize(old.address, size);
       shadow_.add(old.address, size, usable, 16);
       return;
     }
     if (size > old.usable && !exact_) {
       if (void* const moved = heap_.move_large(old.address, size)) {
-        fuzz::shadow::verify(old, moved, old.size);
+        support::live_blocks<>::verify(old, moved, old.size);
         shadow_.add(moved, size, heap_.usable_size(moved, "usable_size"), 16);
         return;
       }
     }
     // Looked at only now: a move that was refused must not have changed it.
-    fuzz::shadow::verify(old, old.address, old.usable);
+    support::live_blocks<>::verify(old);
     void* const p = get(size, 1);
-    if (p == nullptr) return shadow_.put_back(old);
+    if (p == nullptr) return shadow_.insert(old);
     add(p, size, 1);
     give(old.address);
   }
@@ -209,7 +211,7 @@ class program {
   fuzz::input in_;
   heap heap_;
   std::array<cache*, cache_count> owners_{};
-  fuzz::shadow shadow_;
+  support::live_blocks<> shadow_;
   bool exact_;
   std::uint64_t clock_ = 0;
 };

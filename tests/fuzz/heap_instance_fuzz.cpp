@@ -1,5 +1,7 @@
 // Heap instances: a budget, a page source of the caller's or the system, an end with blocks in use.
-#include <tests/fuzz/shadow.hpp>
+#include <tests/fuzz/input.hpp>
+#include <tests/support/live_blocks.hpp>
+#include <tests/support/require.hpp>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/runtime/heap.hpp>
@@ -30,7 +32,7 @@ class program {
     } else if (what < 19) {
       if (!shadow_.empty()) reallocate();
     } else if (what < 28) {
-      if (!shadow_.empty()) free(shadow_.take(in_));
+      if (!shadow_.empty()) free(shadow_.take_any(in_));
     } else {
       rarely();
     }
@@ -41,20 +43,20 @@ class program {
     REQUIRE(heap_.owns(p));
     shadow_.add(p, size, heap_.usable_size(p), std::max<std::size_t>(alignment, 16));
   }
-  void free(const fuzz::block& b) {
+  void free(const support::live_block& b) {
     if (in_.chance(50)) return heap_.deallocate(b.address);
     heap_.deallocate(b.address, b.size, b.alignment);
   }
   void reallocate() {
-    const fuzz::block old = shadow_.take(in_);
+    const support::live_block old = shadow_.take_any(in_);
     const std::size_t size = fuzz::request_size(in_);
     void* const p = heap_.try_reallocate(old.address, size);
     if (p == nullptr) {
       REQUIRE(size > old.usable / 2);  // shrinking cannot fail
-      fuzz::shadow::verify(old, old.address, old.usable);
-      return shadow_.put_back(old);
+      support::live_blocks<>::verify(old);
+      return shadow_.insert(old);
     }
-    fuzz::shadow::verify(old, p, std::min(old.size, size));
+    support::live_blocks<>::verify(old, p, std::min(old.size, size));
     add(p, size, 16);
   }
 
@@ -83,7 +85,7 @@ class program {
 
   Heap& heap_;
   fuzz::input& in_;
-  fuzz::shadow shadow_;
+  support::live_blocks<> shadow_;
 };
 
 }  // namespace

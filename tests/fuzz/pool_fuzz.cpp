@@ -2,7 +2,9 @@
 #include <array>
 #include <new>
 #include <span>
-#include <tests/fuzz/shadow.hpp>
+#include <tests/fuzz/input.hpp>
+#include <tests/support/live_blocks.hpp>
+#include <tests/support/require.hpp>
 #include <vector>
 
 #include <ashlar/arena/test_source.hpp>
@@ -47,7 +49,7 @@ class program {
     if (what < 8) {
       add(in_.chance(50) ? pool_->try_allocate() : allocate());
     } else if (what < 14) {
-      if (!shadow_.empty()) pool_->deallocate(shadow_.take(in_).address);
+      if (!shadow_.empty()) pool_->deallocate(shadow_.take_any(in_).address);
     } else if (what == 14) {
       for (std::size_t n = in_.below(64); n != 0; --n) add(pool_->try_allocate());
     } else {
@@ -83,7 +85,7 @@ class program {
 
   Pool* pool_;
   fuzz::input& in_;
-  fuzz::shadow shadow_;
+  support::live_blocks<> shadow_;
 };
 
 /// Blocks in a caller's bytes, which begin and end anywhere.

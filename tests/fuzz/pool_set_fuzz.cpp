@@ -1,6 +1,8 @@
 // Pools of several sizes: pool_set, static_pool_set and the set that grows.
 #include <memory>
-#include <tests/fuzz/shadow.hpp>
+#include <tests/fuzz/input.hpp>
+#include <tests/support/live_blocks.hpp>
+#include <tests/support/require.hpp>
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/compat/growing_pool_set.hpp>
@@ -32,7 +34,7 @@ class program {
     if (what < 9) {
       allocate();
     } else if (what < 14) {
-      if (!shadow_.empty()) free(shadow_.take(in_));
+      if (!shadow_.empty()) free(shadow_.take_any(in_));
     } else if (what == 14) {
       check();
     } else {
@@ -51,7 +53,7 @@ class program {
     shadow_.add(p, size, usable, alignment);
   }
   /// A source of pieces must be told the size, so a set that borrows is always told.
-  void free(const fuzz::block& b) {
+  void free(const support::live_block& b) {
     if constexpr (!borrows) {
       if (in_.chance(50)) return set_.deallocate(b.address);
     }
@@ -72,7 +74,7 @@ class program {
 
   Set& set_;
   fuzz::input& in_;
-  fuzz::shadow shadow_;
+  support::live_blocks<> shadow_;
 };
 
 /// Sizes that are no multiple of any alignment, one class that is aligned for more, one without blocks.

@@ -1,8 +1,10 @@
 // The process heap through xmalloc and its kin, and C++'s sized free, as one thread calls them.
 // The heap outlives an input, so each gives back all that it got.
 #include <cerrno>
-#include <tests/fuzz/shadow.hpp>
+#include <tests/fuzz/input.hpp>
 #include <tests/model/model.hpp>
+#include <tests/support/live_blocks.hpp>
+#include <tests/support/require.hpp>
 
 #include <ashlar/ashlar.h>
 #include <ashlar/runtime/process_heap.hpp>
@@ -33,7 +35,7 @@ class program {
     } else if (what < 10) {
       if (!shadow_.empty()) reallocate();
     } else if (what < 15) {
-      if (!shadow_.empty()) free(shadow_.take(in_));
+      if (!shadow_.empty()) free(shadow_.take_any(in_));
     } else {
       rarely();
     }
@@ -63,22 +65,22 @@ class program {
   }
 
   void reallocate() {
-    const fuzz::block old = shadow_.take(in_);
+    const support::live_block old = shadow_.take_any(in_);
     const std::size_t size = in_.chance(70) ? fuzz::request_size(in_) : old.size + in_.below(64);
     void* const p = xrealloc(old.address, size);
     if (size == 0) {
       REQUIRE(p == nullptr);
     } else if (p == nullptr) {
       REQUIRE(errno == ENOMEM && sealed_);
-      shadow_.put_back(old);
+      shadow_.insert(old);
     } else {
-      fuzz::shadow::verify(old, p, std::min(old.size, size));
+      support::live_blocks<>::verify(old, p, std::min(old.size, size));
       // It may have stayed where a smaller block would not have come from: no sized free.
       shadow_.add(p, size, xusable_size(p), 16, by_address);
     }
   }
 
-  void free(const fuzz::block& b) {
+  void free(const support::live_block& b) {
     if (b.origin == by_address || in_.chance(50)) return xfree(b.address);
     if (b.alignment <= 16) return runtime::deallocate_sized(b.address, b.size, "sized free");
     runtime::deallocate_sized_slow(b.address, b.size, b.alignment, "sized free");
@@ -116,7 +118,7 @@ class program {
   }
 
   fuzz::input in_;
-  fuzz::shadow shadow_;
+  support::live_blocks<> shadow_;
   bool sealed_ = false;
 };
 

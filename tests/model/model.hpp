@@ -1,14 +1,15 @@
-// model/model.hpp: random requests, blocks that know their own pattern, and the equations that the
-// statistics must satisfy. Both model programs (one thread, several threads) use it.
+// model/model.hpp: random requests of the process heap, and the equations that the statistics must
+// satisfy. The model programs (one thread, several threads, heap instances) use it.
 #pragma once
 
-#include <cerrno>
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <tests/support/live_blocks.hpp>
 #include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
 #include <tests/support/sanitizers.hpp>
@@ -68,48 +69,24 @@ inline std::size_t random_alignment(support::random_source& random) {
   return std::size_t{1} << (random.chance(90) ? random.below(13) : random.below(22));
 }
 
-/// One block in use, as the model sees it.
-struct block {
-  void* address = nullptr;
-  std::size_t size = 0;    ///< what was asked for
-  std::size_t usable = 0;  ///< what the heap said may be used; all of it carries the pattern
-  std::size_t alignment = 16;
-  std::uint64_t key = 0;
-  bool resized = false;  ///< it may be of another class than a fresh one of its size: no sized free
+/// What the shadow finds (support/live_blocks.hpp) is the heap's fault.
+struct breaks {
+  void operator()(const std::string& what) const { throw broken(what); }
 };
+/// Every usable byte of them carries the pattern.
+using live_blocks = support::live_blocks<breaks, SIZE_MAX>;
+using block = support::live_block;
+using support::describe;
 
-inline std::string describe(const block& b) {
-  char text[160];
-  std::snprintf(text, sizeof text, "block %p, size %zu, usable %zu, alignment %zu, key %llu",
-                b.address, b.size, b.usable, b.alignment, static_cast<unsigned long long>(b.key));
-  return text;
-}
-
-/// Takes a fresh block under the model's eyes: address, alignment, usable size; then fills it.
-inline block adopt(void* address, std::size_t size, std::size_t alignment, std::uint64_t key) {
-  block b{address, size, 0, alignment, key};
-  require(address != nullptr,
-          "null for size " + std::to_string(size) + ", errno " + std::to_string(errno));
-  b.usable = xusable_size(address);
-  require(b.usable >= size, "usable size is smaller than what was asked for: " + describe(b));
-  require(reinterpret_cast<std::uintptr_t>(address) % (alignment < 16 ? 16 : alignment) == 0,
-          "misaligned: " + describe(b));
-  support::fill_pattern(address, key, b.usable);
-  return b;
-}
-
-/// Requires that every usable byte is as the owner left it.
-inline void audit(const block& b) {
-  const std::size_t damage = support::find_damage(b.address, b.key, b.usable);
-  require(damage == b.usable,
-          "byte " + std::to_string(damage) + " is not what its owner wrote: " + describe(b));
+inline void adopt(live_blocks& held, void* address, std::size_t size, std::size_t alignment = 16) {
+  held.add(address, size, xusable_size(address), std::max<std::size_t>(alignment, 16));
 }
 
 /// A new block by malloc, calloc or aligned_alloc.
-inline block allocate(support::random_source& random, std::uint64_t key) {
+inline void allocate(support::random_source& random, live_blocks& held) {
   const std::size_t size = random_size(random);
   const std::size_t kind = random.below(10);
-  if (kind < 6) return adopt(xmalloc(size), size, 16, key);
+  if (kind < 6) return adopt(held, xmalloc(size), size);
   if (kind < 8) {
     const std::size_t count = 1 + random.below(8);
     void* address = xcalloc(count, size / count);
@@ -118,23 +95,20 @@ inline block allocate(support::random_source& random, std::uint64_t key) {
     const std::size_t dirty = support::find_nonzero(address, zeroed);
     require(dirty == zeroed, "calloc: byte " + std::to_string(dirty) + " of " +
                                  std::to_string(zeroed) + " is not zero");
-    return adopt(address, zeroed, 16, key);
+    return adopt(held, address, zeroed);
   }
   const std::size_t alignment = random_alignment(random);
-  return adopt(xaligned_alloc(alignment, size), size, alignment, key);
+  adopt(held, xaligned_alloc(alignment, size), size, alignment);
 }
 
-/// The block with another size; the bytes that both sizes have must have survived.
-inline block reallocate(support::random_source& random, const block& old) {
+/// A block that was taken, with another size; the bytes that both sizes have must have survived.
+inline void reallocate(support::random_source& random, const block& old, live_blocks& held) {
   std::size_t size = random.chance(50) ? random_size(random) : old.size + random.below(64);
   if (size == 0) size = 1;  // size 0 frees: the caller's business
   void* address = xrealloc(old.address, size);
   require(address != nullptr, "realloc gave null for size " + std::to_string(size));
-  const std::size_t kept = old.size < size ? old.size : size;
-  const std::size_t damage = support::find_damage(address, old.key, kept);
-  require(damage == kept, "realloc to " + std::to_string(size) + " lost byte " +
-                              std::to_string(damage) + " of a " + describe(old));
-  return adopt(address, size, 16, old.key);
+  live_blocks::verify(old, address, std::min(old.size, size));
+  adopt(held, address, size);
 }
 
 /// The equations inside one line of the statistics. They hold at any time, whoever else runs.

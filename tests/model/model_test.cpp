@@ -1,8 +1,7 @@
-// Random programs against a shadow model, one thread: an ordered map of the live ranges shows every
-// overlap, a pattern in every usable byte shows every write that went astray.
+// Random programs against a shadow model, one thread: the shadow shows every overlap of blocks, and
+// every write that went astray.
 // ASHLAR_SEED and ASHLAR_OPERATIONS choose the program; both are printed.
 #include <cstdio>
-#include <map>
 #include <tests/model/model.hpp>
 #include <vector>
 
@@ -29,28 +28,22 @@ class program {
   }
 
  private:
-  static std::uintptr_t start(const model::block& b) {
-    return reinterpret_cast<std::uintptr_t>(b.address);
-  }
-
   void step() {
     const std::size_t dice = random_.below(1000);
-    if (blocks_.empty() || (dice < 480 && blocks_.size() < most_blocks_ && bytes_ < most_bytes_)) {
-      insert(model::allocate(random_, ++last_key_));
+    if (held_.empty() ||
+        (dice < 480 && held_.size() < most_blocks_ && held_.bytes() < most_bytes_)) {
+      model::allocate(random_, held_);
     } else if (dice < 600) {
-      const std::size_t at = random_.below(blocks_.size());
-      const model::block old = blocks_[at];
-      model::audit(old);
-      remove(at);
+      const model::block old = held_.take_any(random_);
       if (dice < 485) {
         model::require(xrealloc(old.address, 0) == nullptr, "realloc to 0 did not give null");
       } else {
-        insert(model::reallocate(random_, old));
+        model::reallocate(random_, old, held_);
       }
     } else if (dice < 999) {
-      release(random_.below(blocks_.size()));
-      if (blocks_.size() > most_blocks_ || bytes_ > most_bytes_)
-        release(random_.below(blocks_.size()));
+      xfree(held_.take_any(random_).address);
+      if (held_.size() > most_blocks_ || held_.bytes() > most_bytes_)
+        xfree(held_.take_any(random_).address);
     } else if (random_.chance(20)) {
       ashlar_trim();
     } else {
@@ -59,59 +52,25 @@ class program {
     }
   }
 
-  void release(std::size_t at) {
-    if (blocks_.empty()) return;
-    const model::block b = blocks_[at];
-    model::audit(b);
-    remove(at);
-    xfree(b.address);
-  }
-
-  // A block of 0 bytes still has an address of its own, so it takes part with at least one byte.
-  void insert(const model::block& b) {
-    const std::uintptr_t end = start(b) + (b.usable == 0 ? 1 : b.usable);
-    const auto after = ranges_.lower_bound(start(b));
-    if (after != ranges_.end()) {
-      model::require(end <= after->first, "overlaps the block behind it: " + model::describe(b));
-    }
-    if (after != ranges_.begin()) {
-      model::require(std::prev(after)->second <= start(b),
-                     "overlaps the block before it: " + model::describe(b));
-    }
-    ranges_.emplace_hint(after, start(b), end);
-    blocks_.push_back(b);
-    bytes_ += b.usable;
-  }
-
-  void remove(std::size_t at) {
-    const model::block b = blocks_[at];
-    ranges_.erase(start(b));
-    bytes_ -= b.usable;
-    blocks_[at] = blocks_.back();
-    blocks_.pop_back();
-  }
-
   void check_figures() {
     const model::figures seen = model::audit_stats(true);
-    model::require(seen.blocks >= blocks_.size(),
+    model::require(seen.blocks >= held_.size(),
                    "statistics know fewer blocks than are in use: " + std::to_string(seen.blocks) +
-                       " of " + std::to_string(blocks_.size()));
-    model::require(seen.bytes >= bytes_,
+                       " of " + std::to_string(held_.size()));
+    model::require(seen.bytes >= held_.bytes(),
                    "statistics know fewer bytes than are in use: " + std::to_string(seen.bytes) +
-                       " of " + std::to_string(bytes_));
+                       " of " + std::to_string(held_.bytes()));
   }
 
   void finish() {
-    while (!blocks_.empty()) release(blocks_.size() - 1);
+    while (!held_.empty()) xfree(held_.take_last().address);
     ashlar_trim();
     model::audit_stats(true);
   }
 
   support::random_source random_;
-  std::vector<model::block> blocks_;
-  std::map<std::uintptr_t, std::uintptr_t> ranges_;  // start -> end of every live block
-  std::size_t bytes_ = 0, most_blocks_ = 0, most_bytes_ = 0;
-  std::uint64_t last_key_ = 0;
+  model::live_blocks held_;
+  std::size_t most_blocks_ = 0, most_bytes_ = 0;
 };
 
 TEST(Model, RandomProgramsOnOneThread) {

@@ -44,7 +44,7 @@ struct world {
 class worker {
  public:
   worker(world& shared, std::size_t self, std::uint64_t seed, std::uint64_t first_key)
-      : world_(shared), random_(seed), self_(self), last_key_(first_key) {}
+      : world_(shared), random_(seed), self_(self), held_(first_key) {}
 
   void run(std::uint64_t operations) try {
     for (std::uint64_t done = 0; done < operations && !world_.stop; ++done) {
@@ -57,9 +57,8 @@ class worker {
       if (done % 8192 == 8191) model::audit_stats(false);
     }
     // Half is freed here, half is left for the next thread with this mailbox.
-    while (!blocks_.empty()) {
-      const model::block b = remove(blocks_.size() - 1);
-      model::audit(b);
+    while (!held_.empty()) {
+      const model::block b = held_.take_last();
       if (random_.chance(50)) {
         xfree(b.address);
       } else {
@@ -75,54 +74,37 @@ class worker {
  private:
   void step() {
     const std::size_t dice = random_.below(1000);
-    if (blocks_.empty() || (dice < 500 && blocks_.size() < most_blocks_ && bytes_ < most_bytes_)) {
-      insert(model::allocate(random_, ++last_key_));
-      return;
+    if (held_.empty() ||
+        (dice < 500 && held_.size() < most_blocks_ && held_.bytes() < most_bytes_)) {
+      return model::allocate(random_, held_);
     }
-    const model::block b = remove(random_.below(blocks_.size()));
-    if (dice < 600) {
-      model::audit(b);
-      insert(model::reallocate(random_, b));
-    } else if (dice < 750) {
+    const model::block b = held_.remove(random_.below(held_.size()));
+    if (dice >= 600 && dice < 750) {  // the thread that receives it looks at its bytes
       const std::size_t other = (self_ + 1 + random_.below(thread_count - 1)) % thread_count;
-      world_.mailboxes[other].post(b);
-    } else {
-      model::audit(b);
-      xfree(b.address);
-      if (dice == 999 && random_.chance(5)) ashlar_trim();
+      return world_.mailboxes[other].post(b);
     }
+    model::live_blocks::verify(b);
+    if (dice < 600) return model::reallocate(random_, b, held_);
+    xfree(b.address);
+    if (dice == 999 && random_.chance(5)) ashlar_trim();
   }
 
   void receive() {
     for (const model::block& b : world_.mailboxes[self_].take_all()) {
-      model::audit(b);
+      model::live_blocks::verify(b);
       if (random_.chance(60)) {
         xfree(b.address);
       } else {
-        insert(b);
+        held_.insert(b);
       }
     }
-  }
-
-  void insert(const model::block& b) {
-    blocks_.push_back(b);
-    bytes_ += b.usable;
-  }
-
-  model::block remove(std::size_t at) {
-    const model::block b = blocks_[at];
-    bytes_ -= b.usable;
-    blocks_[at] = blocks_.back();
-    blocks_.pop_back();
-    return b;
   }
 
   world& world_;
   support::random_source random_;
   std::size_t self_;
-  std::vector<model::block> blocks_;
-  std::size_t bytes_ = 0, most_blocks_ = 0, most_bytes_ = 0;
-  std::uint64_t last_key_;
+  model::live_blocks held_;
+  std::size_t most_blocks_ = 0, most_bytes_ = 0;
 };
 
 TEST(Model, RandomProgramsOnFourThreads) {
@@ -147,7 +129,7 @@ TEST(Model, RandomProgramsOnFourThreads) {
   try {
     for (mailbox& box : shared.mailboxes) {
       for (const model::block& b : box.take_all()) {
-        model::audit(b);
+        model::live_blocks::verify(b);
         xfree(b.address);
       }
     }

@@ -15,10 +15,7 @@ inline std::byte* bytes_of(const block& b) {
   return static_cast<std::byte*>(b.address);
 }
 
-/// A block of 0 bytes has an address of its own all the same.
-inline std::size_t extent(const block& b) {
-  return b.usable == 0 ? 1 : b.usable;
-}
+using support::extent;
 
 /// Where a block carries its pattern: in lines of 64 bytes, each with a key of its own. All of most blocks; of one
 /// that is large sixteen lines and its last bytes, or filling it would be all that a run does.

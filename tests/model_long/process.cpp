@@ -13,6 +13,9 @@ namespace {
 
 using namespace ashlar;
 
+/// A block that was resized may be of another class than a fresh one of its size: no sized free.
+enum how : std::size_t { any_way, by_address };
+
 class process_face {
  public:
   static constexpr std::size_t slots = 6000;
@@ -66,13 +69,13 @@ class process_face {
     block b;
     b.size = size;
     b.address = xrealloc(old.address, size);
-    b.resized = true;
+    b.origin = by_address;
     if (b.address != nullptr) b.usable = xusable_size(b.address);
     return b;
   }
 
   static void deallocate(const block& b, draw& d) {
-    if (b.resized || d.one_in(2)) {
+    if (b.origin == by_address || d.one_in(2)) {
       xfree(b.address);
     } else if (b.alignment > 16) {
       pmr::process_resource()->deallocate(b.address, b.size, b.alignment);

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <random>
+#include <tests/support/expects.hpp>
 #include <tests/support/heap_stats.hpp>
+#include <tests/support/live_blocks.hpp>
 #include <tests/support/test_heap.hpp>
 #include <vector>
 
@@ -18,9 +19,11 @@
 
 namespace ashlar::test {
 
-/// A heap, some caches, and a shadow of each live block.
+/// A heap, some caches, and its live blocks. A block's origin is its class; 0: a run of its own.
 class modelled_heap {
   using cache = test_heap::cache;
+  using block = support::live_block;
+  using blocks = support::live_blocks<support::expects, 128>;
 
  public:
   explicit modelled_heap(std::size_t caches)
@@ -28,7 +31,7 @@ class modelled_heap {
 
   [[nodiscard]] test_heap& heap() { return *heap_; }
   [[nodiscard]] test_space& space() { return heap_->space(); }
-  [[nodiscard]] std::size_t live_bytes() const { return live_bytes_; }
+  [[nodiscard]] std::size_t live_bytes() const { return live_.bytes(); }
 
   void run(std::mt19937_64& random, int steps, std::size_t live_bytes_max) {
     for (int i = 0; i < steps; ++i) {
@@ -39,7 +42,7 @@ class modelled_heap {
 
   void drop_all() {
     cache* own = any_owner(0);
-    while (!live_.empty()) drop(live_.begin(), own);
+    while (!live_.empty()) drop(live_.take_last(), own);
   }
   void detach_all() {
     for (cache*& own : owners_) {
@@ -53,129 +56,58 @@ class modelled_heap {
     heap_->audit();
     const ashlar_stats s = stats_of(*heap_);
     check_equations(s);
-    std::map<class_index, std::size_t> in_use;
-    for (const auto& [start, b] : live_) ++in_use[b.size_class];
+    std::array<std::size_t, class_count> in_use{};
+    for (const block& b : live_.blocks()) ++in_use[b.origin];
     for (std::size_t c = 1; c < class_count; ++c)
-      EXPECT_EQ(s.classes[c - 1].blocks_in_use, in_use[static_cast<class_index>(c)])
+      EXPECT_EQ(s.classes[c - 1].blocks_in_use, in_use[c])
           << "blocks of " << detail::block_sizes[c];
     EXPECT_EQ(s.large.blocks_in_use, in_use[0]);
-    EXPECT_EQ(s.total.bytes_in_use, live_bytes_);
+    EXPECT_EQ(s.total.bytes_in_use, live_.bytes());
     EXPECT_EQ(s.total.threads, 0u);
   }
 
  private:
-  struct block {
-    std::size_t size;    // asked for
-    std::size_t usable;  // got
-    std::uint64_t tag;
-    class_index size_class;
-  };
-  using shadow = std::map<std::uintptr_t, block>;
-
   cache* any_owner(std::size_t i) {
     if (owners_[i] == nullptr) owners_[i] = heap_->attach();
     return owners_[i];
   }
 
-  static unsigned char byte_at(std::uint64_t tag, std::size_t i) {
-    return static_cast<unsigned char>(tag * 31 + i * 7 + 1);
-  }
-  // The ends of a block are where neighbours meet; between them a byte a page is enough.
-  template <class Visitor>
-  static void for_each_checked(std::size_t size, Visitor visit) {
-    for (std::size_t i = 0; i < std::min<std::size_t>(size, 32); ++i) visit(i);
-    for (std::size_t i = 32; i < size; i += 1000) visit(i);
-    for (std::size_t i = size - std::min<std::size_t>(size, 16); i < size; ++i) visit(i);
-  }
-  static void fill(std::uintptr_t start, const block& b) {
-    auto* bytes = reinterpret_cast<unsigned char*>(start);
-    for_each_checked(b.usable, [&](std::size_t i) { bytes[i] = byte_at(b.tag, i); });
-  }
-  static void check(std::uintptr_t start, const block& b, std::size_t size) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(start);
-    std::size_t wrong = 0;
-    // Only what `fill` wrote and `size` bytes still hold.
-    for_each_checked(b.usable, [&](std::size_t i) {
-      if (i < size) wrong += bytes[i] != byte_at(b.tag, i) ? 1u : 0u;
-    });
-    EXPECT_EQ(wrong, 0u) << "somebody else wrote to this block";
-  }
-
   void admit(void* p, std::size_t size, std::size_t alignment, bool zeroed) {
     if (p == nullptr) return;
-    const auto start = reinterpret_cast<std::uintptr_t>(p);
-    EXPECT_EQ(start % alignment, 0u);
     const std::size_t usable = heap_->usable_size(p, "test");
-    EXPECT_GE(usable, size);
-    const auto c =
+    if (zeroed) EXPECT_EQ(support::find_nonzero(p, usable), usable) << "called zero, but is not";
+    const class_index c =
         usable <= small_size_max ? detail::standard_classes.of_size(usable) : class_index{0};
-    const auto [own, fresh] = live_.emplace(
-        start,
-        block{size, usable, ++tags_,
-              c == 0 || detail::standard_classes.block_size(c) != usable ? class_index{0} : c});
-    ASSERT_TRUE(fresh) << "one block for two owners";
     // A run of few pages has the size of a class, but is none: it is told by its address's slab.
-    if (size > small_size_max || alignment > detail::page_size) own->second.size_class = 0;
-    if (std::next(own) != live_.end()) {
-      EXPECT_LE(start + usable, std::next(own)->first) << "overlap";
-    }
-    if (own != live_.begin()) {
-      EXPECT_LE(std::prev(own)->first + std::prev(own)->second.usable, start) << "overlap";
-    }
-    if (zeroed) {
-      std::size_t wrong = 0;
-      for_each_checked(usable, [&](std::size_t i) {
-        wrong += static_cast<const unsigned char*>(p)[i] != 0 ? 1u : 0u;
-      });
-      EXPECT_EQ(wrong, 0u) << "called zero, but is not";
-    }
-    live_bytes_ += usable;
-    fill(start, own->second);
+    const bool has_class = c != 0 && detail::standard_classes.block_size(c) == usable &&
+                           size <= small_size_max && alignment <= detail::page_size;
+    live_.add(p, size, usable, alignment, has_class ? c : class_index{0});
   }
 
-  /// Effects: forgets the block. Returns: it.
-  block forget(shadow::iterator it) {
-    check(it->first, it->second, it->second.usable);
-    const block b = it->second;
-    live_bytes_ -= b.usable;
-    live_.erase(it);
-    return b;
-  }
-
-  void drop(shadow::iterator it, cache* own) {
-    auto* p = reinterpret_cast<void*>(it->first);
-    forget(it);
+  void drop(const block& b, cache* own) {
     if (own != nullptr)
-      deallocate(*heap_, *own, p);
+      deallocate(*heap_, *own, b.address);
     else
-      heap_->deallocate_uncached(p, "free");
+      heap_->deallocate_uncached(b.address, "free");
   }
 
-  void resize(shadow::iterator it, std::size_t size, cache* own) {
-    auto* p = reinterpret_cast<void*>(it->first);
-    if (const std::size_t usable = heap_->resize_in_place(p, size, "realloc"); usable != 0) {
-      EXPECT_GE(usable, size);
-      EXPECT_EQ(usable, heap_->usable_size(p, "test"));
-      check(it->first, it->second, std::min(it->second.usable, usable));
-      live_bytes_ = live_bytes_ - it->second.usable + usable;
-      it->second.usable = usable;
-      it->second.size = size;
-      fill(it->first, it->second);
-      return;
+  void resize(const block& b, std::size_t size, cache* own) {
+    if (const std::size_t usable = heap_->resize_in_place(b.address, size, "realloc");
+        usable != 0) {
+      EXPECT_EQ(usable, heap_->usable_size(b.address, "test"));
+      blocks::verify(b, b.address, usable);
+      return live_.add(b.address, size, usable, b.alignment, b.origin);
     }
-    const block before = it->second;
-    if (size > before.usable && before.usable > small_size_max) {
-      if (void* moved = heap_->move_large(p, size); moved != nullptr) {
-        check(reinterpret_cast<std::uintptr_t>(moved), before, before.usable);
-        live_bytes_ -= before.usable;
-        live_.erase(it);
-        admit(moved, size, 4096, false);
-        return;
+    if (size > b.usable && b.usable > small_size_max) {
+      if (void* const moved = heap_->move_large(b.address, size); moved != nullptr) {
+        blocks::verify(b, moved, b.usable);
+        return admit(moved, size, 4096, false);
       }
     }
-    void* fresh = allocate(*heap_, *own, size);
-    if (fresh == nullptr) return;
-    drop(it, own);
+    blocks::verify(b);  // a move that was refused has not changed it
+    void* const fresh = allocate(*heap_, *own, size);
+    if (fresh == nullptr) return live_.insert(b);
+    drop(b, own);
     admit(fresh, size, 16, false);
   }
 
@@ -194,11 +126,8 @@ class modelled_heap {
 
   void step(std::mt19937_64& random, std::size_t live_bytes_max) {
     cache* own = any_owner(random() % owners_.size());
-    const bool room = live_bytes_ < live_bytes_max;
-    const auto some = [&] {
-      const std::uintptr_t first = live_.begin()->first;
-      return live_.lower_bound(first + random() % (live_.rbegin()->first - first + 1));
-    };
+    const bool room = live_.bytes() < live_bytes_max;
+    const auto some = [&] { return live_.take(random() % live_.size()); };
     if (own == nullptr) {  // memory for a cache was refused
       if (room) {
         const auto c = static_cast<class_index>(1 + random() % (class_count - 1));
@@ -225,7 +154,9 @@ class modelled_heap {
       if (room)
         admit(heap_->allocate_uncached(c), detail::standard_classes.block_size(c), 16, false);
     } else if (dice < 38) {
-      if (!live_.empty()) resize(some(), 1 + random_size(random), own);
+      if (live_.empty()) return;
+      const block b = some();
+      resize(b, 1 + random_size(random), own);
     } else if (dice < 39) {
       if (!live_.empty()) drop(some(), nullptr);
     } else if (dice < 62) {
@@ -245,9 +176,7 @@ class modelled_heap {
 
   std::unique_ptr<test_heap> heap_;
   std::vector<cache*> owners_;
-  shadow live_;
-  std::size_t live_bytes_ = 0;
-  std::uint64_t tags_ = 0;
+  blocks live_;
 };
 
 }  // namespace ashlar::test

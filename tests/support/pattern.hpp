@@ -30,10 +30,12 @@ inline void fill_pattern(void* block, std::uint64_t key, std::size_t to,
   }
 }
 
-/// Returns the offset of the first byte of [0, size) that is not the pattern's, or `size`.
-inline std::size_t find_damage(const void* block, std::uint64_t key, std::size_t size) noexcept {
+/// Returns the offset of the first byte of [from, size) that is not the pattern's, or `size`; `from` is
+/// rounded down to 8.
+inline std::size_t find_damage(const void* block, std::uint64_t key, std::size_t size,
+                               std::size_t from = 0) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(block);
-  for (std::size_t at = 0; at < size; at += 8) {
+  for (std::size_t at = from / 8 * 8; at < size; at += 8) {
     const std::uint64_t word = detail::pattern_word(key, at / 8);
     const std::size_t length = size - at < 8 ? size - at : 8;
     // A comparison of eight bytes is an instruction, one of some bytes a call.
