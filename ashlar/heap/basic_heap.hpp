@@ -77,11 +77,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
-  /// Ends in a fault naming `call` when it is nothing of this heap.
+  /// Ends in a fault naming `call` when it is nothing of this heap, is the block that its class's
+  /// stack got last, or no block of the class starts at such an address.
   ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
+    if (own.top(c)[-1] == block) this->fail_freed_twice(block, c, call);
+    this->expect_start(block, c, call);
     keep_to_share(own);
     if (!open(own, c)) return deallocate_uncached(block, call);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
@@ -125,6 +128,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
+    this->expect_start(block, c, call);
     give(c, &block, 1, call);
     maintain();
   }

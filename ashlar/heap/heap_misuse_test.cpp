@@ -67,23 +67,75 @@ TEST_F(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
   }
 }
 
-TEST_F(HeapDeathTest, DoubleFreesOfSmallBlocks) {
+TEST_F(HeapDeathTest, DoubleFreesAfterOthersAreSeenInTheSlab) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u}) {
     void* block = allocate(*h, *own, size);
     void* other = allocate(*h, *own, size);
-    EXPECT_DEATH(free_and_settle({block, block}),
-                 message(detail::earlier_free, block, "the block is free"));
-    EXPECT_DEATH(free_and_settle({block, other, block}), "the block is free already");
+    EXPECT_DEATH(free_and_settle({block, other, block}),
+                 message(detail::earlier_free, block, "the block is free already"));
   }
 }
 
-TEST_F(HeapDeathTest, InteriorAddressesOfSmallBlocks) {
-  for (const std::size_t size : {48u, 1000u, 32'768u}) {
+// Nothing is settled here: the second free itself has to see it.
+TEST_F(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
+  for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u}) {
+    const class_index c = test_heap::class_for(size, 1);
+    std::vector<void*> others(detail::cache_capacity(size, detail::cached_bytes_max));
+    for (void*& other : others) other = allocate(*h, *own, size);
+    void* const block = allocate(*h, *own, size);
+    const auto free_twice = [&] {
+      deallocate(*h, *own, block);
+      deallocate(*h, *own, block);
+    };
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      // By a hit and by a miss: where one free of the two meets a full stack.
+      const std::size_t left = static_cast<std::size_t>(own->limit(c) - own->top(c));
+      if (i == 0 || left <= 1 || i == 300) {
+        EXPECT_DEATH(free_twice(), message("free", block, "the block is free already"))
+            << size << " bytes, " << left << " slots left";
+      }
+      deallocate(*h, *own, others[i]);
+    }
+    deallocate(*h, *own, block);
+  }
+}
+
+// What a stack got last may have left it since.
+TEST_F(HeapDeathTest, ABlockFreedAndAllocatedAgainMayBeFreedAgain) {
+  for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u})
+    for (int i = 0; i < 3; ++i) {
+      void* const a = allocate(*h, *own, size);
+      void* const b = allocate(*h, *own, size);
+      deallocate(*h, *own, a);
+      deallocate(*h, *own, b);
+    }
+  h->flush(*own);
+  h->trim();
+  h->audit();
+}
+
+TEST_F(HeapDeathTest, AnAddressAtWhichNoBlockOfItsClassCanStartIsSeenAtOnce) {
+  constexpr const char* inside = "the address is inside";
+  for (std::size_t c = 1; c < class_count; c += 6) {  // of each alignment some
+    const std::size_t size = detail::block_sizes[c];
+    auto* const block = static_cast<char*>(allocate(*h, *own, size));
+    for (const std::size_t offset : {std::size_t{1}, size - 8})
+      EXPECT_DEATH(deallocate(*h, *own, block + offset), message("free", block + offset, inside))
+          << size;
+    if (size % 32 == 0) {
+      EXPECT_DEATH(deallocate(*h, *own, block + 16), message("free", block + 16, inside)) << size;
+      EXPECT_DEATH(h->deallocate_uncached(block + 16, "free"), message("free", block + 16, inside));
+    }
+    deallocate(*h, *own, block);
+  }
+}
+
+TEST_F(HeapDeathTest, OtherInteriorAddressesAreSeenInTheSlab) {
+  for (const std::size_t size : {48u, 80u, 9216u}) {
     auto* block = static_cast<char*>(allocate(*h, *own, size));
-    EXPECT_DEATH(free_and_settle({block + 16}),
-                 message(detail::earlier_free, block + 16, "the address is inside"));
-    EXPECT_DEATH(free_and_settle({block + 1}),
-                 message(detail::earlier_free, block + 1, "the address is inside"));
+    const std::size_t step = size & (0 - size);  // a block of the class may start at any multiple
+    EXPECT_DEATH(free_and_settle({block + step}),
+                 message(detail::earlier_free, block + step, "the address is inside"));
   }
 }
 

@@ -4,8 +4,9 @@
 //   allocate(n):   size -> class (table) -> pop the stack of that class
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class
 //
-// Law: a hit reads `cache_tops` and the class table, writes one slot and one top, and calls
-// nothing. Whatever else there is to do is a miss, which the heap's engine handles
+// Law: a hit reads `cache_tops`, the class tables and its stack, writes one slot and one top, and
+// calls nothing. A free that is seen to be a misuse is no hit: the engine reports it.
+// Whatever else there is to do is a miss, which the heap's engine handles
 // (basic_heap.hpp). Invariant: thread_cache.hpp has the invariant of the stacks; both ends of a
 // stack are null.
 #pragma once
@@ -53,14 +54,15 @@ class hit_path {
   }
 
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, or the block is large, null or not ours. Never calls anything.
+  /// stack is full, the block is large, null or not ours, or the call is a misuse that is seen here. Never
+  /// calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
     return try_deallocate(tops, tops.classes, block);
   }
   /// The same by classes that the caller has: those of `tops`, or none of them.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, const page_classes& classes,
                                                       void* block) noexcept {
-    return push(tops.top[classes.of(block)], block);
+    return push(tops, classes.of(block), block);
   }
 
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
@@ -72,14 +74,14 @@ class hit_path {
                                                       class_index c) noexcept {
     if (c == 0 || tops.classes.of(block) != c) [[unlikely]]
       return false;
-    return push(tops.top[c], block);
+    return push(tops, c, block);
   }
 
-  /// As above for a caller who is believed. Requires: `c` is the block's class, or 0. Returns:
-  /// false if the stack is full, or `c` is 0.
+  /// As above for a caller who is believed: no misuse is seen. Requires: `c` is the block's class,
+  /// or 0. Returns: false if the stack is full, or `c` is 0.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
                                                                class_index c) noexcept {
-    return push(tops.top[c], block);  // class 0's is full always
+    return push<false>(tops, c, block);  // class 0's is full always
   }
 
   /// Returns: a block of at least `size` bytes at a multiple of `alignment`; null if that is for a
@@ -117,15 +119,28 @@ class hit_path {
   }
 
  private:
-  /// Effects: stores `block` at `top` and moves that on; nothing if the stack is full. Returns:
-  /// whether it did.
-  [[nodiscard]] ASHLAR_HOT static bool push(void**& top, void* block) noexcept {
+  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and the call is a
+  /// misuse that is seen here. Returns: whether it did.
+  template <bool Looks = true>
+  [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, class_index c, void* block) noexcept {
+    void**& top = tops.top[std::size_t{c}];
     void** const slot = read_before_step(top);
     if (*slot == nullptr) [[unlikely]]
+      return false;
+    if (Looks && is_misuse(slot, c, block)) [[unlikely]]
       return false;
     *slot = block;
     ++top;
     return true;
+  }
+
+  /// Returns: whether pushing `block` to `slot` is a misuse: it is on top of the stack already, or
+  /// no block of class `c` starts at such an address. So no push makes two neighbours the same.
+  /// The other misuses are found when the block returns to its slab
+  /// (docs/decisions/0032-what-a-free-looks-at.md).
+  [[nodiscard]] ASHLAR_HOT static bool is_misuse(void* const* slot, class_index c,
+                                                 const void* block) noexcept {
+    return slot[-1] == block || Classes::is_misaligned(c, block);
   }
 };
 

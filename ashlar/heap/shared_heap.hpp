@@ -343,6 +343,22 @@ class shared_heap {
     maintain();
   }
 
+  /// Effects: ends in a fault naming `call` when the bits of `block`, which is in a slab of class
+  /// `c`, tell that no block starts there. Takes no lock else.
+  void expect_start(const void* block, class_index c, const char* call) noexcept {
+    if (classes::is_misaligned(c, block)) [[unlikely]]
+      centrals_[c].expect_in_use(pages_, block, call);
+  }
+  /// Effects: ends in a fault naming `call`: `block`, of class `c`, is free already.
+  [[noreturn]] ASHLAR_COLD void fail_freed_twice(const void* block, class_index c,
+                                                 const char* call) noexcept {
+    ashlar_fault({.kind = fault_kind::double_free,
+                  .call = call,
+                  .address = block,
+                  .block_size = classes::block_size(c),
+                  .pool = name()});
+  }
+
   /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
   /// cache's misses, with no lock held: a heap that is not used at all does not look.
   void maintain() noexcept {

@@ -97,6 +97,24 @@ int double_free() {
   face::trim();
   return not_detected();
 }
+// Nothing follows these but an end at once: the call itself has to see the misuse.
+[[noreturn]] int end_at_once() {
+  ::_exit(not_detected());
+}
+int double_free_at_once() {
+  void* block = about_to_misuse(face::allocate(64));
+  face::release(block);
+  face::release(block);
+  end_at_once();
+}
+int free_interior_at_once() {
+  face::release(about_to_misuse(beyond(face::allocate(4096), 16)));
+  end_at_once();
+}
+int free_misaligned_at_once() {
+  face::release(about_to_misuse(beyond(face::allocate(48), 8)));
+  end_at_once();
+}
 int double_free_after_others() {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
@@ -230,6 +248,9 @@ constexpr support::mode modes[] = {
     {"free_misaligned", free_misaligned},
     {"free_interior_in_thread", free_interior_in_thread},
     {"double_free", double_free},
+    {"double_free_at_once", double_free_at_once},
+    {"free_interior_at_once", free_interior_at_once},
+    {"free_misaligned_at_once", free_misaligned_at_once},
     {"double_free_after_others", double_free_after_others},
     {"double_free_push_out", double_free_push_out},
     {"double_free_after_trim", double_free_after_trim},
