@@ -79,7 +79,7 @@ TEST_F(HeapDeathTest, DoubleFreesAfterOthersAreSeenInTheSlab) {
 // Nothing is settled here: the second free itself has to see it.
 TEST_F(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u}) {
-    const class_index c = test_heap::class_for(size, 1);
+    const class_index c = test_heap::classes::class_for(size, 1);
     std::vector<void*> others(detail::cache_capacity(size, detail::cached_bytes_max));
     for (void*& other : others) other = allocate(*h, *own, size);
     void* const block = allocate(*h, *own, size);
