@@ -42,9 +42,10 @@ is_preset() { [[ ! $1 =~ ^(format|lint|lint-all|fuzz)$ ]]; }
 
 # start_build PRESET: in the background, with its output in $logs/PRESET. Tests have the processors first.
 start_build() {
+  : >"$logs/$1"  # first: finish_build may read before the build has written
   set -m
   { cmake --preset "$1" >"$logs/configure" || { cat "$logs/configure"; exit 1; }
-    nice cmake --build --preset "$1" -j "$jobs"; } >"$logs/$1" 2>&1 &
+    nice cmake --build --preset "$1" -j "$jobs"; } >>"$logs/$1" 2>&1 &
   builder=$!
   set +m
 }

@@ -151,10 +151,7 @@ class checked_level {
  private:
   held_locks outer_;
 };
-class unchecked_level {
- public:
-  constexpr unchecked_level() noexcept {}  // not `= default`: an object of it is no unused variable
-};
+class [[maybe_unused]] unchecked_level {};
 using lock_level = std::conditional_t<locks_are_checked, checked_level, unchecked_level>;
 
 }  // namespace ashlar::detail

@@ -75,7 +75,9 @@ class modelled_heap {
   void admit(void* p, std::size_t size, std::size_t alignment, bool zeroed) {
     if (p == nullptr) return;
     const std::size_t usable = heap_->usable_size(p, "test");
-    if (zeroed) EXPECT_EQ(support::find_nonzero(p, usable), usable) << "called zero, but is not";
+    if (zeroed) {
+      EXPECT_EQ(support::find_nonzero(p, usable), usable) << "called zero, but is not";
+    }
     const class_index c =
         usable <= small_size_max ? detail::standard_classes.of_size(usable) : class_index{0};
     // A run of few pages has the size of a class, but is none: it is told by its address's slab.
