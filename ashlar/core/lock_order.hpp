@@ -92,7 +92,8 @@ class held_locks {
   }
   [[noreturn]] static void fail(lock_rank rank, const void* lock, const char* held) noexcept {
     line_writer<128> call;
-    call << "lock " << name_of(rank) << " while holding " << held << std::string_view("", 1);
+    constexpr char end[1] = {};  // `call` is read as a C string
+    call << "lock " << name_of(rank) << " while holding " << held << std::string_view(end, 1);
     ashlar_fault({.kind = fault_kind::corrupted, .call = call.data(), .address = lock});
   }
 
