@@ -124,6 +124,7 @@ class watched_heap {
         [&](void* old) { give(old, call); }, [&](void* same) { return stays(same, size); });
   }
 
+ private:
   /// Effects: `block` has `size` bytes from now on, and stays. Returns: block. Requires: it had as
   /// many, and no place for fewer.
   void* stays(void* block, std::size_t size) const noexcept {
@@ -135,7 +136,6 @@ class watched_heap {
     return block;
   }
 
- private:
   /// As usable_size, of a block whose size is not known.
   [[nodiscard]] std::size_t size_in_heap(const void* block, const char* call,
                                          bool inside) const noexcept {
