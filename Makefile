@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -64,6 +64,21 @@ RUN_BENCH := /usr/bin/python3 bench/run_bench.py
 bench_programs = cmake --preset release -DASHLAR_BUILD_BENCH=ON && \
   cmake --build --preset release --target bench_programs -j $(JOBS)
 
+MISUSE_ROUNDS ?= 1
+misuse_matrix = python3 tests/misuse/malloc_matrix.py --programs build/library/tests/misuse
+misuse_programs = cmake --preset library && \
+  cmake --build --preset library --target misuse_malloc_programs -j $(JOBS)
+misuse: ## record what ashlar does of each fault through malloc: results/misuse-malloc.csv, docs/misuse.md
+	@scripts/setup.sh build test
+	@$(misuse_programs)
+	@$(misuse_matrix) --libraries build/library/ashlar --accept --rounds $(MISUSE_ROUNDS)
+
+misuse-peers: MISUSE_ROUNDS = 5
+misuse-peers: peers ## record the same of the other allocators, five runs of each cell (5 minutes)
+	@scripts/setup.sh build test bench
+	@$(misuse_programs)
+	@$(misuse_matrix) --accept-peers --rounds $(MISUSE_ROUNDS)
+
 BENCH_ARGS ?= --quick
 bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_ARGS, see bench/README.md)
 	@scripts/setup.sh build bench programs
@@ -82,7 +97,7 @@ bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/benc
 	  --publish-csv results/bench.csv --charts results --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
-PEERS := $(addprefix build/peers/lib,mimalloc3.so rpmalloc.so snmalloc.so)
+PEERS := $(addprefix build/peers/lib,mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so rpmalloc.so snmalloc.so snmalloc-checks.so)
 peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc 3, snmalloc, rpmalloc), into build/peers
 $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_peers.sh
 	@bench/peers/build_peers.sh

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 SIZES = (16, 64, 1024, 8192)
-ITERATIONS = 10_000
+ITERATIONS = 10_000  # other allocators do something else now and then
 CLEARING = "clearing"
 SOURCE = Path(__file__).resolve().parent / "hit_path.c"
 TOLERANCE = 0.01  # of an instruction: the files hold two decimals
@@ -81,17 +81,17 @@ def profile(program, library, size, count):
         return read_profile(out)
 
 
-def count(program, library, sizes):
+def count(program, library, sizes, iterations):
     """{size: {function: instructions per call}}."""
     result = {}
     for size in sizes:
-        once = profile(program, library, size, ITERATIONS)
-        twice = profile(program, library, size, 2 * ITERATIONS)
+        once = profile(program, library, size, iterations)
+        twice = profile(program, library, size, 2 * iterations)
         counts = {}
         for function, number in marked_lines().items():
             if number not in twice:
                 fail(f"callgrind shows no call of {function} from hit_loop; build hit_path with -g")
-            counts[function] = (twice[number] - once.get(number, 0)) / ITERATIONS
+            counts[function] = (twice[number] - once.get(number, 0)) / iterations
         counts["calloc"] -= counts.pop(CLEARING)
         result[size] = counts
     return result
@@ -167,6 +167,7 @@ def main():
     parser.add_argument("--program", required=True, metavar="FILE", help="the built hit_path")
     parser.add_argument("--lib", metavar="FILE", default="", help="the library to preload; none: the C library")
     parser.add_argument("--sizes", metavar="LIST", help=f"comma-separated; {','.join(map(str, SIZES))} when absent")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, metavar="N", help=f"{ITERATIONS} when absent")
     parser.add_argument("--golden", type=Path, metavar="FILE", help="compare with these counts")
     parser.add_argument("--update", action="store_true", help="write the counts to the golden file instead")
     options = parser.parse_args()
@@ -185,7 +186,7 @@ def main():
     elif options.sizes:
         sizes = tuple(int(s) for s in options.sizes.split(","))
 
-    counts = count(os.path.abspath(options.program), options.lib, sizes)
+    counts = count(os.path.abspath(options.program), options.lib, sizes, options.iterations)
     print("instructions per call:")
     print("\n".join(table_text(counts, "\t")))
     if options.update:

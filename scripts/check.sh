@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs what a change in one room needs: its unit tests, and the quick tests of the rooms and folders that use
-# it. The last column of the tables in tests/README.md names them. Preset check: gcc, the library as it ships.
+# it. The last column of the tables in tests/README.md names them. Preset library (gcc, the library as it ships), in build/check.
 # Usage: scripts/check.sh ROOM, with the name of a room of ashlar/ or tools/, such as heap or tune.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,8 +18,9 @@ jobs=$(nproc)
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
-cmake --preset check -DASHLAR_TEST_SUITES="check-$room" -DASHLAR_BUILD_TOOLS=$tools >"$said" || { cat "$said"; exit 1; }
-cmake --build --preset check -j "$jobs" --target tests/all
+cmake --preset library -B build/check -DASHLAR_TEST_SUITES="check-$room" -DASHLAR_BUILD_TOOLS=$tools \
+  -DASHLAR_BUILD_EXAMPLES=OFF >"$said" || { cat "$said"; exit 1; }
+cmake --build build/check -j "$jobs" --target tests/all
 built=$SECONDS
-ctest --preset check -j "$jobs" -L "^check-$room\$"
+ctest --test-dir build/check -j "$jobs" --output-on-failure --no-tests=error -L "^check-$room\$"
 echo "check: $folder passed in $SECONDS s, $built of them to build"

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 declare -A packages=(
-  [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev"
+  [build]="g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libssl-dev libdw-dev"
   [test]="libgtest-dev abigail-tools libbenchmark-dev clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libc++-19-dev libc++abi-19-dev clang-14 libstdc++-12-dev-arm64-cross valgrind python3 sqlite3 git perl redis-server redis-tools spin libpython3.11-testsuite php-cli"
   [demo]="python3 sqlite3"
   [programs]="python3 g++ sqlite3 redis-server redis-tools git perl lua5.4 ruby ghostscript z3"
@@ -13,7 +13,7 @@ declare -A packages=(
   [peers]="g++ cmake ninja-build"
   [cargo]="cargo-web"  # of any origin will do; Debian's package of that name is older than the registry's protocol
   [chart]="python3 python3-matplotlib"
-  [misuse]="libc6 libclang-rt-19-dev libmimalloc2.0 libboost-dev libfoonathan-memory-dev"
+  [misuse]="libboost-dev libfoonathan-memory-dev"
   [docs]="doxygen python3"
   [coverage]="gcovr python3"  # gcov is g++'s own
   [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
 # Usage: scripts/test.sh [--landing | --all | --ports] [STEP...]
-# A step is a preset of CMakePresets.json, or format, lint, lint-all (scripts/lint.sh), or fuzz (each harness for a minute).
+# A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
+# (scripts/lint.sh), or fuzz (each harness for a minute).
 # Default: format library asan-ubsan tsan.
 # --landing: what a landing passes besides: landing clang pages-64k lint fuzz.
 # --ports: other processors, with 8 GB of memory for each process.
-# --all: the presets with "-all", which build and run what takes too long for every landing, and the lint with clang's
-# analyzer. debug (gcc at -O0) is left to whoever asks: asan-ubsan is at -O0 too.
-# While a preset's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
+# --all: the steps with "-all", which build and run what takes too long for every landing; lint-all has clang's analyzer.
+# While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,24 +40,36 @@ trap '[ -z "$builder" ] || kill -- -$builder 2>"$logs/kill" || true; rm -rf "$lo
 
 is_preset() { [[ ! $1 =~ ^(format|lint|lint-all|fuzz)$ ]]; }
 
-# start_build PRESET: in the background, with its output in $logs/PRESET. Tests have the processors first.
+# configure STEP: X-all is preset X with all that its tests have, in a folder of its own.
+configure() {
+  local options=()
+  case $1 in
+    release-all | asan-ubsan-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_UNITY=OFF) ;;
+    clang-all) options=('-DASHLAR_TEST_SUITES=clang;clang-all' -DASHLAR_BUILD_EXAMPLES=ON) ;;
+    tsan-all) options=('-DASHLAR_TEST_SUITES=threads;threads-all') ;;
+  esac
+  [ "${1%-all}" = "$1" ] || options+=(-DASHLAR_TEST_ALL=ON)
+  cmake --preset "${1%-all}" -B "build/$1" "${options[@]}"
+}
+
+# start_build STEP: in the background, with its output in $logs/PRESET. Tests have the processors first.
 start_build() {
   : >"$logs/$1"  # first: finish_build may read before the build has written
   set -m
-  { cmake --preset "$1" >"$logs/configure" || { cat "$logs/configure"; exit 1; }
-    nice cmake --build --preset "$1" -j "$jobs"; } >>"$logs/$1" 2>&1 &
+  { configure "$1" >"$logs/configure" || { cat "$logs/configure"; exit 1; }
+    nice cmake --build "build/$1" -j "$jobs"; } >>"$logs/$1" 2>&1 &
   builder=$!
   set +m
 }
 
-# finish_build PRESET: shows what its build has said and says, until it ends.
+# finish_build STEP: shows what its build has said and says, until it ends.
 finish_build() {
   tail -n +1 -f --pid="$builder" -s 0.2 "$logs/$1"
   wait "$builder" || exit 1
   builder=
 }
 
-# What a test of this preset said first, as of why it was skipped.
+# What a test of this step said first, as of why it was skipped.
 first_words() {
   awk -v name="$2" '$2 == "Test:" && $3 == name { found = 1 } found && /^-----/ { getline; print; exit }' \
     "build/$1/Testing/Temporary/LastTest.log"
@@ -80,7 +92,7 @@ for i in "${!steps[@]}"; do
       finish_build "$step"
       built=$((SECONDS - started))
       if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
-      ctest --preset "$step" -j "$jobs" --output-log "$logs/tests"
+      ctest --test-dir "build/$step" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests"
       while read -r name; do
         skipped+=("$step, $name: $(first_words "$step" "$name")")
       done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$logs/tests")

@@ -1,8 +1,10 @@
 // adapt/c_api.cpp: what adapt/c_api.h adds to xmalloc's family, but for the statistics' texts.
 // Layer: adapt.
 #include <cerrno>
+#include <iterator>
 
 #include <ashlar/adapt/c_api.h>
+#include <ashlar/runtime/fault_response.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
@@ -31,6 +33,21 @@ void ashlar_unseal() noexcept {
 }
 void ashlar_stats_get(ashlar_stats* stats) noexcept {
   runtime::collect(*stats);
+}
+
+// The drop-in library exports it, too. Weak there, so that a static program may have both libraries.
+[[gnu::visibility("default"), gnu::weak]] int ashlar_on_fault(
+    int action, ashlar_fault_callback callback) noexcept {
+  using runtime::fault_action;
+  constexpr fault_action actions[] = {fault_action::abort, fault_action::go_on, fault_action::trap,
+                                      fault_action::callback};
+  const auto index = static_cast<unsigned>(action);
+  if (index >= std::size(actions) || (action == ASHLAR_FAULT_CALLBACK && callback == nullptr)) {
+    errno = EINVAL;
+    return -1;
+  }
+  runtime::set_fault_action(actions[index], action == ASHLAR_FAULT_CALLBACK ? callback : nullptr);
+  return 0;
 }
 
 }  // extern "C"

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include <ashlar/adapt/xmalloc.h>
+#include <ashlar/core/fault_info.h>
 #include <ashlar/core/stats.h>
 
 #ifdef __cplusplus
@@ -71,6 +72,29 @@ enum ashlar_stats_format {
 
 /* Writes the statistics to `stream`. Returns 0, or -1 with errno when writing failed. */
 int ashlar_stats_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOEXCEPT;
+
+/* ---- faults ------------------------------------------------------------------------------ */
+
+/* What follows the report of a fault (docs/checks.md). */
+enum ashlar_fault_action {
+  ASHLAR_FAULT_ABORT = 0,    /* the process aborts: the default */
+  ASHLAR_FAULT_CONTINUE = 1, /* the call does nothing, and the process goes on */
+  ASHLAR_FAULT_TRAP = 2,     /* a trap instruction, where a debugger stops */
+  ASHLAR_FAULT_CALLBACK = 3  /* the program's function, then as ASHLAR_FAULT_CONTINUE */
+};
+
+/* A program's function for faults. It runs in the thread that made the mistake, after the report was
+ * written; several threads may be in it at once. It may allocate and free by malloc and its kin. It
+ * must not fork, nor leave by longjmp or an exception, nor use a heap instance whose call it
+ * interrupts. A fault inside it aborts. For a refused access to memory it runs in a signal's handler. */
+typedef void (*ashlar_fault_callback)(const struct ashlar_fault_info* what);
+
+/* From now on a fault of the process heap or of a heap instance, in any thread, is followed by `action`
+ * instead of what the environment's ASHLAR_FAULT says. What cannot go on aborts nevertheless: a broken
+ * invariant, a refused access to memory, and faults of pools and arenas. `callback` is needed for
+ * ASHLAR_FAULT_CALLBACK; for the other actions it is ignored. Returns 0, or -1 with errno EINVAL and
+ * nothing changed: another action, or no function where one is needed. O(1). Thread-safe. */
+int ashlar_on_fault(int action, ashlar_fault_callback callback) ASHLAR_NOEXCEPT;
 
 /* ---- checks ------------------------------------------------------------------------------ */
 

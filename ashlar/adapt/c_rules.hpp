@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/runtime/hit_path.hpp>
@@ -54,7 +55,10 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
     runtime::deallocate(block, call);
     return nullptr;
   }
-  return or_enomem(runtime::reallocate(block, size, call));
+  void* const after = runtime::reallocate(block, size, call);
+  if (after != detail::no_block()) return or_enomem(after);
+  errno = EINVAL;  // a fault was told, and the process goes on
+  return nullptr;
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (size != 0 && runtime::process_hits::stays(runtime::tops, block, size)) return block;

@@ -7,6 +7,7 @@
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
 #include <ashlar/check/leak_sites.hpp>
+#include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
@@ -51,8 +52,8 @@ void write_text_of_sites(std::FILE* out) {
     std::fprintf(out, "ashlar: %" PRIu64 " bytes in %" PRIu64 " block%s by %s%s\n", s.bytes,
                  s.blocks, s.blocks == 1 ? "" : "s", s.call, s.at.depth != 0 ? ":" : "");
     for (unsigned i = 0; i < s.at.depth; ++i) {
-      os::frame_line line;
-      os::describe(line, i, s.at.frames[i]);
+      line_writer<512> line;
+      os::append_frame(line, i, s.at.frames[i]);
       line.end_line();
       std::fwrite(line.data(), 1, line.size(), out);
     }

@@ -9,17 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/fault_report.hpp>
 #include <ashlar/os/page_source.hpp>
 
 namespace ashlar::detail {
 
-/// Who did something to a block, and where.
-struct deed {
-  const char* call = nullptr;  ///< such as "malloc"; null: not done
-  std::size_t thread = 0;
-  os::call_stack at;
-};
+using os::deed;
 
 struct block_record {
   std::byte* address = nullptr;  ///< what the caller has
@@ -28,6 +23,7 @@ struct block_record {
   std::size_t block_bytes = 0;
   deed made;
   deed freed;
+  bool is_spoilt = false;  ///< a fault told that its bytes were written to: it is not used again
   block_record* next_in_bucket = nullptr;
   block_record* next_in_queue = nullptr;
 };

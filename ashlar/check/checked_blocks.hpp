@@ -62,15 +62,14 @@ template <unchecked_heap Heap>
   return address;
 }
 
-/// Effects: as full_check::freed. Ends in a fault, interior_pointer, when `address` is no block, but inside one.
-/// Returns: false when nothing is known of it.
+/// Effects: as full_check::freed. A fault, interior_pointer, when `address` is no block, but inside
+/// one. Returns: false when nothing is known of it, so that it may be a block of the heap's own.
 template <unchecked_heap Heap>
 [[nodiscard]] bool deallocate_checked(full_check& checks, Heap heap, void* address,
                                       const char* call) noexcept {
   const full_check::freed_result found = checks.freed(address, call);
   give_back_left(checks, heap, found.leaving, call);
-  if (!found.known) checks.expect_outside(address, call);
-  return found.known;
+  return found.known || !checks.expect_outside(address, call);
 }
 
 }  // namespace ashlar::detail

@@ -50,9 +50,19 @@ full_check::freed_result full_check::freed(void* address, const char* call) noex
   const std::lock_guard guard(mutex_);
   block_record* const r = records_.find(address);
   if (r == nullptr) return {};
-  if (r->freed.call != nullptr) fail(fault_kind::double_free, *r, address, call);
-  expect_untouched(*r, call);
-  if (!are_of_one_family(r->made.call, call)) fail(fault_kind::mismatched_call, *r, address, call);
+  constexpr freed_result dropped = {.known = true};
+  if (r->freed.call != nullptr) {
+    fail(fault_kind::double_free, *r, address, call);
+    return dropped;
+  }
+  if (!expect_untouched(*r, call)) {
+    r->freed = end;  // its record stays
+    return dropped;
+  }
+  if (!are_of_one_family(r->made.call, call)) {
+    fail(fault_kind::mismatched_call, *r, address, call);
+    return dropped;
+  }
   r->freed = end;
   fill_ends(r->address, r->size, freed_fill);
   (newest_ != nullptr ? newest_->next_in_queue : oldest_) = r;
@@ -67,19 +77,20 @@ block_record* full_check::emptied_queue(const char* call) noexcept {
   return leave(0, 0, call);
 }
 
-/// Effects: the oldest leave the queue, until no more than that wait. Returns: their list. Requires: the lock.
+/// Effects: the oldest leave the queue, until no more than that wait. Returns: the list of those that
+/// the heap may have.
 block_record* full_check::leave(std::size_t bytes_max, std::size_t blocks_max,
                                 const char* call) noexcept {
   block_record* leaving = nullptr;
   block_record** last = &leaving;
   while (oldest_ != nullptr && (queued_bytes_ > bytes_max || queued_blocks_ > blocks_max)) {
     block_record* const out = oldest_;
-    expect_untouched(*out, call);
     oldest_ = out->next_in_queue;
     if (oldest_ == nullptr) newest_ = nullptr;
     queued_bytes_ -= out->size;
     --queued_blocks_;
     out->next_in_queue = nullptr;
+    if (!expect_untouched(*out, call)) continue;  // its record stays: it is never used again
     records_.take_out(out);
     *last = out;
     last = &out->next_in_queue;
@@ -107,54 +118,71 @@ std::size_t full_check::size_of(const void* address, const char* call) noexcept 
   const std::lock_guard guard(mutex_);
   const block_record* const r = records_.find(address);
   if (r == nullptr) return unknown;
-  if (r->freed.call != nullptr) fail(fault_kind::double_free, *r, address, call);
-  return r->size;
+  if (r->freed.call == nullptr) return r->size;
+  fail(fault_kind::double_free, *r, address, call);
+  return none;
 }
 
-void full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+bool full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const block_record* const r = records_.find(address);
-  if (r != nullptr && r->freed.call == nullptr && r->size != size &&
-      (options_.compares_all_sizes || is_of_cxx(r->made.call)))
-    fail(fault_kind::wrong_size, *r, address, call);
+  if (r == nullptr || r->freed.call != nullptr || r->size == size ||
+      !(options_.compares_all_sizes || is_of_cxx(r->made.call)))
+    return true;
+  fail(fault_kind::wrong_size, *r, address, call);
+  return false;
 }
 
-void full_check::expect_outside(const void* address, const char* call) noexcept {
+bool full_check::expect_outside(const void* address, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const auto* const p = static_cast<const std::byte*>(address);
+  const block_record* around = nullptr;
   records_.for_each([&](const block_record& r) {
     const auto* const begin = static_cast<const std::byte*>(r.block);
-    if (p >= begin && p < begin + r.block_bytes)
-      fail(fault_kind::interior_pointer, r, address, call);
+    if (p >= begin && p < begin + r.block_bytes) around = &r;
   });
+  if (around == nullptr) return true;
+  fail(fault_kind::interior_pointer, *around, address, call);
+  return false;
 }
 
 std::size_t full_check::look(const char* call) noexcept {
   const std::lock_guard guard(mutex_);
-  std::size_t live = 0;
-  records_.for_each([&](const block_record& r) {
-    expect_untouched(r, call);
-    live += r.freed.call == nullptr ? 1 : 0;
-  });
-  return live;
+  for (;;) {
+    std::size_t live = 0;
+    block_record* spoilt = nullptr;
+    records_.for_each([&](block_record& r) {
+      const bool is_freed = r.freed.call != nullptr;
+      if (!r.is_spoilt && spoilt == nullptr && find_spoilt(r, is_freed).at != nullptr) spoilt = &r;
+      live += is_freed ? 0 : 1;
+    });
+    if (spoilt == nullptr) return live;
+    // The table may be another one after this: from its beginning.
+    expect_untouched(*spoilt, call);
+  }
 }
 
-void full_check::expect_untouched(const block_record& r, const char* call) noexcept {
-  if (const spoilt s = find_spoilt(r, r.freed.call != nullptr); s.at != nullptr)
-    fail(s.kind, r, s.at, call);
+bool full_check::expect_untouched(block_record& r, const char* call) noexcept {
+  if (r.is_spoilt) return false;
+  const spoilt s = find_spoilt(r, r.freed.call != nullptr);
+  if (s.at == nullptr) return true;
+  r.is_spoilt = true;
+  fail(s.kind, r, s.at, call);
+  return false;
 }
 
 void full_check::fail(fault_kind kind, const block_record& r, const void* address,
                       const char* call) noexcept {
   const block_record what = r;
   mutex_.unlock();  // whoever handles the fault may allocate
-  write_place(what, address);
-  write_history(what);
-  ashlar_fault({.kind = kind,
-                .call = call,
-                .address = address,
-                .block_size = what.size,
-                .pool = options_.name});
+  const deed found = deed_now(call, options_.stack_depth);
+  os::misuse({.kind = kind,
+              .call = call,
+              .address = address,
+              .block_size = what.size,
+              .pool = options_.name},
+             history_of(what, "found", found));
+  mutex_.lock();
 }
 
 }  // namespace ashlar::detail

@@ -12,8 +12,10 @@
 //
 // Of what is long, only both ends are filled and looked at (misuse_report.hpp: filled_end_bytes).
 //
-// Invariant: a record is in the queue iff its block was freed; queued_blocks == their number, queued_bytes == sum of
-// their sizes.
+// Invariant: a record is in the queue iff its block was freed and is not spoilt; queued_blocks ==
+// their number, queued_bytes == sum of their sizes.
+// Where the process goes on after a fault (ashlar_misuse), the request is dropped, and what was
+// spoilt is told once and stays out of use: no lock is held while it is told.
 // Thread-safety: every function but `start` and `end` may be called by any thread; one lock.
 #pragma once
 
@@ -41,7 +43,8 @@ struct full_check_options {
 class full_check {
  public:
   static constexpr std::size_t guard_bytes_min = 16;
-  static constexpr std::size_t unknown = SIZE_MAX;  ///< the size of what is no block of this
+  static constexpr std::size_t unknown = SIZE_MAX;   ///< the size of what is no block of this
+  static constexpr std::size_t none = SIZE_MAX - 1;  ///< after a fault: no live block is there
 
   constexpr full_check() noexcept = default;
   full_check(const full_check&) = delete;
@@ -92,17 +95,19 @@ class full_check {
   void shrunk(const void* address, std::size_t size) noexcept;
 
   /// Returns: the size that the caller of the live block at `address` asked for; unknown when there is no such
-  /// block. Ends in a fault naming `call` when the block was freed.
+  /// block; none after a fault naming `call`: the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` was not asked for with `size`; of
-  /// blocks that did not come from new only if it `compares_all_sizes`.
-  void expect_size(const void* address, std::size_t size, const char* call) noexcept;
+  /// Effects: a fault naming `call`, wrong_size, if a live block at `address` was not asked for with
+  /// `size`; of blocks that did not come from new only if it `compares_all_sizes`. Returns: false
+  /// after a fault.
+  bool expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call` if `address`, which is no block, lies inside one.
-  void expect_outside(const void* address, const char* call) noexcept;
+  /// Effects: a fault naming `call` if `address`, which is no block, lies inside one. Returns: false
+  /// after a fault.
+  bool expect_outside(const void* address, const char* call) noexcept;
 
-  /// Effects: looks at the guards and patterns of all blocks; ends in a fault naming `call` at the first that was
+  /// Effects: looks at the guards and patterns of all blocks; a fault naming `call` for each that was
   /// written to. Returns: blocks that are live. O(bytes of all blocks).
   std::size_t look(const char* call) noexcept;
 
@@ -128,9 +133,11 @@ class full_check {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
-  [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
-                         const char* call) noexcept;
-  void expect_untouched(const block_record& r, const char* call) noexcept;
+  /// Effects: tells the fault. Requires: the lock, which is open meanwhile.
+  void fail(fault_kind kind, const block_record& r, const void* address, const char* call) noexcept;
+  /// Effects: a fault if the block is spoilt and that was not told yet. Returns: whether it was
+  /// never spoilt.
+  bool expect_untouched(block_record& r, const char* call) noexcept;
   [[nodiscard]] block_record* leave(std::size_t bytes_max, std::size_t blocks_max,
                                     const char* call) noexcept;
 

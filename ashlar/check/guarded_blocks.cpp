@@ -46,7 +46,7 @@ std::uint32_t draw(guard_turn& thread) noexcept {
 }
 }  // namespace
 
-bool guarded_blocks::is_turn_of(guard_turn& thread) const noexcept {
+bool guarded_blocks::is_turn_at_last(guard_turn& thread) const noexcept {
   if (thread.until == 0) {
     const auto n = static_cast<std::uint32_t>(options_.one_of);
     thread.until = n == 1 ? 1 : 1 + draw(thread) % (2 * n - 1);
@@ -187,12 +187,15 @@ void* guarded_blocks::allocate(std::size_t size, std::size_t alignment, bool zer
 void guarded_blocks::free(void* address, const char* call) noexcept {
   const deed end = deed_now(call, options_.stack_depth);
   block_record* r = nullptr;
+  bool is_whole = false;
   {
     const std::lock_guard guard(mutex_);
-    r = &expect_live(address, call);
-    expect_untouched(*r, call);
-    if (!are_of_one_family(r->made.call, call))
-      fail(fault_kind::mismatched_call, *r, address, call);
+    r = expect_live(address, call);
+    if (r == nullptr) return;
+    is_whole = expect_untouched(*r, call);
+    if (!is_live(*r)) return;  // freed by another thread while that was told
+    if (is_whole && !are_of_one_family(r->made.call, call))
+      return fail(fault_kind::mismatched_call, *r, address, call);
     r->freed = end;
     ++counts_.freed;
     counts_.page_bytes -= r->block_bytes;
@@ -203,19 +206,21 @@ void guarded_blocks::free(void* address, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   if (!closed) return;  // the slot is lost: its bytes are not what a fresh block's are
   counts_.given_back_bytes += r->block_bytes;
-  put_slot(r);
+  if (is_whole) put_slot(r);
 }
 
 std::size_t guarded_blocks::size_of(const void* address, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
-  return expect_live(address, call).size;
+  const block_record* const r = expect_live(address, call);
+  return r != nullptr ? r->size : none;
 }
 
-void guarded_blocks::expect_size(const void* address, std::size_t size, const char* call) noexcept {
+bool guarded_blocks::expect_size(const void* address, std::size_t size, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const block_record& r = records_[index_of(address)];
-  if (r.address == address && is_live(r) && r.size != size && is_of_cxx(r.made.call))
-    fail(fault_kind::wrong_size, r, address, call);
+  if (r.address != address || !is_live(r) || r.size == size || !is_of_cxx(r.made.call)) return true;
+  fail(fault_kind::wrong_size, r, address, call);
+  return false;
 }
 
 std::size_t guarded_blocks::look(const char* call) noexcept {
@@ -259,28 +264,35 @@ void guarded_blocks::add_to(ashlar_stats& stats) noexcept {
   total.metadata_bytes += used_ * sizeof(block_record);
 }
 
-block_record& guarded_blocks::expect_live(const void* address, const char* call) noexcept {
+block_record* guarded_blocks::expect_live(const void* address, const char* call) noexcept {
   block_record& r = records_[index_of(address)];
   const auto* const p = static_cast<const std::byte*>(address);
-  if (p != r.address) {
-    const bool inside = r.address != nullptr && p > r.address && p < r.address + r.size;
-    fail(inside ? fault_kind::interior_pointer : fault_kind::not_in_use, r, address, call);
-  }
-  if (r.freed.call != nullptr) fail(fault_kind::double_free, r, address, call);
-  return r;
+  if (p == r.address && r.freed.call == nullptr) return &r;
+  const bool inside = r.address != nullptr && p > r.address && p < r.address + r.size;
+  const auto kind = p == r.address ? fault_kind::double_free
+                    : inside       ? fault_kind::interior_pointer
+                                   : fault_kind::not_in_use;
+  fail(kind, r, address, call);
+  return nullptr;
 }
 
-void guarded_blocks::expect_untouched(const block_record& r, const char* call) noexcept {
-  if (const spoilt s = find_spoilt(r, false); s.at != nullptr) fail(s.kind, r, s.at, call);
+bool guarded_blocks::expect_untouched(block_record& r, const char* call) noexcept {
+  if (r.is_spoilt) return false;
+  const spoilt s = find_spoilt(r, false);
+  if (s.at == nullptr) return true;
+  r.is_spoilt = true;
+  fail(s.kind, r, s.at, call);
+  return false;
 }
 
 void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* address,
                           const char* call) noexcept {
   const block_record what = r;
   mutex_.unlock();  // whoever handles the fault may allocate
-  if (what.address != nullptr) write_place(what, address);
-  write_history(what);
-  ashlar_fault({.kind = kind, .call = call, .address = address, .block_size = what.size});
+  const deed found = deed_now(call, options_.stack_depth);
+  os::misuse({.kind = kind, .call = call, .address = address, .block_size = what.size},
+             history_of(what, "found", found));
+  mutex_.lock();
 }
 
 /// Returns: the block, live or freed, that `address` is likeliest to be meant for: the nearest; null without any.
@@ -320,7 +332,6 @@ void guarded_blocks::report(const os::access_fault& access) noexcept {
   os::capture_interrupted(accessed.at, std::max(options_.stack_depth, 1u), access.instruction);
   fault_kind kind = fault_kind::not_in_use;
   if (block.address != nullptr) {
-    write_place(block, p);
     const auto* const pages = static_cast<const std::byte*>(block.block);
     if (block.freed.call != nullptr && p >= pages && p < pages + block.block_bytes)
       kind = fault_kind::access_after_free;
@@ -329,9 +340,8 @@ void guarded_blocks::report(const os::access_fault& access) noexcept {
     else if (p >= block.address + block.size)
       kind = fault_kind::access_behind;
   }
-  write_deed(call, accessed);
-  write_history(block);
-  ashlar_fault({.kind = kind, .call = call, .address = p, .block_size = block.size});
+  os::end_in_fault({.kind = kind, .call = call, .address = p, .block_size = block.size},
+                   history_of(block, call, accessed));
 }
 
 }  // namespace ashlar::detail

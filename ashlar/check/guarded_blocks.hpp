@@ -56,7 +56,7 @@ class guarded_blocks {
   static constexpr std::size_t room = slot_bytes - detail::page_size;  ///< the largest block
   /// Linux allows a process some 65,530 mappings; a live block is two of them, and the heap needs some, too.
   static constexpr std::size_t slots_max = 16'384;
-  static constexpr std::size_t unknown = SIZE_MAX;
+  static constexpr std::size_t none = SIZE_MAX - 1;  ///< after a fault: no live block is there
   /// In a room, so many slots are reserved at once.
   static constexpr std::size_t slots_a_step = 32;
 
@@ -72,7 +72,13 @@ class guarded_blocks {
 
   /// Returns: whether this allocation of the thread whose turn it is told is to be guarded: one of
   /// `one_of` on average, after 1 to 2 * one_of - 1. Requires: is_on().
-  [[nodiscard]] bool is_turn_of(guard_turn& thread) const noexcept;
+  [[nodiscard]] ASHLAR_HOT bool is_turn_of(guard_turn& thread) const noexcept {
+    if (thread.until > 1) [[likely]] {
+      --thread.until;
+      return false;
+    }
+    return is_turn_at_last(thread);
+  }
   /// Returns: where to close a page of that block: `before` for one of `before_one_of`.
   [[nodiscard]] closed_side side_for(guard_turn& thread) const noexcept;
 
@@ -87,18 +93,20 @@ class guarded_blocks {
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment, bool zeroed,
                                const char* call, closed_side side = closed_side::behind) noexcept;
 
-  /// Effects: takes the block at `address` back. Ends in a fault naming `call` when no live block starts there, the
-  /// pattern around it was written to, or it was made by another family of calls. Requires: contains(address).
+  /// Effects: takes the block at `address` back. A fault naming `call` when no live block starts
+  /// there, the pattern around it was written to, or it was made by another family of calls; then
+  /// its slot is not used again. Requires: contains(address).
   void free(void* address, const char* call) noexcept;
 
-  /// Returns: the size that was asked for. Ends in a fault as `free` does. Requires: contains(address).
+  /// Returns: the size that was asked for; none after a fault: no live block starts at `address`.
+  /// Requires: contains(address).
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
-  /// Effects: ends in a fault naming `call`, wrong_size, if a live block at `address` came from new and was not asked
-  /// for with `size`. Requires: contains(address).
-  void expect_size(const void* address, std::size_t size, const char* call) noexcept;
+  /// Effects: a fault naming `call`, wrong_size, if a live block at `address` came from new and was
+  /// not asked for with `size`. Returns: false after a fault. Requires: contains(address).
+  bool expect_size(const void* address, std::size_t size, const char* call) noexcept;
 
-  /// Effects: looks at the patterns around all live blocks; ends in a fault naming `call` at the first that was
+  /// Effects: looks at the patterns around all live blocks; a fault naming `call` for each that was
   /// written to. Returns: live blocks. O(slots that were ever used).
   std::size_t look(const char* call) noexcept;
 
@@ -134,6 +142,7 @@ class guarded_blocks {
   [[nodiscard]] std::size_t index_of(const void* address) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin_) / slot_bytes;
   }
+  [[nodiscard]] ASHLAR_COLD bool is_turn_at_last(guard_turn& thread) const noexcept;
   struct place {
     std::byte* address;  ///< the block's
     std::byte* pages;    ///< those to be opened
@@ -141,11 +150,14 @@ class guarded_blocks {
   };
   [[nodiscard]] place place_in(std::size_t index, std::size_t size, std::size_t alignment,
                                closed_side side) const noexcept;
-  /// Returns: the live block that starts at `address`; else ends in a fault. Requires: the lock.
-  block_record& expect_live(const void* address, const char* call) noexcept;
-  void expect_untouched(const block_record& r, const char* call) noexcept;
-  [[noreturn]] void fail(fault_kind kind, const block_record& r, const void* address,
-                         const char* call) noexcept;
+
+  /// Returns: the live block that starts at `address`; null after a fault: none does.
+  [[nodiscard]] block_record* expect_live(const void* address, const char* call) noexcept;
+  /// Effects: a fault if the pattern around the block was written to, and that was not told yet.
+  /// Returns: whether it never was.
+  bool expect_untouched(block_record& r, const char* call) noexcept;
+  /// Effects: tells the fault. Requires: the lock, which is open meanwhile.
+  void fail(fault_kind kind, const block_record& r, const void* address, const char* call) noexcept;
   [[nodiscard]] std::byte* find_room() noexcept;
   [[nodiscard]] bool reserve_slots(std::size_t count) noexcept;
   [[nodiscard]] block_record* take_slot() noexcept;

@@ -2,24 +2,22 @@
 // Layer: check.
 #include <algorithm>
 
-#include <unistd.h>
-
 #include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/check/leak_sites.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/fault_report.hpp>
 
 namespace ashlar::detail {
 namespace {
 
 void write_site(const leak_site& site) noexcept {
-  line_writer<256> line;
-  line << "ashlar: " << site.bytes << " bytes in " << site.blocks
-       << (site.blocks == 1 ? " block" : " blocks") << " by " << site.call;
-  if (site.at.depth != 0) line << ":";
-  line.end_line();
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
-  os::write_frames(site.at);
+  line_writer<4096> lines;
+  lines << "ashlar: " << site.bytes << " bytes in " << site.blocks
+        << (site.blocks == 1 ? " block" : " blocks") << " by " << site.call
+        << (site.at.depth != 0 ? ":\n" : "\n");
+  os::append_frames(lines, site.at);
+  os::write_to_stderr(lines.data(), lines.size());
 }
 
 void tell(heap_leaks leaks, const fault& what) noexcept {

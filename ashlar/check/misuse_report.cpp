@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <unistd.h>
-
 #include <ashlar/check/misuse_report.hpp>
-#include <ashlar/core/line_writer.hpp>
 
 namespace ashlar::detail {
 namespace {
@@ -35,12 +32,6 @@ const std::byte* first_changed(const std::byte* from, const std::byte* to,
   const std::size_t end = end_of(static_cast<std::size_t>(to - from));
   const std::byte* const found = std::find_if(from, from + end, differs);
   return found != from + end ? found : std::find_if(to - end, to, differs);
-}
-
-template <std::size_t N>
-void write(line_writer<N>& line) noexcept {
-  line.end_line();
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace
@@ -82,40 +73,14 @@ deed deed_now(const char* call, unsigned stack_depth) noexcept {
   return d;
 }
 
-void write_place(const block_record& block, const void* address) noexcept {
-  const auto* const p = static_cast<const std::byte*>(address);
-  const std::byte* const behind = block.address + block.size;
-  line_writer<256> line;
-  line << "ashlar: " << address << " is ";
-  const auto bytes = [&line](std::ptrdiff_t n) {
-    line << static_cast<std::size_t>(n) << (n == 1 ? " byte" : " bytes");
-  };
-  if (p < block.address) {
-    bytes(block.address - p);
-    line << " before";
-  } else if (p >= behind) {
-    bytes(p - behind + 1);
-    line << " past the end of";
-  } else {
-    line << "byte " << static_cast<std::size_t>(p - block.address) << " of";
-  }
-  line << " the block of " << block.size << " bytes at " << static_cast<const void*>(block.address);
-  write(line);
-}
-
-void write_deed(const char* what, const deed& d) noexcept {
-  line_writer<256> line;
-  line << "ashlar: " << what;
-  if (d.call != nullptr) line << " by " << d.call;
-  line << " in thread " << d.thread;
-  if (d.at.depth != 0) line << ":";
-  write(line);
-  os::write_frames(d.at);
-}
-
-void write_history(const block_record& block) noexcept {
-  if (block.made.call != nullptr) write_deed("allocated", block.made);
-  if (block.freed.call != nullptr) write_deed("freed", block.freed);
+os::fault_history history_of(const block_record& block, const char* how,
+                             const deed& found) noexcept {
+  return {.block = block.address,
+          .size = block.size,
+          .how = how,
+          .found = &found,
+          .made = block.made.call != nullptr ? &block.made : nullptr,
+          .freed = block.freed.call != nullptr ? &block.freed : nullptr};
 }
 
 }  // namespace ashlar::detail

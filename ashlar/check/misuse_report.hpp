@@ -9,6 +9,7 @@
 #include <ashlar/check/block_records.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/os/fault_report.hpp>
 
 namespace ashlar::detail {
 
@@ -42,11 +43,9 @@ struct spoilt {
 /// heap; the unwinder's first use allocates.
 [[nodiscard]] deed deed_now(const char* call, unsigned stack_depth) noexcept;
 
-/// Effects: one line on standard error: where `address` lies as seen from the block.
-void write_place(const block_record& block, const void* address) noexcept;
-/// Effects: "what by call in thread n" (without "by", where no call did it) and the frames.
-void write_deed(const char* what, const deed& d) noexcept;
-/// Effects: who allocated and who freed the block.
-void write_history(const block_record& block) noexcept;
+/// Returns: what a report tells of the block, and of the call or access at which the fault was seen.
+/// It refers to both.
+[[nodiscard]] os::fault_history history_of(const block_record& block, const char* how,
+                                           const deed& found) noexcept;
 
 }  // namespace ashlar::detail

@@ -14,11 +14,12 @@
 #include <cstring>
 
 #include <ashlar/check/checked_blocks.hpp>
-#include <ashlar/check/copied_block.hpp>
 #include <ashlar/check/full_check.hpp>
 #include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/copied_block.hpp>
 
 namespace ashlar::detail {
 
@@ -61,6 +62,8 @@ template <watchable_heap Heap>
 class watched_heap {
  public:
   static constexpr std::size_t unknown = full_check::unknown;
+  static constexpr std::size_t none = full_check::none;  ///< after a fault: no live block is there
+  static_assert(guarded_blocks::none == none);
 
   watched_heap(heap_watch& watch, Heap heap) noexcept : watch_(&watch), heap_(heap) {}
 
@@ -83,27 +86,26 @@ class watched_heap {
     return block;
   }
 
-  /// Effects: takes `block`, not null, back. Ends in a fault naming `call` when no live block is
-  /// known to start there, or a check finds that it was misused.
+  /// Effects: takes `block`, not null, back. A fault naming `call` when no live block is known to
+  /// start there, or a check finds that it was misused.
   void give(void* block, const char* call) const noexcept {
     if (watch_->is_guarded(block)) return watch_->guards->free(block, call);
     // What they do not know was made before there were checks.
     if (watch_->checks.is_on() && deallocate_checked(watch_->checks, counted{this}, block, call))
       return;
-    fill_freed(block, call);
-    counted{this}.give_back(block, call);
+    if (fill_freed(block, call)) counted{this}.give_back(block, call);
   }
 
-  /// Returns: the size that the caller of `block` asked for, where that is known. Ends in a fault
-  /// naming `call` when it is known that no live block starts there.
+  /// Returns: the size that the caller of `block` asked for, where that is known; none after a fault
+  /// naming `call`: it is known that no live block starts there.
   [[nodiscard]] std::size_t size_asked(const void* block, const char* call) const noexcept {
     if (watch_->is_guarded(block)) return watch_->guards->size_of(block, call);
     return watch_->checks.is_on() ? watch_->checks.size_of(block, call) : unknown;
   }
 
-  /// Returns: the bytes of `block` that its caller may use. Ends in a fault as `size_asked`; if the
-  /// heap counts, whenever no live block starts there. Where the caller is not `inside` the heap,
-  /// that is not looked at.
+  /// Returns: the bytes of `block` that its caller may use; none after a fault, as `size_asked`, and
+  /// if the heap counts, whenever no live block starts there. Where the caller is not `inside` the
+  /// heap, that is not looked at.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call,
                                         bool inside = true) const noexcept {
     const std::size_t asked = size_asked(block, call);
@@ -112,36 +114,40 @@ class watched_heap {
 
   /// Effects: makes `block` hold `size` bytes. A block whose size is known moves always: what still
   /// uses the old one is found then. Returns: the block, wherever it is; null when there is no
-  /// memory, and it stays as it is. Shrinking cannot fail. Ends in a fault as usable_size.
+  /// memory, and it stays as it is; no_block() after a fault, as usable_size. Shrinking cannot fail.
   [[nodiscard]] void* resize(void* block, std::size_t size, const char* call) const noexcept {
     std::size_t have = size_asked(block, call);
     if (have == unknown) {
       have = size_in_heap(block, call, true);
+      if (have == none) return no_block();
       if (void* const kept = resized_by_heap(block, size, have, call); kept != nullptr) return kept;
     }
-    return reallocate_by_copy(
+    if (have == none) return no_block();
+    void* const resized = reallocate_by_copy(
         block, have, size, [&] { return take(size, 1, false, call); },
-        [&](void* old) { give(old, call); }, [&](void* same) { return stays(same, size); });
+        [&](void* old) { give(old, call); });
+    if (resized == block) note_kept(block, size);
+    return resized;
   }
 
  private:
-  /// Effects: `block` has `size` bytes from now on, and stays. Returns: block. Requires: it had as
-  /// many, and no place for fewer.
-  void* stays(void* block, std::size_t size) const noexcept {
-    if (watch_->is_guarded(block)) return block;
+  /// Effects: `block`, which had as many bytes or more, has `size` from now on.
+  void note_kept(void* block, std::size_t size) const noexcept {
+    if (watch_->is_guarded(block)) return;
     if (watch_->checks.is_on())
       watch_->checks.shrunk(block, size);
     else if (watch_->counts_exactly())
       heap_.engine().note_resize(block, size);
-    return block;
   }
 
   /// As usable_size, of a block whose size is not known.
   [[nodiscard]] std::size_t size_in_heap(const void* block, const char* call,
                                          bool inside) const noexcept {
-    if (watch_->checks.is_on()) watch_->checks.expect_outside(block, call);
-    if (watch_->counts_exactly() && inside) heap_.engine().expect_live(block, call);
-    return heap_.engine().usable_size(block, call);
+    if (watch_->checks.is_on() && !watch_->checks.expect_outside(block, call)) return none;
+    const bool looks = watch_->counts_exactly() && inside;
+    if (looks && !heap_.engine().expect_live(block, call)) return none;
+    const std::size_t bytes = heap_.engine().usable_size(block, call);
+    return bytes != 0 ? bytes : none;
   }
 
   /// The heap as full checks see it: each block that it takes and gives back is counted.
@@ -165,7 +171,7 @@ class watched_heap {
     }
     void give_back(void* block, const char* call) const noexcept {
       auto& engine = front->heap_.engine();
-      if (front->watch_->counts_exactly()) engine.note_deallocation(block, call);
+      if (front->watch_->counts_exactly() && !engine.note_deallocation(block, call)) return;
       if (front->tells_memcheck()) tell_freed(&engine, block, engine.usable_size(block, call));
       front->heap_.give(block, call);
     }
@@ -194,6 +200,7 @@ class watched_heap {
       return engine.reallocate(block, size, call);
     const std::size_t kept = engine.resize_in_place(block, size, call);
     if (kept == 0) return nullptr;
+    if (kept == engine.not_ours) return no_block();
     if (tells_memcheck() && kept != have) tell_resized(&engine, block, have, kept);
     if (counts) engine.note_resize(block, size);
     return filled_if_asked(block, have);
@@ -212,15 +219,15 @@ class watched_heap {
       std::memset(static_cast<char*>(block) + kept, ~byte, usable - kept);
     return block;
   }
-  /// Effects: fills a block that is about to be freed. Ends in a fault naming `call` when it is
-  /// known that none starts there.
-  void fill_freed(void* block, const char* call) const noexcept {
+  /// Effects: fills a block that is about to be freed. Returns: false after a fault naming `call`: it
+  /// is known that none starts there.
+  bool fill_freed(void* block, const char* call) const noexcept {
     const unsigned char byte = watch_->fill.load(std::memory_order_relaxed);
     if (byte == 0) [[likely]]
-      return;
-    auto& engine = heap_.engine();
-    engine.expect_block(block, call);
-    std::memset(block, byte, std::min(engine.usable_size(block, call), small_size_max));
+      return true;
+    const std::size_t bytes = heap_.engine().expect_block(block, call).bytes;
+    std::memset(block, byte, std::min(bytes, small_size_max));
+    return bytes != 0;
   }
 
   heap_watch* watch_;

@@ -209,16 +209,7 @@ class growing_classes<type_list<Classes...>, Policies...> {
   static constexpr std::size_t sizes[class_count] = {Classes::size_bytes...};
   static constexpr std::size_t alignments[class_count] = {Classes::alignment...};
   static constexpr std::size_t counts[class_count] = {Classes::count...};
-  static constexpr bool is_sorted = [] {
-    for (std::size_t c = 1; c < class_count; ++c) {
-      if (sizes[c - 1] >= sizes[c]) return false;
-    }
-    return true;
-  }();
-  static_assert(
-      is_sorted,
-      "the block sizes of a pool set go from small to large, and each is there once: write "
-      "blocks<32, ...> before blocks<64, ...>");
+  static_assert(sizes_go_up<Classes::size_bytes...>::value);
 
   /// One pool a class, as bases: an array of what cannot be copied is no constant for every compiler.
   template <std::size_t C>

@@ -16,4 +16,10 @@ namespace ashlar::detail {
   return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base);
 }
 
+/// What a reallocation returns for an address where no live block starts, once that was told: no
+/// block has this address.
+[[nodiscard]] inline void* no_block() noexcept {
+  return reinterpret_cast<void*>(UINTPTR_MAX);
+}
+
 }  // namespace ashlar::detail

@@ -132,6 +132,13 @@ inline constexpr bool locks_are_checked = true;
 inline constexpr bool locks_are_checked = false;
 #endif
 
+/// True in the hardened drop-in library: what ASHLAR_HARDEN is where the environment does not say.
+#if defined(ASHLAR_HARDENED)
+inline constexpr bool hardened_by_default = true;
+#else
+inline constexpr bool hardened_by_default = false;
+#endif
+
 /// True in the drop-in library.
 inline constexpr bool is_drop_in = classes_are_loadable;
 

@@ -81,6 +81,45 @@ struct fault {
   return "unknown fault";
 }
 
+/// Effects: the name of `kind`, as programs read it: "double_free". Never null.
+[[nodiscard]] constexpr const char* name_of(fault_kind kind) noexcept {
+  switch (kind) {
+    case fault_kind::foreign_pointer:
+      return "foreign_pointer";
+    case fault_kind::interior_pointer:
+      return "interior_pointer";
+    case fault_kind::double_free:
+      return "double_free";
+    case fault_kind::not_in_use:
+      return "not_in_use";
+    case fault_kind::wrong_size:
+      return "wrong_size";
+    case fault_kind::overflow:
+      return "overflow";
+    case fault_kind::underflow:
+      return "underflow";
+    case fault_kind::use_after_free:
+      return "use_after_free";
+    case fault_kind::access_behind:
+      return "access_behind";
+    case fault_kind::access_before:
+      return "access_before";
+    case fault_kind::access_after_free:
+      return "access_after_free";
+    case fault_kind::mismatched_call:
+      return "mismatched_call";
+    case fault_kind::exhausted:
+      return "exhausted";
+    case fault_kind::bad_argument:
+      return "bad_argument";
+    case fault_kind::corrupted:
+      return "corrupted";
+    case fault_kind::leak:
+      return "leak";
+  }
+  return "unknown";
+}
+
 }  // namespace ashlar
 
 /// Called with every misuse that ashlar detects; must not return (an allocator that goes on after a
@@ -88,6 +127,13 @@ struct fault {
 /// writes one line to standard error and aborts. Firmware defines its own: a missing definition is
 /// a link error on purpose, so that the decision is taken by someone.
 extern "C" [[noreturn]] void ashlar_fault(const ashlar::fault& what) noexcept;
+
+/// Called with a misuse of a block of a heap that the heap can survive: its structures are whole,
+/// and the request can be dropped. Returns only where the process wants to go on (ASHLAR_FAULT);
+/// else ends in ashlar_fault. After it returns, the caller drops the request: it gives back no
+/// block, and hands out none. The caller holds no lock. Heaps alone use it, so firmware defines
+/// none.
+extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept;
 
 /// Called with what is worth a line but is no reason to stop: blocks in use at the end of an
 /// allocator that has at_death::report. Returns. Hosted programs get the definition in os/, which

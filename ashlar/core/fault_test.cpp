@@ -17,9 +17,18 @@ TEST(Fault, EveryKindHasASentenceOfItsOwn) {
   EXPECT_FALSE(sentences.contains("unknown fault"));
 }
 
+TEST(Fault, EveryKindHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (int kind = 0; kind <= static_cast<int>(fault_kind::leak); ++kind)
+    names.insert(name_of(static_cast<fault_kind>(kind)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(fault_kind::leak) + 1);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
 // A kind that a later version of the library may add is told, not read past a table.
 TEST(Fault, AKindThatIsNotKnownHasASentenceToo) {
   EXPECT_STREQ(describe(static_cast<fault_kind>(200)), "unknown fault");
+  EXPECT_STREQ(name_of(static_cast<fault_kind>(200)), "unknown");
 }
 
 }  // namespace

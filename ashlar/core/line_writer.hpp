@@ -9,34 +9,38 @@
 
 namespace ashlar {
 
-/// Collects text in a buffer of `Capacity` bytes; what does not fit is dropped at the end, never
-/// written past it. Not thread-safe: one writer per call.
-template <std::size_t Capacity>
-class line_writer {
+/// Collects text in a caller's buffer; what does not fit is dropped at the end, never written past
+/// it. Not thread-safe: one writer per call.
+class text_writer {
  public:
-  line_writer& operator<<(const char* text) noexcept {
+  /// Requires: `capacity` is not 0; the buffer outlives the writer.
+  constexpr text_writer(char* buffer, std::size_t capacity) noexcept
+      : text_(buffer), capacity_(capacity) {}
+  text_writer(const text_writer&) = delete;
+  text_writer& operator=(const text_writer&) = delete;
+
+  text_writer& operator<<(const char* text) noexcept {
     for (; *text != '\0'; ++text) put(*text);
     return *this;
   }
-  line_writer& operator<<(std::string_view text) noexcept {
+  text_writer& operator<<(std::string_view text) noexcept {
     for (const char c : text) put(c);
     return *this;
   }
   /// An address, as 0x and hexadecimal digits.
-  line_writer& operator<<(const void* address) noexcept {
+  text_writer& operator<<(const void* address) noexcept {
     *this << "0x";
     return number(reinterpret_cast<std::uintptr_t>(address), 16);
   }
   /// A number, decimal.
   template <std::unsigned_integral N>
-  line_writer& operator<<(N n) noexcept {
+  text_writer& operator<<(N n) noexcept {
     return number(n, 10);
   }
 
   /// Effects: the last character is the end of a line, in place of another if there is no room.
   void end_line() noexcept {
-    static_assert(Capacity != 0);
-    if (used_ == Capacity) --used_;
+    if (used_ == capacity_) --used_;
     put('\n');
   }
 
@@ -45,9 +49,9 @@ class line_writer {
 
  private:
   void put(char c) noexcept {
-    if (used_ < Capacity) text_[used_++] = c;
+    if (used_ < capacity_) text_[used_++] = c;
   }
-  line_writer& number(std::uint64_t n, unsigned base) noexcept {
+  text_writer& number(std::uint64_t n, unsigned base) noexcept {
     char digits[20];
     unsigned count = 0;
     do {
@@ -58,8 +62,21 @@ class line_writer {
     return *this;
   }
 
-  char text_[Capacity];
+  char* text_;
+  std::size_t capacity_;
   std::size_t used_ = 0;
+};
+
+/// The same with a buffer of its own, of `Capacity` bytes.
+template <std::size_t Capacity>
+class line_writer : public text_writer {
+  static_assert(Capacity != 0);
+
+ public:
+  line_writer() noexcept : text_writer(own_, Capacity) {}
+
+ private:
+  char own_[Capacity];
 };
 
 }  // namespace ashlar

@@ -3,6 +3,7 @@
 // Layer: core.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/core/stats.h>
@@ -47,5 +48,13 @@ inline constexpr stats_field<ashlar_total_stats> total_stats_fields[] = {
     {"metadata_bytes", &ashlar_total_stats::metadata_bytes, figure_kind::gauge},
     {"threads", &ashlar_total_stats::threads, figure_kind::gauge},
 };
+
+/// Effects: adds each figure of `more` to that of `sum`. Labels stay.
+template <class Stats, std::size_t N>
+constexpr void add_figures(Stats& sum, const Stats& more,
+                           const stats_field<Stats> (&fields)[N]) noexcept {
+  for (const auto& f : fields)
+    if (f.kind != figure_kind::label) sum.*f.value += more.*f.value;
+}
 
 }  // namespace ashlar

@@ -28,6 +28,19 @@ dlopen_function* next_dlopen() noexcept {
   return next;
 }
 
+/// Returns: whether ASHLAR_DEEPBIND says that the flag stays. The environment is read once.
+bool keeps_deepbind() noexcept {
+  static constinit std::atomic<int> known{-1};
+  int keeps = known.load(std::memory_order_relaxed);
+  if (keeps < 0) {
+    char** const environment = runtime::process_environment();
+    keeps = environment != nullptr && runtime::read_word(environment, "ASHLAR_DEEPBIND",
+                                                         {"drop", "keep"}, "drop or keep") != 0;
+    known.store(keeps, std::memory_order_relaxed);
+  }
+  return keeps != 0;
+}
+
 }  // namespace
 
 /// The C library takes its caller's address to find the caller's RUNPATH, $ORIGIN and namespace. So
@@ -36,6 +49,6 @@ extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int mod
   dlopen_function* const next = next_dlopen();
   if (next == nullptr) [[unlikely]]
     return nullptr;
-  if ((mode & RTLD_DEEPBIND) != 0 && !runtime::keeps_deepbind()) mode &= ~RTLD_DEEPBIND;
+  if ((mode & RTLD_DEEPBIND) != 0 && !keeps_deepbind()) mode &= ~RTLD_DEEPBIND;
   ASHLAR_TAIL_CALL return next(file, mode);
 }

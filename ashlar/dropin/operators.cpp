@@ -7,7 +7,7 @@
 // need not call: their hits are the basic form's. The sizes that some deletes are told are not used: an address
 // tells its class by itself.
 //
-// A form that is made of another finds `of_made_forms` empty where its hit would be wrong: an operator is
+// A form that is made of another finds `pages_of_made_forms` empty where its hit would be wrong: an operator is
 // replaced, or every call misses, as with full checks. These want to know which form a program called, and the size.
 #include <cstddef>
 #include <new>
@@ -61,10 +61,12 @@ ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
 
 /// The hit of an operator that is made of others: that of the basic form, where this library serves all.
 [[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
-  return runtime::process_hits::try_deallocate(runtime::tops, runtime::tops.of_made_forms, block);
+  detail::page_classes classes = runtime::tops.tables.classes;
+  classes.pages = runtime::tops.pages_of_made_forms;
+  return runtime::process_hits::try_deallocate(runtime::tops, classes, block);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::size_t a) noexcept {
-  return runtime::tops.of_made_forms.pages != 0
+  return runtime::tops.pages_of_made_forms != 0
              ? runtime::process_hits::try_allocate_aligned(runtime::tops, n, a)
              : nullptr;
 }
@@ -72,22 +74,17 @@ ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
 /// Returns: what `allocate` returns; full checks know the call of operator new in it as one of new[].
 template <class Allocate>
 ASHLAR_COLD void* as_array_new(Allocate allocate) {
-  if (!runtime::has_full_checks()) return allocate();
-  const runtime::calls_told_as array("operator new", "operator new[]");
-  return allocate();
+  return runtime::call_told_as("operator new", "operator new[]", allocate);
 }
 template <class Deallocate>
 ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
-  if (!runtime::has_full_checks()) return deallocate();
-  const runtime::calls_told_as array("operator delete", "operator delete[]");
-  deallocate();
+  runtime::call_told_as("operator delete", "operator delete[]", deallocate);
 }
 /// Effects: calls `deallocate`, after full checks have compared the size that `call` was told.
 template <class Deallocate>
 ASHLAR_COLD void delete_sized(const char* call, void* block, std::size_t size,
                               Deallocate deallocate) noexcept {
-  if (runtime::has_full_checks()) runtime::expect_size(block, size, call);
-  deallocate();
+  if (runtime::expect_size(block, size, call)) deallocate();
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const std::size_t got = take(c, first + room, room, own_blocks{*this, &own});
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
+    note_marks(own, c, first, got);
     own.top(c) = first + got;
     own.moved_blocks += got;
     void* const block = pop(own, c);
@@ -77,14 +78,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
-  /// Ends in a fault naming `call` when it is nothing of this heap, is the block that its class's
-  /// stack got last, or no block of the class starts at such an address.
+  /// Ends in a fault naming `call` when no live block of this heap starts there.
   ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    if (own.top(c)[-1] == block) this->fail_freed_twice(block, c, call);
-    this->expect_start(block, c, call);
+    detail::live_mark* const mark = this->mark_of_live(block, c, call);
+    if (mark == nullptr) return;
     keep_to_share(own);
     if (!open(own, c)) return deallocate_uncached(block, call);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
@@ -92,11 +92,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
       give(c, first, half, call);
-      std::memmove(first, first + half, (own.capacity[c] - half) * sizeof(void*));
+      cache::move_slots(first, first + half, own.capacity[c] - half);
       own.top(c) -= half;
       own.moved_blocks += half;
     }
-    *own.top(c)++ = block;
+    *mark = 0;
+    void** const slot = own.top(c)++;
+    *slot = block;
+    detail::mark_beside(slot) = mark;
     publish(own, c);
     maintain();
   }
@@ -120,7 +123,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!this->start()) return nullptr;
     void* block = nullptr;
-    return take(c, &block + 1, 1, own_blocks{*this, nullptr}) != 0 ? block : nullptr;
+    if (take(c, &block + 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
+    *this->mark_at(block, c) = detail::mark_of(block);
+    return block;
   }
 
   /// As `deallocate_slow`.
@@ -128,7 +133,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    this->expect_start(block, c, call);
+    detail::live_mark* const mark = this->mark_of_live(block, c, call);
+    if (mark == nullptr) return;
+    *mark = 0;
     give(c, &block, 1, call);
     maintain();
   }
@@ -138,7 +145,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Returns: an empty cache for a new owner, or null. O(classes).
   [[nodiscard]] cache* attach() noexcept {
     return this->start()
-               ? caches_.attach(this->sealed_space(), this->first_classes(), this->caches_bytes())
+               ? caches_.attach(this->sealed_space(), this->first_tables(), this->caches_bytes())
                : nullptr;
   }
 
@@ -154,7 +161,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   void detach(cache* own) noexcept {
     flush(*own);
     this->settle_after(own->moved_blocks);
-    caches_.detach(this->sealed_space(), own, this->first_classes());
+    caches_.detach(this->sealed_space(), own, this->first_tables());
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
@@ -168,7 +175,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// cache. Returns: false when memory was refused; what was got until then stays. O(bytes).
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
     return this->start() && this->prefault_pages(bytes) &&
-           caches_.prefault(this->sealed_space(), this->first_classes(), owners, own);
+           caches_.prefault(this->sealed_space(), this->first_tables(), owners, own);
   }
 
   // ---- the whole ------------------------------------------------------------------------------
@@ -280,10 +287,25 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
   }
 
+  /// Effects: beside each of `count` blocks stands its mark.
+  void note_marks(const cache& own, class_index c, void** slots, std::size_t count) noexcept {
+    const detail::mark_tables marks = own.own_tops.tables.marks;
+    const unsigned shift = classes::mark_shift(c);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < count; ++i)
+      detail::mark_beside(slots + i) = marks.at(slots[i], shift);
+    if (this->has_one_range()) [[likely]]
+      return;
+    for (std::size_t i = 0; i < count; ++i)
+      detail::mark_beside(slots + i) = this->mark_at(slots[i], c);
+  }
+
   [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
-    void* const block = own.top(c)[-1];
-    if (block != nullptr) --own.top(c);
-    return block;
+    void** const slot = own.top(c) - 1;
+    if (*slot == nullptr) return nullptr;
+    --own.top(c);
+    detail::set_mark(slot, *slot);
+    return *slot;
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond

@@ -15,9 +15,10 @@
 #include <mutex>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/page_classes.hpp>
+#include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/thread_cache.hpp>
@@ -44,7 +45,7 @@ class cache_set {
 
   /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
   /// is the same at every call. O(classes).
-  [[nodiscard]] thread_cache* attach(sealable<Space>& space, const page_classes& classes,
+  [[nodiscard]] thread_cache* attach(sealable<Space>& space, const block_tables& tables,
                                      std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     if (bytes_ != bytes) bytes_ = bytes;  // at the first call: nobody reads it before
@@ -55,26 +56,19 @@ class cache_set {
     } else {
       c = static_cast<thread_cache*>(map_zeros(space, cache_bytes));
       if (c == nullptr) return nullptr;
-      c->start(classes);
+      c->start(tables);
     }
-    c->previous = nullptr;
-    c->next = owned_;
-    if (owned_ != nullptr) owned_->previous = c;
-    owned_ = c;
+    link_first(owned_, *c);
     ++count_;
     return c;
   }
 
   /// Effects: the owner of `c` has ended; the cache waits for another one, or goes back to the
   /// space. Requires: it is empty.
-  void detach(sealable<Space>& space, thread_cache* c, const page_classes& classes) noexcept {
-    c->start(classes);
+  void detach(sealable<Space>& space, thread_cache* c, const block_tables& tables) noexcept {
+    c->start(tables);
     const std::lock_guard guard(mutex_);
-    if (c->previous != nullptr)
-      c->previous->next = c->next;
-    else
-      owned_ = c->next;
-    if (c->next != nullptr) c->next->previous = c->previous;
+    unlink_from(owned_, *c);
     --count_;
     if (spare_count_ >= spare_max && !space.is_sealed()) {
       space.release(c, cache_bytes);
@@ -93,7 +87,7 @@ class cache_set {
 
   /// Effects: `own` (may be null) and spare caches for `owners` are in memory. Returns: false when
   /// memory was refused; what was got until then stays.
-  [[nodiscard]] bool prefault(sealable<Space>& space, const page_classes& classes,
+  [[nodiscard]] bool prefault(sealable<Space>& space, const block_tables& tables,
                               std::size_t owners, thread_cache* own) noexcept {
     if (own != nullptr && !space.populate(own, cache_bytes)) return false;
     const std::lock_guard guard(mutex_);
@@ -106,7 +100,7 @@ class cache_set {
         space.release(c, cache_bytes);
         return false;
       }
-      c->start(classes);
+      c->start(tables);
       add_spare(c);
     }
     return true;

@@ -84,33 +84,42 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back. Ends in a fault naming `call` for an address that is no block in use
-  /// of this class: at once if it has to be sorted into its slab, else when it is.
+  /// Effects: takes blocks back. A fault naming `call` for an address that is no block in use of this
+  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes on
+  /// after it, that address is dropped.
   void give(pages& page_heap, void* const* blocks, std::size_t count, const char* call) noexcept {
     misuse bad;
+    std::size_t done = 0;
     {
       const std::lock_guard guard(mutex_);
-      counts_.given += count;
       const std::size_t stashed = this->stashed();
       const std::size_t fits = std::min(count, stash_capacity_ - stashed);
       std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
       set_stashed(stashed + fits);
-      bad = put_into_slabs(page_heap, blocks + fits, count - fits);
+      counts_.given += fits;
+      done = fits + put_into_slabs(page_heap, blocks + fits, count - fits, bad);
     }
+    if (bad.address == nullptr) [[likely]]
+      return;
     report(page_heap, bad, call);
+    give_to_slabs(page_heap, blocks + done, count - done, call);
   }
 
   /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
   /// be memory that it never had yet.
   void give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                      const char* call) noexcept {
-    misuse bad;
-    {
-      const std::lock_guard guard(mutex_);
-      counts_.given += count;
-      bad = put_into_slabs(page_heap, blocks, count);
+    while (count != 0) {
+      misuse bad;
+      std::size_t done = 0;
+      {
+        const std::lock_guard guard(mutex_);
+        done = put_into_slabs(page_heap, blocks, count, bad);
+      }
+      report(page_heap, bad, call);
+      blocks += done;
+      count -= done;
     }
-    report(page_heap, bad, call);
   }
 
   /// Effects: sorts the stash back into the slabs, so that empty ones leave.
@@ -152,9 +161,9 @@ class central {
     return static_cast<std::size_t>(std::popcount(gone)) << page_shift;
   }
 
-  /// Effects: ends in a fault naming `call` when no block of this class starts at `block`, or when it
-  /// is in its slab. A block that waits in a cache or the stash is not told from one in use.
-  void expect_in_use(pages& page_heap, const void* block, const char* call) noexcept {
+  /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no live block
+  /// of this class starts there.
+  ASHLAR_COLD void report_not_live(pages& page_heap, const void* block, const char* call) noexcept {
     misuse bad{fault_kind::not_in_use, block};
     {
       const std::lock_guard guard(mutex_);
@@ -164,12 +173,9 @@ class central {
         const slab_shape& shape = *shape_;
         const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - base);
         const std::uint32_t index = shape.index_of(offset);
-        if (index * std::size_t{shape.block_size} != offset || index >= shape.blocks)
-          bad.kind = fault_kind::interior_pointer;
-        else if (is_free(*r, index))
-          bad.kind = fault_kind::double_free;
-        else
-          bad.address = nullptr;
+        const bool is_start =
+            index * std::size_t{shape.block_size} == offset && index < shape.blocks;
+        bad.kind = is_start ? fault_kind::double_free : fault_kind::interior_pointer;
       }
     }
     report(page_heap, bad, call);
@@ -201,7 +207,11 @@ class central {
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
             fullness_of(*r, *shape_) != f ||
             (noted != 0 && (noted & ~free_pages(*r, *shape_)) != 0))
-          report(page_heap, {fault_kind::corrupted, page_heap.address_of(*r)}, "audit");
+          ashlar_fault({.kind = fault_kind::corrupted,
+                        .call = "audit",
+                        .address = page_heap.address_of(*r),
+                        .block_size = shape_->block_size,
+                        .pool = page_heap.name()});
         free += bits;
       }
     }
@@ -305,11 +315,11 @@ class central {
   };
   void report(const pages& page_heap, const misuse& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]
-      ashlar_fault({.kind = bad.kind,
-                    .call = call,
-                    .address = bad.address,
-                    .block_size = shape_->block_size,
-                    .pool = page_heap.name()});
+      ashlar_misuse({.kind = bad.kind,
+                     .call = call,
+                     .address = bad.address,
+                     .block_size = shape_->block_size,
+                     .pool = page_heap.name()});
   }
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
@@ -317,34 +327,42 @@ class central {
   /// Effects: sorts back the lowest `count` of the stash, or what has not been needed if that is more.
   void settle(pages& page_heap, std::size_t count) noexcept {
     misuse bad;
-    {
-      const std::lock_guard guard(mutex_);
-      const std::size_t stashed = this->stashed();
-      count = std::min(std::max(count, lowest_stashed_), stashed);
-      bad = put_into_slabs(page_heap, stash_, count);
-      if (count != 0) std::memmove(stash_, stash_ + count, (stashed - count) * sizeof(void*));
-      set_stashed(stashed - count);
-      lowest_stashed_ = stashed - count;
-    }
-    report(page_heap, bad, earlier_free);
+    do {
+      bad = {};
+      {
+        const std::lock_guard guard(mutex_);
+        const std::size_t stashed = this->stashed();
+        // After a misuse all of it goes.
+        count = std::min(std::max(count, lowest_stashed_), stashed);
+        const std::size_t done = put_into_slabs(page_heap, stash_, count, bad);
+        if (done != 0) std::memmove(stash_, stash_ + done, (stashed - done) * sizeof(void*));
+        counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
+        set_stashed(stashed - done);
+        lowest_stashed_ = stashed - done;
+      }
+      report(page_heap, bad, earlier_free);
+    } while (bad.address != nullptr);
   }
 
-  /// Returns: the first misuse found; what comes after it is not looked at.
-  [[nodiscard]] misuse put_into_slabs(pages& page_heap, void* const* blocks,
-                                      std::size_t count) noexcept {
+  /// Effects: sorts blocks back, up to the first misuse, which is dropped; counts those that were
+  /// given. Returns: how many are dealt with; not all only where it is a misuse, which is `bad` then.
+  [[nodiscard]] std::size_t put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
+                                           misuse& bad) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
     const class_index c = class_;
-    misuse bad;
-    for (std::size_t i = 0; i < count;) {
+    std::size_t i = 0;
+    while (i < count && bad.address == nullptr) {
       char* base = nullptr;
       run* r = page_heap.slab_of(blocks[i], c, base);
-      if (r == nullptr) [[unlikely]]
-        return {fault_kind::not_in_use, blocks[i]};
+      if (r == nullptr) [[unlikely]] {
+        bad = {fault_kind::not_in_use, blocks[i]};
+        break;
+      }
       do {
         const std::size_t put = put_stretch(*r, shape, base, blocks + i, count - i, bad);
         if (put == 0) [[unlikely]]
-          return bad;
+          break;
         i += put;
       } while (i < count &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
@@ -353,7 +371,8 @@ class central {
       else
         relink(r, shape);
     }
-    return bad;
+    counts_.given += i;
+    return bad.address == nullptr ? i : i + 1;
   }
 
   void remove_slab(pages& page_heap, run* r) noexcept {
@@ -392,10 +411,10 @@ class central {
     while (length < most && blocks[length] == first + length * step) ++length;
     if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
     const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
-    const std::uint32_t end = put_blocks(slab, lowest, length);
-    if (end == lowest + length) [[likely]]
+    if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
       return length;
-    bad = {fault_kind::double_free, base + end * size};
+    if (put_block(slab, index)) return 1;  // one of the others is free already
+    bad = {fault_kind::double_free, first};
     return 0;
   }
 

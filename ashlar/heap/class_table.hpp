@@ -15,6 +15,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/live_marks.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -26,9 +27,8 @@ struct class_table {
   /// An upper bound of the words of bitmaps that the slabs of a range can have needed, a page.
   std::size_t bit_words_per_page = 0;
   std::array<slab_shape, class_count> shapes{};
-  /// Bits that are 0 in the address of every block of a class. A slab starts at a page, so a block
-  /// starts at a multiple of each power of two, up to a page, that divides the block size.
-  std::array<std::uint16_t, class_count> zero_bits{};
+  std::array<std::uint8_t, class_count>
+      mark_shifts{};  ///< of the windows of each class (live_marks.hpp)
 
   [[nodiscard]] constexpr std::size_t block_size(class_index c) const noexcept {
     return shapes[c].block_size;
@@ -81,8 +81,7 @@ constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noe
   std::size_t granules = 0;  // class 1 also serves malloc(0), which is a block of its own
   for (std::size_t c = 1; c < table.count; ++c) {
     table.shapes[c] = slab_shape_of(sizes[c - 1]);
-    const std::size_t step = sizes[c - 1] | page_size;
-    table.zero_bits[c] = static_cast<std::uint16_t>((step & (0 - step)) - 1);
+    table.mark_shifts[c] = mark_shift_of(sizes[c - 1]);
     for (; granules * block_granule <= sizes[c - 1]; ++granules)
       table.by_granules[granules] = static_cast<class_index>(c);
   }
@@ -123,11 +122,9 @@ struct classes_in {
   [[nodiscard]] ASHLAR_HOT static constexpr class_index of_size(std::size_t size) noexcept {
     return Table.of_size(size);
   }
-  /// Returns: whether it is plain from the bits of `address` that no block of class `c` starts
-  /// there. Many addresses inside a block pass; the start of a block always does.
-  [[nodiscard]] ASHLAR_HOT static bool is_misaligned(class_index c, const void* address) noexcept {
-    return (Table.zero_bits[std::size_t{c}] &
-            static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(address))) != 0;
+  /// Returns: the logarithm of the length of the windows of its marks.
+  [[nodiscard]] ASHLAR_HOT static constexpr unsigned mark_shift(class_index c) noexcept {
+    return Table.mark_shifts[std::size_t{c}];
   }
   [[nodiscard]] static constexpr class_index of_aligned_size(std::size_t size,
                                                              std::size_t alignment) noexcept {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/slab.hpp>
 
 namespace {
 

@@ -98,10 +98,13 @@ class exact_counting {
     pages.exchange_slack(block, slack + live_entry);
     counts_[b.size_class].allocated(slack);
   }
-  /// Effects: counts the end of a block. Ends in a fault naming `call` when no live block starts
-  /// there. So do the functions below.
-  void freed(Pages& pages, const void* block, const found_block& b, const char* call) noexcept {
-    counts_[b.size_class].freed(take_slack(pages, block, b, call));
+  /// Effects: counts the end of a block. Returns: false after a fault naming `call`: no live block
+  /// starts there. So do the functions below.
+  bool freed(Pages& pages, const void* block, const found_block& b, const char* call) noexcept {
+    const std::size_t slack = take_slack(pages, block, b, call);
+    if (slack == none) return false;
+    counts_[b.size_class].freed(slack);
+    return true;
   }
   /// Effects: counts that a live block stayed and now serves `size` bytes. Finds no fault.
   void resized(Pages& pages, const void* block, const found_block& b, std::size_t size) noexcept {
@@ -109,22 +112,19 @@ class exact_counting {
     const std::size_t before = pages.exchange_slack(block, slack + live_entry);
     counts_[b.size_class].resized(before - live_entry, slack);
   }
-  /// Effects: none but the fault.
-  void expect_live(Pages& pages, const void* block, const found_block& b,
-                   const char* call) noexcept {
-    pages.exchange_slack(block, take_slack(pages, block, b, call) + live_entry);
-  }
-  /// Effects: as `expect_live`, and a fault, wrong_size, when `block` was not noted with `size`.
-  void expect_size(Pages& pages, const void* block, const found_block& b, std::size_t size,
+  /// Effects: none but the fault, which is wrong_size when `block` was not noted with `size`.
+  bool expect_size(Pages& pages, const void* block, const found_block& b, std::size_t size,
                    const char* call) noexcept {
     const std::size_t slack = take_slack(pages, block, b, call);
+    if (slack == none) return false;
     pages.exchange_slack(block, slack + live_entry);
-    if (size > b.bytes || countable_slack(b.bytes - size) != slack)
-      ashlar_fault({.kind = fault_kind::wrong_size,
-                    .call = call,
-                    .address = block,
-                    .block_size = b.bytes - slack,
-                    .pool = pages.name()});
+    if (size <= b.bytes && countable_slack(b.bytes - size) == slack) return true;
+    ashlar_misuse({.kind = fault_kind::wrong_size,
+                   .call = call,
+                   .address = block,
+                   .block_size = b.bytes - slack,
+                   .pool = pages.name()});
+    return false;
   }
 
   /// Effects: `s` has the exact figures of class `c`, if they are counted.
@@ -149,17 +149,21 @@ class exact_counting {
     return std::min(slack, UINT16_MAX - live_entry);
   }
 
-  /// Effects: no live block starts at `block` any more. Returns: the slack of the one that did.
+  /// No slack: no live block is there.
+  static constexpr std::size_t none = SIZE_MAX;
+
+  /// Effects: no live block starts at `block` any more. Returns: the slack of the one that did;
+  /// `none` after a fault: none did.
   [[nodiscard]] std::size_t take_slack(Pages& pages, const void* block, const found_block& b,
                                        const char* call) noexcept {
     const std::size_t before = pages.exchange_slack(block, 0);
-    if (before < live_entry)
-      ashlar_fault({.kind = fault_kind::double_free,
-                    .call = call,
-                    .address = block,
-                    .block_size = b.size_class != 0 ? b.bytes : 0,
-                    .pool = pages.name()});
-    return before - live_entry;
+    if (before >= live_entry) return before - live_entry;
+    ashlar_misuse({.kind = fault_kind::double_free,
+                   .call = call,
+                   .address = block,
+                   .block_size = b.size_class != 0 ? b.bytes : 0,
+                   .pool = pages.name()});
+    return none;
   }
 
   bool is_on_ = false;

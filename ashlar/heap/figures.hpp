@@ -40,8 +40,10 @@ class held_bytes {
     note((static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before)) *
          static_cast<std::int64_t>(page_size));
   }
+  /// Returns: the bytes; 0 where misuses that the process went on from made them fewer.
   [[nodiscard]] std::size_t now() const noexcept {
-    return static_cast<std::size_t>(now_.load(std::memory_order_relaxed));
+    const std::int64_t now = now_.load(std::memory_order_relaxed);
+    return now < 0 ? 0 : static_cast<std::size_t>(now);
   }
   [[nodiscard]] std::uint64_t peak() const noexcept {
     return static_cast<std::uint64_t>(peak_.load(std::memory_order_relaxed));

@@ -109,6 +109,22 @@ TEST(HeapStats, TrimGivesBackAndTheProcessShrinks) {
   h->audit();
 }
 
+// The marks of small blocks are the largest of the tables.
+TEST(HeapStats, TrimGivesBackTheMarksToo) {
+  const auto h = std::make_unique<test_heap>();
+  cache* own = h->attach();
+  constexpr std::size_t bytes = 32 << 20;
+  std::vector<void*> blocks(bytes / 16);
+  for (void*& block : blocks) block = allocate(*h, *own, 16);
+  const std::uint64_t full = stats_of(*h, own).total.metadata_bytes;
+  EXPECT_GE(full, bytes / 16) << "a byte for each block";
+  for (void* block : blocks) deallocate(*h, *own, block);
+  h->flush(*own);
+  h->trim();
+  EXPECT_LE(stats_of(*h, own).total.metadata_bytes + bytes / 16 * 9 / 10, full);
+  h->audit();
+}
+
 // ---- exact counting -----------------------------------------------------------------------------
 
 /// What one class must have counted.

@@ -4,11 +4,10 @@
 //   allocate(n):   size -> class (table) -> pop the stack of that class
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class
 //
-// Law: a hit reads `cache_tops`, the class tables and its stack, writes one slot and one top, and
-// calls nothing. A free that is seen to be a misuse is no hit: the engine reports it.
-// Whatever else there is to do is a miss, which the heap's engine handles
-// (basic_heap.hpp). Invariant: thread_cache.hpp has the invariant of the stacks; both ends of a
-// stack are null.
+// Law: a hit reads `cache_tops`, the class tables and its stack, writes one slot, one top and the
+// block's mark (live_marks.hpp), and calls nothing. All else is a miss, also a free of an address at
+// which no live block starts. The heap's engine handles misses (basic_heap.hpp).
+// Invariant: both ends of a stack are null; thread_cache.hpp has the rest.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +15,34 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/live_marks.hpp>
 #include <ashlar/heap/page_classes.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
-/// All that the hit paths read: nothing else of a cache or of the heap is touched by a hit.
+/// What tells of an address whose block it is in the first range. A heap that has started keeps it.
+struct block_tables {
+  page_classes classes;
+  mark_tables marks;
+};
+
+/// All that a hit reads or writes, but for the stacks and the marks.
 struct cache_tops {
   void** top[class_count];
-  page_classes classes;
+  block_tables tables;
 };
+
+inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
+
+/// Returns: where the address of the mark of a slot's block stands.
+[[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
+  return slot[slots_total];
+}
+/// Effects: the block in `slot`, which is not null, is live from now on.
+ASHLAR_HOT void set_mark(void** slot, const void* block) noexcept {
+  *static_cast<live_mark*>(mark_beside(slot)) = mark_of(block);
+}
 
 /// Returns: `top`, which the caller steps next. Where that can be done in memory, the compiler is
 /// kept from doing it in a register: one instruction less a hit, in the same time.
@@ -47,17 +64,19 @@ class hit_path {
     if (size > small_size_max) [[unlikely]]
       return nullptr;
     void**& top = tops.top[Classes::of_size(size)];
-    void* const block = read_before_step(top)[-1];
-    if (block != nullptr) [[likely]]
-      --top;
+    void** const slot = read_before_step(top) - 1;
+    void* const block = *slot;
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
+    --top;
+    set_mark(slot, block);
     return block;
   }
 
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, the block is large, null or not ours, or the call is a misuse that is seen here. Never
-  /// calls anything.
+  /// stack is full, the block is large or null, or no live block starts there. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
-    return try_deallocate(tops, tops.classes, block);
+    return try_deallocate(tops, tops.tables.classes, block);
   }
   /// The same by classes that the caller has: those of `tops`, or none of them.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, const page_classes& classes,
@@ -72,13 +91,13 @@ class hit_path {
   /// class.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block,
                                                       class_index c) noexcept {
-    if (c == 0 || tops.classes.of(block) != c) [[unlikely]]
+    if (c == 0 || tops.tables.classes.of(block) != c) [[unlikely]]
       return false;
     return push(tops, c, block);
   }
 
-  /// As above for a caller who is believed: no misuse is seen. Requires: `c` is the block's class,
-  /// or 0. Returns: false if the stack is full, or `c` is 0.
+  /// As above for a caller who is believed: no misuse is seen. Requires: `block` is live, and `c` is
+  /// its class, or 0. Returns: false if the stack is full, or `c` is 0.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
                                                                class_index c) noexcept {
     return push<false>(tops, c, block);  // class 0's is full always
@@ -100,14 +119,14 @@ class hit_path {
   /// block is large, null or not ours. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const cache_tops& tops,
                                                               const void* block) noexcept {
-    return Classes::block_size(tops.classes.of(block));  // class 0 has blocks of 0 bytes
+    return Classes::block_size(tops.tables.classes.of(block));  // class 0 has blocks of 0 bytes
   }
 
   /// Returns: whether `block` is one that `resize_in_place` to `size` bytes, not 0, leaves as it
   /// is. False also where that is for `resize_in_place` to find out. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
-    const class_index c = tops.classes.of(block);
+    const class_index c = tops.tables.classes.of(block);
     return c != 0 && serves_well(c, size);
   }
 
@@ -119,28 +138,22 @@ class hit_path {
   }
 
  private:
-  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and the call is a
-  /// misuse that is seen here. Returns: whether it did.
+  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no live block
+  /// of the class starts there. Returns: whether it did.
   template <bool Looks = true>
   [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, class_index c, void* block) noexcept {
     void**& top = tops.top[std::size_t{c}];
     void** const slot = read_before_step(top);
     if (*slot == nullptr) [[unlikely]]
       return false;
-    if (Looks && is_misuse(slot, c, block)) [[unlikely]]
+    live_mark* const mark = tops.tables.marks.at(block, Classes::mark_shift(c));
+    if (Looks && *mark != mark_of(block)) [[unlikely]]
       return false;
+    *mark = 0;
     *slot = block;
+    mark_beside(slot) = mark;
     ++top;
     return true;
-  }
-
-  /// Returns: whether pushing `block` to `slot` is a misuse: it is on top of the stack already, or
-  /// no block of class `c` starts at such an address. So no push makes two neighbours the same.
-  /// The other misuses are found when the block returns to its slab
-  /// (docs/decisions/0032-what-a-free-looks-at.md).
-  [[nodiscard]] ASHLAR_HOT static bool is_misuse(void* const* slot, class_index c,
-                                                 const void* block) noexcept {
-    return slot[-1] == block || Classes::is_misaligned(c, block);
   }
 };
 

@@ -80,7 +80,23 @@ class page_heap : public page_supply<Space, Mutex> {
     return runs_.ranges().first_classes();
   }
 
+  /// Returns: whether there is no other range than the first. No lock: a caller who has a block of a
+  /// later range knows of that range.
+  [[nodiscard]] bool has_one_range() const noexcept { return runs_.ranges().count() == 1; }
+  /// Returns: where the marks of the first range are. Requires: started.
+  [[nodiscard]] const mark_tables& first_marks() const noexcept {
+    return runs_.ranges()[0].where_marks_are;
+  }
+
   // ---- lookup: address -> class, slab or large block --------------------------------------------
+
+  /// Returns: the mark for `address`, which is in a slab whose windows have this length.
+  [[nodiscard]] live_mark* mark_at(const void* address, unsigned shift) noexcept {
+    const page_range* range = runs_.ranges().first_if_holds(number_of(address));
+    if (range == nullptr) [[unlikely]]
+      range = range_of(address);
+    return range->where_marks_are.at(address, shift);
+  }
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
   /// `class_anywhere`". Any value may be passed; no lock.
@@ -127,14 +143,16 @@ class page_heap : public page_supply<Space, Mutex> {
   /// out of memory, or when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g) noexcept {
     const std::lock_guard guard(mutex_);
-    run* r = take(shape.pages, 1, g);
-    if (r == nullptr) return nullptr;
-    page_range& range = runs_.range_of(*r);
-    r->free_bits = range.new_bits(space_, shape.words);
-    if (r->free_bits == nullptr) {
-      give(r);
-      return nullptr;
+    run* r = take_with_tables(shape, g);
+    if (r == nullptr && g == growth::allowed) {
+      // Free pages that go back may leave room for the tables.
+      {
+        const unlock_guard open(mutex_);
+        this->purge_all();
+      }
+      r = take_with_tables(shape, g);
     }
+    if (r == nullptr) return nullptr;
     std::fill_n(r->free_bits, shape.words, ~std::uint64_t{0});
     if (const std::uint32_t rest = shape.blocks % 64; rest != 0)
       r->free_bits[shape.words - 1] = (std::uint64_t{1} << rest) - 1;
@@ -143,7 +161,7 @@ class page_heap : public page_supply<Space, Mutex> {
     r->absent = r->zero && may_be_hollow(shape) ? pages_between(0, shape.pages) : 0;
     r->size_class = c;
     r->kind = run_kind::slab;
-    range.note_slab(*r);
+    runs_.range_of(*r).note_slab(*r);
     return r;
   }
 
@@ -268,6 +286,21 @@ class page_heap : public page_supply<Space, Mutex> {
     return runs_.ranges().keep_slack();
   }
 
+  /// Effects: calls visit(begin, class) for each slab, with the lock held, until it returns false. O(runs).
+  template <class Visit>
+  void for_each_slab(Visit visit) noexcept {
+    const std::lock_guard guard(mutex_);
+    for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i) {
+      const page_range& range = runs_.ranges()[i];
+      for (std::size_t page = 0; page < range.top;) {
+        const run* r = range.run_at(page);
+        if (r == nullptr) break;
+        if (r->kind == run_kind::slab && !visit(address_of(*r), r->size_class)) return;
+        page += r->pages;
+      }
+    }
+  }
+
   /// Effects: stores `entry` in the slack table for every block that is in no slab's bitmap, and
   /// for every large one. Requires: keep_slack succeeded; no other thread is inside the heap.
   /// O(blocks).
@@ -352,6 +385,20 @@ class page_heap : public page_supply<Space, Mutex> {
   }
 
  private:
+  /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
+  /// refused. Requires: the lock is held.
+  [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {
+    run* const r = take(shape.pages, 1, g);
+    if (r == nullptr) return nullptr;
+    page_range& range = runs_.range_of(*r);
+    const std::size_t end = std::size_t{r->first} + r->pages;
+    const bool marked = range.have_marks(space_, mark_shift_of(shape.block_size), end);
+    r->free_bits = marked ? range.new_bits(space_, shape.words) : nullptr;
+    if (r->free_bits != nullptr) return r;
+    give(r);
+    return nullptr;
+  }
+
   using supply::count_used;
   using supply::give;
   using supply::heal;

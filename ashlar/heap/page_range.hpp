@@ -8,6 +8,7 @@
 //   run_of     number of the page's run: every page of a slab, the first of a large block, the first
 //              and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
+//   marks      which blocks of slabs are live (live_marks.hpp): four tables, up to the last slab that uses each
 //   slack      only while every call is counted
 //
 // A range has its addresses in one of two ways:
@@ -27,6 +28,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/live_marks.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -84,6 +86,23 @@ class grown_table {
   ground from_ = ground::reserved;
 };
 
+/// Where the tables of marks of a range are: R of live_marks.hpp is the range's length, rounded up so that each
+/// table begins at a page.
+[[nodiscard]] constexpr std::size_t marks_span(std::size_t bytes) noexcept {
+  return align_up(bytes, page_size << mark_shift_max);
+}
+/// Returns: bytes of addresses of all the tables.
+[[nodiscard]] constexpr std::size_t marks_bytes(std::size_t bytes) noexcept {
+  return (marks_span(bytes) >> (mark_shift_min - 1)) - (marks_span(bytes) >> mark_shift_max);
+}
+/// Returns: the tables at `memory` of the range of `bytes` at `base`.
+[[nodiscard]] inline mark_tables marks_placed(void* memory, std::uintptr_t base,
+                                              std::size_t bytes) noexcept {
+  const std::size_t span = marks_span(bytes);
+  return {.offset = span - base,
+          .table = reinterpret_cast<std::uintptr_t>(memory) - (span >> mark_shift_max)};
+}
+
 class page_range {
  public:
   /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a page; for fewer
@@ -127,6 +146,7 @@ class page_range {
     bits.place(tables + at.bits, ground::room);
     runs.place(tables + at.runs, ground::room);
     slack_room_ = tables + at.slack;
+    place_marks(tables + at.marks, ground::room);
     // So that a room which somebody has after all is found out now.
     if (commit_to(space, commit_step_min)) return true;
     release(space);
@@ -139,7 +159,7 @@ class page_range {
                              std::uint8_t index) noexcept {
     const std::size_t class_bytes = align_up(page_count, page_size);
     const layout at(page_count, bit_words);
-    const std::size_t table_bytes = class_bytes + at.slack;
+    const std::size_t table_bytes = class_bytes + at.slack;  // of what is before it
     if (!reserve_addresses(space, page_count * page_size)) return false;
     auto* classes = static_cast<char*>(space.reserve_zeros(table_bytes));
     if (classes == nullptr) {
@@ -157,6 +177,7 @@ class page_range {
     run_of.place(tables, ground::reserved);
     bits.place(tables + at.bits, ground::reserved);
     runs.place(tables + at.runs, ground::reserved);
+    place_marks(tables + at.marks, ground::reserved);
     return true;
   }
 
@@ -172,6 +193,7 @@ class page_range {
       give_back(bits.entries(), bits.committed_bytes());
       give_back(runs.entries(), runs.committed_bytes());
       give_back(slack.entries(), slack.committed_bytes());
+      for (const auto& of_shift : marks) give_back(of_shift.entries(), of_shift.committed_bytes());
       space.leave_room(room_);
     } else {
       space.release(reserved_, reserved_addresses_);
@@ -242,6 +264,20 @@ class page_range {
     return true;
   }
 
+  /// Effects: the memory of the marks of these pages goes back to the system, if there is much of it.
+  /// Requires: no slab is there, so the marks are 0.
+  template <address_space Space>
+  void purge_marks(Space& space, std::size_t first, std::size_t count) noexcept {
+    if (count < purged_marks_min) return;
+    for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift) {
+      const std::size_t begin = align_up(marks_to(shift, first), page_size);
+      const std::size_t end = std::min(align_down(marks_to(shift, first + count), page_size),
+                                       marks_of(shift).committed_bytes());
+      if (begin < end)
+        static_cast<void>(space.purge(marks_of(shift).entries() + begin, end - begin));
+    }
+  }
+
   /// Returns: whether so many free pages at the top are worth a retreat.
   [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
     return room_ != nullptr && count >= retreat_min;
@@ -260,10 +296,20 @@ class page_range {
     const std::size_t runs_wanted = std::min(runs_used_ + runs_max(more), runs_max(pages));
     const std::size_t bits_wanted =
         std::min(bits_used_ + more * bit_words_per_page_, pages * bit_words_per_page_);
+    for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift)
+      if (!have_marks(space, shift, top) || !marks_of(shift).populate(space, marks_to(shift, top)))
+        return false;
     return runs.ensure(space, runs_wanted, runs_max(pages)) &&
            bits.ensure(space, bits_wanted, pages * bit_words_per_page_) &&
            class_of.populate(space, top) && run_of.populate(space, top) &&
            runs.populate(space, runs_wanted) && bits.populate(space, bits_wanted);
+  }
+
+  /// Effects: the pages before `end` have marks for slabs with windows of this length. Returns: false when memory was
+  /// refused.
+  template <address_space Space>
+  [[nodiscard]] bool have_marks(Space& space, unsigned shift, std::size_t end) noexcept {
+    return marks_of(shift).ensure(space, marks_to(shift, end), marks_to(shift, pages));
   }
 
   /// Effects: from now on there is a slack entry for each block. Returns: false if refused.
@@ -323,9 +369,13 @@ class page_range {
 
   /// Returns: bytes of addresses that the range and its tables have.
   [[nodiscard]] std::size_t reserved_bytes() const noexcept {
-    if (room_ != nullptr)
-      return (commit_end << page_shift) + table_reservation + run_of.committed_bytes() +
-             runs.committed_bytes() + bits.committed_bytes() + slack.committed_bytes();
+    if (room_ != nullptr) {
+      std::size_t bytes = (commit_end << page_shift) + table_reservation +
+                          run_of.committed_bytes() + runs.committed_bytes() +
+                          bits.committed_bytes() + slack.committed_bytes();
+      for (const auto& of_shift : marks) bytes += of_shift.committed_bytes();
+      return bytes;
+    }
     return reserved_addresses_ + table_reservation +
            (slack.entries() != nullptr ? slack_bytes(pages) : 0);
   }
@@ -335,8 +385,10 @@ class page_range {
     const auto resident = [&space](const auto& table) {
       return space.resident(table.entries(), table.committed_bytes());
     };
-    return resident(class_of) + resident(run_of) + resident(runs) + resident(bits) +
-           resident(slack);
+    std::size_t bytes =
+        resident(class_of) + resident(run_of) + resident(runs) + resident(bits) + resident(slack);
+    for (const auto& of_shift : marks) bytes += resident(of_shift);
+    return bytes;
   }
 
   std::uintptr_t base = 0;
@@ -350,12 +402,16 @@ class page_range {
   grown_table<run> runs;
   grown_table<std::uint64_t> bits;
   grown_table<std::uint16_t> slack;  ///< one entry a granule, only while every call is counted
+  grown_table<live_mark> marks[mark_shift_max - mark_shift_min + 1];
+  mark_tables where_marks_are;
 
  private:
   /// Of a page: the words of a bitmap of the smallest blocks. And the pages of a short run.
   static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
   static constexpr std::size_t run_pages_usual = 8;
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
+  /// Of so many pages, the marks of the smallest blocks have 16 pages, and those of the largest two.
+  static constexpr std::size_t purged_marks_min = 256;
   static constexpr std::size_t retreat_min = 4 * 1024 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
 
@@ -369,16 +425,30 @@ class page_range {
     return align_up(slots_of(page_count) * sizeof(std::uint16_t), page_size);
   }
 
+  [[nodiscard]] grown_table<live_mark>& marks_of(unsigned shift) noexcept {
+    return marks[shift - mark_shift_min];
+  }
+  /// Returns: how many marks the pages before `end` have.
+  [[nodiscard]] static constexpr std::size_t marks_to(unsigned shift, std::size_t end) noexcept {
+    return (end << page_shift) >> shift;
+  }
+  void place_marks(void* memory, ground from) noexcept {
+    where_marks_are = marks_placed(memory, base, pages << page_shift);
+    for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift)
+      marks_of(shift).place(where_marks_are.at(reinterpret_cast<void*>(base), shift), from);
+  }
+
   /// Where the tables behind run_of and the addresses begin: offsets from run_of's begin.
   struct layout {
     constexpr layout(std::size_t page_count, std::size_t bit_words) noexcept
         : bits(align_up(page_count * sizeof(std::uint32_t), page_size)),
           runs(bits + align_up(page_count * bit_words * sizeof(std::uint64_t), page_size)),
-          slack(runs + align_up(runs_max(page_count) * sizeof(run), page_size)),
+          marks(runs + align_up(runs_max(page_count) * sizeof(run), page_size)),
+          slack(marks + marks_bytes(page_count * page_size)),
           blocks(align_up(slack + slack_bytes(page_count), huge_page)),
           end(blocks + page_count * page_size) {}
 
-    std::size_t bits, runs, slack, blocks, end;
+    std::size_t bits, runs, marks, slack, blocks, end;
   };
 
   /// A room is longer than what is in it, and that begins somewhere in its first part: an address does not follow from

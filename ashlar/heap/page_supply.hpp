@@ -26,6 +26,7 @@
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_store.hpp>
 #include <ashlar/heap/sealable.hpp>
+#include <ashlar/heap/slab.hpp>
 #include <ashlar/heap/unlock_guard.hpp>
 
 namespace ashlar::detail {
@@ -279,6 +280,7 @@ class page_supply {
       {
         const unlock_guard open(mutex_);
         gone = space_.purge(runs_.address_of(*r), bytes);
+        runs_.range_of(*r).purge_marks(space_, r->first, r->pages);
       }
       used_pages_ -= r->pages;
       if (gone) {

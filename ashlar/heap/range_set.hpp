@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +49,7 @@ class range_set {
   /// when the system refuses.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     bit_words_per_page_ = bit_words_per_page;
-    return count_ != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
+    return count() != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
   }
 
   /// Returns: the first range's classes. Requires: it has started.
@@ -60,7 +61,7 @@ class range_set {
 
   /// Returns: the range that holds `address`, or null. O(ranges).
   [[nodiscard]] const page_range* find(std::uintptr_t address) const noexcept {
-    for (std::uint32_t i = 0; i < count_; ++i)
+    for (std::uint32_t i = 0; i < count(); ++i)
       if ((*this)[i].contains(address)) return &(*this)[i];
     return nullptr;
   }
@@ -75,7 +76,9 @@ class range_set {
   [[nodiscard]] const page_range& operator[](std::uint32_t i) const noexcept {
     return const_cast<range_set&>(*this)[i];
   }
-  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
 
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
@@ -92,7 +95,7 @@ class range_set {
 
   /// As `take_fresh`, in the ranges that there are.
   [[nodiscard]] run* take_fresh_here(std::size_t pages) noexcept {
-    for (std::uint32_t i = count_; i-- != 0;) {
+    for (std::uint32_t i = count(); i-- != 0;) {
       page_range& range = (*this)[i];
       if (pages > range.pages - range.top) continue;
       if (run* r = extend(range, pages); r != nullptr) return r;
@@ -102,22 +105,24 @@ class range_set {
 
   /// Effects: gives every range back. Requires: nobody uses one any more, nor ever will.
   void release_all() noexcept {
-    for (std::uint32_t i = count_; i-- != 0;)
+    for (std::uint32_t i = count(); i-- != 0;)
       if ((*this)[i].pages != 0) (*this)[i].release(space_);
-    count_ = 0;
+    set_count(0);
     drop_unused_records();
   }
 
   /// Effects: gives a later range back. Requires: nothing of it is in use or listed anywhere.
   void release(page_range& range) noexcept {
     range.release(space_);
-    while (count_ != 0 && (*this)[count_ - 1].pages == 0) --count_;
+    std::uint32_t count = this->count();
+    while (count != 0 && (*this)[count - 1].pages == 0) --count;
+    set_count(count);
     drop_unused_records();
   }
 
   /// Effects: from now on every block has a slack entry (page_range). Returns: false if refused.
   [[nodiscard]] bool keep_slack() noexcept {
-    for (std::uint32_t i = 0; i < count_; ++i)
+    for (std::uint32_t i = 0; i < count(); ++i)
       if ((*this)[i].pages != 0 && !(*this)[i].keep_slack(space_)) return false;
     keep_slack_ = true;
     return true;
@@ -126,7 +131,7 @@ class range_set {
   /// Returns: bytes of addresses that the ranges and their tables have, and the records of them.
   [[nodiscard]] std::size_t reserved_bytes() const noexcept {
     std::size_t bytes = later_ != nullptr ? later_bytes : 0;
-    for (std::uint32_t i = 0; i < count_; ++i) bytes += (*this)[i].reserved_bytes();
+    for (std::uint32_t i = 0; i < count(); ++i) bytes += (*this)[i].reserved_bytes();
     return bytes;
   }
 
@@ -166,9 +171,11 @@ class range_set {
     return r;
   }
 
+  void set_count(std::uint32_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
+
   /// Returns: how many bytes of addresses a later range should have where there are enough.
   [[nodiscard]] std::size_t later_bytes_wanted() const noexcept {
-    return later_bytes_min << std::min(count_, later_doublings);
+    return later_bytes_min << std::min(count(), later_doublings);
   }
 
   /// Returns: how many bytes the next range should have in a room.
@@ -215,7 +222,7 @@ class range_set {
   /// Returns: a new range that holds `pages`, null when it cannot be had.
   [[nodiscard]] page_range* add(std::size_t pages, ground from) noexcept {
     std::uint32_t i = 0;
-    while (i < count_ && (*this)[i].pages != 0) ++i;
+    while (i < count() && (*this)[i].pages != 0) ++i;
     if (i == ranges_max || pages > most_bytes >> page_shift) return nullptr;
     if (i != 0 && !have_later_records()) return nullptr;
     page_range& range = (*this)[i];
@@ -230,7 +237,7 @@ class range_set {
       return nullptr;
     }
     if (i == 0) classes_ = {first_.base, first_.pages, first_.class_of.entries()};
-    count_ = std::max(count_, i + 1);
+    set_count(std::max(count(), i + 1));
     return &range;
   }
 
@@ -243,7 +250,7 @@ class range_set {
     return later_ != nullptr;
   }
   void drop_unused_records() noexcept {
-    if (count_ > 1 || later_ == nullptr) return;
+    if (count() > 1 || later_ == nullptr) return;
     space_.release(later_, later_bytes);
     later_ = nullptr;
   }
@@ -255,7 +262,8 @@ class range_set {
   page_classes classes_;
 
   Space& space_;
-  std::uint32_t count_ = 0;  ///< slots that may be taken; a slot with 0 pages is not
+  /// Slots that may be taken; a slot with 0 pages is not. Written under the lock.
+  std::atomic<std::uint32_t> count_{0};
   bool keep_slack_ = false;
   std::size_t bit_words_per_page_ = 0;
   page_range first_;

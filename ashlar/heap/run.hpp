@@ -97,11 +97,6 @@ inline constexpr std::size_t slab_blocks_min = 4;
 
 inline constexpr std::size_t slab_words_max = slab_bytes_min / block_granule / 64;
 
-/// Whether a slab can have free pages and blocks in use at once; it then has few enough for a page_set.
-[[nodiscard]] constexpr bool may_be_hollow(const slab_shape& shape) noexcept {
-  return shape.blocks > 1 && shape.pages > 1;
-}
-
 /// Returns: one block, where that is above `shared_slab_block_max`; else the least pages, at least 64 KiB and 4
 /// blocks, of which less than 1/64 is left over at the end, or of which the least part is where no page_set
 /// holds so many. Requires: a multiple of block_granule; above `shared_slab_block_max` of pages of 4 KiB.
@@ -121,11 +116,6 @@ inline constexpr std::size_t slab_words_max = slab_bytes_min / block_granule / 6
           .blocks = static_cast<std::uint32_t>(blocks),
           .words = static_cast<std::uint32_t>(divide_up(blocks, 64)),
           .reciprocal = ((std::uint64_t{1} << 40) + size - 1) / size};
-}
-
-/// Returns: the pages [begin, end). Requires: begin < end <= the digits of page_set.
-[[nodiscard]] constexpr page_set pages_between(unsigned begin, unsigned end) noexcept {
-  return (~page_set{0} >> (std::numeric_limits<page_set>::digits - (end - begin))) << begin;
 }
 
 }  // namespace ashlar::detail

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/linked_list.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -20,21 +21,14 @@ class run_bins {
 
   void insert(run* r) noexcept {
     const unsigned b = bin_of(r->pages);
-    r->previous = nullptr;
-    r->next = head_[b];
-    if (r->next != nullptr) r->next->previous = r;
-    head_[b] = r;
+    link_first(head_[b], *r);
     nonempty_[b / 64] |= std::uint64_t{1} << (b % 64);
     pages_ += r->pages;
   }
 
   void remove(run* r) noexcept {
     const unsigned b = bin_of(r->pages);
-    if (r->previous != nullptr)
-      r->previous->next = r->next;
-    else
-      head_[b] = r->next;
-    if (r->next != nullptr) r->next->previous = r->previous;
+    unlink_from(head_[b], *r);
     if (head_[b] == nullptr) nonempty_[b / 64] &= ~(std::uint64_t{1} << (b % 64));
     pages_ -= r->pages;
   }

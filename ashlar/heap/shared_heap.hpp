@@ -22,6 +22,7 @@
 #include <cstring>
 #include <mutex>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
@@ -60,6 +61,9 @@ class shared_heap {
   using space_type = typename Config::space;
   using mutex_type = typename Config::mutex;
   using classes = classes_of<Config>;
+  /// What resize_in_place returns after a fault. Where the process goes on after faults (see
+  /// ashlar_misuse), the request is dropped: no function changes anything for such an address.
+  static constexpr std::size_t not_ours = SIZE_MAX;
 
   shared_heap(const shared_heap&) = delete;
   shared_heap& operator=(const shared_heap&) = delete;
@@ -71,7 +75,11 @@ class shared_heap {
     return pages_.class_anywhere(block);
   }
 
-  /// Returns: the bytes a caller may use of `block`, not null. Ends in a fault when it is not ours.
+  /// Effects: while it is on, the pages that large blocks leave are zero: the system takes what is in them back. So
+  /// all free memory is zero, if callers clear all other blocks that they give back.
+  void discard_freed(bool on) noexcept { discards_ = on; }
+
+  /// Returns: the bytes a caller may use of `block`, not null; 0 after a fault: it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
     const std::size_t bytes = find(block).bytes;
     if (bytes == 0) fail(block, call);
@@ -79,21 +87,23 @@ class shared_heap {
   }
 
   /// Effects: makes `block` hold `size` bytes without moving it, if that can be done and is not a
-  /// waste (a block is kept while more than half of it is used). Ends in a fault when not ours.
-  /// Returns: the block's usable bytes now if it stays, 0 if it has to move.
+  /// waste (a block is kept while more than half of it is used). Returns: the block's usable bytes
+  /// now if it stays, 0 if it has to move; `not_ours` after a fault: no live block is there.
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      if (hit_path<classes>::serves_well(c, size)) return classes::block_size(c);
-      // It moves, so its bytes are about to be read for the last time: is it a block at all?
-      centrals_[c].expect_in_use(pages_, block, call);
-      return 0;
+      if (mark_of_live(block, c, call) == nullptr) return not_ours;
+      return hit_path<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
     }
     run* r = pages_.large_at(block);
-    if (r == nullptr) fail(block, call);
+    if (r == nullptr) {
+      fail(block, call);
+      return not_ours;
+    }
     if (size <= shared_slab_block_max || size > PTRDIFF_MAX) return 0;
-    const std::size_t before = r->pages;
-    if (!pages_.resize_large(r, divide_up(size, page_size))) return 0;
+    const std::size_t before = r->pages, pages = divide_up(size, page_size);
+    if (pages < before) discard(block, pages, before);
+    if (!pages_.resize_large(r, pages)) return 0;
     held_.note_large(before, r->pages);
     return std::size_t{r->pages} << page_shift;
   }
@@ -123,6 +133,7 @@ class shared_heap {
     held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);
     std::memcpy(moved, block, before << page_shift);
+    discard(block, 0, before);
     static_cast<void>(pages_.delete_outgrown(block));
     held_.note_large(before, 0);
     maintain();
@@ -131,9 +142,10 @@ class shared_heap {
 
   /// Effects: makes `block` hold `size` bytes where it is, or by moving a large block that grows.
   /// Returns: the block, wherever it is then; null when its bytes have to be copied to another one,
-  /// and it is as it was. Ends in a fault when not ours.
+  /// and it is as it was; no_block() after a fault: no live block is there.
   [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-    if (resize_in_place(block, size, call) != 0) return block;
+    const std::size_t kept = resize_in_place(block, size, call);
+    if (kept != 0) return kept != not_ours ? block : no_block();
     const std::size_t have = usable_size(block, call);
     return size > have && have > small_size_max ? move_large(block, size) : nullptr;
   }
@@ -234,36 +246,51 @@ class shared_heap {
 
   // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
 
-  /// Effects: ends in a fault naming `call` when no block starts at `block`, or it is free in its
-  /// slab. A block that rests in a cache or a stash passes. Returns: what was found there.
+  /// Effects: a fault naming `call` when no live block starts at `block`. Returns: what was found
+  /// there; 0 bytes after a fault.
   found_block expect_block(const void* block, const char* call) noexcept {
     const found_block b = find(block);
     if (b.bytes == 0) fail(block, call);
-    if (b.size_class != 0) centrals_[b.size_class].expect_in_use(pages_, block, call);
+    if (b.size_class != 0 && mark_of_live(block, b.size_class, call) == nullptr) return {};
     return b;
+  }
+
+  /// Effects: calls visit(address, bytes) for the place of each block in all slabs, whether a block is there or not, until
+  /// it returns false. The lock of the page heap is held. O(runs + blocks).
+  template <class Visit>
+  void for_each_place(Visit visit) noexcept {
+    if (!has_started()) return;
+    pages_.for_each_slab([&](char* begin, class_index c) {
+      const slab_shape& shape = classes::shape(c);
+      for (std::size_t i = 0; i < shape.blocks; ++i)
+        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size})) return false;
+      return true;
+    });
   }
 
   /// Effects: counts the live block that a request for `size` bytes got.
   void note_allocation(const void* block, std::size_t size) noexcept {
     counting_.allocated(pages_, block, find(block), size);
   }
-  /// Effects: counts the end of `block`. Ends in a fault naming `call` when no live block starts
-  /// there.
-  void note_deallocation(const void* block, const char* call) noexcept {
-    counting_.freed(pages_, block, expect_block(block, call), call);
+  // Each of these returns false after a fault naming `call`: no live block starts at `block`.
+
+  /// Effects: counts the end of `block`.
+  bool note_deallocation(const void* block, const char* call) noexcept {
+    const found_block b = expect_block(block, call);
+    return b.bytes != 0 && counting_.freed(pages_, block, b, call);
   }
+  bool expect_live(const void* block, const char* call) noexcept {
+    return expect_block(block, call).bytes != 0;
+  }
+  /// Also when `block` was not noted with `size`: wrong_size.
+  bool expect_size(const void* block, std::size_t size, const char* call) noexcept {
+    const found_block b = expect_block(block, call);
+    return b.bytes != 0 && counting_.expect_size(pages_, block, b, size, call);
+  }
+
   /// Effects: counts that `block` stayed and now serves `size` bytes.
   void note_resize(const void* block, std::size_t size) noexcept {
     counting_.resized(pages_, block, find(block), size);
-  }
-  /// Effects: ends in a fault naming `call`, at once, when no live block starts at `block`.
-  void expect_live(const void* block, const char* call) noexcept {
-    counting_.expect_live(pages_, block, expect_block(block, call), call);
-  }
-  /// Effects: as `expect_live`, and ends in a fault, wrong_size, when `block` was not noted with
-  /// `size`.
-  void expect_size(const void* block, std::size_t size, const char* call) noexcept {
-    counting_.expect_size(pages_, block, expect_block(block, call), size, call);
   }
 
   /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
@@ -335,28 +362,31 @@ class shared_heap {
     return pages_.address_of(*r);
   }
 
-  /// Effects: takes back a large block. Ends in a fault naming `call` when none starts at `block`.
+  /// Effects: takes back a large block. A fault naming `call` when none starts at `block`.
   void deallocate_large(void* block, const char* call) noexcept {
+    if (const run* r = discards_ ? pages_.large_at(block) : nullptr; r != nullptr)
+      discard(block, 0, r->pages);
     const std::size_t bytes = pages_.delete_large(block);
-    if (bytes == 0) fail(block, call);
+    if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
     maintain();
   }
 
-  /// Effects: ends in a fault naming `call` when the bits of `block`, which is in a slab of class
-  /// `c`, tell that no block starts there. Takes no lock else.
-  void expect_start(const void* block, class_index c, const char* call) noexcept {
-    if (classes::is_misaligned(c, block)) [[unlikely]]
-      centrals_[c].expect_in_use(pages_, block, call);
+  /// Returns: whether every block is in the first range.
+  [[nodiscard]] bool has_one_range() const noexcept { return pages_.has_one_range(); }
+  /// Returns: the mark of `block`, which is in a slab of class `c`. Takes no lock but for a later
+  /// range's.
+  [[nodiscard]] live_mark* mark_at(const void* block, class_index c) noexcept {
+    return pages_.mark_at(block, classes::mark_shift(c));
   }
-  /// Effects: ends in a fault naming `call`: `block`, of class `c`, is free already.
-  [[noreturn]] ASHLAR_COLD void fail_freed_twice(const void* block, class_index c,
-                                                 const char* call) noexcept {
-    ashlar_fault({.kind = fault_kind::double_free,
-                  .call = call,
-                  .address = block,
-                  .block_size = classes::block_size(c),
-                  .pool = name()});
+  /// As `mark_at`. Where no live block starts at `block`: a fault naming `call`, and null.
+  [[nodiscard]] live_mark* mark_of_live(const void* block, class_index c,
+                                        const char* call) noexcept {
+    live_mark* const mark = mark_at(block, c);
+    if (*mark == mark_of(block)) [[likely]]
+      return mark;
+    centrals_[c].report_not_live(pages_, block, call);
+    return nullptr;
   }
 
   /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
@@ -434,8 +464,9 @@ class shared_heap {
   [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
   /// Returns: what all caches together may hold. Requires: started.
   [[nodiscard]] std::size_t caches_bytes() const noexcept { return caches_bytes_; }
-  [[nodiscard]] const page_classes& first_classes() const noexcept {
-    return pages_.first_classes();
+  /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
+  [[nodiscard]] block_tables first_tables() const noexcept {
+    return {.classes = pages_.first_classes(), .marks = pages_.first_marks()};
   }
 
  private:
@@ -447,11 +478,20 @@ class shared_heap {
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
-  [[noreturn]] ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
-    ashlar_fault({.kind = pages_.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer,
-                  .call = call,
-                  .address = block,
-                  .pool = name()});
+  ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
+    const bool is_ours = pages_.owns(block);
+    ashlar_misuse({.kind = is_ours ? fault_kind::not_in_use : fault_kind::foreign_pointer,
+                   .call = call,
+                   .address = block,
+                   .pool = name()});
+  }
+
+  /// Effects: pages [first, end) of a large block are zero, if the heap discards.
+  void discard(void* block, std::size_t first, std::size_t end) noexcept {
+    if (!discards_) return;
+    void* const begin = static_cast<std::byte*>(block) + (first << page_shift);
+    const std::size_t bytes = (end - first) << page_shift;
+    if (!space_.purge(begin, bytes)) std::memset(begin, 0, bytes);
   }
 
   [[nodiscard]] found_block find(const void* block) noexcept {
@@ -488,6 +528,7 @@ class shared_heap {
   pages_type pages_;
   centrals_type centrals_;
   std::atomic<bool> started_{false};
+  bool discards_ = false;  ///< written while there is one thread
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
   settling settling_;
   looks<centrals_type, mutex_type, classes> looks_;

@@ -10,10 +10,21 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
+
+/// Whether a slab can have free pages and blocks in use at once; it then has few enough for a page_set.
+[[nodiscard]] constexpr bool may_be_hollow(const slab_shape& shape) noexcept {
+  return shape.blocks > 1 && shape.pages > 1;
+}
+
+/// Returns: the pages [begin, end). Requires: begin < end <= the digits of page_set.
+[[nodiscard]] constexpr page_set pages_between(unsigned begin, unsigned end) noexcept {
+  return (~page_set{0} >> (std::numeric_limits<page_set>::digits - (end - begin))) << begin;
+}
 
 /// Effects: takes up to `count` blocks of `size` bytes, lowest addresses first, and writes them to out[-1],
 /// out[-2],
@@ -63,15 +74,18 @@ inline std::size_t take_blocks(run& slab, std::size_t size, char* base, void** o
 }
 
 /// Effects: marks the blocks [index, index + count) free. Returns: the index of the first of them
-/// that was free already, with the bitmap in part changed, or `index + count` when all is well.
+/// that was free already, with nothing changed, or `index + count` when all is well.
 inline std::uint32_t put_blocks(run& slab, std::uint32_t index, std::uint32_t count) noexcept {
   const std::uint32_t end = index + count;
   for (std::uint32_t i = index; i != end;) {
     const std::uint32_t in_word = std::min(64 - i % 64, end - i);
     const std::uint64_t mask = (~std::uint64_t{0} >> (64 - in_word)) << (i % 64);
     std::uint64_t& word = slab.free_bits[i / 64];
-    if (const std::uint64_t already = word & mask; already != 0) [[unlikely]]
+    if (const std::uint64_t already = word & mask; already != 0) [[unlikely]] {
+      for (std::uint32_t undone = index; undone < i; ++undone)
+        slab.free_bits[undone / 64] &= ~(std::uint64_t{1} << (undone % 64));
       return i / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(already));
+    }
     word |= mask;
     i += in_word;
   }

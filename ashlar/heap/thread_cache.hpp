@@ -15,8 +15,11 @@
 // until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
 // room, and opens and grows in it again.
 //
+// The mark of each block (live_marks.hpp) stands as far behind its slot as there are slots. So a hit
+// that pops the block need not look for it.
+//
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
-// knows; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
+// knows, and its mark is 0; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
 // [bottom, limit] is null iff it is an end, and so is the slot behind the room. capacity == 0 iff
 // the stack is closed. opened_bytes + capacity_bytes is the sum of capacity * block size.
 // Thread-safety: none; one owner at a time.
@@ -27,6 +30,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -46,10 +50,6 @@ inline constexpr std::size_t cached_bytes_first = 4 * 1024;
 inline constexpr std::size_t cached_blocks_min = 2;
 inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
 
-/// Why a stack proved too small.
-enum class miss : std::uint8_t { empty = 1, full = 2 };
-inline constexpr std::uint8_t both_misses = 3;
-
 constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
       std::clamp(bytes / block_size, cached_blocks_min, cached_blocks_max));
@@ -63,7 +63,7 @@ constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes
 
 /// Slots for every stack of a standard class to double from its first room to its largest, each time in a new room,
 /// and two for the stacks that are closed. With other classes stacks may run out of slots, and stay as they are.
-inline constexpr std::size_t slots_total = [] {
+static_assert(slots_total >= [] {
   std::size_t slots = 2;
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t most = cache_capacity(block_sizes[c], cached_bytes_max);
@@ -73,14 +73,18 @@ inline constexpr std::size_t slots_total = [] {
     slots += most + 1;
   }
   return slots;
-}();
+}());
 static_assert(slots_total <= UINT16_MAX + std::size_t{1});
+
+/// Why a stack proved too small.
+enum class miss : std::uint8_t { empty = 1, full = 2 };
+inline constexpr std::uint8_t both_misses = 3;
 
 struct thread_cache {
   /// Effects: makes every stack empty and closed. Requires: zeroed memory, or that of a cache.
-  void start(const page_classes& of_heap) noexcept {
+  void start(const block_tables& of_heap) noexcept {
     tops = &own_tops;
-    own_tops.classes = of_heap;
+    own_tops.tables = of_heap;
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
@@ -93,6 +97,7 @@ struct thread_cache {
     looked_at = 0;
     opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
+    face_waiting = nullptr;
   }
 
   /// Effects: from now on the tops are at `there`, as they are now. Requires: it stays until they are moved
@@ -108,6 +113,19 @@ struct thread_cache {
   [[nodiscard]] void** limit(class_index c) noexcept { return first(c) + capacity[c]; }
   [[nodiscard]] std::size_t count(class_index c) noexcept {
     return static_cast<std::size_t>(top(c) - first(c));
+  }
+
+  /// Effects: `count` blocks and their marks move from one place to another, which may overlap.
+  static void move_slots(void** to, void** from, std::size_t count) noexcept {
+    if (to == from || count == 0) return;
+    std::memmove(to, from, count * sizeof(void*));
+    std::memmove(&mark_beside(to), &mark_beside(from), count * sizeof(void*));
+  }
+
+  /// Effects: the blocks of two slots and their marks change places.
+  static void swap_slots(void** a, void** b) noexcept {
+    std::swap(*a, *b);
+    std::swap(mark_beside(a), mark_beside(b));
   }
 
   [[nodiscard]] bool is_open(class_index c) const noexcept { return capacity[c] != 0; }
@@ -172,8 +190,9 @@ struct thread_cache {
   std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
   thread_cache* next;          ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
+  void* face_waiting;                  ///< runtime/process_hardened.cpp's
   std::int8_t face_free[class_count];  ///< runtime/created_blocks.hpp's; nothing here uses it
-  void* slots[slots_total];
+  void* slots[2 * slots_total];        ///< and as many for the marks of the blocks in them
 
   /// Returns: `face_free` of the cache whose tops these are. Stack 0 is always closed, so its top,
   /// which a hit path has at hand, is the second slot. Requires: `of` are a cache's tops, not those
@@ -205,7 +224,8 @@ struct thread_cache {
     bottom_slot[c] = static_cast<std::uint16_t>(begin);
     last_limit = static_cast<std::uint16_t>(begin + 1 + blocks);
     room[c] = blocks;
-    top(c) = is_last ? from + held : std::copy_n(from, held, first(c));
+    move_slots(first(c), from, held);
+    top(c) = first(c) + held;
     return true;
   }
 };

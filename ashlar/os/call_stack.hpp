@@ -32,13 +32,11 @@ struct frame_place {
 };
 [[nodiscard]] frame_place place_of(const void* frame) noexcept;
 
-/// Effects: writes a frame's line (without its end): number, address, file + offset in it, and the name of
-/// the function if it is exported.
-using frame_line = line_writer<512>;
-void describe(frame_line& line, unsigned number, const void* frame) noexcept;
-
-/// Effects: writes that line for each frame to standard error. Allocates nothing of its own.
-void write_frames(const call_stack& stack) noexcept;
+/// Effects: appends a frame's line without its end: number, address, file + offset in it, and the
+/// name of the function if it is exported. Allocates nothing of its own.
+void append_frame(text_writer& to, unsigned number, const void* frame) noexcept;
+/// Effects: appends that line for each frame.
+void append_frames(text_writer& to, const call_stack& stack) noexcept;
 
 /// Returns: the system's number of the calling thread. After a fork the child has another one, and says so.
 [[nodiscard]] std::size_t thread_number() noexcept;

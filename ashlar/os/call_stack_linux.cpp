@@ -21,7 +21,7 @@ namespace {
 /// Whether the unwinder is loaded.
 constinit std::atomic<bool> was_used{false};
 /// A system call each time would take as long as all the other checks.
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::size_t own_number = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local pid_t own_number = 0;
 
 const void* module_of(const void* address) noexcept {
   Dl_info info{};
@@ -87,26 +87,24 @@ frame_place place_of(const void* frame) noexcept {
           info.dli_sname};
 }
 
-void describe(frame_line& line, unsigned number, const void* frame) noexcept {
-  line << "ashlar:   #" << number << " " << frame;
+void append_frame(text_writer& to, unsigned number, const void* frame) noexcept {
+  to << "ashlar:   #" << number << " " << frame;
   const frame_place place = place_of(frame);
   if (place.file != nullptr)
-    line << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
-  if (place.function != nullptr) line << " (" << place.function << ")";
+    to << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
+  if (place.function != nullptr) to << " (" << place.function << ")";
 }
 
-void write_frames(const call_stack& stack) noexcept {
+void append_frames(text_writer& to, const call_stack& stack) noexcept {
   for (unsigned i = 0; i < stack.depth; ++i) {
-    frame_line line;
-    describe(line, i, stack.frames[i]);
-    line.end_line();
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    append_frame(to, i, stack.frames[i]);
+    to << "\n";
   }
 }
 
 std::size_t thread_number() noexcept {
-  if (own_number == 0) own_number = static_cast<std::size_t>(::syscall(SYS_gettid));
-  return own_number;
+  if (own_number == 0) own_number = static_cast<pid_t>(::syscall(SYS_gettid));
+  return static_cast<std::size_t>(own_number);
 }
 void forget_thread_number() noexcept {
   own_number = 0;

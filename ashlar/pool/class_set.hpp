@@ -152,6 +152,22 @@ struct asks_nobody {
   }
 };
 
+/// What a pool set's block sizes have to be.
+template <std::size_t... Sizes>
+struct sizes_go_up {
+  static constexpr bool value = [] {
+    constexpr std::size_t sizes[] = {Sizes...};
+    for (std::size_t c = 1; c < sizeof...(Sizes); ++c) {
+      if (sizes[c - 1] >= sizes[c]) return false;
+    }
+    return true;
+  }();
+  static_assert(
+      value,
+      "the block sizes of a pool set go from small to large, and each is there once: write "
+      "blocks<32, ...> before blocks<64, ...>");
+};
+
 template <class List, class... Policies>
 class class_set {
   static_assert(List::size != 0, "a pool set has at least one class: blocks<Size, Count>");
@@ -185,16 +201,7 @@ class class_set<type_list<Classes...>, Policies...> {
   static constexpr std::size_t strides[count] = {run<Classes>::shape.stride...};
   static constexpr std::size_t counts[count] = {Classes::count...};
   static constexpr std::size_t largest = sizes[count - 1];
-  static constexpr bool is_sorted = [] {
-    for (std::size_t c = 1; c < count; ++c) {
-      if (sizes[c - 1] >= sizes[c]) return false;
-    }
-    return true;
-  }();
-  static_assert(
-      is_sorted,
-      "the block sizes of a pool set go from small to large, and each is there once: write "
-      "blocks<32, ...> before blocks<64, ...>");
+  static_assert(sizes_go_up<run<Classes>::shape.block_size...>::value);
   static_assert(
       of_kinds<blocks_kind, spill_kind, exhaustion_kind, lock_kind, check_kind, counting_kind,
                death_kind, name_kind, recording_kind, source_kind>::template have_all<Policies...>,

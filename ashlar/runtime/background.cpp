@@ -6,7 +6,6 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/background.hpp>
-#include <ashlar/runtime/pressure_watch.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace ashlar::runtime {
@@ -126,7 +125,7 @@ void background::sleep_and_work() noexcept {
 void background::work() noexcept {
   the_heap.let_misses_look(false);
   const os::memory_group group;
-  pressure_watch watch;
+  os::pressure_watch watch;
   std::uint64_t looked_ms = os::system_space::now_ms();
   unsigned looks = 0, passes = 0;
   for (;;) {

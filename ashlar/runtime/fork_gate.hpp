@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/single_thread.hpp>
@@ -63,18 +64,14 @@ class fork_gate {
   /// thread is inside, and will call `quit` before it ends.
   void join(pass& own) noexcept {
     passes_mutex_.lock();
-    own.previous = nullptr;
-    own.next = passes_;
-    if (passes_ != nullptr) passes_->previous = &own;
-    passes_ = &own;
+    detail::link_first(passes_, own);
     passes_mutex_.unlock();
     own.listed = true;
   }
   /// Effects: from its next `enter` on the thread is a stranger.
   void quit(pass& own) noexcept {
     passes_mutex_.lock();
-    (own.previous != nullptr ? own.previous->next : passes_) = own.next;
-    if (own.next != nullptr) own.next->previous = own.previous;
+    detail::unlink_from(passes_, own);
     passes_mutex_.unlock();
     own.listed = false;
   }

@@ -127,7 +127,7 @@ class heap {
   void deallocate(void* p, [[maybe_unused]] std::size_t size,
                   [[maybe_unused]] std::size_t alignment = alignof(std::max_align_t)) noexcept {
     if constexpr (is_checked)
-      if (body_ != nullptr && p != nullptr) body_->expect_size(p, size, "deallocate");
+      if (body_ != nullptr && p != nullptr && !body_->expect_size(p, size, "deallocate")) return;
     deallocate(p);
   }
   void deallocate(void* p) noexcept {

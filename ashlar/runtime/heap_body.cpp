@@ -15,6 +15,8 @@
 #include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/linked_list.hpp>
+#include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/heap_instance.hpp>
 #include <ashlar/runtime/hit_path.hpp>
@@ -50,9 +52,7 @@ struct heap_registry {
     const std::lock_guard one_at_a_time(lives);
     const std::lock_guard guard(links);
     body->id_ = ++last_id;
-    body->next_ = newest;
-    if (newest != nullptr) newest->previous_ = body;
-    newest = body;
+    detail::link_first(newest, *body);
   }
 
   /// Effects: takes `body` off the list and waits until nobody pins it.
@@ -60,11 +60,7 @@ struct heap_registry {
     {
       const std::lock_guard one_at_a_time(lives);
       const std::lock_guard guard(links);
-      if (body->previous_ != nullptr)
-        body->previous_->next_ = body->next_;
-      else
-        newest = body->next_;
-      if (body->next_ != nullptr) body->next_->previous_ = body->previous_;
+      detail::unlink_from(newest, *body);
     }
     body->unpinned_.lock();
   }
@@ -82,7 +78,7 @@ struct heap_registry {
   void lock_all() noexcept {
     const detail::lock_level fork;  // what it takes, its unlock_all opens
     lives.lock();
-    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next) {
       const detail::lock_level of_heap;
       b->watch_.checks.lock();
       b->engine_.lock_all();
@@ -91,14 +87,14 @@ struct heap_registry {
   }
   void unlock_all() noexcept {
     links.unlock();
-    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next) {
       b->engine_.unlock_all();
       b->watch_.checks.unlock();
     }
     lives.unlock();
   }
   void keep_own_caches() noexcept {
-    for (heap_instance* b = newest; b != nullptr; b = b->next_) {
+    for (heap_instance* b = newest; b != nullptr; b = b->next) {
       const heap_slot& slot = own_heaps->slots[b->id_ % heap_slots];
       b->engine_.keep_only(slot.id == b->id_ ? cache_of(slot.tops) : nullptr);
       if (b->pins_ != 0) b->unpinned_.unlock();  // those who pinned it are not here
@@ -111,7 +107,7 @@ struct heap_registry {
   [[nodiscard]] heap_instance* pin(std::uint64_t id) noexcept {
     const std::lock_guard guard(links);
     heap_instance* body = newest;
-    while (body != nullptr && body->id_ != id) body = body->next_;
+    while (body != nullptr && body->id_ != id) body = body->next;
     // Free for sure when there are no pins: `remove` locks it only after the heap has left the list.
     if (body != nullptr && body->pins_++ == 0) body->unpinned_.lock();
     return body;
@@ -360,26 +356,30 @@ void heap_body::deallocate_slow(void* block, const char* call) noexcept {
 void* heap_body::reallocate(void* block, std::size_t size, const char* call) noexcept {
   heap_instance& own = *whole(this);
   if (block == nullptr) return allocate(hit_id_, size);
-  if (own.is_watched()) return own.watched_calls().resize(block, size, call);
+  const auto or_null = [](void* resized) {
+    return resized != detail::no_block() ? resized : nullptr;
+  };
+  if (own.is_watched()) return or_null(own.watched_calls().resize(block, size, call));
   heap_engine& engine = own.engine_;
-  if (void* const kept = engine.reallocate(block, size, call); kept != nullptr) return kept;
+  if (void* const kept = engine.reallocate(block, size, call); kept != nullptr)
+    return or_null(kept);
   return detail::reallocate_by_copy(
       block, engine.usable_size(block, call), size, [&] { return allocate(hit_id_, size); },
-      [&](void* old) { deallocate(hit_id_, old, call); }, [](void* same) { return same; });
+      [&](void* old) { deallocate(hit_id_, old, call); });
 }
 
 std::size_t heap_body::usable_size(const void* block, const char* call) noexcept {
   heap_instance& own = *whole(this);
-  return own.is_watched() ? own.watched_calls().usable_size(block, call)
-                          : own.engine_.usable_size(block, call);
+  if (!own.is_watched()) return own.engine_.usable_size(block, call);
+  const std::size_t usable = own.watched_calls().usable_size(block, call);
+  return usable != detail::full_check::none ? usable : 0;
 }
 
-void heap_body::expect_size(const void* block, std::size_t size, const char* call) noexcept {
+bool heap_body::expect_size(const void* block, std::size_t size, const char* call) noexcept {
   heap_instance& own = *whole(this);
-  if (own.watch_.checks.is_on())
-    own.watch_.checks.expect_size(block, size, call);  // what it does not know, `deallocate` finds
-  else
-    own.engine_.expect_size(block, size, call);
+  // What full checks do not know, `deallocate` finds.
+  return own.watch_.checks.is_on() ? own.watch_.checks.expect_size(block, size, call)
+                                   : own.engine_.expect_size(block, size, call);
 }
 
 bool heap_body::owns(const void* address) noexcept {

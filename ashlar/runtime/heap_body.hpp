@@ -90,9 +90,9 @@ class heap_body {
   ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
   [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
-  /// Effects: ends in a fault naming `call` when `block`, not null, is not in use or was not asked
-  /// for with `size`. Requires: the heap has checks.
-  void expect_size(const void* block, std::size_t size, const char* call) noexcept;
+  /// Effects: a fault naming `call` when `block`, not null, is not in use or was not asked for with
+  /// `size`. Returns: false after a fault. Requires: the heap has checks.
+  [[nodiscard]] bool expect_size(const void* block, std::size_t size, const char* call) noexcept;
   [[nodiscard]] bool owns(const void* address) noexcept;
   std::size_t trim() noexcept;
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;

@@ -43,6 +43,10 @@ class heap_instance final : public heap_body {
  public:
   [[nodiscard]] const char* name() const noexcept { return engine_.name(); }
 
+  // The registry's, under its lock: living heaps, newest first.
+  heap_instance* next = nullptr;
+  heap_instance* previous = nullptr;
+
  private:
   friend class heap_body;
   friend struct heap_registry;
@@ -77,9 +81,7 @@ class heap_instance final : public heap_body {
   std::size_t budget_bytes_ = SIZE_MAX;
   std::atomic<std::uint32_t> pressure_{0};  ///< how often the heap was exhausted
 
-  // The registry's, under its lock: living heaps, newest first, and who keeps this one from ending.
-  heap_instance* next_ = nullptr;
-  heap_instance* previous_ = nullptr;
+  // The registry's, under its lock: which threads keep this heap from ending.
   std::size_t pins_ = 0;
   /// Held while there are pins. It has no rank, because another thread may unlock it than locked
   /// it. A thread waits for it with no lock held.

@@ -24,10 +24,10 @@ namespace ashlar::runtime {
 /// The hits: the process heap's own, since a heap is derived from those of its classes.
 using process_hits = detail::hit_path<process_classes>;
 
-/// The drop-in library's part of what a thread's hit paths use: the classes again, for an operator that the
-/// standard makes of another. Empty where the program has replaced an operator, which is to be called then.
+/// The drop-in library's part of what a thread's hit paths use: the pages again, for an operator that the
+/// standard makes of another. None where the program has replaced an operator, which is to be called then.
 struct operator_classes {
-  detail::page_classes of_made_forms;
+  std::size_t pages_of_made_forms = 0;
 };
 struct no_operators {};
 
@@ -35,7 +35,7 @@ struct no_operators {};
 struct hit_state : detail::cache_tops,
                    std::conditional_t<is_drop_in, operator_classes, no_operators> {};
 
-/// Initial-exec, so a hit computes no address by a call; the library's 820 bytes of static TLS (on 64 bits) fit,
+/// Initial-exec, so a hit computes no address by a call; the library's 850 bytes of static TLS (on 64 bits) fit,
 /// twice, what the C library keeps free for libraries that are loaded late.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state tops;
 
@@ -110,10 +110,11 @@ ASHLAR_HOT void deallocate_constant(void* block, const char* call) noexcept {
                                      const char* call = "allocate") noexcept;
 
 /// Returns: a block with the first min(old, new) bytes of `block`, which is gone then; null when
-/// out of memory, and `block` stays. Requires: block not null, size > 0.
+/// out of memory, and `block` stays; detail::no_block() after a fault that the process goes on from.
+/// Requires: block not null, size > 0.
 [[nodiscard]] void* reallocate(void* block, std::size_t size, const char* call) noexcept;
 
-/// Requires: block not null.
+/// Returns: the bytes that a caller may use of the block; 0 after a fault. Requires: block not null.
 [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
 
 /// Effects: the whole pages of [p, p + bytes), which are in a block of the process heap, are in

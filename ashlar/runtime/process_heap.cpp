@@ -2,6 +2,7 @@
 // Layer: runtime.
 //
 //   a call --> whose is the block?   a sanitizer's, the reserve's or the heap's
+//          --> hardened?             process_hardened.hpp has it then, gate and all
 //          --> the gate              closed while another thread forks: the reserve serves
 //          --> what looks at it      nothing (plain_calls), or whatever is on (watched_calls)
 //
@@ -9,11 +10,14 @@
 #include <cstring>
 #include <utility>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 
@@ -27,7 +31,7 @@ using cache = process_heap::cache;
 
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
-  return tops.classes.of(block) == 0 && reserve.contains(block);
+  return tops.tables.classes.of(block) == 0 && reserve.contains(block);
 }
 
 /// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,
@@ -54,6 +58,9 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
   return zeroed && !is_zero && block != nullptr ? std::memset(block, 0, size) : block;
 }
 
+/// Effects: takes a block back, not null, that no hit path could take.
+ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept;
+
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
 /// are the same to a sized free.
 std::size_t bytes_served(std::size_t size, std::size_t alignment) noexcept {
@@ -75,7 +82,7 @@ void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
                           const char* call) noexcept {
   return detail::reallocate_by_copy(
       block, have, size, [&] { return allocate(size, call); },
-      [&](void* old) { deallocate(old, call); }, [](void* same) { return same; });
+      [&](void* old) { deallocate(old, call); });
 }
 
 }  // namespace
@@ -105,12 +112,14 @@ void plain_calls::give(void* block, const char* call) noexcept {
 void* allocate_slow(std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate(size);
+  if (is_hardened()) return hardened_allocate(size, 1, false, call);
   return allocate_missed(size, 1, false, call);
 }
 
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_aligned(size, alignment);
+  if (is_hardened()) return hardened_allocate(size, alignment, false, call);
   return allocate_missed(size, alignment, false, call);
 }
 
@@ -122,6 +131,7 @@ void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_zeroed(size);
+  if (is_hardened()) return hardened_allocate(size, 1, true, call);
   if (size > detail::shared_slab_block_max) return allocate_missed(size, 1, true, call);
   void* const block = allocate(size, call);
   return block == nullptr ? nullptr : std::memset(block, 0, size);
@@ -131,6 +141,12 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::deallocate(block);
+  if (is_hardened()) return hardened_deallocate(block, call);
+  deallocate_missed(block, call);
+}
+
+namespace {
+void deallocate_missed(void* block, const char* call) noexcept {
   if (is_of_reserve(block)) [[unlikely]]
     return reserve.free(block, call);
   const visit here;
@@ -143,6 +159,7 @@ void deallocate_slow(void* block, const char* call) noexcept {
     watched_calls().give(block, told_as(call));
   }
 }
+}  // namespace
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
@@ -151,15 +168,18 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
     return os::sanitizer_heap::deallocate(block);
   {
     const look at;
-    const std::size_t asked = watched_calls().size_asked(block, call);
+    const std::size_t asked =
+        is_hardened() ? hardened_size(block, call) : watched_calls().size_asked(block, call);
+    if (asked == detail::full_check::none) return;
     const bool is_known = asked != detail::full_check::unknown;
     const std::size_t have = is_known               ? asked
                              : is_of_reserve(block) ? reserve.usable_size(block, call)
                                                     : the_heap.usable_size(block, call);
     const bool is_right = is_known ? bytes_served(have, alignment) == bytes_served(size, alignment)
                                    : is_served_by(size, alignment, have);
+    if (!is_known && have == 0) return;  // no live block is there, as was told
     if (!is_right)
-      ashlar_fault(
+      return ashlar_misuse(
           {.kind = fault_kind::wrong_size, .call = call, .address = block, .block_size = have});
   }
   deallocate_slow(block, call);
@@ -168,8 +188,11 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::reallocate(block, size);
-  if (is_of_reserve(block))
-    return reallocate_by_calls(block, reserve.usable_size(block, call), size, call);
+  if (is_hardened()) return hardened_reallocate(block, size, call);
+  if (is_of_reserve(block)) {
+    const std::size_t have = reserve.usable_size(block, call);
+    return have != 0 ? reallocate_by_calls(block, have, size, call) : detail::no_block();
+  }
   const look at;
   if (at.is_inside()) {
     const bool plain = is_plain();
@@ -178,22 +201,27 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     the_background.note_free();  // it may have become shorter
     if (resized != nullptr || !plain) return resized;
   }
-  return reallocate_by_calls(block, watched_calls().usable_size(block, call, false), size, call);
+  const std::size_t have = watched_calls().usable_size(block, call, false);
+  return have != detail::full_check::none ? reallocate_by_calls(block, have, size, call)
+                                          : detail::no_block();
 }
 
 std::size_t usable_size(const void* block, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::usable_size(block);
+  if (is_hardened()) return hardened_size(block, call);
   if (is_of_reserve(block)) return reserve.usable_size(block, call);
   const look at;
-  return is_plain() ? the_heap.usable_size(block, call)
-                    : watched_calls().usable_size(block, call, at.is_inside());
+  if (is_plain()) return the_heap.usable_size(block, call);
+  const std::size_t usable = watched_calls().usable_size(block, call, at.is_inside());
+  return usable != detail::full_check::none ? usable : 0;
 }
 
 std::size_t trim() noexcept {
   const visit here;
   if (!here.is_inside()) return 0;
   settle_noted();
+  empty_quarantine();
   if (self.own != nullptr) the_heap.flush(*self.own);
   return the_heap.trim() + reserve.trim();
 }

@@ -10,11 +10,20 @@
 
 #include <ashlar/check/watched_heap.hpp>
 #include <ashlar/core/stats.h>
+#include <ashlar/heap/basic_heap.hpp>
+#include <ashlar/os/mutex.hpp>
+#include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/hit_path.hpp>
-#include <ashlar/runtime/process_engine.hpp>
+#include <ashlar/runtime/process_classes.hpp>
 
 namespace ashlar::runtime {
 
+struct process_config {
+  using space = os::system_space;
+  using mutex = os::mutex;
+  using classes = process_classes;
+};
+using process_heap = basic_heap<process_config>;
 static_assert(std::is_base_of_v<process_hits, process_heap>,
               "the faces' hits must be the heap's own");
 
@@ -56,6 +65,10 @@ extern constinit detail::heap_watch the_watch;
   return the_watch.checks.is_on();
 }
 
+/// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as), and sizes compared
+/// (expect_size): with full checks, and in a hardened process.
+[[nodiscard]] bool tells_forms_apart() noexcept;
+
 /// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the
 /// standard makes of each other. Null, null: as what they are named.
 class calls_told_as {
@@ -66,16 +79,33 @@ class calls_told_as {
   calls_told_as& operator=(const calls_told_as&) = delete;
 
  private:
-  const char* call_before_;
-  const char* instead_before_;
+  friend const char* told_as(const char* call) noexcept;
+
+  const char* call_;
+  const char* instead_;
+  const calls_told_as* before_;
 };
 
-/// Effects: ends in a fault naming `call`, wrong_size, if full checks know that `block` came from new and was not asked
-/// for with `size`.
-void expect_size(const void* block, std::size_t size, const char* call) noexcept;
+/// Returns: what `make_call` returns. Full checks remember this thread's calls in it that are named
+/// `call` as `instead`.
+template <class Call>
+auto call_told_as(const char* call, const char* instead, Call make_call) {
+  if (!tells_forms_apart()) return make_call();
+  const calls_told_as told(call, instead);
+  return make_call();
+}
 
-/// Effects: looks at what full checks and guarded blocks can tell of all blocks; ends in a fault naming `call` at the
-/// first that was written to. Returns: the live blocks that it looked at. O(their bytes).
+/// Effects: if forms are told apart: a fault naming `call`, wrong_size, when they know that `block`
+/// came from new and was not asked for with `size`. Returns: false after a fault.
+[[nodiscard]] ASHLAR_COLD bool expect_size_slow(const void* block, std::size_t size,
+                                                const char* call) noexcept;
+[[nodiscard]] inline bool expect_size(const void* block, std::size_t size,
+                                      const char* call) noexcept {
+  return !tells_forms_apart() || expect_size_slow(block, size, call);
+}
+
+/// Effects: looks at what full checks and guarded blocks can tell of all blocks; a fault naming
+/// `call` for each that was written to. Returns: the live blocks that it looked at. O(their bytes).
 std::size_t check_blocks(const char* call) noexcept;
 
 /// Effects: calls visit(record) for each live block of which it is known who allocated it.

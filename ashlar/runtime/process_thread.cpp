@@ -11,6 +11,8 @@
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/fault_response.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -39,9 +41,13 @@ constinit reserve_heap reserve;
 template <class HitState>
 void let_made_forms_hit(HitState& state) noexcept {
   if constexpr (is_drop_in)
-    if (serves_all_operators()) state.of_made_forms = state.classes;
+    if (serves_all_operators()) state.pages_of_made_forms = state.tables.classes.pages;
 }
 
+void enter_hit_paths(process_heap::cache& own) noexcept {
+  own.keep_tops_at(tops);
+  let_made_forms_hit(tops);
+}
 void leave_hit_paths(process_heap::cache& own) noexcept {
   own.keep_tops_at(own.own_tops);
   tops = empty_tops;
@@ -69,8 +75,14 @@ class without_cache {
 
 void settle_noted() noexcept {
   const without_cache alone;
-  reserve.for_each_noted([](void* block, const char* call) { deallocate_slow(block, call); },
-                         [](process_heap::cache* ended) { the_heap.detach(ended); });
+  reserve.for_each_noted(
+      [](void* block, const char* call) {
+        if (is_cleared_call(call))
+          plain_calls::give(block, call);
+        else
+          deallocate_slow(block, call);
+      },
+      [](process_heap::cache* ended) { the_heap.detach(ended); });
 }
 namespace {
 
@@ -79,8 +91,9 @@ using cache = process_heap::cache;
 // ---- threads ----------------------------------------------------------------------------------------
 
 void end_thread(void* own) noexcept {
+  end_quarantine();
   leave_hit_paths(*static_cast<cache*>(own));
-  xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
+  if constexpr (!is_drop_in) xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
   self.own = nullptr;
   self.ended = true;
   if (const visit here; here.is_inside())
@@ -102,6 +115,37 @@ struct {
 /// Returns: whether the system will call `end_thread` when this thread ends.
 bool watch_thread_exit(cache* own) noexcept {
   return exit_key.valid && ::pthread_setspecific(exit_key.key, own) == 0;
+}
+
+// ---- faults ---------------------------------------------------------------------------------------
+
+/// While it lives, the calling thread is outside the heap: every call misses, and the reserve
+/// serves. What it frees of the heap's waits for the next trim or fork.
+class outside_heap {
+ public:
+  outside_heap() noexcept
+      : before_(std::exchange(self.outside, true)),
+        hits_(self.own != nullptr && self.own->tops == &tops) {
+    if (hits_) leave_hit_paths(*self.own);
+  }
+  ~outside_heap() {
+    if (hits_) {
+      self.own->keep_tops_at(tops);
+      let_made_forms_hit(tops);
+    }
+    self.outside = before_;
+  }
+  outside_heap(const outside_heap&) = delete;
+  outside_heap& operator=(const outside_heap&) = delete;
+
+ private:
+  bool before_;
+  bool hits_;
+};
+
+void run_outside(void (*run)(const void*), const void* with) noexcept {
+  const outside_heap here;
+  run(with);
 }
 
 // ---- fork -----------------------------------------------------------------------------------------
@@ -167,6 +211,8 @@ void start_process() noexcept {
   if (configured || environment == nullptr) return;
   configured = true;
   const settings s = read_settings(environment);
+  respond_to_faults_as(s.faults);
+  call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
   if (s.background) static_cast<void>(the_background.turn(true));
   start_watch(s);
@@ -182,10 +228,7 @@ process_heap::cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!every_call_misses.load()) {  // ordered: stop_hitting
-    own->keep_tops_at(tops);
-    let_made_forms_hit(tops);
-  }
+  if (!every_call_misses.load()) enter_hit_paths(*own);  // ordered: stop_hitting
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass);
   if (!watch_thread_exit(own)) end_thread(own);

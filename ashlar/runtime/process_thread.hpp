@@ -17,9 +17,12 @@ struct thread_state {
   process_heap::cache* own = nullptr;
   fork_gate::pass pass;
   bool ended = false;
+  /// The program's function of faults runs: it may have interrupted a call in the heap, so the
+  /// reserve serves it, as it does beside a fork.
+  bool outside = false;
+  unsigned in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
-  const char* call = nullptr;     ///< full checks remember calls of this name
-  const char* instead = nullptr;  ///< as of this one
+  const calls_told_as* told = nullptr;  ///< full checks remember some calls by another name
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
 
@@ -37,7 +40,7 @@ class visit {
   }
   visit(const visit&) = delete;
   visit& operator=(const visit&) = delete;
-  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+  [[nodiscard]] bool is_inside() const noexcept { return inside_ && !self.outside; }
 
  private:
   bool inside_;
@@ -51,7 +54,7 @@ class look {
   ~look() { gate.end_look(self.pass, inside_); }
   look(const look&) = delete;
   look& operator=(const look&) = delete;
-  [[nodiscard]] bool is_inside() const noexcept { return inside_; }
+  [[nodiscard]] bool is_inside() const noexcept { return inside_ && !self.outside; }
 
  private:
   bool inside_;
@@ -60,6 +63,9 @@ class look {
 /// Returns: this thread's cache, attached now if it has none; null when it has to do without. Requires: the thread is
 /// inside.
 [[nodiscard]] process_heap::cache* own_cache() noexcept;
+
+/// Effects: from now on the thread's calls hit.
+void enter_hit_paths(process_heap::cache& own) noexcept;
 
 /// Effects: from now on every call of this thread misses.
 void leave_hit_paths(process_heap::cache& own) noexcept;

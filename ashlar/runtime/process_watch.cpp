@@ -5,6 +5,7 @@
 
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/access_fault.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 
 namespace ashlar::runtime {
@@ -14,12 +15,12 @@ constinit detail::guarded_blocks guards;
 }  // namespace
 
 constinit detail::heap_watch the_watch{guards};
-constinit std::atomic<bool> every_call_misses{false};
+constinit std::atomic<bool> every_call_misses{true};  // until the environment is known
 
 void start_watch(settings s) noexcept {
   s.exact = s.exact || detail::a_tool_wants_every_call();
-  // First, so that no call in between takes itself for a plain one.
-  every_call_misses.store(s.exact || s.guards.one_of != 0, std::memory_order_relaxed);
+  // What counts every call looks at its block, too.
+  decide_hardening(s.harden && !s.exact, s.shuffle);
   if (s.exact && the_heap.count_exactly(self.own)) {
     the_watch.counts.store(true, std::memory_order_relaxed);
     if (s.full) the_watch.checks.start(s.checks);
@@ -28,9 +29,9 @@ void start_watch(settings s) noexcept {
   if (guards.start(s.guards))
     static_cast<void>(
         os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  const bool looked_at = the_watch.counts_exactly() || guards.is_on();
-  every_call_misses.store(looked_at, std::memory_order_relaxed);
-  if (looked_at && self.own != nullptr) leave_hit_paths(*self.own);
+  if (the_watch.counts_exactly() || guards.is_on() || is_hardened()) return;
+  every_call_misses.store(false, std::memory_order_relaxed);
+  if (self.own != nullptr) enter_hit_paths(*self.own);
 }
 
 namespace {
@@ -52,35 +53,43 @@ bool stop_hitting() noexcept {
 }  // namespace
 
 bool fill_blocks(unsigned char byte) noexcept {
-  if (byte != 0 && (the_watch.checks.is_on() || the_watch.tells_memcheck() || !stop_hitting()))
+  if (byte != 0 &&
+      (is_hardened() || the_watch.checks.is_on() || the_watch.tells_memcheck() || !stop_hitting()))
     return false;
   the_watch.fill.store(byte, std::memory_order_relaxed);
   return true;
 }
 
+bool tells_forms_apart() noexcept {
+  return is_hardened() || has_full_checks();
+}
+
 const char* told_as(const char* call) noexcept {
-  return self.call != nullptr && std::strcmp(call, self.call) == 0 ? self.instead : call;
+  const calls_told_as* const told = self.told;
+  if (told == nullptr || told->call_ == nullptr) return call;
+  return std::strcmp(call, told->call_) == 0 ? told->instead_ : call;
 }
 
 calls_told_as::calls_told_as(const char* call, const char* instead) noexcept
-    : call_before_(std::exchange(self.call, call)),
-      instead_before_(std::exchange(self.instead, instead)) {}
+    : call_(call), instead_(instead), before_(std::exchange(self.told, this)) {}
 calls_told_as::~calls_told_as() {
-  self.call = call_before_;
-  self.instead = instead_before_;
+  self.told = before_;
 }
 
-void expect_size(const void* block, std::size_t size, const char* call) noexcept {
-  if (guards.contains(block))
-    guards.expect_size(block, size, call);
-  else if (the_watch.checks.is_on())
-    the_watch.checks.expect_size(block, size, call);
+bool expect_size_slow(const void* block, std::size_t size, const char* call) noexcept {
+  if (is_hardened()) {
+    hardened_expect_size(block, size, call);
+    return true;
+  }
+  if (guards.contains(block)) return guards.expect_size(block, size, call);
+  return !the_watch.checks.is_on() || the_watch.checks.expect_size(block, size, call);
 }
 
 std::size_t check_blocks(const char* call) noexcept {
   const look at;
   const std::size_t guarded = guards.is_on() ? guards.look(call) : 0;
-  return guarded + (the_watch.checks.is_on() ? the_watch.checks.look(call) : 0);
+  const std::size_t hardened_blocks = is_hardened() && at.is_inside() ? hardened_look(call) : 0;
+  return guarded + hardened_blocks + (the_watch.checks.is_on() ? the_watch.checks.look(call) : 0);
 }
 
 }  // namespace ashlar::runtime

@@ -4,26 +4,23 @@
 #include <new>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/stats_fields.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>
 
 namespace ashlar::runtime {
-
-namespace {
-/// How often the calling thread is inside.
-[[gnu::tls_model("initial-exec")]] constinit thread_local unsigned own_visits = 0;
-}  // namespace
 
 /// The calling thread inside one of the heaps: a fork's child sees that somebody was.
 class reserve_heap::visit {
  public:
   explicit visit(generation& g) noexcept : visited_(g) {
-    ++own_visits;
+    ++self.in_reserve;
     g.visitors.fetch_add(1, std::memory_order_acquire);
   }
   ~visit() {
     visited_.visitors.fetch_sub(1, std::memory_order_release);
-    --own_visits;
+    --self.in_reserve;
   }
   visit(const visit&) = delete;
   visit& operator=(const visit&) = delete;
@@ -94,7 +91,7 @@ void reserve_heap::note(void* what, const char* call) noexcept {
 }
 
 bool reserve_heap::is_in_use_here() noexcept {
-  return own_visits != 0;
+  return self.in_reserve != 0;
 }
 
 void reserve_heap::give_up_what_was_in_use() noexcept {
@@ -113,40 +110,17 @@ std::size_t reserve_heap::trim() noexcept {
   return g->heap.trim();
 }
 
-namespace {
-void add(ashlar_class_stats& sum, const ashlar_class_stats& more) noexcept {
-  sum.blocks_made += more.blocks_made;
-  sum.blocks_in_use += more.blocks_in_use;
-  sum.peak_in_use += more.peak_in_use;
-  sum.peak_bytes += more.peak_bytes;
-  sum.allocations += more.allocations;
-  sum.frees += more.frees;
-  sum.slack_bytes += more.slack_bytes;
-  sum.slabs += more.slabs;
-  sum.committed_bytes += more.committed_bytes;
-}
-}  // namespace
-
 void reserve_heap::add_to(ashlar_stats& stats) noexcept {
   for (generation* g = newest_.load(std::memory_order_acquire); g != nullptr; g = g->older) {
     const visit in(*g);
     const std::lock_guard guard(g->figures_mutex);
     ashlar_stats& own = g->figures;
     g->heap.collect(own, nullptr);
-    for (std::uint32_t c = 0; c < own.class_count; ++c) add(stats.classes[c], own.classes[c]);
-    add(stats.large, own.large);
-    ashlar_total_stats& sum = stats.total;
-    const ashlar_total_stats& more = own.total;
-    sum.bytes_in_use += more.bytes_in_use;
-    sum.peak_bytes_in_use += more.peak_bytes_in_use;
-    sum.allocations += more.allocations;
-    sum.frees += more.frees;
-    sum.slack_bytes += more.slack_bytes;
-    sum.reserved_bytes += more.reserved_bytes;
-    sum.committed_bytes += more.committed_bytes;
-    sum.peak_committed_bytes += more.peak_committed_bytes;
-    sum.given_back_bytes += more.given_back_bytes;
-    sum.metadata_bytes += more.metadata_bytes + align_up(sizeof(generation), detail::page_size);
+    own.total.metadata_bytes += align_up(sizeof(generation), detail::page_size);
+    for (std::uint32_t c = 0; c < own.class_count; ++c)
+      add_figures(stats.classes[c], own.classes[c], class_stats_fields);
+    add_figures(stats.large, own.large, class_stats_fields);
+    add_figures(stats.total, own.total, total_stats_fields);
   }
 }
 

@@ -16,7 +16,7 @@
 
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/core/stats.h>
-#include <ashlar/runtime/process_engine.hpp>
+#include <ashlar/runtime/process_heap.hpp>
 
 namespace ashlar::runtime {
 

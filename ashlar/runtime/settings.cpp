@@ -1,13 +1,15 @@
 // runtime/settings.cpp: reading the environment without allocating.
 // Layer: runtime.
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include <ashlar/core/config.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -18,14 +20,18 @@ constinit char** noted_environment = nullptr;
 
 void complain(const char* name, const char* value, const char* expected) noexcept {
   line_writer<256> line;
-  line << "ashlar: " << name << "=" << value << " is ignored: expected " << expected;
+  constexpr std::size_t value_max = 100;  // what is expected has room behind it
+  line << "ashlar: " << name << "=" << std::string_view(value, ::strnlen(value, value_max))
+       << " is ignored: expected " << expected;
   line.end_line();
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-/// Effects: stores the variable's value if it is a whole number of at least `least`.
+/// Effects: stores the variable's value, or `most` if that is less, if it is a whole number of at
+/// least `least`.
+template <class Value>
 void read_number(char** environment, const char* name, std::int64_t least, const char* expected,
-                 std::int64_t& value) noexcept {
+                 Value& value, std::int64_t most = INT64_MAX) noexcept {
   const char* text = find_setting(environment, name);
   if (text == nullptr) return;
   char* end = nullptr;
@@ -33,16 +39,38 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = 0;
   const long long number = std::strtoll(text, &end, 10);
   if (errno == 0 && *end == '\0' && number >= least)
-    value = number;
+    value = static_cast<Value>(std::min<std::int64_t>(number, most));
   else
     complain(name, text, expected);
   errno = saved;
 }
 
+fault_settings read_fault_settings(char** environment) noexcept {
+  fault_settings s;
+  s.action = static_cast<fault_action>(read_word(environment, "ASHLAR_FAULT",
+                                                 {"abort", "continue", "trap", "callback"},
+                                                 "abort, continue, trap or callback"));
+  s.json = read_word(environment, "ASHLAR_FAULT_FORMAT", {"text", "json"}, "text or json") != 0;
+  constexpr const char* name = "ASHLAR_FAULT_FILE";
+  const char* const file = find_setting(environment, name);
+  if (file == nullptr) return s;
+  // A process with more rights than its caller writes no file that the caller names.
+  if (::getauxval(AT_SECURE) != 0)
+    complain(name, file, "no file in a process that changes its rights (set-user-ID)");
+  else if (std::strlen(file) >= fault_path_max)
+    complain(name, file, "a path of at most 1023 bytes");
+  else
+    s.file = file;
+  return s;
+}
+
 /// Under full checks one of so many blocks is guarded. A guarded block's life is some 10 us of system calls and page
 /// faults: so they add less than a fifth to the 0.5 us of full checks without call stacks, and nothing that shows with
 /// them; and 4096 slots last for half a million live blocks.
-constexpr std::int64_t guarded_by_full_checks = 128;
+constexpr std::size_t guarded_by_full_checks = 128;
+/// In a hardened process: some 2 ns a block. Blocks that live long keep their slots, of a page and more each.
+constexpr std::size_t guarded_by_hardening = 8192;
+constexpr std::size_t slots_by_hardening = 256;
 /// Intervals are drawn up to twice this, in 32 bits.
 constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
 
@@ -65,64 +93,52 @@ const char* find_setting(char** environment, const char* name) noexcept {
   return nullptr;
 }
 
+std::size_t read_word(char** environment, const char* name,
+                      std::initializer_list<const char*> words, const char* expected,
+                      std::size_t usual) noexcept {
+  const char* const text = find_setting(environment, name);
+  if (text == nullptr) return usual;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (std::strcmp(text, words.begin()[i]) == 0) return i;
+  complain(name, text, expected);
+  return usual;
+}
+
 settings read_settings(char** environment) noexcept {
   settings s;
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
-  std::int64_t keep = 0;
-  read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", keep);
-  s.purge.keep_bytes = static_cast<std::size_t>(keep);
-  if (const char* text = find_setting(environment, "ASHLAR_BACKGROUND"); text != nullptr) {
-    s.background = std::strcmp(text, "1") == 0;
-    if (!s.background && std::strcmp(text, "0") != 0) complain("ASHLAR_BACKGROUND", text, "0 or 1");
+  read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", s.purge.keep_bytes);
+  s.background = read_word(environment, "ASHLAR_BACKGROUND", {"0", "1"}, "0 or 1") != 0;
+  const bool exact =
+      read_word(environment, "ASHLAR_STATS", {"batch", "exact"}, "batch or exact") != 0;
+  const std::size_t check =
+      read_word(environment, "ASHLAR_CHECK", {"0", "1", "full"}, "0, 1 or full");
+  s.exact = exact || check != 0;
+  s.full = check == 2;
+  s.harden =
+      read_word(environment, "ASHLAR_HARDEN", {"0", "1"}, "0 or 1", hardened_by_default) != 0;
+  s.shuffle = read_word(environment, "ASHLAR_HARDEN_SHUFFLE", {"0", "1"}, "0 or 1") != 0;
+  const bool is_hardened = s.harden && !s.exact;  // what counts every call takes its place
+  read_number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, "a number of bytes",
+              s.checks.queue_bytes);
+  read_number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, "a number of frames, 0 for none",
+              s.checks.stack_depth, os::call_stack::depth_max);
+  s.guards.stack_depth = s.checks.stack_depth;
+  s.guards.fills = s.full;
+  if (s.full) s.guards.one_of = guarded_by_full_checks;
+  if (is_hardened) {
+    s.guards.one_of = guarded_by_hardening;
+    s.guards.slots = slots_by_hardening;
   }
-  if (const char* text = find_setting(environment, "ASHLAR_STATS"); text != nullptr) {
-    if (std::strcmp(text, "exact") == 0)
-      s.exact = true;
-    else if (std::strcmp(text, "batch") != 0)
-      complain("ASHLAR_STATS", text, "batch or exact");
-  }
-  if (const char* text = find_setting(environment, "ASHLAR_CHECK"); text != nullptr) {
-    s.full = std::strcmp(text, "full") == 0;
-    if (s.full || std::strcmp(text, "1") == 0)
-      s.exact = true;
-    else if (std::strcmp(text, "0") != 0)
-      complain("ASHLAR_CHECK", text, "0, 1 or full");
-  }
-  auto queue = static_cast<std::int64_t>(s.checks.queue_bytes);
-  read_number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, "a number of bytes", queue);
-  s.checks.queue_bytes = static_cast<std::size_t>(queue);
-  std::int64_t depth = s.checks.stack_depth;
-  read_number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, "a number of frames, 0 for none", depth);
-  s.checks.stack_depth =
-      static_cast<unsigned>(std::min<std::int64_t>(depth, os::call_stack::depth_max));
-  std::int64_t one_of = s.full ? guarded_by_full_checks : 0;
   read_number(environment, "ASHLAR_CHECK_GUARD", 0, "N, to guard one of N blocks, or 0 for none",
-              one_of);
-  auto slots = static_cast<std::int64_t>(s.guards.slots);
-  read_number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, "a number of blocks", slots);
-  auto before = static_cast<std::int64_t>(s.guards.before_one_of);
+              s.guards.one_of, guard_interval_max);
+  read_number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, "a number of blocks", s.guards.slots);
   read_number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0,
-              "N, to close the page before one of N guarded blocks, or 0 for none", before);
-  s.guards = {.one_of = static_cast<std::size_t>(std::min(one_of, guard_interval_max)),
-              .slots = static_cast<std::size_t>(slots),
-              .stack_depth = s.checks.stack_depth,
-              .fills = s.full,
-              .before_one_of = static_cast<std::size_t>(before)};
+              "N, to close the page before one of N guarded blocks, or 0 for none",
+              s.guards.before_one_of);
+  s.faults = read_fault_settings(environment);
+  if (s.full) s.faults.stack_depth = s.checks.stack_depth;
   return s;
-}
-
-bool keeps_deepbind() noexcept {
-  static constinit std::atomic<int> known{-1};
-  int keeps = known.load(std::memory_order_relaxed);
-  if (keeps >= 0) return keeps != 0;
-  constexpr const char* name = "ASHLAR_DEEPBIND";
-  char** const environment = process_environment();
-  const char* const text = environment != nullptr ? find_setting(environment, name) : nullptr;
-  keeps = text != nullptr && std::strcmp(text, "keep") == 0 ? 1 : 0;
-  if (text != nullptr && keeps == 0 && std::strcmp(text, "drop") != 0)
-    complain(name, text, "drop or keep");
-  known.store(keeps, std::memory_order_relaxed);
-  return keeps != 0;
 }
 
 }  // namespace ashlar::runtime

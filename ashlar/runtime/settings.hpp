@@ -2,21 +2,29 @@
 // Layer: runtime. docs/statistics.md lists the variables.
 #pragma once
 
+#include <cstddef>
+#include <initializer_list>
+
 #include <ashlar/check/full_check.hpp>
 #include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/runtime/fault_response.hpp>
 
 namespace ashlar::runtime {
 
 struct settings {
   detail::purge_policy purge;
   bool background =
-      false;           ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
-  bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
-  bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
+      false;            ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
+  bool exact = false;   ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
+  bool full = false;    ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
+  bool harden = false;  ///< words, canaries, zeros, a quarantine: ASHLAR_HARDEN=1
+  bool shuffle =
+      false;  ///< if hardened: new blocks come in random order, too: ASHLAR_HARDEN_SHUFFLE=1
   detail::full_check_options checks;
   detail::guard_options
-      guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
+      guards;             ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
+  fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
 };
 
 /// Returns: the process's environment: what the C library says, or, before it is set up, what `note_environment` was
@@ -28,12 +36,14 @@ void note_environment(char** environment) noexcept;
 /// which may not work yet.
 [[nodiscard]] const char* find_setting(char** environment, const char* name) noexcept;
 
+/// Returns: which of `words` the variable `name` is; `usual` when it is unset or empty. If it is none
+/// of them, one line on standard error says what was `expected`, and `usual` stands.
+[[nodiscard]] std::size_t read_word(char** environment, const char* name,
+                                    std::initializer_list<const char*> words, const char* expected,
+                                    std::size_t usual = 0) noexcept;
+
 /// Returns: the settings in `environment` (an array like environ), defaults where it says nothing. A
 /// value that cannot be read is reported in one line on standard error, and the default stands.
 [[nodiscard]] settings read_settings(char** environment) noexcept;
-
-/// Returns: whether ASHLAR_DEEPBIND says that the drop-in library's dlopen leaves RTLD_DEEPBIND in.
-/// The environment is read once.
-[[nodiscard]] bool keeps_deepbind() noexcept;
 
 }  // namespace ashlar::runtime

@@ -99,6 +99,33 @@ settings from(std::vector<std::string> entries) {
   return read_settings(environment.data());
 }
 
+TEST_F(Settings, FaultsAreAnsweredAndToldAsTheEnvironmentSays) {
+  using ashlar::runtime::fault_action;
+  const settings defaults = from({});
+  EXPECT_EQ(defaults.faults.action, fault_action::abort);
+  EXPECT_FALSE(defaults.faults.json);
+  EXPECT_EQ(defaults.faults.file, nullptr);
+  EXPECT_EQ(with("ASHLAR_FAULT", "abort").faults.action, fault_action::abort);
+  EXPECT_EQ(with("ASHLAR_FAULT", "continue").faults.action, fault_action::go_on);
+  EXPECT_EQ(with("ASHLAR_FAULT", "trap").faults.action, fault_action::trap);
+  EXPECT_EQ(with("ASHLAR_FAULT", "callback").faults.action, fault_action::callback);
+  EXPECT_TRUE(with("ASHLAR_FAULT_FORMAT", "json").faults.json);
+  EXPECT_FALSE(with("ASHLAR_FAULT_FORMAT", "text").faults.json);
+  const std::string longest(ashlar::runtime::fault_path_max - 1, 'x');
+  EXPECT_NE(with("ASHLAR_FAULT_FILE", longest.c_str()).faults.file, nullptr);
+}
+
+TEST_F(Settings, AWrongValueOfAnyLengthIsNamedWithTheRightOnes) {
+  const std::string value(5000, 'x');
+  EXPECT_EQ(with("ASHLAR_FAULT", value.c_str()).faults.action,
+            ashlar::runtime::fault_action::abort);
+  EXPECT_TRUE(complaint.ends_with(" is ignored: expected abort, continue, trap or callback\n"))
+      << complaint;
+  EXPECT_EQ(with("ASHLAR_FAULT_FILE", value.c_str()).faults.file, nullptr);
+  EXPECT_TRUE(complaint.ends_with(" is ignored: expected a path of at most 1023 bytes\n"))
+      << complaint;
+}
+
 TEST_F(Settings, AreReadFromTheEnvironmentThatIsPassed) {
   ::setenv("ASHLAR_STATS", "exact", 1);
   ::setenv("ASHLAR_PURGE_DELAY_MS", "77", 1);

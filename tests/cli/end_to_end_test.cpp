@@ -22,6 +22,7 @@ using ended = support::finished_command;
 
 const std::string program = ASHLAR_TEST_PROGRAM;
 const std::string library = ASHLAR_TEST_LIBRARY;
+const std::string faulty_program = ASHLAR_FAULTY_PROGRAM;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -266,6 +267,13 @@ TEST_F(Run, AProgramWithoutItsInterpreterHasTheShellsStatus) {
   }
 }
 
+TEST_F(Run, HardenedIsPassedOnAndNotBesideExact) {
+  const ended result = command({"run", "--hardened", "--", "/usr/bin/env"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "ASHLAR_HARDEN=1\n")) << result.out;
+  EXPECT_EQ(command({"run", "--hardened", "--exact", "--", "/usr/bin/env"}).exit_status(), 2);
+}
+
 TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
   const ended result = command({"run", "--exact", "--json", path("j"), "--", program, "exit", "5"});
   EXPECT_EQ(result.exit_status(), 5) << result.err;
@@ -347,6 +355,44 @@ TEST_F(Run, ASignalToTheCommandAloneReachesTheProgram) {
     EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
     EXPECT_TRUE(left_nothing_behind());
   }
+}
+
+// A place of a frame, or without libdw the command that finds it.
+std::string place_of_line_11() {
+  return ASHLAR_HAS_LIBDW ? "faulty_program.c:11 (" : "addr2line -Cfipe ";
+}
+
+TEST_F(Run, CheckTellsAFaultWithFunctionAndLineAndEndsAsTheProgram) {
+  const ended result = command({"check", "--", faulty_program});
+  EXPECT_EQ(result.signal(), SIGABRT) << result.err;
+  EXPECT_TRUE(contains(result.err, "ashlar: 1 fault in process ")) << result.err;
+  EXPECT_TRUE(contains(result.err, "(double free), block size 100")) << result.err;
+  EXPECT_TRUE(contains(result.err, " drop_order")) << result.err;
+  EXPECT_TRUE(contains(result.err, " make_order")) << result.err;
+  EXPECT_TRUE(contains(result.err, place_of_line_11())) << result.err;
+}
+
+TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
+  const ended result = command({"check", "--continue", "--json", "f.json", "--", faulty_program});
+  EXPECT_EQ(result.exit_status(), 1) << result.err;
+  EXPECT_TRUE(contains(result.err, "ashlar: 2 faults in process ")) << result.err;
+  const std::string objects = read_file(path("f.json"));
+  const auto first = nlohmann::json::parse(objects.substr(0, objects.find('\n')));
+  EXPECT_EQ(first["kind"], "double_free");
+  EXPECT_EQ(first["found"]["frames"][0]["function"], "drop_order");
+  if (ASHLAR_HAS_LIBDW) {
+    EXPECT_EQ(first["found"]["frames"][0]["line"], 11);
+  }
+  const ended of_log = command({"check", "--log", "f.json"});
+  EXPECT_EQ(of_log.exit_status(), 1);
+  EXPECT_TRUE(contains(of_log.out, " drop_order")) << of_log.out;
+  EXPECT_TRUE(contains(of_log.out, "bytes behind the block were overwritten")) << of_log.out;
+}
+
+TEST_F(Run, CheckOfAProgramWithoutFaultsEndsAsTheProgram) {
+  const ended result = command({"check", "--", faulty_program, "none"});
+  EXPECT_EQ(result.exit_status(), 3);
+  EXPECT_TRUE(contains(result.err, "no fault was seen")) << result.err;
 }
 
 TEST_F(Run, CompareMarksAnAllocatorWhoseRunsFail) {

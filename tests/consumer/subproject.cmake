@@ -48,7 +48,7 @@ step("configuring, ashlar to be installed" ${CMAKE_COMMAND} -S ${WORK}/project -
   -DASHLAR_INSTALL=ON)
 step("building all" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("installing all" ${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
-foreach(name libashlar.a libashlar.so libashlar-malloc.so ashlar-malloc.o ashlarConfig.cmake)
+foreach(name libashlar.a libashlar.so libashlar-malloc.so libashlar-malloc-hardened.so ashlar-malloc.o ashlarConfig.cmake)
   file(GLOB_RECURSE found ${WORK}/prefix/${name})
   if(found STREQUAL "")
     message(FATAL_ERROR "${name} was not installed")

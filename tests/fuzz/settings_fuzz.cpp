@@ -49,14 +49,25 @@ struct expectation {
     word(environment, "ASHLAR_BACKGROUND", "1", "0", background);
     word(environment, "ASHLAR_STATS", "exact", "batch", exact);
     check(environment);
+    word(environment, "ASHLAR_HARDEN", "1", "0", harden);
+    word(environment, "ASHLAR_HARDEN_SHUFFLE", "1", "0", shuffle);
     number(environment, "ASHLAR_CHECK_QUEUE_BYTES", 0, queue_bytes);
     number(environment, "ASHLAR_CHECK_STACK_DEPTH", 0, stack_depth);
     stack_depth = std::min<std::int64_t>(stack_depth, ashlar::os::call_stack::depth_max);
     if (full) guard = 128;
+    if (harden && !exact) {
+      guard = 8192;
+      guard_slots = 256;
+    }
     number(environment, "ASHLAR_CHECK_GUARD", 0, guard);
     guard = std::min(guard, std::int64_t{1} << 30);
     number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, guard_slots);
     number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0, guard_before);
+    action(environment);
+    word(environment, "ASHLAR_FAULT_FORMAT", "json", "text", json);
+    const auto path = value_of(environment, "ASHLAR_FAULT_FILE");
+    has_file = path && path->size() < 1024;
+    if (path && !has_file) complaints.push_back("ASHLAR_FAULT_FILE");
   }
 
   std::int64_t delay_ms = 1000;
@@ -71,6 +82,9 @@ struct expectation {
   bool background = false;
   bool exact = false;
   bool full = false;
+  bool harden = false, shuffle = false;
+  std::size_t fault_action = 0;  // abort
+  bool json = false, has_file = false;
   std::vector<std::string_view> complaints;  // the names, in order
 
  private:
@@ -92,6 +106,14 @@ struct expectation {
     } else {
       word(environment, "ASHLAR_CHECK", "1", "0", exact);
     }
+  }
+  void action(const std::vector<std::string>& environment) {
+    const std::vector<std::string_view> words{"abort", "continue", "trap", "callback"};
+    const auto text = value_of(environment, "ASHLAR_FAULT");
+    if (!text) return;
+    const auto found = std::find(words.begin(), words.end(), *text);
+    if (found == words.end()) return complaints.push_back("ASHLAR_FAULT");
+    fault_action = static_cast<std::size_t>(found - words.begin());
   }
   void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
             std::string_view off, bool& value) {
@@ -139,6 +161,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.background == expected.background);
   REQUIRE(s.exact == expected.exact);
   REQUIRE(s.full == expected.full);
+  REQUIRE(s.harden == expected.harden && s.shuffle == expected.shuffle);
+  REQUIRE(static_cast<std::size_t>(s.faults.action) == expected.fault_action);
+  REQUIRE(s.faults.json == expected.json && (s.faults.file != nullptr) == expected.has_file);
   REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
   REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
   REQUIRE(s.guards.one_of == static_cast<std::size_t>(expected.guard));

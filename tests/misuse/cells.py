@@ -15,6 +15,7 @@ from columns import HERE, Column
 FAULTS_OF_ASHLAR = HERE.parent.parent / "ashlar/core/fault.hpp"
 TIMEOUT_SECONDS = 20
 MESSAGE = re.compile(r"^ashlar: [^\n(]+\((0x[0-9a-f]+)\): ([^\n]*)$", re.MULTILINE)
+SETTINGS = ("ASHLAR_", "MALLOC_", "GLIBC_TUNABLES", "SCUDO_", "MIMALLOC_", "TCMALLOC_", "LD_PRELOAD")
 # What the C++ library says by itself is no allocator's message.
 LIBRARY_NOISE = re.compile(r"^(terminate called|  what\(\):)")
 
@@ -50,7 +51,8 @@ class Cell:
 
 def sentences() -> dict[str, str]:
     """What ashlar's messages say, by kind: from where they are."""
-    found = dict(re.findall(r'case fault_kind::(\w+):\s*return "([^"]*)";', FAULTS_OF_ASHLAR.read_text()))
+    describe = FAULTS_OF_ASHLAR.read_text().partition(" describe(")[2].partition("\n}")[0]
+    found = dict(re.findall(r'case fault_kind::(\w+):\s*return "([^"]*)";', describe))
     if not found:
         sys.exit(f"matrix: no sentences in {FAULTS_OF_ASHLAR}")
     return found
@@ -59,19 +61,19 @@ def sentences() -> dict[str, str]:
 SENTENCES = sentences()
 
 
+def without_settings() -> dict[str, str]:
+    """Returns: the caller's environment without its settings of any allocator."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(SETTINGS)}
+
+
 def leave_no_core_files() -> None:
     """The children inherit it. A preexec_fn would keep Python from its quick way to start them."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(column: Column, fault: str, programs: pathlib.Path, drop_in: str) -> Run:
-    # Not the caller's settings of any allocator.
-    environment = {k: v for k, v in os.environ.items()
-                   if not k.startswith(("ASHLAR_", "MALLOC_", "GLIBC_TUNABLES", "SCUDO_", "MIMALLOC_", "LD_PRELOAD"))}
-    environment.update(column.environment)
+def run(column: Column, fault: str, programs: pathlib.Path) -> Run:
+    environment = {**without_settings(), **dict(column.environment)}
     leave_no_core_files()
-    if column.preload:
-        environment["LD_PRELOAD"] = drop_in if column.preload == "drop-in" else column.preload
     with subprocess.Popen([programs / column.program, column.argument, fault], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace") as child:
@@ -144,15 +146,9 @@ def classify(done: Run, fault: dict, pool: str, is_ours: bool) -> Cell:
 Results = dict[tuple[str, str, str], Cell]  # by component, level, fault
 
 
-def run_all(columns: list[Column], faults: list[dict], programs: pathlib.Path, drop_in: str) -> Results:
+def run_all(columns: list[Column], faults: list[dict], programs: pathlib.Path) -> Results:
     jobs = [(c, f) for c in columns for f in faults]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        cells = pool.map(lambda job: classify(run(job[0], job[1]["name"], programs, drop_in), job[1], job[0].pool,
+        cells = pool.map(lambda job: classify(run(job[0], job[1]["name"], programs), job[1], job[0].pool,
                                               job[0].is_ours), jobs)
         return {(c.component, c.level, f["name"]): cell for (c, f), cell in zip(jobs, cells)}
-
-
-def not_loaded(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list[str]:
-    """Libraries that the dynamic loader leaves out, which it says in one line and goes on without."""
-    return [f"{c.preload} cannot be preloaded: run scripts/setup.sh misuse" for c in columns
-            if c.preload and "cannot be preloaded" in run(c, "none", programs, drop_in).err]

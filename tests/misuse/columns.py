@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
-import platform
 import re
 import subprocess
 
@@ -19,7 +18,6 @@ class Column:
     title: str
     program: str
     argument: str
-    preload: str = ""
     environment: tuple[tuple[str, str], ...] = ()
     pool: str = ""
     is_ours: bool = True
@@ -38,19 +36,18 @@ def of_ashlar(matrix: dict) -> list[Column]:
                     continue
                 columns.append(Column(
                     component=c["name"], level=level["name"], title=c["title"], program=c["program"],
-                    argument=c["name"] + level.get("suffix", ""), preload=c.get("preload", ""),
+                    argument=c["name"] + level.get("suffix", ""),
                     environment=tuple(level.get("environment", {}).items()), pool=c.get("pool", "")))
     return columns
 
 
 def of_peers(matrix: dict) -> list[Column]:
     return [Column(component=p["title"], level="", title=p["title"], program=p["program"], argument=p["name"],
-                   preload=p.get("preload", "").format(machine=platform.machine()),
-                   environment=tuple(p.get("environment", {}).items()), is_ours=False)
+                   is_ours=False)
             for p in matrix["peers"]]
 
 
-def missing(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list[str]:
+def missing(columns: list[Column], programs: pathlib.Path) -> list[str]:
     """What is not there to run, each with its remedy."""
     faults = []
     for c in columns:
@@ -58,10 +55,6 @@ def missing(columns: list[Column], programs: pathlib.Path, drop_in: str) -> list
                   "run scripts/setup.sh misuse, configure again and build the target misuse_page")
         if not (programs / c.program).is_file():
             faults.append(f"no program {programs / c.program}: {remedy}")
-        if c.preload == "drop-in" and not pathlib.Path(drop_in).is_file():
-            faults.append(f"no library {drop_in!r}: build the target ashlar_malloc and name it by --drop-in")
-        elif c.preload.startswith("/") and not pathlib.Path(c.preload).is_file():
-            faults.append(f"no library {c.preload}: {remedy}")
     return sorted(set(faults))
 
 

@@ -2,13 +2,14 @@
 """Shows that matrix.py sees what it is there to see: each outcome from a child that has it, a detection that is lost,
 a message that says less, a page that is stale.
 
-Run: matrix_bites.py --programs DIR --drop-in LIB, as matrix.py. Ends with 1 if something is not seen.
+Run: matrix_bites.py --programs DIR, as matrix.py. Ends with 1 if something is not seen.
 """
 import argparse
+import contextlib
 import dataclasses
+import io
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,11 +18,12 @@ import unittest.mock
 import cells
 import columns
 import expected
+import matrix
+import page
 from cells import Cell, Run
 from columns import Column
 
 PROGRAMS = pathlib.Path()
-DROP_IN = ""
 
 SAYS = {"name": "double_free", "title": "", "says": ["double_free"]}
 FULL = "ashlar: free(0xa0): the block is free already (double free), pool 'corpus', block size 64\n"
@@ -96,8 +98,7 @@ class LostDetections(unittest.TestCase):
     def lost(self, weaker: Column, level: str, faults: list[str]) -> list[str]:
         all_faults = {f["name"]: f for f in columns.load()["faults"]}
         wanted = expected.read()
-        observed = cells.run_all([dataclasses.replace(weaker, level=level)], [all_faults[f] for f in faults], PROGRAMS,
-                                  DROP_IN)
+        observed = cells.run_all([dataclasses.replace(weaker, level=level)], [all_faults[f] for f in faults], PROGRAMS)
         return expected.differences({key: wanted[key] for key in observed}, observed)
 
     def column(self, component: str, level: str) -> Column:
@@ -110,8 +111,8 @@ class LostDetections(unittest.TestCase):
                                  "fixed_pool, check::cheap, free_interior: expected reported, is damage"])
 
     def test_a_heap_without_its_setting(self):
-        found = self.lost(self.column("malloc", "default"), "ASHLAR_CHECK=1", ["none", "double_free_later"])
-        self.assertEqual(found, ["malloc, ASHLAR_CHECK=1, double_free_later: expected reported, is reported late"])
+        found = self.lost(self.column("xmalloc", "default"), "ASHLAR_CHECK=full", ["none", "overflow_16"])
+        self.assertEqual(found, ["xmalloc, ASHLAR_CHECK=full, overflow_16: expected reported / address, is damage"])
 
     def test_a_cell_more_or_less(self):
         key = ("a", "b", "c")
@@ -119,52 +120,54 @@ class LostDetections(unittest.TestCase):
         self.assertEqual(expected.differences({}, {key: Cell("died")}), ["a, b, c: expected no cell, is died"])
 
     def test_a_setting_of_the_caller_does_not_leak_into_a_cell(self):
-        column = Column("x", "", "x", "malloc_family", "malloc", "drop-in")
-        with unittest.mock.patch.dict(os.environ, {"ASHLAR_CHECK": "1"}):
-            cell = cells.classify(cells.run(column, "double_free_later", PROGRAMS, DROP_IN), SAYS, "", True)
-        self.assertEqual(cell.outcome, "reported late")
+        column = Column("x", "", "x", "process_heap", "xmalloc")
+        with unittest.mock.patch.dict(os.environ, {"ASHLAR_CHECK": "full"}):
+            cell = cells.classify(cells.run(column, "overflow_16", PROGRAMS), SAYS, "", True)
+        self.assertEqual(cell.outcome, "damage")
 
 
 class Lists(unittest.TestCase):
     def test_what_is_listed_is_what_the_programs_have(self):
-        matrix = columns.load()
-        self.assertEqual(columns.unlisted(matrix, PROGRAMS), [])
-        matrix["faults"] = [f for f in matrix["faults"] if f["name"] != "leak"]
-        self.assertIn("arenas and matrix.json differ in faults: leak", columns.unlisted(matrix, PROGRAMS))
+        listed = columns.load()
+        self.assertEqual(columns.unlisted(listed, PROGRAMS), [])
+        listed["faults"] = [f for f in listed["faults"] if f["name"] != "leak"]
+        self.assertIn("arenas and matrix.json differ in faults: leak", columns.unlisted(listed, PROGRAMS))
 
     def test_what_is_missing_is_named(self):
-        found = columns.missing(columns.of_ashlar(columns.load()), pathlib.Path("/nowhere"), "/nowhere/lib.so")
+        found = columns.missing(columns.of_ashlar(columns.load()), pathlib.Path("/nowhere"))
         self.assertTrue(any(f.startswith("no program /nowhere/arenas: ") for f in found))
-        self.assertTrue(any(f.startswith("no library '/nowhere/lib.so': ") for f in found))
 
 
 class Pages(unittest.TestCase):
-    page = columns.HERE.parent.parent / "docs/misuse.md"
-
-    def check(self, text: str) -> int:
+    def is_stale(self, file: pathlib.Path, text: str) -> bool:
+        """Whether the check fails for that page with this text."""
         with tempfile.NamedTemporaryFile("w", suffix=".md") as copy:
             copy.write(text)
             copy.flush()
-            return subprocess.run([sys.executable, columns.HERE / "matrix.py", "--check-page", copy.name],
-                                  capture_output=True, check=False).returncode
+            with unittest.mock.patch.object(page, "PAGES", {pathlib.Path(copy.name): page.PAGES[file]}), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                return matrix.check_pages(columns.load()) == 1
 
     def test_a_changed_word_is_seen(self):
-        text = self.page.read_text()
-        self.assertEqual(self.check(text), 0)
-        self.assertEqual(self.check(text.replace("| *late* |", "| reported |", 1)), 1)
-        self.assertNotEqual(self.check(text.replace("<!-- matrix: tables -->", "")), 0)
+        for file in page.PAGES:
+            text = file.read_text()
+            self.assertFalse(self.is_stale(file, text))
+            head, mark, part = text.partition(f"<!-- matrix: {page.PAGES[file][-1]} -->\n")
+            self.assertTrue(mark)
+            self.assertTrue(self.is_stale(file, head + mark + "x" + part))
+            with self.assertRaises(SystemExit):
+                self.is_stale(file, head + part)
 
     def test_what_the_peers_did_is_not_compared(self):
-        text = self.page.read_text()
+        text = page.ALL_CELLS.read_text()
         head, mark, peers = text.partition("<!-- matrix: peers -->")
         self.assertTrue(mark)
-        self.assertEqual(self.check(head + mark + peers.replace("reported", "silent")), 0)
+        self.assertFalse(self.is_stale(page.ALL_CELLS, head + mark + peers.replace("damage", "silent")))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", type=pathlib.Path, required=True)
-    parser.add_argument("--drop-in", required=True)
     options = parser.parse_args()
-    PROGRAMS, DROP_IN = options.programs.resolve(), str(pathlib.Path(options.drop_in).resolve())
+    PROGRAMS = options.programs.resolve()
     unittest.main(argv=[sys.argv[0]])

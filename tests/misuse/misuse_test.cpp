@@ -63,8 +63,7 @@ constexpr face faces[] = {
 #endif
 };
 
-support::outcome run(const face& f, const char* mode) {
-  std::vector<std::string> environment;
+support::outcome run(const face& f, const char* mode, std::vector<std::string> environment = {}) {
   if (f.preload != nullptr) environment.push_back(std::string("LD_PRELOAD=") + f.preload);
   return support::run({f.program, mode}, environment, 60);
 }
@@ -105,6 +104,19 @@ TEST_P(Misuse, EndsWithAMessageAndAbort) {
   EXPECT_EQ(result.code, SIGABRT) << result.err;
   EXPECT_TRUE(has_line(result.err, m.call, address))
       << "no line with ashlar:, " << m.call << " and " << address << " in: " << result.err;
+}
+
+// The same line, and the program comes to its end: realloc returned null (4), else the misuse did
+// nothing (0).
+TEST_P(Misuse, IsToldAndDroppedWhereTheProcessGoesOn) {
+  const auto& [f, m] = GetParam();
+  const support::outcome result = run(f, m.mode, {"ASHLAR_FAULT=continue"});
+  const std::string address = announced(result.out);
+  ASSERT_NE(address, "") << result.err;
+  EXPECT_TRUE(result.exited) << "signal " << result.code << "\n" << result.err;
+  const bool reallocates = std::string(m.call) == "realloc";
+  EXPECT_EQ(result.code, reallocates ? 4 : 0) << result.err;
+  EXPECT_TRUE(has_line(result.err, m.call, address)) << result.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryFace, Misuse,

@@ -37,8 +37,10 @@ def fault(mode, guard):
     else:
         made, freed, sentence = EXPECTED[mode]
         lines = done.stderr.splitlines()
-        held = (done.returncode == -6 and len(lines) == 3 and lines[1].startswith(f"ashlar: allocated by {made} in ")
-                and lines[2].startswith(f"ashlar: {freed}(0x") and lines[2].endswith(sentence))
+        held = (done.returncode == -6 and len(lines) == 4
+                and lines[1].startswith(f"ashlar: found by {freed} in ")
+                and lines[2].startswith(f"ashlar: allocated by {made} in ")
+                and lines[3].startswith(f"ashlar: {freed}(0x") and lines[3].endswith(sentence))
     return "" if held else f"{mode}, one of {guard} guarded: exit status {done.returncode}\n{done.stdout}{done.stderr}"
 
 

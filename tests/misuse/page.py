@@ -1,11 +1,14 @@
-"""The generated parts of docs/misuse.md."""
+"""The generated parts of docs/misuse.md and results/misuse-components.md that are about components."""
 from __future__ import annotations
 
 import collections
+import pathlib
 import subprocess
 import sys
 
 from cells import OUTCOMES, Cell, Results
+from columns import HERE
+
 
 WORDS = {"damage": "**damage**", "reported late": "*late*", "n/a": "–", "died": "**died**", "hung": "**hung**"}
 
@@ -18,7 +21,7 @@ def shown(faults: list[dict]) -> list[dict]:
     return [f for f in faults if f["name"] != "none"]
 
 
-def words_table() -> list[str]:
+def words_table(_matrix: dict, _results: Results) -> list[str]:
     return table_of(["word", "meaning"],
                     [[WORDS.get(o, o), meaning] for o, meaning in OUTCOMES.items() if o != "broken"])
 
@@ -105,10 +108,9 @@ def peers_table(matrix: dict, rounds: list[Results]) -> list[str]:
         cells = [collections.Counter(r[t, "", fault["name"]].outcome for r in rounds) for t in titles]
         if any(set(c) != {"n/a"} for c in cells):
             rows.append([fault["title"], *map(shares, cells)])
-    about = [[p["title"], f"`{p['package']}` {version_of(p['package'])}",
-              ", ".join(f"`{k}={v}`" for k, v in p.get("environment", {}).items()) or "–"] for p in matrix["peers"]]
+    about = [[p["title"], f"`{p['package']}` {version_of(p['package'])}"] for p in matrix["peers"]]
     return [*table_of(["fault", *titles], rows), "", f"{len(rounds)} runs of each cell.", "",
-            *table_of(["peer", "Debian package", "environment"], about)]
+            *table_of(["peer", "Debian package"], about)]
 
 
 def replace_part(page: str, name: str, lines: list[str]) -> str:
@@ -120,12 +122,14 @@ def replace_part(page: str, name: str, lines: list[str]) -> str:
     return head + begin + "\n".join(lines) + "\n" + end + rest.partition(end)[2]
 
 
-def with_our_parts(page: str, matrix: dict, results: Results) -> str:
-    page = replace_part(page, "words", words_table())
-    page = replace_part(page, "not caught", not_caught(matrix, results))
-    page = replace_part(page, "tables", our_tables(matrix, results))
-    return replace_part(page, "seen", seen_table(matrix, results))
+PARTS = {"words": words_table, "not caught": not_caught, "tables": our_tables, "seen": seen_table}
+ALL_CELLS = HERE.parent.parent / "results/misuse-components.md"
+PAGES = {HERE.parent.parent / "docs/misuse.md": ("not caught",), ALL_CELLS: ("words", "tables", "seen")}
 
 
-def with_peers(page: str, matrix: dict, rounds: list[Results]) -> str:
-    return replace_part(page, "peers", peers_table(matrix, rounds))
+def with_our_parts(file: pathlib.Path, matrix: dict, results: Results) -> str:
+    """The text of the page, with its parts about ashlar renewed."""
+    text = file.read_text()
+    for name in PAGES[file]:
+        text = replace_part(text, name, PARTS[name](matrix, results))
+    return text

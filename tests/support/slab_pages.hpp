@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/slab.hpp>
 
 namespace ashlar::test {
 

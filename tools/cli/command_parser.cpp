@@ -161,12 +161,13 @@ std::vector<std::string> command::program() const {
 }
 
 void command::does(std::function<int()> work) {
-  work_ = std::move(work);
-  ends_as_program_ = false;
+  work_ = [work = std::move(work)] { return command_end{work(), {}}; };
 }
 void command::does_as_program(std::function<int()> work) {
+  work_ = [work = std::move(work)] { return command_end{0, work()}; };
+}
+void command::ends(std::function<command_end()> work) {
   work_ = std::move(work);
-  ends_as_program_ = true;
 }
 
 bool command::is_named() const {
@@ -174,9 +175,7 @@ bool command::is_named() const {
 }
 
 command_end command::run() const {
-  const int status = work_();
-  if (ends_as_program_) return {0, status};
-  return {status, {}};
+  return work_();
 }
 
 command_parser::command_parser(const command_text& tool)

@@ -103,6 +103,8 @@ class command {
   // program that it ran.
   void does(std::function<int()> work);
   void does_as_program(std::function<int()> work);
+  // Third form: either of the two.
+  void ends(std::function<command_end()> work);
 
   [[nodiscard]] bool is_named() const;  // by the line
   [[nodiscard]] command_end run() const;
@@ -110,8 +112,7 @@ class command {
  private:
   CLI::App& parser_;
   const split_words& line_;
-  std::function<int()> work_;
-  bool ends_as_program_ = false;
+  std::function<command_end()> work_;
 };
 
 class command_parser {

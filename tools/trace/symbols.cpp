@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <cxxabi.h>
@@ -42,6 +43,27 @@ std::string bytes_of(byte_source& file, const Elf64_Shdr& section) {
 }
 
 }  // namespace
+
+std::uint64_t lowest_address(const std::string& path) {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  try {
+    const auto file = open_file_source(path);
+    Elf64_Ehdr header;
+    if (!read_part(*file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64)
+      return 0;
+    std::uint64_t lowest = none;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr part;
+      if (!read_part(*file, header.e_phoff + std::uint64_t{i} * sizeof part, part)) break;
+      if (part.p_type == PT_LOAD) lowest = std::min(lowest, part.p_vaddr & ~(page - 1));
+    }
+    return lowest != none ? lowest : 0;
+  } catch (const trace_error&) {
+    return 0;  // it is gone, or is no file
+  }
+}
 
 symbol_finder::symbol_finder(std::vector<module_definition> modules)
     : modules_(std::move(modules)) {}

@@ -11,6 +11,10 @@
 
 namespace ashlar::trace {
 
+/// Returns: the lowest address at which an ELF file wants to be loaded: 0 but for programs that are
+/// not position-independent, and for what is no such file.
+std::uint64_t lowest_address(const std::string& path);
+
 /// Names addresses of a trace by the ELF files of its modules, as they are now. Not thread-safe.
 class symbol_finder {
  public:

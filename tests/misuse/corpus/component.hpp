@@ -31,13 +31,6 @@ struct component {
   /// Effects: some blocks are left in a component that was asked to say so at its end.
   void (*leave_blocks)() = nullptr;
 
-  /// The families of calls that a program can mix up.
-  void* (*allocate_by_new)(std::size_t size) = nullptr;
-  void (*release_by_delete)(void* block) = nullptr;
-  void (*release_by_delete_array)(void* block) = nullptr;
-  void* (*allocate_by_malloc)(std::size_t size) = nullptr;
-  void (*release_by_free)(void* block) = nullptr;
-
   /// Bytes behind the component's own memory, bytes_behind_max of them: where a forged link does most harm. Null:
   /// any bytes will do.
   std::byte* (*bytes_behind)() = nullptr;

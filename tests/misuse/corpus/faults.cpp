@@ -237,7 +237,7 @@ void free_foreign(const component& of) {
   free_address(of, s, p);
 }
 
-// ---- the wrong call, the wrong size ---------------------------------------------------------------
+// ---- the wrong size ------------------------------------------------------------------------------
 
 /// Returns: whether the component hands out `p` again, sooner or later.
 bool comes_back(const component& of, const void* p, std::size_t size) {
@@ -265,26 +265,6 @@ void expect_freed(const component& of, scene& s, const void* p) {
   s.go_on();
 }
 
-void mismatched(const component& of, void* (*allocate)(std::size_t), void (*release)(void*)) {
-  if (allocate == nullptr || release == nullptr)
-    return not_applicable("it has one family of calls");
-  scene s(of);
-  void* const p = allocate(s.size());
-  s.live().acquire(p, s.size());
-  announce(p);
-  s.live().forget(p);
-  release(hidden(p));
-  expect_freed(of, s, p);
-}
-void new_delete_array(const component& of) {
-  mismatched(of, of.allocate_by_new, of.release_by_delete_array);
-}
-void new_free(const component& of) {
-  mismatched(of, of.allocate_by_new, of.release_by_free);
-}
-void malloc_delete(const component& of) {
-  mismatched(of, of.allocate_by_malloc, of.release_by_delete);
-}
 void wrong_size(const component& of) {
   if (of.release_sized == nullptr) return not_applicable("no call is told a size");
   scene s(of);
@@ -381,9 +361,6 @@ constexpr fault faults[] = {
     {"free_interior", free_interior},
     {"free_stack", free_stack},
     {"free_foreign", free_foreign},
-    {"new_delete_array", new_delete_array},
-    {"new_free", new_free},
-    {"malloc_delete", malloc_delete},
     {"wrong_size", wrong_size},
     {"realloc_freed", realloc_freed},
     {"leak", leak},

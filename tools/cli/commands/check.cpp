@@ -1,5 +1,7 @@
-// tools/cli/commands/check.cpp: `ashlar check`: do pools that were chosen before still serve a new
-// trace, or the runs of a profile? Layer: cli.
+// tools/cli/commands/check.cpp: `ashlar check`: its words, and `--against`: do pools that were chosen
+// before still serve a new trace, or the runs of a profile? Layer: cli.
+#include "tools/cli/commands/check.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,13 +32,23 @@ struct check_options {
 };
 
 constexpr const char* check_footer =
-    R"(For continuous integration: record a test run, and find out when it comes near the pools.
+    R"(-- PROGRAM runs it with full checks (ASHLAR_CHECK=full), and tells each fault with the function,
+file and line of its call stacks, on standard error. --log does the same for what the library
+wrote before, on standard output. --against is for continuous integration: record a test run, and
+find out when it comes near the pools.
 
-Example:
+Examples:
+  ashlar check -- ./server --once
+  ashlar check --continue --json faults.json -- ./server --once
+  ashlar check --log server.log
   ashlar check --against pools.json --percent 90 run.atrace
 
-Exit status: 0 it fits; 1 a class passes that part of its capacity, a request fits no class,
-or it cannot be told, as of a trace without its end; 2 something cannot be read.)";
+Environment: docs/checks.md has the variables; ASHLAR_CHECK and ASHLAR_FAULT_* are set here.
+
+Exit status: of a program its own, and where a signal killed it, ashlar dies by that signal, too;
+1 where it ends with 0 and a fault was found. Of a log: 0 no fault, 1 a fault. Of pools: 0 it fits;
+1 a class passes that part of its capacity, a request fits no class, or it cannot be told, as of a
+trace without its end. 2 something cannot be read.)";
 
 std::string_view verdict_on(const tune::class_use& c, bool borrow, std::uint64_t percent) {
   if (!c.passes(percent)) return c.at_most ? "at most" : "";
@@ -125,14 +137,36 @@ int check_command(const check_options& options) {
 }  // namespace
 
 void add_check(command_parser& to) {
-  command& check = to.add({"check", "Do pools still serve a new trace?",
-                           "--against POOLS.json [OPTIONS] TRACE...", check_footer});
-  const auto with = std::make_shared<check_options>();
-  check.arguments("TRACE", with->inputs, "What ashlar record or profile wrote");
-  check.file("--against", with->against, "The JSON that tune wrote").required();
-  check.value("--percent", "N", with->percent, "Of a capacity that may be used (default 100)")
+  command& check = to.add({"check", "Find a program's faults; do pools still serve a new trace?",
+                           "[OPTIONS] -- PROGRAM [ARGUMENTS...]\n       ashlar check --log FILE\n"
+                           "       ashlar check --against POOLS.json [OPTIONS] TRACE...",
+                           check_footer});
+  const auto pools = std::make_shared<check_options>();
+  const auto faults = std::make_shared<fault_options>();
+  check.further_arguments("TRACE", pools->inputs, "What ashlar record or profile wrote");
+  const option against = check.file("--against", pools->against, "The JSON that tune wrote");
+  check.value("--percent", "N", pools->percent, "Of a capacity that may be used (default 100)")
       .within(1, 100'000);
-  check.does([with] { return check_command(*with); });
+  check.file("--log", faults->log, "What the library wrote of faults, as text or JSON")
+      .excludes(against);
+  check
+      .file("--json", faults->json_path,
+            "Write the faults to FILE, too: a JSON object a line, with function, file and line")
+      .excludes(against);
+  check.flag("--continue", faults->goes_on, "The program goes on after faults that allow it")
+      .excludes(against);
+  check.ends([&check, pools, faults]() -> command_end {
+    if (!pools->against.empty()) {
+      if (pools->inputs.empty()) throw command_error(status_usage, "check: TRACE is required");
+      return {check_command(*pools), {}};
+    }
+    if (!pools->inputs.empty())
+      throw command_error(
+          status_usage, "check: a trace needs --against POOLS.json, and a program '--' before it");
+    if (!faults->log.empty()) return check_log(*faults);
+    faults->command = check.program();
+    return check_program(*faults);
+  });
 }
 
 }  // namespace ashlar::cli

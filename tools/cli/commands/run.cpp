@@ -37,6 +37,7 @@ struct run_options {
   std::string json_path;  // empty: none
   bool full_report = false;
   bool exact = false;
+  bool hardened = false;
 };
 
 constexpr const char* run_footer =
@@ -176,6 +177,7 @@ int run_command(const run_options& options) {
       {"LD_PRELOAD", measure::preload_value(measure::preloadable_name(library, scratch))},
       {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"}};
   if (options.exact) changes.emplace_back("ASHLAR_STATS", "exact");
+  if (options.hardened) changes.emplace_back("ASHLAR_HARDEN", "1");
 
   measure::child_request request;
   request.file = program;
@@ -205,7 +207,10 @@ void add_run(command_parser& to) {
   const auto with = std::make_shared<run_options>();
   run.file("--json", with->json_path, "Write the report as JSON to FILE, too");
   run.flag("--stats", with->full_report, "List every class that was used, with every column");
-  run.flag("--exact", with->exact, "Count every call (slower; sets ASHLAR_STATS=exact)");
+  const option exact =
+      run.flag("--exact", with->exact, "Count every call (slower; sets ASHLAR_STATS=exact)");
+  run.flag("--hardened", with->hardened, "Notice more misuses (slower; sets ASHLAR_HARDEN=1)")
+      .excludes(exact);
   run.takes_program();
   run.does_as_program([&run, with] {
     with->command = run.program();

@@ -1,0 +1,301 @@
+// check/hardened_blocks.hpp: what the hardened edition keeps in each block, and where freed blocks wait.
+// Layer: check.
+//
+//   a live block:  | the caller's bytes | canary, up to 71 bytes | ... zeros ... | word, 8 bytes |
+//   a free block:  | zeros ...................................................................... |
+//
+// The word has the size that was asked for and the family of calls that made the block. Both are
+// mixed with the process's secrets and the address. So a free sees at once: bytes written behind the
+// block, a block that is free already, an address inside a block, a size or a family that is wrong.
+//
+// Law: every byte of a block that the heap has and no caller, is zero. A new block is therefore zero,
+// and one that is not was written to after its free.
+// Thread-safety: a block has one owner at a time. `freed_blocks` and `random_numbers` are one thread's.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <ashlar/core/bits.hpp>
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+
+namespace ashlar::detail {
+
+/// What all words of a process depend on. 192 bits; the factors are odd.
+struct block_secrets {
+  std::uint64_t before = 0;
+  std::uint64_t first_factor = 1;
+  std::uint64_t second_factor = 1;
+};
+
+/// The calls that belong together. `any` fits all others.
+enum class block_family : std::uint8_t { none, any, c, cxx, cxx_array };
+
+[[nodiscard]] constexpr bool are_matching(block_family a, block_family b) noexcept {
+  return a == b || a == block_family::any || b == block_family::any;
+}
+
+/// What a word says.
+struct block_label {
+  std::size_t size = 0;
+  block_family family = block_family::none;  ///< none: the word is no word of a live block
+};
+
+/// 16 bytes at once, in one register where the machine has such.
+using block_granule_bits [[gnu::vector_size(block_granule)]] = std::uint64_t;
+
+inline constexpr std::size_t label_bytes = sizeof(std::uint64_t);
+/// So many whole words of canary stand behind the caller's bytes, if there is room for them.
+inline constexpr std::size_t canary_words_max = 8;
+/// Of a block above this size, the first so many bytes are looked at when it is handed out.
+inline constexpr std::size_t looked_at_bytes_max = 1024;
+
+/// Reads and writes the words of blocks. Every address is a multiple of 8; every block is one of 16.
+class block_words {
+ public:
+  constexpr block_words() noexcept = default;
+  constexpr explicit block_words(const block_secrets& secrets) noexcept : secrets_(secrets) {}
+
+  /// Effects: `block`, of `bytes`, is a live one of `size` bytes. Requires: size + 8 <= bytes; the bytes behind
+  /// `size` are zero. O(1).
+  ASHLAR_HOT void seal(void* block, std::size_t bytes, std::size_t size,
+                       block_family family) const noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    const std::uint64_t key = key_of(block);
+    const std::uint64_t canary = canary_of(key);
+    std::byte* const word = begin + bytes - label_bytes;
+    std::byte* p = begin + align_down(size, label_bytes);
+    if (const unsigned odd = bits_before(size); odd != 0 && p < word) {
+      store(p, (load(p) & ((std::uint64_t{1} << odd) - 1)) | canary << odd);
+      p += label_bytes;
+    }
+    for (std::byte* const end = end_of_canary(p, word); p < end; p += label_bytes) store(p, canary);
+    store(word, word_of(key, size, family));
+  }
+
+  /// Returns: what the last word of `block`, of `bytes`, says. O(1).
+  [[nodiscard]] ASHLAR_HOT block_label label_of(const void* block,
+                                                std::size_t bytes) const noexcept {
+    const std::uint64_t key = key_of(block);
+    const std::uint64_t word = load(static_cast<const std::byte*>(block) + bytes - label_bytes);
+    const std::uint64_t said = (word >> 8) ^ (key >> 8);
+    const auto size = static_cast<std::size_t>(said & size_mask);
+    const auto family = said >> size_bits;
+    if ((word & 0xff) != (canary_of(key) & 0xff) || family - 1 >= families ||
+        (said & size_mask) > bytes - label_bytes) [[unlikely]]
+      return {};
+    return {size, static_cast<block_family>(family)};
+  }
+
+  /// Returns: whether the last word of `block`, of `bytes`, is zero, as a free block's is.
+  [[nodiscard]] static bool is_zero(const void* block, std::size_t bytes) noexcept {
+    return load(static_cast<const std::byte*>(block) + bytes - label_bytes) == 0;
+  }
+
+  /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null when all are. O(1).
+  [[nodiscard]] ASHLAR_HOT const std::byte* first_spoilt(const void* block, std::size_t bytes,
+                                                         std::size_t size) const noexcept {
+    const auto* const begin = static_cast<const std::byte*>(block);
+    const std::uint64_t canary = canary_of(key_of(block));
+    const std::byte* const word = begin + bytes - label_bytes;
+    const std::byte* p = begin + align_down(size, label_bytes);
+    if (const unsigned odd = bits_before(size); odd != 0 && p < word) {
+      if (const std::uint64_t differs = (load(p) ^ canary << odd) >> odd; differs != 0) [[unlikely]]
+        return begin + size + first_byte_of(differs);
+      p += label_bytes;
+    }
+    for (const std::byte* const end = end_of_canary(p, word); p < end; p += label_bytes)
+      if (const std::uint64_t differs = load(p) ^ canary; differs != 0) [[unlikely]]
+        return p + first_byte_of(differs);
+    return nullptr;
+  }
+
+  /// Effects: `block`, which was sealed so, has neither word nor canary any more; those bytes are zero. O(1).
+  static void unseal(void* block, std::size_t bytes, std::size_t size) noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    store(begin + bytes - label_bytes, 0);
+    std::memset(begin + size, 0, canary_end(bytes, size) - size);
+  }
+
+  /// Effects: all bytes of `block`, which was sealed so, are zero. O(size).
+  ASHLAR_HOT static void clear(void* block, std::size_t bytes, std::size_t size) noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    store(begin + bytes - label_bytes, 0);
+    if (bytes <= called_clear_min) [[likely]] {
+      const block_granule_bits zero{};
+      for (std::byte* at = begin; at != begin + bytes; at += sizeof zero) {
+        std::memcpy(at, &zero, sizeof zero);
+        asm volatile("" : : : "memory");  // else the compiler calls memset
+      }
+    } else {
+      std::memset(begin, 0, canary_end(bytes, size));
+    }
+  }
+
+ private:
+  static constexpr unsigned size_bits = 48;
+  static constexpr std::uint64_t size_mask = (std::uint64_t{1} << size_bits) - 1;
+  static constexpr std::size_t called_clear_min = 256;  ///< above it memset is faster
+  static constexpr std::uint64_t families = 4;          ///< those that a live block may have
+
+  /// Words are in memory as a little-endian machine has them: the byte that an overflow meets first is the lowest.
+  [[nodiscard]] static std::uint64_t in_order(std::uint64_t x) noexcept {
+    if constexpr (std::endian::native == std::endian::big) return __builtin_bswap64(x);
+    return x;
+  }
+  [[nodiscard]] static std::uint64_t load(const std::byte* p) noexcept {
+    std::uint64_t x;
+    std::memcpy(&x, p, sizeof x);
+    return in_order(x);
+  }
+  static void store(std::byte* p, std::uint64_t x) noexcept {
+    x = in_order(x);
+    std::memcpy(p, &x, sizeof x);
+  }
+  [[nodiscard]] static unsigned bits_before(std::size_t size) noexcept {
+    return static_cast<unsigned>(size % label_bytes) * 8;
+  }
+  [[nodiscard]] static std::ptrdiff_t first_byte_of(std::uint64_t differs) noexcept {
+    return std::countr_zero(differs) / 8;
+  }
+  template <class Byte>
+  [[nodiscard]] static Byte* end_of_canary(Byte* from, Byte* word) noexcept {
+    const std::ptrdiff_t most = canary_words_max * label_bytes;
+    return word - from <= most ? word : from + most;
+  }
+  /// Returns: where the canary ends, as an offset in the block.
+  [[nodiscard]] static std::size_t canary_end(std::size_t bytes, std::size_t size) noexcept {
+    return std::min(bytes - label_bytes,
+                    align_up(size, label_bytes) + canary_words_max * label_bytes);
+  }
+
+  /// A finaliser of two multiplications: not a cipher, but no two addresses have words of which one tells the other.
+  [[nodiscard]] ASHLAR_HOT std::uint64_t key_of(const void* block) const noexcept {
+    std::uint64_t x =
+        (reinterpret_cast<std::uintptr_t>(block) ^ secrets_.before) * secrets_.first_factor;
+    x = (x ^ x >> 32) * secrets_.second_factor;
+    return x ^ x >> 29;
+  }
+  /// No byte of it is 0: strings that are too long by their end are seen.
+  [[nodiscard]] static std::uint64_t canary_of(std::uint64_t key) noexcept {
+    return key | 0x0101010101010101u;
+  }
+  [[nodiscard]] static std::uint64_t word_of(std::uint64_t key, std::size_t size,
+                                             block_family family) noexcept {
+    const std::uint64_t said = size | static_cast<std::uint64_t>(family) << size_bits;
+    return (said ^ key >> 8) << 8 | (canary_of(key) & 0xff);
+  }
+
+  block_secrets secrets_;
+};
+
+/// Returns: the first byte of [p, p + bytes) that is not zero; null when all are. Requires: `bytes` is a multiple of 16,
+/// and p one of 8.
+[[nodiscard]] ASHLAR_HOT const std::byte* first_not_zero(const void* p,
+                                                         std::size_t bytes) noexcept {
+  const auto* const begin = static_cast<const std::byte*>(p);
+  block_granule_bits all{};
+  const std::byte* const end = begin + bytes;
+  for (const std::byte* at = begin; at != end; at += sizeof all) {
+    block_granule_bits bits;
+    std::memcpy(&bits, at, sizeof bits);
+    all |= bits;
+  }
+  if ((all[0] | all[1]) == 0) [[likely]]
+    return nullptr;
+  return std::find_if(begin, begin + bytes, [](std::byte b) { return b != std::byte{0}; });
+}
+
+/// Numbers that a program's input cannot choose: a linear congruential generator of 64 bits, of which the upper half
+/// is used. It hides an order from whoever cannot see addresses. It is no cipher.
+class random_numbers {
+ public:
+  constexpr void seed(std::uint64_t value) noexcept { state_ = value | 1u; }
+  [[nodiscard]] constexpr bool is_seeded() const noexcept { return state_ != 0; }
+  /// Returns: a number below `end`, not 0.
+  [[nodiscard]] ASHLAR_HOT std::uint32_t below(std::uint32_t end) noexcept {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::uint32_t>(((state_ >> 32) * end) >> 32);
+  }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+/// A thread's freed blocks, which the heap has not got back yet. A freed block takes a slot of its class at random, and
+/// the block that was there leaves.
+///
+/// Invariant: held_bytes_ is the sum of the sizes of the blocks in all slots.
+class freed_blocks {
+ public:
+  static constexpr std::size_t blocks_max = 64;        ///< that wait, of one class
+  static constexpr std::size_t bytes_max = 16 * 1024;  ///< of them, but for one block
+  /// All threads together hold so much, each an equal part. A thread that is idle when others begin keeps what it has,
+  /// so N threads hold no more than this times 1 + ln N.
+  static constexpr std::size_t bytes_of_all = std::size_t{2} << 20;
+
+  /// How many blocks of `block_size` wait.
+  [[nodiscard]] static constexpr std::size_t slots_for(std::size_t block_size) noexcept {
+    return std::clamp<std::size_t>(bytes_max / block_size, 1, blocks_max);
+  }
+
+  /// Requires: zeroed memory.
+  template <class BlockSize>
+  void start(std::size_t classes, BlockSize block_size) noexcept {
+    std::size_t first = 0;
+    for (std::size_t c = 1; c < classes; ++c) {
+      const std::size_t slots = slots_for(block_size(static_cast<class_index>(c)));
+      rings_[c] = {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(slots)};
+      first += slots;
+    }
+  }
+
+  /// Effects: `block`, of `bytes`, waits. Returns: the block that leaves for it; null while there is room. Where more
+  /// would wait than `share()` bytes, it is the block itself.
+  template <class Share>
+  [[nodiscard]] ASHLAR_HOT void* exchange(class_index c, void* block, std::size_t bytes,
+                                          Share share) noexcept {
+    const ring r = rings_[c];
+    void*& slot = blocks_[r.first + random.below(r.slots)];
+    if (slot == nullptr) [[unlikely]] {
+      if (held_bytes_ + bytes > share()) return block;
+      held_bytes_ += bytes;
+    }
+    return std::exchange(slot, block);
+  }
+
+  /// Effects: nothing waits any more; calls give(class, block) for each block. O(slots).
+  template <class Give>
+  void empty(Give give) noexcept {
+    held_bytes_ = 0;
+    for (std::size_t c = 1; c < class_count; ++c)
+      for (std::size_t i = 0; i < rings_[c].slots; ++i)
+        if (void* const block = std::exchange(blocks_[rings_[c].first + i], nullptr);
+            block != nullptr)
+          give(static_cast<class_index>(c), block);
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
+
+  random_numbers random;  ///< of the thread whose blocks these are; seeded by it
+
+ private:
+  struct ring {
+    std::uint16_t first = 0;
+    std::uint16_t slots = 0;
+  };
+
+  std::size_t held_bytes_ = 0;
+  std::array<ring, class_count> rings_{};
+  /// One class's ring behind the other: what no class uses is never touched.
+  std::array<void*, class_count * blocks_max> blocks_{};
+};
+static_assert(class_count * freed_blocks::blocks_max <= UINT16_MAX);
+
+}  // namespace ashlar::detail

@@ -1,0 +1,55 @@
+// runtime/process_hardened.hpp: the process heap's calls in the hardened edition, and by ASHLAR_HARDEN=1.
+// Layer: runtime. For the process heap's own source files.
+//
+//   a call --> no hit path: the thread's tops stay empty
+//          --> this file: the block's word and canary, zeros, the quarantine
+//          --> the hits of the thread's cache, which only this file uses
+//          --> the heap's misses, inside the gate
+//
+// Until the environment is known, the process is hardened: so every block has a word, should it stay so.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/runtime/process_thread.hpp>
+
+namespace ashlar::runtime {
+
+/// Whether the process is hardened. It changes once, while there is one thread.
+extern constinit std::atomic<bool> hardened;
+[[nodiscard]] inline bool is_hardened() noexcept {
+  return hardened.load(std::memory_order_relaxed);
+}
+
+/// Effects: the process stays hardened, or is not any more; new blocks come in random order if `shuffles`. Requires: no other thread yet.
+void decide_hardening(bool on, bool shuffles) noexcept;
+
+// Each function below requires is_hardened(), and is as that of the same name in hit_path.hpp.
+
+[[nodiscard]] void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
+                                      const char* call) noexcept;
+void hardened_deallocate(void* block, const char* call) noexcept;
+[[nodiscard]] void* hardened_reallocate(void* block, std::size_t size, const char* call) noexcept;
+
+/// Returns: the size that the live block was asked for with. Ends in a fault naming `call` when none starts there, or
+/// bytes behind it were written to.
+[[nodiscard]] std::size_t hardened_size(const void* block, const char* call) noexcept;
+
+/// Effects: ends in a fault naming `call`, wrong_size, when `block` came from new and was not asked for with `size`.
+void hardened_expect_size(const void* block, std::size_t size, const char* call) noexcept;
+
+/// Effects: looks at word and canary of every block of a class; ends in a fault naming `call` at the first that
+/// was written to. Returns: live blocks. Other threads may go on meanwhile. O(the heap's pages and blocks).
+std::size_t hardened_look(const char* call) noexcept;
+
+/// Effects: the calling thread's quarantine is empty.
+void empty_quarantine() noexcept;
+/// Effects: the same, and its memory goes back. For a thread that ends.
+void end_quarantine() noexcept;
+
+/// Returns: whether a block that was noted under this name was cleared already, and is the heap's.
+[[nodiscard]] bool is_cleared_call(const char* call) noexcept;
+
+}  // namespace ashlar::runtime

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The hardened edition notices each kind of misuse, in blocks of each kind of size, by its own line.
+
+usage: hardened_test.py misuses|operators|order|settings PROGRAM HARDENED_LIBRARY LIBRARY
+
+Everything is run on the hardened library, and on the other one by ASHLAR_HARDEN=1.
+"""
+import os
+import re
+import subprocess
+import sys
+
+SIZES = (40, 64, 1000, 4096, 20000, 100000, 131064, 200000, 3000000)
+CLASS_MAX = 128 * 1024  # a larger block, with its word, is one of pages of its own
+
+DOUBLE = "the block is free already (double free)"
+NOT_THERE = "no block is in use at the address"
+INTERIOR = "the address is inside a block, not its start"
+FOREIGN = "the address was not allocated here"
+BEHIND = "bytes behind the block were overwritten"
+AFTER = "the block was written to after it was freed"
+FAMILY = "the block was allocated by another family of calls"
+SIZE = "the size or alignment is not that of the block"
+
+MISUSES = {  # mode: call that tells it; what it says of a block of a class; of a larger one
+    "correct": None,
+    "cleared": None,
+    "usable_size": None,
+    "double_free": ("free", DOUBLE, NOT_THERE),
+    "double_free_after_others": ("free", DOUBLE, NOT_THERE),
+    "double_free_by_a_thread": ("free", DOUBLE, NOT_THERE),
+    "interior": ("free", INTERIOR, NOT_THERE),
+    "interior_unaligned": ("free", INTERIOR, NOT_THERE),
+    "foreign_stack": ("free", FOREIGN, FOREIGN),
+    "realloc_freed": ("realloc", DOUBLE, NOT_THERE),
+    "usable_size_freed": ("malloc_usable_size", DOUBLE, NOT_THERE),
+    "overflow_1": ("free", BEHIND, BEHIND),
+    "overflow_8": ("free", BEHIND, BEHIND),
+    "overflow_16": ("free", BEHIND, BEHIND),
+    "overflow_nul": ("free", BEHIND, BEHIND),
+    "overflow_by_realloc": ("realloc", BEHIND, BEHIND),
+    "overflow_never_freed": ("exit", BEHIND, None),
+    "write_after_free": ("malloc", AFTER, None),
+}
+OPERATORS = {
+    "correct": None,
+    "new_free": ("free", FAMILY),
+    "new_array_free": ("free", FAMILY),
+    "malloc_delete": ("operator delete", FAMILY),
+    "new_delete_array": ("operator delete[]", FAMILY),
+    "new_array_delete": ("operator delete", FAMILY),
+    "new_realloc": ("realloc", FAMILY),
+    "sized_too_large": ("operator delete", SIZE),
+    "sized_too_small": ("operator delete", SIZE),
+    "sized_array": ("operator delete[]", SIZE),
+}
+
+
+def run(program, library, *arguments, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ASHLAR_")}
+    # What a guarded block says is another test's.
+    environment = {**environment, "ASHLAR_CHECK_GUARD": "0", **variables, "LD_PRELOAD": library}
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, env=environment,
+                          check=False)
+
+
+def editions(hardened, library):
+    return (("hardened", hardened, {}), ("ASHLAR_HARDEN=1", library, {"ASHLAR_HARDEN": "1"}))
+
+
+def is_as_expected(done, expected):
+    if expected is None:
+        return done.returncode == 0 and done.stdout.endswith("ended\n") and done.stderr == ""
+    call, sentence = expected
+    # The word itself may have been overwritten: nothing tells the size then.
+    line = rf"ashlar: {re.escape(call)}\(0x[0-9a-f]+\): {re.escape(sentence)}(, block size \d+)?\n"
+    return done.returncode == -6 and re.fullmatch(line, done.stderr) is not None
+
+
+def misuses(program, hardened, library):
+    if set(run(program, library).stdout.split()) != set(MISUSES):
+        yield "the program has other modes"
+    for name, lib, variables in editions(hardened, library):
+        for mode, expected in MISUSES.items():
+            for size in SIZES:
+                has_class = size + 8 <= CLASS_MAX
+                # 3,000,000 bytes often is another test's matter.
+                if size > 1000000 and mode in ("cleared", "write_after_free"):
+                    continue
+                what = expected and (expected[0], expected[1 if has_class else 2])
+                done = run(program, lib, mode, str(size), **variables)
+                if what is not None and what[1] is None:  # nothing is promised
+                    continue
+                if not is_as_expected(done, what):
+                    yield f"{name}, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def operators(program, hardened, library):
+    if set(run(program, library).stdout.split()) != set(OPERATORS):
+        yield "the program has other modes"
+    for name, lib, variables in editions(hardened, library):
+        for mode, expected in OPERATORS.items():
+            done = run(program, lib, mode, **variables)
+            if not is_as_expected(done, expected):
+                yield f"{name}, {mode}: status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def order(program, hardened, library):
+    def rates(done):
+        return {what: int(right) / int(count) for what, right, count in
+                re.findall(r"(\w+) (\d+) of (\d+)", done.stdout)}
+
+    plain = rates(run(program, library))
+    if plain["fill"] < 0.9 or plain["reuse"] < 0.9:
+        yield f"the guessers are bad: they do not know the plain library's order: {plain}"
+    for name, lib, variables in editions(hardened, library):
+        done = [run(program, lib, **variables, ASHLAR_HARDEN_SHUFFLE="1") for _ in range(4)]
+        first = {d.stdout.splitlines()[0] for d in done}
+        if len(first) != len(done):
+            yield f"{name}: two processes have the same order: {first}"
+        reuse = rates(run(program, lib, **variables))["reuse"]
+        if reuse > 0.04:
+            yield f"{name}: of {reuse} of all allocations it is told which freed block they get"
+        for d in done:
+            if rates(d)["fill"] > 0.10 or rates(d)["reuse"] > 0.04:
+                yield f"{name}: {rates(d)}"
+
+
+def settings(program, hardened, library):
+    def is_hardened(lib, **variables):
+        return "behind" in run(program, lib, "overflow_1", "64", **variables).stderr
+
+    if is_hardened(library) or is_hardened(library, ASHLAR_HARDEN="0"):
+        yield "the plain library is hardened"
+    if is_hardened(hardened, ASHLAR_HARDEN="0"):
+        yield "ASHLAR_HARDEN=0 does not turn the hardened library plain"
+    for lib, hard in ((library, False), (hardened, True)):
+        if is_hardened(lib, ASHLAR_HARDEN="yes") != hard:
+            yield "a wrong value changes what is the default"
+        told = run(program, lib, "correct", "64", ASHLAR_HARDEN="yes").stderr
+        if told != "ashlar: ASHLAR_HARDEN=yes is ignored: expected 0 or 1\n":
+            yield f"of a wrong value it says: {told}"
+    # What counts every call takes its place, and its own checks hold.
+    done = run(program, hardened, "double_free", "64", ASHLAR_CHECK="full", ASHLAR_CHECK_STACK_DEPTH="0")
+    if "allocated by malloc in thread" not in done.stderr or done.returncode != -6:
+        yield f"full checks in the hardened library: {done.stderr}"
+    # Guarded blocks are on without being asked for: of a million and more, some.
+    done = subprocess.run([program, "write_after_free", "64"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "LD_PRELOAD": hardened, "ASHLAR_CHECK_GUARD": "1"}, check=False)
+    if "accessed after it was freed" not in done.stderr:
+        yield f"guarded blocks in the hardened library: {done.stderr}"
+
+
+def main():
+    what, program, hardened, library = sys.argv[1:]
+    faults = list({"misuses": misuses, "operators": operators, "order": order, "settings": settings}[what](
+        program, hardened, library))
+    if faults:
+        sys.exit("\n".join(faults[:20]))
+
+
+main()

@@ -1,0 +1,182 @@
+/* One misuse a run, of a block of a given size, for hardened_test.py.
+ * Run: hardened_misuses MODE SIZE; without arguments it prints its modes. */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tests/dropin/require.h>
+
+enum { others = 4096 };
+
+static char* fresh(size_t size) {
+  char* const block = laundered(malloc(size));
+  REQUIRE(block != NULL);
+  memset(block, 'a', size);
+  return block;
+}
+
+/* As many blocks of the size come and go as push every freed one out of where it waits. */
+static void use_again(size_t size) {
+  for (int i = 0; i < others; ++i) {
+    void* const one = laundered(malloc(size));
+    REQUIRE(one != NULL);
+    free(one);
+  }
+}
+
+static void correct(size_t size) {
+  char* blocks[100];
+  for (int i = 0; i < 100; ++i) blocks[i] = fresh(size);
+  for (int i = 0; i < 100; ++i) free(blocks[i]);
+}
+static void double_free(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  free(laundered(block));
+}
+static void double_free_after_others(size_t size) {
+  char* const block = fresh(size);
+  char* kept[100];
+  for (int i = 0; i < 100; ++i) kept[i] = fresh(size);
+  free(block);
+  for (int i = 0; i < 100; ++i) free(kept[i]);
+  free(laundered(block));
+}
+static void* free_it(void* block) {
+  free(block);
+  return NULL;
+}
+static void double_free_by_a_thread(size_t size) {
+  char* const block = fresh(size);
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, free_it, block) == 0 && pthread_join(thread, NULL) == 0);
+  free(laundered(block));
+}
+static void interior(size_t size) {
+  free(laundered(fresh(size) + (size >= 64 ? 32 : 16)));
+}
+static void interior_unaligned(size_t size) {
+  free(laundered(fresh(size) + 1));
+}
+static void foreign_stack(size_t size) {
+  char local[64] = {(char)size};
+  free(laundered(local));
+}
+static void realloc_freed(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  void* const moved = realloc(laundered(block), size + 1);
+  REQUIRE(moved == NULL);
+}
+static void usable_size_freed(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  REQUIRE(malloc_usable_size(laundered(block)) == 0);
+}
+
+static void overflow(size_t size, size_t over) {
+  char* const block = fresh(size);
+  memset((char*)laundered(block) + size, 'X', over);
+  free(block);
+}
+static void overflow_1(size_t size) {
+  overflow(size, 1);
+}
+static void overflow_8(size_t size) {
+  overflow(size, 8);
+}
+static void overflow_16(size_t size) {
+  overflow(size, 16);
+}
+static void overflow_nul(size_t size) {
+  char* const block = fresh(size);
+  ((char*)laundered(block))[size] = 0;
+  free(block);
+}
+static void overflow_by_realloc(size_t size) {
+  char* const block = fresh(size);
+  ((char*)laundered(block))[size] = 'X';
+  void* const moved = laundered(realloc(block, size + 100));
+  REQUIRE(moved == NULL);
+}
+
+static void overflow_never_freed(size_t size) {
+  char* const block = fresh(size);
+  free(fresh(size));
+  ((char*)laundered(block))[size] = 'X';
+}
+/* Of a block above 1 KiB its first KiB is looked at; of one without a class nothing is, and its pages are gone. */
+static void write_after_free(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  ((char*)laundered(block))[size / 4 < 1000 ? size / 4 : 1000] = 'X';
+  use_again(size);
+}
+
+static void cleared(size_t size) {
+  char* block = fresh(size);
+  free(block);
+  for (size_t i = 0; i < size; ++i) REQUIRE(((char*)laundered(block))[i] == 0);
+  /* Every new block is zero, and so is what a block grows by. */
+  for (int i = 0; i < 200; ++i) {
+    char* const one = laundered(malloc(size));
+    for (size_t j = 0; j < size; ++j) REQUIRE(one[j] == 0);
+    memset(one, 'b', size);
+    char* const grown = laundered(realloc(one, size + size / 2 + 40));
+    for (size_t j = 0; j < size + size / 2 + 40; ++j) REQUIRE(grown[j] == (j < size ? 'b' : 0));
+    char* const shrunk = laundered(realloc(grown, size / 3 + 1));
+    char* const regrown = laundered(realloc(shrunk, size));
+    for (size_t j = 0; j < size; ++j) REQUIRE(regrown[j] == (j < size / 3 + 1 ? 'b' : 0));
+    free(regrown);
+  }
+}
+static void usable_size(size_t size) {
+  void* block = malloc(size);
+  REQUIRE(malloc_usable_size(block) == size);
+  block = realloc(block, size + 5);
+  REQUIRE(malloc_usable_size(block) == size + 5);
+  block = realloc(block, size - 3);
+  REQUIRE(malloc_usable_size(block) == size - 3);
+  memset(block, 1, size - 3);
+  free(block);
+  block = memalign(4096, size);
+  REQUIRE((size_t)block % 4096 == 0 && malloc_usable_size(block) == size);
+  memset(block, 1, size);
+  free(block);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(size_t size);
+} modes[] = {
+    {"correct", correct},
+    {"cleared", cleared},
+    {"usable_size", usable_size},
+    {"double_free", double_free},
+    {"double_free_after_others", double_free_after_others},
+    {"double_free_by_a_thread", double_free_by_a_thread},
+    {"interior", interior},
+    {"interior_unaligned", interior_unaligned},
+    {"foreign_stack", foreign_stack},
+    {"realloc_freed", realloc_freed},
+    {"usable_size_freed", usable_size_freed},
+    {"overflow_1", overflow_1},
+    {"overflow_8", overflow_8},
+    {"overflow_16", overflow_16},
+    {"overflow_nul", overflow_nul},
+    {"overflow_by_realloc", overflow_by_realloc},
+    {"overflow_never_freed", overflow_never_freed},
+    {"write_after_free", write_after_free},
+};
+
+int main(int count, char** arguments) {
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i) {
+    if (count < 3)
+      puts(modes[i].name);
+    else if (strcmp(arguments[1], modes[i].name) == 0)
+      modes[i].run(strtoull(arguments[2], NULL, 10));
+  }
+  if (count >= 3) puts("ended");
+  return 0;
+}

@@ -1,0 +1,116 @@
+"""The record of what each fault of malloc_faults.c comes to: results/misuse-malloc.csv, and the table made of it."""
+from __future__ import annotations
+
+import csv
+
+from malloc_cells import OUTCOMES, RANK, ROOT, Allocator, Fault, Outcomes
+
+RECORD = ROOT / "results/misuse-malloc.csv"
+
+
+def worst_first(outcomes: set[str]) -> list[str]:
+    return sorted(outcomes, key=RANK.__getitem__)
+
+
+def read(table: dict) -> tuple[Outcomes, dict[str, str]]:
+    """Returns: the outcomes, and the version of each allocator."""
+    outcomes: Outcomes = {}
+    versions: dict[str, str] = {}
+    if RECORD.exists():
+        with RECORD.open(newline="") as file:
+            for row in csv.DictReader(file):
+                versions[row["allocator"]] = row["version"]
+                for size in table["sizes"]:
+                    fault = Fault(row["fault"], size, row["level"])
+                    outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
+    return outcomes, versions
+
+
+def write(table: dict, outcomes: Outcomes, versions: dict[str, str]) -> None:
+    order = [a["name"] for a in [*table["ours"], *table["peers"]]]
+    rows = dict.fromkeys((a, f.name, f.level) for a, f in outcomes)
+    with RECORD.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["allocator", "version", "fault", "level", *table["sizes"]])
+        for allocator, name, level in sorted(rows, key=lambda r: order.index(r[0])):
+            writer.writerow([allocator, versions[allocator], name, level,
+                             *("|".join(worst_first(outcomes[allocator, Fault(name, size, level)]))
+                               for size in table["sizes"])])
+
+
+def renew(table: dict, allocators: list[Allocator], observed: Outcomes) -> None:
+    """Effects: the rows of these allocators are those observed. The others stay, if they are still listed."""
+    outcomes, versions = read(table)
+    listed = {a["name"] for a in [*table["ours"], *table["peers"]]} - {a.name for a in allocators}
+    kept = {key: cell for key, cell in outcomes.items() if key[0] in listed}
+    write(table, {**kept, **observed}, {**versions, **{a.name: a.version for a in allocators}})
+
+
+def differences(recorded: Outcomes, observed: Outcomes) -> list[str]:
+    """What is worse than the record, what is better, and what is in one of them only."""
+    lines = []
+    for key in dict.fromkeys([*recorded, *observed]):
+        name, fault = key
+        was, now = recorded.get(key, set()), observed.get(key, set())
+        if now and now <= was:
+            continue
+        if not was or not now:
+            direction = "has no record" if not was else "was not run"
+        else:
+            direction = "worse" if RANK[worst_first(now)[0]] < RANK[worst_first(was)[0]] else "better"
+        lines.append(f"{name}, {fault.name}, {fault.size} bytes, -{fault.level}: {direction}: recorded "
+                     f"{'|'.join(worst_first(was)) or 'nothing'}, is {'|'.join(worst_first(now)) or 'nothing'}")
+    return lines
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+EMPHASIS = {"hung": "**hung**", "damage": "**damage**", "died": "**died**", "late": "*late*"}
+
+
+def size_word(size: int) -> str:
+    return str(size) if size < 1024 else f"{size >> 10}K" if size < 1 << 20 else f"{size >> 20}M"
+
+
+def bands(sizes: list[int], chosen: list[int]) -> str:
+    """The chosen sizes as stretches of neighbours: 16-64, 4M."""
+    stretches: list[list[int]] = []
+    for i, size in enumerate(sizes):
+        if size in chosen:
+            if stretches and sizes[i - 1] == stretches[-1][-1]:
+                stretches[-1].append(size)
+            else:
+                stretches.append([size])
+    return ", ".join(size_word(s[0]) if len(s) == 1 else f"{size_word(s[0])}–{size_word(s[-1])}" for s in stretches)
+
+
+def cell(table: dict, outcomes: Outcomes, allocator: str, names: list[str]) -> str:
+    """The worst of all faults, levels and runs; then the sizes where it is better, and the word there."""
+    by_size = {}
+    for size in table["sizes"]:
+        seen = set().union(*(outcomes.get((allocator, Fault(name, size, level)), {"not measured"})
+                             for name in names for level in table["levels"]))
+        by_size[size] = worst_first(seen)[0]
+    worst = worst_first(set(by_size.values()))[0]
+    better = {}
+    for outcome in worst_first(set(by_size.values()) - {worst}):
+        better[outcome] = bands(table["sizes"], [s for s, o in by_size.items() if o == outcome])
+    text = EMPHASIS.get(worst, worst)
+    return text + "".join(f"; {where}: {EMPHASIS.get(o, o)}" for o, where in better.items())
+
+
+def table_lines(table: dict, outcomes: Outcomes, allocators: list[str]) -> list[str]:
+    lines = ["|fault|" + "|".join(allocators) + "|", "|---|" + "---|" * len(allocators)]
+    lines += ["|" + "|".join([row["title"], *(cell(table, outcomes, a, row["faults"]) for a in allocators)]) + "|"
+              for row in table["rows"]]
+    return lines
+
+
+def words_lines() -> list[str]:
+    return ["|word|meaning|", "|---|---|",
+            *(f"|{EMPHASIS.get(o, o)}|{meaning}|" for o, meaning in OUTCOMES.items() if o != "broken")]
+
+
+def versions_lines(peers: list[str], versions: dict[str, str]) -> list[str]:
+    return ["|allocator|version|", "|---|---|",
+            *(f"|{name}|{versions.get(name, '')}|" for name in peers)]
