@@ -23,16 +23,35 @@ namespace {
 
 constexpr long timer_us = 200;  // 5 kHz, or what the system makes of it
 
-void start_timer(void (*handler)(int)) {
+/// What a tick does, and whether another one follows it.
+void (*on_tick)() = nullptr;
+volatile std::sig_atomic_t ticking = 0;
+
+/// Each tick asks for the next one when it has done its work. A timer that repeats by itself can stop the program for
+/// ever: where a handler takes longer than the interval, the next signal is there before the program has made a step.
+void ask_for_tick() {
+  if (ticking == 0) return;
+  const itimerval once = {{0, 0}, {0, timer_us}};
+  REQUIRE(::setitimer(ITIMER_REAL, &once, nullptr) == 0);
+}
+
+void start_timer(void (*handler)()) {
+  on_tick = handler;
+  ticking = 1;
   struct sigaction action = {};
-  action.sa_handler = handler;
+  action.sa_handler = [](int) {
+    const int saved = errno;
+    on_tick();
+    ask_for_tick();
+    errno = saved;
+  };
   action.sa_flags = SA_RESTART;
   REQUIRE(::sigaction(SIGALRM, &action, nullptr) == 0);
-  const itimerval often = {{0, timer_us}, {0, timer_us}};
-  REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  ask_for_tick();
 }
 
 void stop_timer() {
+  ticking = 0;
   const itimerval never = {};
   REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
 }
@@ -47,7 +66,7 @@ std::atomic<std::uint64_t> signal_count = 0;
 
 // A profiler's timer: it interrupts everything everywhere, and only counts.
 int timer() {
-  start_timer([](int) { signal_count.fetch_add(1, std::memory_order_relaxed); });
+  start_timer([] { signal_count.fetch_add(1, std::memory_order_relaxed); });
   {
     const busy::threads others(3);
     const double end = seconds_now() + 0.7;
@@ -132,8 +151,7 @@ bool has_seen_enough() {
 
 // The handler allocates and frees, unless it interrupted the heap.
 int allocate_outside() {
-  start_timer([](int) {
-    const int saved = errno;
+  start_timer([] {
     if (is_inside != 0) {
       inside_count = inside_count + 1;
     } else {
@@ -143,7 +161,6 @@ int allocate_outside() {
         of_handler.step(step * 7 % slot_count, step * 31 % 3'000);
       }
     }
-    errno = saved;
   });
   while (!has_seen_enough()) work();
   stop_timer();
@@ -161,11 +178,13 @@ volatile std::sig_atomic_t may_jump = 0;
 
 // The handler leaves the program's work by siglongjmp, unless it interrupted the heap.
 int jump_out() {
-  start_timer([](int) {
-    if (is_inside != 0)
+  start_timer([] {
+    if (is_inside != 0) {
       inside_count = inside_count + 1;
-    else if (may_jump != 0)
+    } else if (may_jump != 0) {
+      ask_for_tick();
       siglongjmp(start_again, 1);
+    }
   });
   if (sigsetjmp(start_again, 1) != 0) outside_count = outside_count + 1;
   may_jump = 1;
