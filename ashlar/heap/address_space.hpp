@@ -18,6 +18,8 @@ namespace ashlar {
 ///   populate(p, n)     committed [p, p+n) is in memory now, contents unchanged; others may use it meanwhile
 ///   purge(p, n)        the memory goes back to the system; the addresses stay usable, read as zero
 ///   renew(p, n)        as purge, by a fresh mapping: heals what `move` has split
+///   close(p, n)        committed [p, p+n) holds nothing any more, and no access to it is possible until it is
+///                      committed again. False: refused; it may still be as it was
 ///   move(from, to, n)  the pages of `from` appear at `to` (committed, its contents lost); `from`
 ///                      stays committed and reads as zero. False: `from` is as it was, and `to` must be
 ///                      renewed before anybody touches it
@@ -34,6 +36,7 @@ namespace ashlar {
 ///   physical()         bytes of memory in the machine, 0 if unknown
 ///   processors()       how many processors this process may use, 1 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
+///   entropy()          may be left out: a random number that tells where in a room things lie; 0 for none
 template <class S>
 concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.reserve(n) } noexcept -> std::same_as<void*>;
@@ -42,6 +45,7 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.populate(p, n) } noexcept -> std::same_as<bool>;
   { s.purge(p, n) } noexcept -> std::same_as<bool>;
   { s.renew(p, n) } noexcept -> std::same_as<bool>;
+  { s.close(p, n) } noexcept -> std::same_as<bool>;
   { s.move(p, p, n) } noexcept -> std::same_as<bool>;
   { s.release(p, n) } noexcept;
   { s.find_room(p, n) } noexcept -> std::same_as<void*>;

@@ -6,6 +6,11 @@
 //   page_supply   which pages a request gets, the most there may be, what goes back and when
 //   run_store     the runs themselves: free ones by length, cutting, merging, headroom
 //
+// In a hardened process a closed page lies behind each slab: a page that no access is possible to. What runs past a
+// slab's last block ends there. It is the last page of the slab's run, and of no class.
+//
+//   | slab of 64-byte blocks | closed page | slab of 1 KiB blocks | closed page | ...
+//
 // Invariant (audit): slab + large + purging + lost pages == the pages that the supply counts as
 // used.
 // Thread-safety: any caller at any time, by the lock of the supply.
@@ -122,6 +127,13 @@ class page_heap : public large_blocks<Space, Mutex> {
 
   // ---- runs -----------------------------------------------------------------------------------
 
+  /// Effects: from now on each new slab gets a closed page behind it, while fewer than `most` slabs have one and the
+  /// heap is not sealed. Each costs up to two of the mappings that a process may have.
+  void close_behind_slabs(std::size_t most) noexcept {
+    const std::lock_guard guard(mutex_);
+    closed_max_ = most;
+  }
+
   /// Returns: a run for a slab of class `c`, cut to `shape`, with its bitmap all ones; null when
   /// out of memory, or when it would take growth and that is refused.
   [[nodiscard]] run* new_slab(class_index c, const slab_shape& shape, growth g) noexcept {
@@ -144,7 +156,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     r->absent = r->zero && may_be_hollow(shape) ? pages_between(0, shape.pages) : 0;
     r->size_class = c;
     r->kind = run_kind::slab;
-    runs_.range_of(*r).note_slab(*r);
+    runs_.range_of(*r).note_slab(*r, shape.pages);
     return r;
   }
 
@@ -155,7 +167,13 @@ class page_heap : public large_blocks<Space, Mutex> {
     range.forget_slab(*r);
     range.delete_bits(r->free_bits, shape.words);
     r->size_class = 0;
-    give(r);
+    if (r->pages == shape.pages) return give(r);
+    --closed_;
+    // Pages that stay closed are of no use: a fresh mapping replaces them all, or they are lost.
+    if (space_.reopen(closed_page_of(*r), page_size))
+      give(r);
+    else
+      heal(r);
   }
 
   /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
@@ -178,16 +196,18 @@ class page_heap : public large_blocks<Space, Mutex> {
     return runs_.ranges().keep_slack();
   }
 
-  /// Effects: calls visit(begin, class) for each slab, with the lock held, until it returns false. O(runs).
+  /// Effects: calls visit(run, where it begins) for each slab and each large block, with the lock held, until it returns
+  /// false. O(runs).
   template <class Visit>
-  void for_each_slab(Visit visit) noexcept {
+  void for_each_in_use(Visit visit) noexcept {
     const std::lock_guard guard(mutex_);
     for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i) {
       const page_range& range = runs_.ranges()[i];
       for (std::size_t page = 0; page < range.top;) {
         const run* r = range.run_at(page);
         if (r == nullptr) break;
-        if (r->kind == run_kind::slab && !visit(address_of(*r), r->size_class)) return;
+        const bool in_use = r->kind == run_kind::slab || r->kind == run_kind::large;
+        if (in_use && !visit(*r, address_of(*r))) return;
         page += r->pages;
       }
     }
@@ -197,22 +217,18 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// for every large one. Requires: keep_slack succeeded; no other thread is inside the heap.
   /// O(blocks).
   void mark_held(const class_table& classes, std::uint16_t entry) noexcept {
-    const std::lock_guard guard(mutex_);
-    for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i) {
-      const page_range& range = runs_.ranges()[i];
-      for (std::size_t page = 0; page < range.top;) {
-        const run* r = range.run_at(page);
-        if (r == nullptr) break;
-        const std::uintptr_t begin = range.address_of(r->first);
-        if (r->kind == run_kind::large) range.slack_at(begin) = entry;
-        if (r->kind == run_kind::slab) {
-          const slab_shape& shape = classes.shapes[r->size_class];
-          for (std::uint32_t b = 0; b < shape.blocks; ++b)
-            if (!is_free(*r, b)) range.slack_at(begin + std::size_t{b} * shape.block_size) = entry;
-        }
-        page += r->pages;
+    for_each_in_use([&](const run& r, const char* begin) {
+      const page_range& range = runs_.range_of(r);
+      const std::uintptr_t at = number_of(begin);
+      if (r.kind == run_kind::large) {
+        range.slack_at(at) = entry;
+        return true;
       }
-    }
+      const slab_shape& shape = classes.shapes[r.size_class];
+      for (std::uint32_t b = 0; b < shape.blocks; ++b)
+        if (!is_free(r, b)) range.slack_at(at + std::size_t{b} * shape.block_size) = entry;
+      return true;
+    });
   }
 
   /// Effects: stores the slack of the live block at `block`. Returns: what was stored before.
@@ -274,18 +290,31 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {
-    run* const r = take(shape.pages, 1, g);
+    const bool closes = closed_ < closed_max_ && !space_.is_sealed();
+    run* const r = take(shape.pages + std::size_t{closes}, 1, g);
     if (r == nullptr) return nullptr;
     page_range& range = runs_.range_of(*r);
     const std::size_t end = std::size_t{r->first} + r->pages;
     const bool marked = range.have_marks(space_, mark_shift_of(shape.block_size), end);
     r->free_bits = marked ? range.new_bits(space_, shape.words) : nullptr;
-    if (r->free_bits != nullptr) return r;
-    give(r);
-    return nullptr;
+    if (r->free_bits == nullptr) {
+      give(r);
+      return nullptr;
+    }
+    if (closes) {
+      ++closed_;
+      // Where the system refuses, the page is just not used.
+      static_cast<void>(space_.close(closed_page_of(*r), page_size));
+    }
+    return r;
+  }
+  /// Returns: the last page of `r`, a slab's run that is longer than the slab.
+  [[nodiscard]] void* closed_page_of(const run& r) const noexcept {
+    return address_of(r) + (std::size_t{r.pages - 1} << page_shift);
   }
 
   using base::give;
+  using base::heal;
   using base::mutex_;
   using base::runs_;
   using base::space_;
@@ -317,6 +346,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     return runs_.ranges().find(number_of(address));
   }
 
+  std::size_t closed_ = 0;      ///< slabs whose run has a page more than they use
+  std::size_t closed_max_ = 0;  ///< as many may have one
   const char* name_ = nullptr;
 };
 

@@ -18,12 +18,13 @@ using test::test_space;
 using modelled = modelled_page_heap;
 
 TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     sealable<test_space> space;
     modelled m(space);
     m.heap().set_policy({.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
+    if (seed == 5) m.close_behind_slabs();
     for (int i = 0; i < 5000; ++i) {
       // Shrinks to nearly nothing now and then, so that everything merges.
       step(m, space, random, i / 800 % 2 == 0 ? 8000 : 500);
@@ -76,15 +77,18 @@ TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
   sealable<test_space> space;
   space.set_refused_moves_unmap(true);
   modelled m(space);
+  m.close_behind_slabs();
   for (int i = 0; i < 4000; ++i) {
     space.fail_always(space_call::move, random() % 2 == 0);
     space.fail_always(space_call::renew, random() % 8 == 0);
+    space.fail_always(space_call::commit, random() % 16 == 0);
     step(m, space, random, 8000);
     if (i % 250 == 0) m.audit();
     if (HasFailure()) return;
   }
   EXPECT_GT(m.lost(), 0u);
   space.fail_always(space_call::renew, false);
+  space.fail_always(space_call::commit, false);
   m.drop_all();
   m.heap().purge_all();
   m.audit();

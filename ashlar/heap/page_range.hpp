@@ -103,6 +103,15 @@ class grown_table {
           .table = reinterpret_cast<std::uintptr_t>(memory) - (span >> mark_shift_max)};
 }
 
+/// Returns: a number that nobody can know beforehand, if the space has such; else 0.
+template <class Space>
+[[nodiscard]] std::uint64_t entropy_of(Space& space) noexcept {
+  if constexpr (requires { space.entropy(); })
+    return space.entropy();
+  else
+    return 0;
+}
+
 class page_range {
  public:
   /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a page; for fewer
@@ -119,10 +128,13 @@ class page_range {
       classes = space.reserve_zeros(class_bytes);
       if (classes != nullptr) break;
     }
-    std::size_t room_bytes = layout(page_count, bit_words).end + room_spare(page_count);
+    const std::uint64_t entropy = entropy_of(space);
+    const auto bytes_for = [&](std::size_t count) {
+      return layout(count, bit_words).end + room_spare(count) * (entropy != 0 ? 2 : 1);
+    };
+    std::size_t room_bytes = bytes_for(page_count);
     void* const room = space.find_room(classes, room_bytes);
-    while (room != nullptr && page_count >= least &&
-           layout(page_count, bit_words).end + room_spare(page_count) > room_bytes)
+    while (room != nullptr && page_count >= least && bytes_for(page_count) > room_bytes)
       page_count -= page_count / 16;
     if (room == nullptr || page_count < least) {
       if (room != nullptr) space.leave_room(room);
@@ -130,13 +142,17 @@ class page_range {
       return false;
     }
     const layout at(page_count, bit_words);
-    const auto begin = align_up(reinterpret_cast<std::uintptr_t>(room), huge_page) +
-                       align_down(reinterpret_cast<std::uintptr_t>(classes) %
-                                      (room_spare(page_count) - huge_page + 1),
-                                  huge_page);
+    const auto somewhere = [&](std::uint64_t choice) {
+      const std::size_t most = room_spare(page_count) - huge_page;
+      return align_down(static_cast<std::size_t>(choice % (most + 1)), huge_page);
+    };
+    const std::uintptr_t begin =
+        align_up(reinterpret_cast<std::uintptr_t>(room), huge_page) +
+        somewhere(entropy != 0 ? entropy >> 32 << page_shift
+                               : reinterpret_cast<std::uintptr_t>(classes));
     auto* const tables = reinterpret_cast<char*>(begin);
     room_ = room;
-    base = begin + at.blocks;
+    base = begin + at.blocks + (entropy != 0 ? somewhere((entropy & UINT32_MAX) << page_shift) : 0);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = class_bytes;
@@ -229,9 +245,10 @@ class page_range {
     run_of.entries()[r.first] = id;
     run_of.entries()[r.first + r.pages - 1] = id;
   }
-  void note_slab(const run& r) noexcept {
+  /// Effects: the first `own_pages` pages of the slab are its class's; all of them are the slab's.
+  void note_slab(const run& r, std::size_t own_pages) noexcept {
     std::fill_n(run_of.entries() + r.first, r.pages, id_of(r));
-    std::fill_n(class_of.entries() + r.first, r.pages, r.size_class);
+    std::fill_n(class_of.entries() + r.first, own_pages, r.size_class);
   }
   void forget_slab(const run& r) noexcept {
     std::fill_n(class_of.entries() + r.first, r.pages, class_index{0});
@@ -452,7 +469,8 @@ class page_range {
   };
 
   /// A room is longer than what is in it, and that begins somewhere in its first part: an address does not follow from
-  /// the room's. The system's choice for the class table tells where.
+  /// the room's. The system's choice for the class table tells where. Where the space has entropy, this does, and there
+  /// is such a part before the blocks as well: then no address of a block tells where the tables are.
   static constexpr std::size_t room_spare(std::size_t page_count) noexcept {
     return 2 * huge_page + align_up(page_count * page_size / 2, huge_page);
   }

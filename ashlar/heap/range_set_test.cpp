@@ -40,6 +40,40 @@ struct fixture {
   std::unique_ptr<set> ranges = std::make_unique<set>(space);
 };
 
+/// A space that says where in a room things lie.
+struct choosing_space : test_space {
+  std::uint64_t choice = 0;
+  [[nodiscard]] std::uint64_t entropy() const noexcept { return choice; }
+};
+
+/// Where a range has its blocks and its tables: offsets in its room.
+struct placement {
+  std::uintptr_t tables, blocks;
+};
+placement placed_by(std::uint64_t choice) {
+  choosing_space space;
+  space.choice = choice;
+  const auto ranges = std::make_unique<range_set<choosing_space>>(space);
+  EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
+  const page_range& first = (*ranges)[0];
+  const auto room = align_up(reinterpret_cast<std::uintptr_t>(space.last_room()), 2 * mib);
+  const placement found{reinterpret_cast<std::uintptr_t>(first.run_of.entries()) - room,
+                        first.base - room};
+  ranges->release_all();
+  EXPECT_EQ(space.rooms(), 0u);
+  return found;
+}
+
+TEST(RangeSet, EntropyTellsWhereTablesAndBlocksLieEachByItself) {
+  const placement a = placed_by(0x0000'0123'0000'4567), b = placed_by(0x0000'0123'0000'9567),
+                  c = placed_by(0x0000'7123'0000'4567);
+  EXPECT_EQ(a.tables, b.tables);
+  EXPECT_NE(a.blocks, b.blocks) << "the lower half moves the blocks";
+  EXPECT_NE(a.tables, c.tables) << "the upper half moves the tables";
+  EXPECT_EQ(a.blocks - a.tables, c.blocks - c.tables);
+  EXPECT_NE(a.blocks - a.tables, b.blocks - b.tables);
+}
+
 TEST(RangeSet, StartsOnce) {
   test_space space;
   const auto ranges = std::make_unique<set>(space);

@@ -10,9 +10,9 @@
 namespace ashlar::detail {
 
 /// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has the
-/// paths that it has where the system refuses, and no others. Three calls come through: `release` and
-/// `leave_room`, which cannot refuse (a caller that need not release asks `is_sealed` before), and
-/// `resident`, which only statistics call.
+/// paths that it has where the system refuses, and no others. Four calls come through: `release` and
+/// `leave_room`, which cannot refuse (a caller that need not release asks `is_sealed` before),
+/// `resident`, which only statistics call, and `reopen`, without which closed pages would be lost.
 template <address_space Space>
 class sealable : public Space {
  public:
@@ -45,6 +45,11 @@ class sealable : public Space {
   [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
     return !is_sealed() && Space::renew(p, bytes);
   }
+  [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
+    return !is_sealed() && Space::close(p, bytes);
+  }
+  /// As commit, for pages that were closed.
+  [[nodiscard]] bool reopen(void* p, std::size_t bytes) noexcept { return Space::commit(p, bytes); }
   [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
     return !is_sealed() && Space::move(from, to, bytes);
   }

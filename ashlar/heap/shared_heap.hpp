@@ -192,6 +192,9 @@ class shared_heap {
     pages_.set_pages_max(bounds.budget_bytes >> page_shift);
   }
 
+  /// As page_heap::close_behind_slabs.
+  void close_behind_slabs(std::size_t most) noexcept { pages_.close_behind_slabs(most); }
+
   /// Returns: whether `address` lies where this heap's blocks do, in use or not.
   [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
 
@@ -255,15 +258,18 @@ class shared_heap {
     return b;
   }
 
-  /// Effects: calls visit(address, bytes) for the place of each block in all slabs, whether a block is there or not, until
-  /// it returns false. The lock of the page heap is held. O(runs + blocks).
+  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
+  /// in all slabs, whether a block is there or not, until it returns false. The lock of the page heap is held. O(runs +
+  /// blocks).
   template <class Visit>
   void for_each_place(Visit visit) noexcept {
     if (!has_started()) return;
-    pages_.for_each_slab([&](char* begin, class_index c) {
+    pages_.for_each_in_use([&](const run& r, char* begin) {
+      const class_index c = r.size_class;
+      if (c == 0) return visit(begin, std::size_t{r.pages} << page_shift, c);
       const slab_shape& shape = classes::shape(c);
       for (std::size_t i = 0; i < shape.blocks; ++i)
-        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size})) return false;
+        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size}, c)) return false;
       return true;
     });
   }

@@ -54,12 +54,15 @@ class heap_space {
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept {
     return os::system_space::populate(p, bytes);
   }
-  // These three are asked for block memory only.
+  // These four are asked for block memory only.
   [[nodiscard]] bool purge(void* p, std::size_t bytes) noexcept {
     return has_source() || os::system_space::purge(p, bytes);
   }
   [[nodiscard]] bool renew(void* p, std::size_t bytes) noexcept {
     return has_source() || os::system_space::renew(p, bytes);
+  }
+  [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
+    return !has_source() && os::system_space::close(p, bytes);
   }
   [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
     return !has_source() && os::system_space::move(from, to, bytes);

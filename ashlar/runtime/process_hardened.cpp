@@ -19,6 +19,7 @@
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
 
@@ -45,6 +46,13 @@ constinit bool shuffles_new = false;
 constinit bool tells_families = true;
 /// The memory of a quarantine whose thread has ended.
 constinit std::atomic<detail::freed_blocks*> spare{nullptr};
+
+/// A block without a class has a run with a page more than itself, which is closed: as many of these blocks as that, and
+/// behind so many slabs. Each takes up to two of the 65,530 mappings that a process usually may have.
+constexpr std::size_t closed_bytes = detail::page_size;
+constexpr std::size_t closed_slabs_max = 8192;
+constexpr std::size_t closed_blocks_max = 4096;
+constinit std::atomic<std::size_t> large_blocks{0};
 
 /// The largest request that a cache serves here. Above it a request that is to be zero gets a run of pages.
 constexpr std::size_t cached_max = detail::shared_slab_block_max - label_bytes;
@@ -139,11 +147,25 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   return classes.of(last) == c ? c : class_index{0};
 }
 
+/// Effects: the page behind the large block cannot be accessed, if it is one of those that may be closed. Nobody uses
+/// the page, so a refusal changes nothing.
+void close_behind(void* block, std::size_t bytes) noexcept {
+  if (!is_decided || the_heap.is_sealed() ||
+      large_blocks.load(std::memory_order_relaxed) > closed_blocks_max)
+    return;
+  static_cast<void>(os::system_space::close(static_cast<std::byte*>(block) + bytes, closed_bytes));
+}
+/// Effects: the page behind the large block, closed or not, is as other pages. Returns: false when the system refuses.
+[[nodiscard]] bool open_behind(void* block, std::size_t bytes) noexcept {
+  return !is_decided ||
+         os::system_space::commit(static_cast<std::byte*>(block) + bytes, closed_bytes);
+}
+
 /// Returns: the bytes of `block`, anywhere in the heap. Ends in a fault naming `call` when no block can start there.
 [[nodiscard]] std::size_t bytes_of(const void* block, const char* call) noexcept {
   const look at;
   const class_index c = the_heap.class_of(block);
-  if (c == 0) return the_heap.usable_size(block, call);
+  if (c == 0) return the_heap.usable_size(block, call) - closed_bytes;
   const std::size_t bytes = process_classes::block_size(c);
   if (the_heap.class_of(static_cast<const std::byte*>(block) + bytes - 1) != c) [[unlikely]]
     fail(fault_kind::interior_pointer, call, block, bytes);
@@ -226,19 +248,32 @@ struct taken {
     if (block != nullptr && zeroed) std::memset(block, 0, bytes - label_bytes);
     return {block, 0};
   }
+  if (!has_secrets.load(std::memory_order_relaxed)) {
+    draw_secrets();
+    if (is_hardened_edition) the_heap.close_behind_slabs(closed_slabs_max);
+  }
+  if (!the_heap.start()) return {};  // its classes stand from then on
+  // Where a run of pages serves, it is one page longer than the block.
+  const bool as_run = (zeroed && bytes > detail::shared_slab_block_max) ||
+                      process_classes::class_for(bytes, alignment) == 0;
+  const std::size_t wanted = as_run ? bytes + closed_bytes : bytes;
   bool is_zero = zeroed;
-  void* block = plain_calls::take(bytes, alignment, is_zero);
+  void* block = plain_calls::take(wanted, alignment, is_zero);
   if (block == nullptr && quarantine_of(self.own) != nullptr) {
     empty_quarantine();
     is_zero = zeroed;
-    block = plain_calls::take(bytes, alignment, is_zero);
+    block = plain_calls::take(wanted, alignment, is_zero);
   }
   if (block == nullptr) return {};
-  if (!has_secrets.load(std::memory_order_relaxed)) draw_secrets();
-  const std::size_t have = the_heap.usable_size(block, "allocate");
+  std::size_t have = the_heap.usable_size(block, "allocate");
   if (shuffles_new && self.own != nullptr) shuffle(*self.own, the_heap.class_of(block));
   const bool has_class = the_heap.class_of(block) != 0;
-  if (!has_class && zeroed && !is_zero) std::memset(block, 0, have);
+  if (!has_class) {
+    have -= closed_bytes;
+    large_blocks.fetch_add(1, std::memory_order_relaxed);
+    close_behind(block, have);
+    if (zeroed && !is_zero) std::memset(block, 0, have);
+  }
   return {block, have, has_class};
 }
 
@@ -300,12 +335,16 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     if (!gate.is_lost()) reserve.free_later(block, call);
     return;
   }
-  if (c != 0)
+  if (c != 0) {
     block_words::clear(block, bytes, label.size);
-  else if (is_decided)
-    block_words::unseal(block, bytes, label.size);  // the heap discards its pages
-  else
-    std::memset(block, 0, bytes);
+  } else {
+    large_blocks.fetch_sub(1, std::memory_order_relaxed);
+    if (!open_behind(block, bytes)) return;  // lost: its pages can serve nobody
+    if (is_decided)
+      block_words::unseal(block, bytes, label.size);  // the heap discards its pages
+    else
+      std::memset(block, 0, bytes);
+  }
   plain_calls::give(block, call);
 }
 
@@ -314,15 +353,18 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
 [[nodiscard]] void* resize_large(void* block, std::size_t bytes, block_label label,
                                  std::size_t size, const char* call) noexcept {
   const visit here;
-  if (!here.is_inside() || size > PTRDIFF_MAX - label_bytes || size <= small_size_max)
+  if (!here.is_inside() || size > PTRDIFF_MAX - label_bytes || size <= small_size_max ||
+      !open_behind(block, bytes))
     return nullptr;
   block_words::unseal(block, bytes, label.size);
-  void* const resized = the_heap.reallocate(block, size + label_bytes, call);
+  void* const resized = the_heap.reallocate(block, size + label_bytes + closed_bytes, call);
   if (resized == nullptr) {
     words.seal(block, bytes, label.size, label.family);
+    close_behind(block, bytes);
     return nullptr;
   }
-  const std::size_t have = the_heap.usable_size(resized, call);
+  const std::size_t have = the_heap.usable_size(resized, call) - closed_bytes;
+  close_behind(resized, have);
   // What a smaller block had behind its end may be in its last page.
   if (size < label.size) {
     const std::size_t kept = std::min(label.size, have);
@@ -353,7 +395,19 @@ void decide_hardening(bool on, bool shuffles) noexcept {
   shuffles_new = shuffles;
   if constexpr (is_drop_in) tells_families = serves_all_operators();
   if (on) the_heap.discard_freed(true);
+  the_heap.close_behind_slabs(on ? closed_slabs_max : 0);
   hardened.store(on, std::memory_order_relaxed);
+}
+
+std::uint64_t process_space::entropy() noexcept {
+  // The heap may start before the settings are read.
+  bool is_wanted = is_hardened_edition || (is_decided && is_hardened());
+  if (char** const environment = process_environment(); !is_wanted && environment != nullptr) {
+    const char* const said = find_setting(environment, "ASHLAR_HARDEN");
+    is_wanted = said != nullptr && std::strcmp(said, "1") == 0;
+  }
+  std::uint64_t drawn = 0;
+  return is_wanted && os::fill_with_random_bytes(&drawn, sizeof drawn) ? drawn : 0;
 }
 
 void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
@@ -453,8 +507,8 @@ std::size_t hardened_look(const char* call) noexcept {
   if (the_heap.cache_count() > 1) return 0;
   std::size_t live = 0;
   found_spoilt found;
-  the_heap.for_each_place([&](const void* block, std::size_t bytes) {
-    found = look_at(block, bytes);
+  the_heap.for_each_place([&](const void* block, std::size_t bytes, class_index c) {
+    found = look_at(block, c != 0 ? bytes : bytes - closed_bytes);
     live += found.is_live ? 1 : 0;
     return found.at == nullptr;
   });

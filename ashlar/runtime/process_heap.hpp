@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include <ashlar/check/watched_heap.hpp>
@@ -18,8 +19,13 @@
 
 namespace ashlar::runtime {
 
+/// The system's memory. In a hardened process the heap lies where a random number tells.
+struct process_space : os::system_space {
+  [[nodiscard]] static std::uint64_t entropy() noexcept;
+};
+
 struct process_config {
-  using space = os::system_space;
+  using space = process_space;
   using mutex = os::mutex;
   using classes = process_classes;
 };

@@ -104,6 +104,8 @@ std::size_t read_word(char** environment, const char* name,
   return usual;
 }
 
+const bool is_hardened_edition = hardened_by_default;
+
 settings read_settings(char** environment) noexcept {
   settings s;
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);

@@ -27,6 +27,10 @@ struct settings {
   fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
 };
 
+/// Whether this is the hardened library: what ASHLAR_HARDEN is where the environment does not say. settings.cpp alone is
+/// compiled twice, so other sources ask this.
+extern const bool is_hardened_edition;
+
 /// Returns: the process's environment: what the C library says, or, before it is set up, what `note_environment` was
 /// told; null when nobody knows it yet.
 [[nodiscard]] char** process_environment() noexcept;

@@ -106,6 +106,49 @@ static void overflow_never_freed(size_t size) {
   free(fresh(size));
   ((char*)laundered(block))[size] = 'X';
 }
+static void addresses(size_t size) {
+  printf("%p %p\n", (void*)(size_t)&puts, laundered(malloc(size)));
+}
+/* Which mapping of this process an address is in: where it begins. */
+static size_t mapping_of(const void* address, FILE* maps) {
+  char line[512];
+  rewind(maps);
+  while (fgets(line, sizeof line, maps) != NULL) {
+    char* end;
+    const size_t first = strtoull(line, &end, 16);
+    if ((size_t)address >= first && (size_t)address < strtoull(end + 1, NULL, 16)) return first;
+  }
+  REQUIRE(!"the address is in no mapping");
+  return 0;
+}
+/* Between blocks of two classes, and between two large blocks, lies a page that cannot be written to. */
+static void apart(size_t size) {
+  enum { kinds = 3, count = 400, looked_at = 50 };
+  char* last[kinds][looked_at];
+  const size_t sizes[kinds] = {size, size < 1000 ? 2000 : 500, size < 1000000 ? 300000 : 150000};
+  for (int i = 0; i < count; ++i)
+    for (int kind = 0; kind < kinds; ++kind) {
+      /* Few large blocks: they would be a gigabyte. */
+      if (sizes[kind] > 100000 && i < count - looked_at) continue;
+      char* const block = laundered(malloc(sizes[kind]));
+      REQUIRE(block != NULL);
+      block[0] = 1;
+      if (i >= count - looked_at) last[kind][i - (count - looked_at)] = block;
+    }
+  FILE* const maps = fopen("/proc/self/maps", "r");
+  REQUIRE(maps != NULL);
+  size_t mappings[kinds][looked_at];
+  for (int kind = 0; kind < kinds; ++kind)
+    for (int i = 0; i < looked_at; ++i) mappings[kind][i] = mapping_of(last[kind][i], maps);
+  fclose(maps);
+  for (int kind = 0; kind < kinds; ++kind)
+    for (int i = 0; i < looked_at; ++i)
+      for (int other = kind; other < kinds; ++other)
+        for (int j = 0; j < looked_at; ++j) {
+          const int may_touch = other == kind && (i == j || sizes[kind] <= 131064);
+          REQUIRE(may_touch || mappings[other][j] != mappings[kind][i]);
+        }
+}
 /* Of a block above 1 KiB its first KiB is looked at; of one without a class nothing is, and its pages are gone. */
 static void write_after_free(size_t size) {
   char* const block = fresh(size);
@@ -167,6 +210,8 @@ static const struct {
     {"overflow_nul", overflow_nul},
     {"overflow_by_realloc", overflow_by_realloc},
     {"overflow_never_freed", overflow_never_freed},
+    {"addresses", addresses},
+    {"apart", apart},
     {"write_after_free", write_after_free},
 };
 

@@ -38,10 +38,14 @@ class modelled_page_heap {
     if (!heap_->start(standard_classes.bit_words_per_page)) return nullptr;
     run* r = heap_->new_slab(c, standard_classes.shapes[c], g);
     if (r == nullptr) return nullptr;
-    EXPECT_EQ(r->pages, standard_classes.shapes[c].pages);
+    const std::uint32_t own = standard_classes.shapes[c].pages;
+    EXPECT_TRUE(r->pages == own || (closes_ && r->pages == own + 1));
     EXPECT_EQ(r->free_blocks, standard_classes.shapes[c].blocks);
     char* const base = heap_->address_of(*r);
-    for (std::uint32_t p = 0; p < r->pages; ++p) {
+    if (r->pages != own) {
+      EXPECT_EQ(heap_->class_anywhere(base + own * page_size), 0u) << "of a closed page";
+    }
+    for (std::uint32_t p = 0; p < own; ++p) {
       char* begin = nullptr;
       EXPECT_EQ(heap_->slab_of(base + p * page_size + 17, c, begin), r);
       EXPECT_EQ(begin, base);
@@ -50,7 +54,7 @@ class modelled_page_heap {
       EXPECT_TRUE(fast == c || fast == 0);
     }
     EXPECT_EQ(heap_->large_at(base), nullptr);
-    admit(r, true);
+    admit(r, own, true);
     return r;
   }
 
@@ -68,8 +72,14 @@ class modelled_page_heap {
     }
     EXPECT_EQ(heap_->class_anywhere(base), 0u);
     EXPECT_EQ(heap_->class_of(base), 0u);
-    admit(r, false);
+    admit(r, r->pages, false);
     return r;
+  }
+
+  /// Effects: a closed page lies behind each slab from now on, behind 20 at most.
+  void close_behind_slabs() {
+    closes_ = true;
+    heap_->close_behind_slabs(20);
   }
 
   void drop(run* r, std::size_t (pages::*free)(void*) = &pages::delete_large) {
@@ -139,7 +149,7 @@ class modelled_page_heap {
     run* const to = heap_->new_large_to_grow(count, growth::allowed);
     if (to == nullptr) return from;
     EXPECT_EQ(to->pages, count);
-    admit(to, false);
+    admit(to, to->pages, false);
     check_pattern(start_of(from), before.bytes, before.tag);
     drop(from, &pages::delete_outgrown);
     return to;
@@ -197,11 +207,11 @@ class modelled_page_heap {
     for (const auto& [begin, end] : space_.not_renewed())
       EXPECT_TRUE(start + bytes <= begin || end <= start) << "nothing is mapped there";
   }
-  void admit(run* r, bool slab) {
+  void admit(run* r, std::size_t own_pages, bool slab) {
     const std::uintptr_t start = start_of(r);
-    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    const std::size_t bytes = own_pages << page_shift;
     EXPECT_TRUE(live_.emplace(start, block{r, bytes, ++tags_ << 20, slab}).second);
-    live_pages_ += r->pages;
+    live_pages_ += own_pages;
     check_neighbours(start, bytes);
     if (r->zero) expect_zero(start, bytes);
     fill(start, bytes, tags_ << 20);
@@ -225,6 +235,7 @@ class modelled_page_heap {
   std::unique_ptr<pages> heap_;
   std::map<std::uintptr_t, block> live_;
   std::size_t live_pages_ = 0;
+  bool closes_ = false;
   std::uint64_t tags_ = 0;
 };
 

@@ -31,11 +31,12 @@ enum class space_call : unsigned {
   populate,
   purge,
   renew,
+  close,
   move,
   find_room,
   claim
 };
-inline constexpr std::size_t space_call_count = 9;
+inline constexpr std::size_t space_call_count = 10;
 
 class test_space {
  public:
@@ -146,6 +147,11 @@ class test_space {
     std::erase_if(unmapped_, [&](const auto& u) { return a <= u.first && u.second <= a + bytes; });
     return true;
   }
+  [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
+    check(p, bytes);
+    check_mapped(p, bytes);
+    return !refuse(space_call::close) && os::system_space::close(p, bytes);
+  }
   [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
     check(from, bytes);
     check(to, bytes);
@@ -201,6 +207,7 @@ class test_space {
     if (memory == nullptr) return nullptr;
     const std::lock_guard guard(mutex_);
     rooms_.emplace(reinterpret_cast<std::uintptr_t>(memory + granule), room{bytes + granule});
+    last_room_ = memory + granule;
     return memory + granule;
   }
   [[nodiscard]] bool claim(void* p, std::size_t bytes) noexcept {
@@ -229,6 +236,8 @@ class test_space {
     os::system_space::release(room_memory(found->first), found->second.bytes);
     rooms_.erase(found);
   }
+  /// Returns: the room that was found last, or null.
+  [[nodiscard]] void* last_room() const { return last_room_; }
   [[nodiscard]] std::size_t rooms() {
     const std::lock_guard guard(mutex_);
     return rooms_.size();
@@ -270,6 +279,8 @@ class test_space {
     live_.emplace(a, std::prev(after)->second - before);
     std::prev(live_.find(a))->second = before;
   }
+
+  void* last_room_ = nullptr;
 
   bool refuse(space_call kind) noexcept {
     const std::uint64_t n = ++calls_;
