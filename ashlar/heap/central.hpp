@@ -24,6 +24,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/run.hpp>
@@ -234,20 +235,10 @@ class central {
 
   void link(run* r) noexcept {
     r->fullness = fullness_of(*r, *shape_);
-    if (r->fullness == full) return;
-    run*& head = lists_[r->fullness];
-    r->previous = nullptr;
-    r->next = head;
-    if (head != nullptr) head->previous = r;
-    head = r;
+    if (r->fullness != full) link_first(lists_[r->fullness], *r);
   }
   void unlink(run* r) noexcept {
-    if (r->fullness == full) return;
-    if (r->previous != nullptr)
-      r->previous->next = r->next;
-    else
-      lists_[r->fullness] = r->next;
-    if (r->next != nullptr) r->next->previous = r->previous;
+    if (r->fullness != full) unlink_from(lists_[r->fullness], *r);
   }
 
   void relink(run* r, const slab_shape& shape) noexcept {
