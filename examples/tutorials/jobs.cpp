@@ -1,4 +1,4 @@
-// jobs.cpp: a queue of jobs. Each job and its text are blocks of malloc's.
+// Rounds of jobs. Each job and its text is a block of malloc's.
 #include <cstdio>
 #include <cstdlib>
 
@@ -9,11 +9,12 @@ struct job {
 };
 
 static job* submit(job* queue, int number) {
-  job* const j = static_cast<job*>(std::malloc(sizeof(job)));
-  j->text = static_cast<char*>(std::malloc(number % 3 == 0 ? 100 : 40));
-  std::snprintf(j->text, 40, "job %d", number);
-  j->number = number;
-  j->next = queue;
+  auto* const j = static_cast<job*>(std::malloc(sizeof(job)));
+  const std::size_t text_bytes = number % 3 == 0 ? 100 : 40;
+  auto* const text = static_cast<char*>(std::malloc(text_bytes));
+  if (j == nullptr || text == nullptr) std::abort();
+  std::snprintf(text, text_bytes, "job %d", number);
+  *j = {queue, text, number};
   return j;
 }
 
@@ -24,11 +25,12 @@ static job* finish(job* done) {
   return rest;
 }
 
-int main() {
+int main(int argc, char** argv) {
+  const int jobs_a_round = argc > 1 ? std::atoi(argv[1]) : 12;
   int finished = 0;
   for (int round = 0; round < 100; ++round) {
     job* queue = nullptr;
-    for (int i = 0; i < 12; ++i) queue = submit(queue, i);
+    for (int i = 0; i < jobs_a_round; ++i) queue = submit(queue, i);
     for (; queue != nullptr; ++finished) queue = finish(queue);
   }
   std::printf("%d jobs\n", finished);
