@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -121,6 +121,10 @@ docs: ## the API reference: build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen docs/Doxyfile
 	@echo "build/docs/html/index.html"
+
+site: ## the documentation as a site to read offline, with a search: build/site/index.html
+	@scripts/setup.sh site
+	@/usr/bin/python3 scripts/site.py
 
 format: ## clang-format every source in place
 	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i
