@@ -16,7 +16,9 @@ FENCE = re.compile(r"^\s*(```|~~~)")
 ITEM = re.compile(r"^\s*([-*+]|\d+\.)\s+")
 SKIPPED = re.compile(r"^\s*(\||#|<!--|\[!\[|!\[|!!!|=== )")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-END = re.compile(r"(?<=[.!?])[\"')*_`]*\s+(?=[\"'(*_`\[]*[A-Z0-9`])")
+# A sentence may begin with the name of a thing that has no capital.
+NAMES = "ashlar|glibc|jemalloc|mimalloc|rpmalloc|snmalloc|tcmalloc|scudo|malloc|realloc|free|sqlite3|core|libashlar|redis|cc1plus"
+END = re.compile(rf"(?<=[.!?])[\"')*_`]*\s+(?=[\"'(*_`\[]*([A-Z0-9`]|(?:{NAMES})\b))")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|No)\.$")
 
 
@@ -41,7 +43,7 @@ def sentences(text: str) -> list[str]:
     """The sentences of a paragraph."""
     text = re.sub(r"<!--.*?-->", "", LINK.sub(r"\1", text))
     found: list[str] = []
-    for piece in END.split(text):
+    for piece in END.sub("\n", text).split("\n"):
         if found and ABBREVIATION.search(found[-1]):
             found[-1] += " " + piece
         else:
