@@ -20,8 +20,8 @@ int main(void) {
   printf("peak %ld MiB\n", resident_mib());
   for (int i = 0; i < count; ++i) free(blocks[i]);
   printf("all freed %ld MiB\n", resident_mib());
-  sleep(3);
-  printf("after 3 s %ld MiB\n", resident_mib());
+  sleep(5);
+  printf("after 5 s %ld MiB\n", resident_mib());
   malloc_trim(0);
   printf("after malloc_trim %ld MiB\n", resident_mib());
   return 0;
