@@ -186,6 +186,8 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
                 found.append("a quotation without its block")
             if line.count("`") % 2 != 0:
                 found.append("a backtick without its pair in the line")
+            if line.count("<!--") != line.count("-->"):
+                found.append("a comment without its end in the line")
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
             found += [path_fault(root, page.parent, c) for c in CODE.findall(line)]
             found += [figure_fault(figures, *told) for told in FIGURE.findall(line)]
