@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -47,8 +47,8 @@ mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_AR
 	@scripts/setup.sh build test
 	@python3 tests/mutants/run.py --jobs $(JOBS) $(MUTANTS_ARGS)
 
-SWEEP_ARGS ?= --document docs/reliability.md
-sweep: ## whole programs with their n-th request for pages failing, every n: the table in docs/reliability.md
+SWEEP_ARGS ?= --document results/reliability.md
+sweep: ## whole programs with their n-th request for pages failing, every n: the table in results/reliability.md
 	@scripts/setup.sh build test
 	cmake --preset release '-DASHLAR_TEST_SUITES=library;landing;sweep'
 	cmake --build --preset release -j $(JOBS)
@@ -57,7 +57,7 @@ sweep: ## whole programs with their n-th request for pages failing, every n: the
 TORTURE_ARGS ?=
 torture: ## hours: other programs, a soak, fuzzers and all of the above, part by part (TORTURE_ARGS=--list)
 	@scripts/setup.sh build test programs coverage torture
-	@python3 tests/torture/torture.py --document docs/reliability.md --jobs $(JOBS) $(TORTURE_ARGS)
+	@python3 tests/torture/torture.py --document results/reliability.md --jobs $(JOBS) $(TORTURE_ARGS)
 
 # Debian's own interpreter, for whom Debian's matplotlib is installed.
 RUN_BENCH := /usr/bin/python3 bench/run_bench.py
@@ -87,14 +87,15 @@ bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5
-bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/bench-*.svg, the generated parts of docs/benchmarks.md
+bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/bench{.md,-*.svg}, the summary in docs/benchmarks.md
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
 	-@$(RUN_BENCH) --csv build/bench-full.csv --markdown build/bench-full.md $(BENCH_FULL_ARGS)
 	-@$(RUN_BENCH) --system-calls --csv build/bench-calls.csv --markdown build/bench-calls.md
 	-@$(RUN_BENCH) --instructions --csv build/bench-instructions.csv --markdown build/bench-instructions.md
 	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
-	  --publish-csv results/bench.csv --charts results --document docs/benchmarks.md >build/bench-report.md
+	  --publish-csv results/bench.csv --charts results --document results/bench.md \
+	  --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so rpmalloc.so snmalloc.so snmalloc-checks.so)
@@ -120,6 +121,10 @@ docs: ## the API reference: build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen docs/Doxyfile
 	@echo "build/docs/html/index.html"
+
+site: ## the documentation as a site to read offline, with a search: build/site/index.html
+	@scripts/setup.sh site
+	@/usr/bin/python3 scripts/site.py
 
 format: ## clang-format every source in place
 	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i

@@ -70,8 +70,9 @@ def parse_arguments(arguments):
     output.add_argument("--markdown", metavar="FILE", type=Path, help="the tables")
     output.add_argument("--charts", metavar="FOLDER", type=Path,
                         help="the charts, bench-*.svg (needs python3-matplotlib)")
-    output.add_argument("--document", metavar="FILE", type=Path,
-                        help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place")
+    output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
+                        help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place "
+                             "(may be repeated)")
     output.add_argument("--publish-csv", metavar="FILE", type=Path,
                         help="the rows again; medians with least and greatest if they were larger than 500 KB")
     options = parser.parse_args(arguments)
@@ -88,8 +89,9 @@ def parse_arguments(arguments):
     for path in (options.markdown, options.publish_csv, *map(Path, options.csv)):
         if path and not path.resolve().parent.is_dir():
             parser.error(f"{path}: there is no folder {path.parent}")
-    if options.document and not options.document.is_file():
-        parser.error(f"--document {options.document}: no such file; write its text first, with the markers in it")
+    for page in options.document:
+        if not page.is_file():
+            parser.error(f"--document {page}: no such file; write its text first, with the markers in it")
     if options.charts and not charts.available():
         parser.error(f"--charts needs matplotlib, which {sys.executable} does not find; scripts/setup.sh chart "
                      "installs it for /usr/bin/python3")
@@ -306,13 +308,13 @@ def write_reports(facts, rows, options, raw_bytes):
     if options.charts:
         options.charts.mkdir(parents=True, exist_ok=True)
         drawn = charts.draw(rows, names, options.charts)
-    if options.document:
-        path = os.path.relpath(options.charts or ".", options.document.parent)
+    for page in options.document:
+        path = os.path.relpath(options.charts or ".", page.parent)
         parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
         parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
                       for name in charts.CHARTS})
-        changed = document.rewrite(options.document.read_text(encoding="utf-8"), parts)
-        options.document.write_text(changed, encoding="utf-8")
+        changed = document.rewrite(page.read_text(encoding="utf-8"), parts)
+        page.write_text(changed, encoding="utf-8")
     if options.publish_csv:
         large = raw_bytes > PUBLISHED_RAW_BYTES
         results.write(options.publish_csv, facts, results.condense(rows) if large else rows)

@@ -1,6 +1,8 @@
 """What is read: alloc_bench's lines and lists, the counters' reports, the CSV; and marked parts."""
 
+import contextlib
 import io
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -148,6 +150,22 @@ class Markers(unittest.TestCase):
                             ("<!-- generated: a -->\n<!-- generated: b -->\n<!-- end -->\n", {"a": "", "b": ""})):
             with self.assertRaises(allocators.UserError):
                 document.rewrite(text, parts)
+
+
+    def test_each_document_that_is_named_is_rewritten_and_the_published_ones_have_only_known_parts(self):
+        root = Path(__file__).resolve().parents[2]
+        with tempfile.TemporaryDirectory() as folder:
+            pages = [Path(folder, name) for name in ("one.md", "two.md")]
+            for page, published in zip(pages, ("results/bench.md", "docs/benchmarks.md")):
+                page.write_text(re.sub(r"^(<!-- generated: .*\n)[^<]*(?=<!-- end)", r"\1stale\n",
+                                       (root / published).read_text(), flags=re.M))
+            with contextlib.redirect_stdout(io.StringIO()):
+                cli.main(["tables", "--csv", str(root / "results/bench.csv"),
+                          "--document", str(pages[0]), "--document", str(pages[1])])
+            for page in pages:
+                text = page.read_text()
+                self.assertIn("| ashlar | 0.28 |" if "summary" in document.names(text) else "", text)
+                self.assertNotIn("\nstale\n", text)
 
 
 class Planning(unittest.TestCase):

@@ -31,7 +31,7 @@ SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
 FIGURE = re.compile(r"([0-9][0-9.,]*)[^<|]{0,20}<!-- figure (\w+) -->")
 HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
 IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
-GENERATED = ("ashlar/runtime/tuned_classes.hpp",)
+GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp")  # `ashlar tune` writes them
 ELLIPSIS = ("// ...", "/* ... */")
 
 
@@ -186,6 +186,8 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
                 found.append("a quotation without its block")
             if line.count("`") % 2 != 0:
                 found.append("a backtick without its pair in the line")
+            if line.count("<!--") != line.count("-->"):
+                found.append("a comment without its end in the line")
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
             found += [path_fault(root, page.parent, c) for c in CODE.findall(line)]
             found += [figure_fault(figures, *told) for told in FIGURE.findall(line)]

@@ -71,6 +71,7 @@ def main() -> int:
         "a figure that has changed": (QUOTE + "7 ns<!-- figure pair -->\n", "the figure pair is 6, not 7"),
         "a figure that is gone": (QUOTE + "6 ns<!-- figure pear -->\n", "no figure pear"),
         "a name without a figure": (QUOTE + "ns <!-- figure pair -->\n", "without a figure"),
+        "a figure's name over a line's end": (QUOTE + "6 ns<!-- figure\npair -->\n", "a comment without its end"),
         "a header that is gone": (QUOTE + "see `gone.h`\n", "gone.h"),
         "a pattern without a match": (QUOTE + "`examples/*.c`\n", "examples/*.c"),
         "code over a line's end": (QUOTE + "`core/\ngone.hpp`\n", "without its pair"),

@@ -75,7 +75,7 @@ PARTS = [
     Part("soak", "a server's life (below)",
          lambda plan: ["python3", "tests/torture/soak.py", plan.build, "--seconds", str(plan.scaled(600, 60)),
                        "--seed", str(plan.seed),
-                       *(["--document", "docs/reliability.md"] if plan.scale >= 1 else [])],
+                       *(["--document", "results/reliability.md"] if plan.scale >= 1 else [])],
          {"cycles": rf"^soak: {NUMBER} cycles", "threads": rf"cycles, {NUMBER} threads", "faults": rf"{NUMBER} faults"},
          ("soak", "soak_drop_in"), 10, scales=True, seeded=True),
     Part("model", "random programs against the shadow model",

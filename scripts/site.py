@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Builds the documentation as a site, in build/site.
+
+The pages are those of the repository that mkdocs.yml names, and what they lead to. They are written for GitHub, so
+build/site-source gets copies that MkDocs understands:
+- A list or a table begins a paragraph of its own.
+- A source file that a page links becomes a page. A folder becomes a page that lists what is in it.
+MkDocs and its theme go into build/site-venv, with the versions of scripts/site_requirements.txt.
+
+Run: site.py [--no-build]. --no-build makes build/site-source only, which needs no network.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "build/site-source"
+VENV = ROOT / "build/site-venv"
+REQUIREMENTS = ROOT / "scripts/site_requirements.txt"
+FENCE = re.compile(r"^\s*```")
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+CODE_SPAN = re.compile(r"(`[^`]*`)")
+LIST = re.compile(r"^(\s*)([-*+]|\d+\.)\s")
+LANGUAGES = {".hpp": "cpp", ".h": "c", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".txt": "text",
+             ".toml": "toml", ".cmake": "cmake", "": "text"}
+CSS = """.md-typeset table:not([class]) { font-size: .64rem; }
+.md-typeset table:not([class]) th { min-width: 0; }
+.md-typeset table:not([class]) :is(th, td) { padding: .5em .9em; }
+[data-md-color-scheme="slate"] .md-typeset img { background: #fff; border-radius: .2rem; }
+"""
+
+
+def title(page: pathlib.Path) -> str:
+    """The page's first heading, or its name."""
+    heading = re.search(r"^# (.+)$", page.read_text(), re.M) if page.suffix == ".md" else None
+    return heading[1] if heading else page.name
+
+
+class Site:
+    """What is copied, page by page, from where the navigation begins."""
+
+    def __init__(self) -> None:
+        self.waiting: list[pathlib.Path] = []
+        self.known: set[pathlib.Path] = set()
+
+    def want(self, path: pathlib.Path) -> None:
+        if path not in self.known:
+            self.known.add(path)
+            self.waiting.append(path)
+
+    def target(self, page: pathlib.Path, link: str) -> str:
+        """The link in the site; what it leads to is wanted, too."""
+        name, mark, heading = link.partition("#")
+        if not name or re.match(r"^[a-z]+:", link):
+            return link
+        file = (page.parent / name).resolve()
+        if not file.is_relative_to(ROOT) or not file.exists():
+            raise SystemExit(f"site: {page.relative_to(ROOT)}: the link leads nowhere: {link}")
+        self.want(file)
+        if file.is_dir():
+            name = name.rstrip("/") + "/README.md"
+        elif file.suffix in LANGUAGES:
+            name += ".md"
+        return name + mark + heading
+
+    def page(self, path: pathlib.Path) -> str:
+        """The page with links and blocks as MkDocs wants them."""
+        lines: list[str] = []
+        fenced, previous = False, ""
+        for line in path.read_text().splitlines():
+            if FENCE.match(line):
+                fenced = not fenced
+            elif not fenced:
+                item, table = LIST.match(line), line.startswith("|")
+                in_list = LIST.match(previous) or previous.startswith("  ")
+                if previous.strip() and ((item and not in_list) or (table and not previous.startswith("|"))):
+                    lines.append("")
+                parts = CODE_SPAN.split(line)
+                line = "".join(p if p.startswith("`") else
+                               LINK.sub(lambda m: m[1] + self.target(path, m[2]) + m[3], p) for p in parts)
+            lines.append(line)
+            previous = line
+        return "\n".join(lines) + "\n"
+
+    def folder(self, path: pathlib.Path) -> str:
+        """A page that lists what is in a folder."""
+        lines = [f"# {path.relative_to(ROOT)}", ""]
+        for file in sorted(path.iterdir()):
+            if file.is_file() and file.suffix in (*LANGUAGES, ".md"):
+                lines.append(f"- [{title(file)}]({self.target(path / 'README.md', file.name)})")
+        return "\n".join(lines) + "\n"
+
+    def copy(self, path: pathlib.Path) -> None:
+        place = SOURCE / path.relative_to(ROOT)
+        if path.is_dir():
+            if (path / "README.md").is_file():
+                self.want(path / "README.md")
+                return
+            place, text = place / "README.md", self.folder(path)
+        elif path.suffix == ".md":
+            text = self.page(path)
+        elif path.suffix in LANGUAGES:
+            place = place.with_name(place.name + ".md")
+            text = f"# {path.relative_to(ROOT)}\n\n````{LANGUAGES[path.suffix]}\n{path.read_text()}\n````\n"
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, place)
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+def make_source() -> int:
+    """Makes build/site-source anew. Returns: the number of pages and other files."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    SOURCE.mkdir(parents=True)
+    (SOURCE / "site.css").write_text(CSS)
+    shutil.copy(ROOT / "scripts/site_iframe-worker.js", SOURCE / "iframe-worker.js")
+    site = Site()
+    for name in re.findall(r"^\s*- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M):
+        path = ROOT / name
+        if not path.is_file() and not (path.name == "README.md" and path.parent.is_dir()):
+            raise SystemExit(f"site: mkdocs.yml names a page that is not there: {name}")
+        site.want(path if path.is_file() else path.parent)
+    while site.waiting:
+        site.copy(site.waiting.pop())
+    return len(site.known)
+
+
+def main() -> int:
+    print(f"site: {make_source()} pages and files in {SOURCE.relative_to(ROOT)}")
+    if "--no-build" in sys.argv[1:]:
+        return 0
+    installed = VENV / "installed.txt"
+    if not installed.is_file() or installed.read_text() != REQUIREMENTS.read_text():
+        wanted = [line for line in REQUIREMENTS.read_text().split("\n") if line and not line.startswith("#")]
+        print(f"site: installing {', '.join(wanted)} into {VENV.relative_to(ROOT)}", flush=True)
+        venv.create(VENV, with_pip=True, clear=True)
+        subprocess.run([VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", REQUIREMENTS],
+                       check=True)
+        shutil.copy(REQUIREMENTS, installed)
+    built = subprocess.run([VENV / "bin/mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False,
+                           env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    if built.returncode == 0:
+        print("build/site/index.html")
+    return built.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
