@@ -33,7 +33,8 @@ struct cache_tops {
   block_tables tables;
 };
 
-inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
+inline constexpr std::size_t slots_total = 32 * 1024;        ///< of a cache (thread_cache.hpp)
+inline constexpr std::size_t size_end = small_size_max + 1;  ///< the least size without a class
 
 /// Returns: where the address of the mark of a slot's block stands.
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
@@ -61,27 +62,23 @@ class hit_path {
   /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to
   /// do: the stack is empty, or the size has no class. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t size) noexcept {
-    if (size > small_size_max) [[unlikely]]
-      return nullptr;
-    void**& top = tops.top[Classes::of_size(size)];
-    void** const slot = read_before_step(top) - 1;
-    void* const block = *slot;
-    if (block == nullptr) [[unlikely]]
-      return nullptr;
-    --top;
-    set_mark(slot, block);
-    return block;
+    return try_allocate(tops, size_end, size);
+  }
+  /// The same for sizes below `end` only, which is `size_end` or less.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t end,
+                                                     std::size_t size) noexcept {
+    return size < end ? pop(tops, Classes::of_size(size)) : nullptr;
   }
 
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
   /// stack is full, the block is large or null, or no live block starts there. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
-    return try_deallocate(tops, tops.tables.classes, block);
+    return try_deallocate(tops, tops.tables.classes.pages, block);
   }
-  /// The same by classes that the caller has: those of `tops`, or none of them.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, const page_classes& classes,
+  /// The same for blocks of the pages below `end` only, which is `pages` of the classes or less.
+  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, std::size_t end,
                                                       void* block) noexcept {
-    return push(tops, classes.of(block), block);
+    return push(tops, tops.tables.classes.of(block, end), block);
   }
 
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
@@ -138,6 +135,17 @@ class hit_path {
   }
 
  private:
+  /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty.
+  [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
+    void**& top = tops.top[std::size_t{c}];
+    void** const slot = read_before_step(top) - 1;
+    void* const block = *slot;
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
+    --top;
+    set_mark(slot, block);
+    return block;
+  }
   /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no live block
   /// of the class starts there. Returns: whether it did.
   template <bool Looks = true>
