@@ -61,7 +61,8 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
   return nullptr;
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (size != 0 && runtime::process_hits::stays(runtime::tops, block, size)) return block;
+  if (runtime::process_hits::stays(runtime::tops, block, size)) [[likely]]
+    return block;
   return reallocate_missed(block, size, call);
 }
 

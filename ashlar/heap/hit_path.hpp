@@ -119,22 +119,30 @@ class hit_path {
     return Classes::block_size(tops.tables.classes.of(block));  // class 0 has blocks of 0 bytes
   }
 
-  /// Returns: whether `block` is one that `resize_in_place` to `size` bytes, not 0, leaves as it
-  /// is. False also where that is for `resize_in_place` to find out. Never calls anything.
+  /// Returns: whether `block` is a live one that `resize_in_place` to `size` bytes, not 0, leaves
+  /// as it is. False also where that is for `resize_in_place` to find out, and for 0 bytes. Never
+  /// calls anything.
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
     const class_index c = tops.tables.classes.of(block);
-    return c != 0 && serves_well(c, size);
+    return serves_well(c, size) && *mark_in_first(tops, block, c) == mark_of(block);
   }
 
-  /// Returns: whether a block of class `c` holds `size` bytes, and no smaller class would save
-  /// much: more than half of it is used, or there is none.
+  /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would
+  /// save much: more than half of it is used, or there is none. Class 0 serves nothing.
   [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
     const std::size_t have = Classes::block_size(c);
-    return size <= have && (size > have / 2 || Classes::of_size(size) == c);
+    return size <= have && (size > have / 2 || (size != 0 && Classes::of_size(size) == c));
   }
 
  private:
+  /// Returns: the mark for `block`. Requires: it is in a slab of class `c`, not 0, of the first
+  /// range.
+  [[nodiscard]] ASHLAR_HOT static live_mark* mark_in_first(const cache_tops& tops,
+                                                           const void* block,
+                                                           class_index c) noexcept {
+    return tops.tables.marks.at(block, Classes::mark_shift(c));
+  }
   /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty.
   [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
     void**& top = tops.top[std::size_t{c}];
@@ -154,7 +162,7 @@ class hit_path {
     void** const slot = read_before_step(top);
     if (*slot == nullptr) [[unlikely]]
       return false;
-    live_mark* const mark = tops.tables.marks.at(block, Classes::mark_shift(c));
+    live_mark* const mark = mark_in_first(tops, block, c);
     if (Looks && *mark != mark_of(block)) [[unlikely]]
       return false;
     *mark = 0;
