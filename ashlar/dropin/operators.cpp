@@ -115,9 +115,8 @@ ASHLAR_COLD void delete_array_nothrow_missed(void* p, Align... a) noexcept {
   return runtime::process_hits::try_allocate(runtime::tops, runtime::tops.sizes_of_made_forms, n);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::align_val_t a) noexcept {
-  return runtime::tops.sizes_of_made_forms != 0 ? runtime::process_hits::try_allocate_aligned(
-                                                      runtime::tops, n, static_cast<std::size_t>(a))
-                                                : nullptr;
+  return runtime::process_hits::try_allocate_aligned(
+      runtime::tops, runtime::tops.sizes_of_made_forms, n, static_cast<std::size_t>(a));
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ TEST(ClassTable, EverySizeGetsTheSmallestBlockThatHoldsIt) {
       const auto index = static_cast<class_index>(c);
       EXPECT_EQ(table.block_size(index), sizes[c - 1]);
       EXPECT_EQ(table.shapes[c].block_size, sizes[c - 1]);
+      const std::size_t alignment = table.alignments[c];
+      EXPECT_EQ(sizes[c - 1] % alignment, 0u);
+      EXPECT_TRUE(alignment == page_size || sizes[c - 1] / alignment % 2 == 1);
       EXPECT_EQ(table.of_size(sizes[c - 1]), index);
     }
   }

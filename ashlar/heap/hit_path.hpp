@@ -67,7 +67,9 @@ class hit_path {
   /// The same for sizes below `end` only, which is `size_end` or less.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t end,
                                                      std::size_t size) noexcept {
-    return size < end ? pop(tops, Classes::of_size(size)) : nullptr;
+    if (size >= end) [[unlikely]]
+      return nullptr;
+    return pop(tops, Classes::of_size(size));
   }
 
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
@@ -100,16 +102,23 @@ class hit_path {
     return push<false>(tops, c, block);  // class 0's is full always
   }
 
-  /// Returns: a block of at least `size` bytes at a multiple of `alignment`; null if that is for a
-  /// miss path to do: the stack is empty, or not every block of the size's class is aligned so.
-  /// Never calls anything. Requires: `alignment` is a power of two.
+  /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
+  /// two; null if that is for a miss path to do: the stack is empty, the alignment is 0, or not every
+  /// block of the size's class is aligned so. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t size,
                                                              std::size_t alignment) noexcept {
-    // A slab starts at a page and promises no more.
-    if (size > small_size_max || ((Classes::block_size(Classes::of_size(size)) | page_size) &
-                                  (alignment - 1)) != 0) [[unlikely]]
+    return try_allocate_aligned(tops, size_end, size, alignment);
+  }
+  /// The same for sizes below `end` only, which is `size_end` or less.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t end,
+                                                             std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    if (size >= end) [[unlikely]]
       return nullptr;
-    return try_allocate(tops, size);
+    const class_index c = Classes::of_size(size);
+    if (alignment - 1 >= Classes::alignment(c)) [[unlikely]]
+      return nullptr;
+    return pop(tops, c);
   }
 
   /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the
