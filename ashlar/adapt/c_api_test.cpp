@@ -74,6 +74,29 @@ TEST(XCalloc, IsZeroAlsoWhereOldBytesWere) {
   }
 }
 
+TEST(XCalloc, ClearsEverySmallSizeAndNoNeighbour) {
+  constexpr std::size_t blocks = 3;
+  for (std::size_t size = 0; size <= 600; ++size) {
+    unsigned char* block[blocks];
+    for (auto& p : block) {
+      p = static_cast<unsigned char*>(xmalloc(size));
+      std::memset(p, 0xff, xusable_size(p));
+    }
+    for (auto& p : block) {
+      xfree(p);
+      auto* const zeros = static_cast<unsigned char*>(xcalloc(1, size));
+      ASSERT_EQ(zeros, p) << "the block that was freed last";
+      ASSERT_TRUE(std::all_of(p, p + size, [](unsigned char c) { return c == 0; })) << size;
+      std::memset(p, 0xff, xusable_size(p));
+      for (const auto* const other : block)
+        ASSERT_TRUE(std::all_of(other, other + xusable_size(const_cast<unsigned char*>(other)),
+                                [](unsigned char c) { return c == 0xff; }))
+            << size;
+    }
+    for (auto* const p : block) xfree(p);
+  }
+}
+
 TEST(XCalloc, ZeroCountsAndOverflow) {
   void* a = xcalloc(0, 100);
   void* b = xcalloc(100, 0);
@@ -105,7 +128,7 @@ TEST(XRealloc, FollowsTheRulesOfNullAndZero) {
   EXPECT_EQ(after.total.bytes_in_use + 112, before.total.bytes_in_use);
   void* q = xrealloc(nullptr, 0);
   EXPECT_NE(q, nullptr);
-  xfree(q);
+  EXPECT_EQ(xrealloc(q, 0), nullptr) << "though a block of 0 bytes has this class";
 }
 
 TEST(XRealloc, KeepsContentsAndTheOldBlockOnFailure) {

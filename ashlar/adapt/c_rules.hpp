@@ -31,21 +31,49 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
   return block != nullptr ? block : allocate_missed(size, call);
 }
 
-ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t bytes, const char* call) noexcept {
+ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t count, std::size_t size,
+                                                const char* call) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
   return or_enomem(runtime::allocate_zeroed(bytes, call));
 }
 
-[[nodiscard]] inline void* allocate_zeroed(std::size_t count, std::size_t size,
-                                           const char* call) noexcept {
+/// Blocks of up to so many bytes are cleared without a call.
+inline constexpr std::size_t cleared_by_stores_max = 256;
+
+/// Effects: clears a block up to the granule at `last`, and that, by stores of a granule from both
+/// ends until they meet. `Done` bytes of each end are clear. Requires: `last` is a multiple of
+/// block_granule below cleared_by_stores_max.
+template <std::size_t Done = 0>
+ASHLAR_HOT void clear_by_stores(char* block, std::size_t last) noexcept {
+  constexpr std::size_t next = Done == 0 ? block_granule : 2 * Done;
+#pragma GCC unroll 8
+  for (std::size_t at = Done; at < next; at += block_granule) {
+    std::memset(block + at, 0, block_granule);
+    std::memset(block + last - at, 0, block_granule);
+  }
+  if constexpr (2 * next < cleared_by_stores_max)
+    if (last >= 2 * next) clear_by_stores<next>(block, last);
+}
+
+[[nodiscard]] ASHLAR_HOT void* allocate_zeroed(std::size_t count, std::size_t size,
+                                               const char* call) noexcept {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
-  // A larger block may be a run of its own that is known to be zero.
-  if (bytes <= detail::shared_slab_block_max) [[likely]] {
+  if (__builtin_mul_overflow(count, size, &bytes)) [[unlikely]]
+    return allocate_zeroed_missed(count, size, call);
+  if (bytes - 1 < cleared_by_stores_max) [[likely]] {
+    void* const block = runtime::process_hits::try_allocate(runtime::tops, bytes);
+    if (block != nullptr) [[likely]] {
+      clear_by_stores(static_cast<char*>(block), align_down(bytes - 1, block_granule));
+      return block;
+    }
+  } else if (bytes <= detail::shared_slab_block_max) {
+    // A larger block may be a run of its own that is known to be zero.
     void* const block = runtime::process_hits::try_allocate(runtime::tops, bytes);
     if (block != nullptr) [[likely]]
       return std::memset(block, 0, bytes);
   }
-  return allocate_zeroed_missed(bytes, call);
+  return allocate_zeroed_missed(count, size, call);
 }
 
 ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
@@ -61,7 +89,8 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
   return nullptr;
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (size != 0 && runtime::process_hits::stays(runtime::tops, block, size)) return block;
+  if (runtime::process_hits::stays(runtime::tops, block, size)) [[likely]]
+    return block;
   return reallocate_missed(block, size, call);
 }
 

@@ -18,12 +18,25 @@ using namespace ashlar;
 namespace {
 
 /// As glibc 2.36 does for both names: an alignment that is no power of two becomes the next one.
-void* allocate_at_least_aligned(std::size_t alignment, std::size_t size,
-                                const char* call) noexcept {
+ASHLAR_COLD void* allocate_at_least_aligned_missed(std::size_t alignment, std::size_t size,
+                                                   const char* call) noexcept {
   constexpr std::size_t largest = ~(SIZE_MAX >> 1);
-  if (!is_power_of_two(alignment) && alignment <= largest) [[unlikely]]
-    alignment = std::bit_ceil(alignment);
+  if (!is_power_of_two(alignment) && alignment <= largest) alignment = std::bit_ceil(alignment);
   return c_rules::allocate_aligned(alignment, size, call);
+}
+ASHLAR_HOT void* allocate_at_least_aligned(std::size_t alignment, std::size_t size,
+                                           const char* call) noexcept {
+  void* const block = runtime::process_hits::try_allocate_aligned(runtime::tops, size, alignment);
+  return block != nullptr ? block : allocate_at_least_aligned_missed(alignment, size, call);
+}
+
+ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
+                                      std::size_t size) noexcept {
+  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  void* const block = runtime::allocate_aligned(size, alignment, "posix_memalign");
+  if (block == nullptr) return ENOMEM;
+  *result = block;
+  return 0;
 }
 
 }  // namespace
@@ -53,12 +66,16 @@ ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t siz
 }
 
 ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
-  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* block = runtime::process_hits::try_allocate_aligned(runtime::tops, size, alignment);
-  if (block == nullptr) block = runtime::allocate_aligned(size, alignment, "posix_memalign");
-  if (block == nullptr) return ENOMEM;
-  *result = block;
-  return 0;
+  // A smaller alignment than a pointer's is not allowed, and the smallest allowed one always hits.
+  const std::size_t mask = (alignment - 1) | (sizeof(void*) - 1);
+  if ((mask & alignment) == 0) [[likely]] {  // a power of two that is allowed, or 0, which misses
+    void* const block = runtime::process_hits::try_allocate_aligned(runtime::tops, size, mask + 1);
+    if (block != nullptr) [[likely]] {
+      *result = block;
+      return 0;
+    }
+  }
+  return posix_memalign_missed(result, alignment, size);
 }
 ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   return allocate_at_least_aligned(alignment, size, "aligned_alloc");

@@ -2,13 +2,14 @@
 // Layer: dropin.
 //
 // The standard lets a program replace some forms and keep the others: those must then call the
-// replaced ones. So the two basic forms and their aligned twins serve; all others call them by their public
-// names, through which a program's own definition is found. Where the program has replaced none, the others
-// need not call: their hits are the basic form's. The sizes that some deletes are told are not used: an address
-// tells its class by itself.
+// replaced ones. So the two basic forms and their aligned twins serve; all others call them by their
+// public names, through which a program's own definition is found. Where the program has replaced
+// none, the others need not call: their hits are the basic form's. The sizes that some deletes are
+// told are not used: an address tells its class by itself.
 //
-// A form that is made of another finds `pages_of_made_forms` empty where its hit would be wrong: an operator is
-// replaced, or every call misses, as with full checks. These want to know which form a program called, and the size.
+// A form that is made of another finds no page and no size that it may hit for (operator_classes)
+// where its hit would be wrong: an operator is replaced, or every call misses, as with full checks.
+// These want to know which form a program called, and the size.
 #include <cstddef>
 #include <new>
 
@@ -42,49 +43,80 @@ ASHLAR_COLD void* retry(Attempt attempt) {
   }
 }
 
-/// Returns: what `allocate` returns, or null when it throws: the standard's rule for nothrow forms.
-template <class Allocate>
-void* null_for_throw(Allocate allocate) noexcept {
+// What a hit cannot do goes to a function with the operator's own arguments in their order. So none
+// of them moves before the jump, and the hit takes as many instructions as malloc's or free's.
+
+/// Returns: a block of `n` bytes, or throws: without the hit path.
+ASHLAR_COLD void* new_missed(std::size_t n) {
+  const auto attempt = [=] { return runtime::allocate_slow(n, "operator new"); };
+  void* const block = attempt();
+  return block != nullptr ? block : retry(attempt);
+}
+ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
+  const auto attempt = [=] {
+    return runtime::allocate_aligned(n, static_cast<std::size_t>(a), "operator new");
+  };
+  void* const block = attempt();
+  return block != nullptr ? block : retry(attempt);
+}
+/// Full checks know the call of operator new in it as one of new[], and that of delete as one of
+/// delete[].
+template <class... Align>
+ASHLAR_COLD void* new_array_missed(std::size_t n, Align... a) {
+  return runtime::call_told_as("operator new", "operator new[]",
+                               [=] { return operator new(n, a...); });
+}
+template <class... Align>
+ASHLAR_COLD void delete_array_missed(void* p, Align... a) noexcept {
+  runtime::call_told_as("operator delete", "operator delete[]", [=] { operator delete(p, a...); });
+}
+/// Full checks compare the size first.
+template <class... Align>
+ASHLAR_COLD void delete_sized_missed(void* p, std::size_t n, Align... a) noexcept {
+  if (runtime::expect_size(p, n, "operator delete")) operator delete(p, a...);
+}
+template <class... Align>
+ASHLAR_COLD void delete_array_sized_missed(void* p, std::size_t n, Align... a) noexcept {
+  if (runtime::expect_size(p, n, "operator delete[]")) operator delete[](p, a...);
+}
+/// Returns: null where the form that throws does: the standard's rule for nothrow forms.
+template <class... Align>
+ASHLAR_COLD void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
   try {
-    return allocate();
+    return operator new(n, a...);
   } catch (...) {
     return nullptr;
   }
 }
-
-/// Returns: a block of `n` bytes at a multiple of `a`, or throws: without the hit path.
-ASHLAR_COLD void* new_aligned_missed(std::size_t n, std::size_t a) {
-  const auto attempt = [=] { return runtime::allocate_aligned(n, a, "operator new"); };
-  void* const block = attempt();
-  return block != nullptr ? block : retry(attempt);
+template <class... Align>
+ASHLAR_COLD void* new_array_nothrow_missed(std::size_t n, Align... a) noexcept {
+  try {
+    return operator new[](n, a...);
+  } catch (...) {
+    return nullptr;
+  }
+}
+template <class... Align>
+ASHLAR_COLD void delete_nothrow_missed(void* p, Align... a) noexcept {
+  operator delete(p, a...);
+}
+template <class... Align>
+ASHLAR_COLD void delete_array_nothrow_missed(void* p, Align... a) noexcept {
+  operator delete[](p, a...);
 }
 
-/// The hit of an operator that is made of others: that of the basic form, where this library serves all.
+/// The hit of an operator that is made of others: that of the basic form, where this library serves
+/// all.
 [[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
-  detail::page_classes classes = runtime::tops.tables.classes;
-  classes.pages = runtime::tops.pages_of_made_forms;
-  return runtime::process_hits::try_deallocate(runtime::tops, classes, block);
+  return runtime::process_hits::try_deallocate(runtime::tops, runtime::tops.pages_of_made_forms,
+                                               block);
 }
-[[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::size_t a) noexcept {
-  return runtime::tops.pages_of_made_forms != 0
-             ? runtime::process_hits::try_allocate_aligned(runtime::tops, n, a)
-             : nullptr;
+[[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n) noexcept {
+  return runtime::process_hits::try_allocate(runtime::tops, runtime::tops.sizes_of_made_forms, n);
 }
-
-/// Returns: what `allocate` returns; full checks know the call of operator new in it as one of new[].
-template <class Allocate>
-ASHLAR_COLD void* as_array_new(Allocate allocate) {
-  return runtime::call_told_as("operator new", "operator new[]", allocate);
-}
-template <class Deallocate>
-ASHLAR_COLD void as_array_delete(Deallocate deallocate) noexcept {
-  runtime::call_told_as("operator delete", "operator delete[]", deallocate);
-}
-/// Effects: calls `deallocate`, after full checks have compared the size that `call` was told.
-template <class Deallocate>
-ASHLAR_COLD void delete_sized(const char* call, void* block, std::size_t size,
-                              Deallocate deallocate) noexcept {
-  if (runtime::expect_size(block, size, call)) deallocate();
+[[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::align_val_t a) noexcept {
+  return runtime::process_hits::try_allocate_aligned(
+      runtime::tops, runtime::tops.sizes_of_made_forms, n, static_cast<std::size_t>(a));
 }
 
 }  // namespace
@@ -93,23 +125,27 @@ using size_type = std::size_t;
 using align = std::align_val_t;
 using nothrow = std::nothrow_t;
 
-// ---- the forms that others are made of ----------------------------------------------------------------
+// ---- the forms that others are made of --------------------------------------------------------
 
-// The operators are second names of these functions, which nobody else can define. So an operator's address tells
-// whether the program has replaced it.
+// The operators are second names of these functions, which nobody else can define. So an operator's
+// address tells whether the program has replaced it.
 extern "C" {
 [[gnu::visibility("hidden")]] void* ashlar_own_new(size_type n) {
-  void* const block = runtime::allocate(n, "operator new");
-  if (block != nullptr) [[likely]]
-    return block;
-  return retry([=] { return runtime::allocate(n, "operator new"); });
+  void* const block = runtime::process_hits::try_allocate(runtime::tops, n);
+  return block != nullptr ? block : new_missed(n);
 }
 [[gnu::visibility("hidden")]] void* ashlar_own_new_aligned(size_type n, align a) {
   void* const block =
       runtime::process_hits::try_allocate_aligned(runtime::tops, n, static_cast<size_type>(a));
-  if (block != nullptr) [[likely]]
-    return block;
-  return new_aligned_missed(n, static_cast<size_type>(a));
+  return block != nullptr ? block : new_missed(n, a);
+}
+[[gnu::visibility("hidden")]] void* ashlar_own_new_array(size_type n) {
+  void* const block = try_new(n);
+  return block != nullptr ? block : new_array_missed(n);
+}
+[[gnu::visibility("hidden")]] void* ashlar_own_new_array_aligned(size_type n, align a) {
+  void* const block = try_new(n, a);
+  return block != nullptr ? block : new_array_missed(n, a);
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete(void* p) noexcept {
   runtime::deallocate(p, "operator delete");
@@ -119,16 +155,18 @@ extern "C" {
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete_array(void* p) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    as_array_delete([=] { operator delete(p); });
+    delete_array_missed(p);
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete_array_aligned(void* p, align a) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    as_array_delete([=] { operator delete(p, a); });
+    delete_array_missed(p, a);
 }
 }  // extern "C"
 
 ASHLAR_EXPORT [[gnu::alias("ashlar_own_new")]] void* operator new(size_type);
 ASHLAR_EXPORT [[gnu::alias("ashlar_own_new_aligned")]] void* operator new(size_type, align);
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_new_array")]] void* operator new[](size_type);
+ASHLAR_EXPORT [[gnu::alias("ashlar_own_new_array_aligned")]] void* operator new[](size_type, align);
 ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete")]] void operator delete(void*) noexcept;
 ASHLAR_EXPORT [[gnu::alias("ashlar_own_delete_aligned")]] void operator delete(void*,
                                                                                align) noexcept;
@@ -143,6 +181,9 @@ bool ashlar::runtime::serves_all_operators() noexcept {
   };
   return is(static_cast<void* (*)(size_type)>(&operator new), &ashlar_own_new) &&
          is(static_cast<void* (*)(size_type, align)>(&operator new), &ashlar_own_new_aligned) &&
+         is(static_cast<void* (*)(size_type)>(&operator new[]), &ashlar_own_new_array) &&
+         is(static_cast<void* (*)(size_type, align)>(&operator new[]),
+            &ashlar_own_new_array_aligned) &&
          is(static_cast<void (*)(void*) noexcept>(&operator delete), &ashlar_own_delete) &&
          is(static_cast<void (*)(void*, align) noexcept>(&operator delete),
             &ashlar_own_delete_aligned) &&
@@ -151,54 +192,54 @@ bool ashlar::runtime::serves_all_operators() noexcept {
             &ashlar_own_delete_array_aligned);
 }
 
-// ---- the forms made of them -----------------------------------------------------------------------
+// ---- the forms made of them -------------------------------------------------------------------
 
-ASHLAR_EXPORT void* operator new[](size_type n) {
-  void* const block = try_new(n, 1);
-  return block != nullptr ? block : as_array_new([=] { return operator new(n); });
-}
-ASHLAR_EXPORT void* operator new[](size_type n, align a) {
-  void* const block = try_new(n, static_cast<size_type>(a));
-  return block != nullptr ? block : as_array_new([=] { return operator new(n, a); });
-}
 ASHLAR_EXPORT void* operator new(size_type n, const nothrow&) noexcept {
-  return null_for_throw([=] { return operator new(n); });
+  void* const block = try_new(n);
+  return block != nullptr ? block : new_nothrow_missed(n);
 }
 ASHLAR_EXPORT void* operator new[](size_type n, const nothrow&) noexcept {
-  return null_for_throw([=] { return operator new[](n); });
+  void* const block = try_new(n);
+  return block != nullptr ? block : new_array_nothrow_missed(n);
 }
 ASHLAR_EXPORT void* operator new(size_type n, align a, const nothrow&) noexcept {
-  return null_for_throw([=] { return operator new(n, a); });
+  void* const block = try_new(n, a);
+  return block != nullptr ? block : new_nothrow_missed(n, a);
 }
 ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcept {
-  return null_for_throw([=] { return operator new[](n, a); });
+  void* const block = try_new(n, a);
+  return block != nullptr ? block : new_array_nothrow_missed(n, a);
 }
 
 ASHLAR_EXPORT void operator delete(void* p, size_type n) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    delete_sized("operator delete", p, n, [=] { operator delete(p); });
+    delete_sized_missed(p, n);
 }
 ASHLAR_EXPORT void operator delete[](void* p, size_type n) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    delete_sized("operator delete[]", p, n, [=] { operator delete[](p); });
+    delete_array_sized_missed(p, n);
 }
 ASHLAR_EXPORT void operator delete(void* p, size_type n, align a) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    delete_sized("operator delete", p, n, [=] { operator delete(p, a); });
+    delete_sized_missed(p, n, a);
 }
 ASHLAR_EXPORT void operator delete[](void* p, size_type n, align a) noexcept {
   if (!try_delete(p)) [[unlikely]]
-    delete_sized("operator delete[]", p, n, [=] { operator delete[](p, a); });
+    delete_array_sized_missed(p, n, a);
 }
 ASHLAR_EXPORT void operator delete(void* p, const nothrow&) noexcept {
-  operator delete(p);
+  if (!try_delete(p)) [[unlikely]]
+    delete_nothrow_missed(p);
 }
 ASHLAR_EXPORT void operator delete[](void* p, const nothrow&) noexcept {
-  operator delete[](p);
+  if (!try_delete(p)) [[unlikely]]
+    delete_array_nothrow_missed(p);
 }
 ASHLAR_EXPORT void operator delete(void* p, align a, const nothrow&) noexcept {
-  operator delete(p, a);
+  if (!try_delete(p)) [[unlikely]]
+    delete_nothrow_missed(p, a);
 }
 ASHLAR_EXPORT void operator delete[](void* p, align a, const nothrow&) noexcept {
-  operator delete[](p, a);
+  if (!try_delete(p)) [[unlikely]]
+    delete_array_nothrow_missed(p, a);
 }

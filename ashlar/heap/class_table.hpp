@@ -27,11 +27,14 @@ struct class_table {
   /// An upper bound of the words of bitmaps that the slabs of a range can have needed, a page.
   std::size_t bit_words_per_page = 0;
   std::array<slab_shape, class_count> shapes{};
-  std::array<std::uint8_t, class_count>
-      mark_shifts{};  ///< of the windows of each class (live_marks.hpp)
+  // What hits ask of a class, side by side: an entry of `shapes` takes two instructions more to
+  // reach.
+  std::array<std::uint32_t, class_count> sizes{};       ///< block sizes again; class 0 has 0
+  std::array<std::size_t, class_count> alignments{};    ///< of every block, powers of two
+  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (live_marks.hpp)
 
-  [[nodiscard]] constexpr std::size_t block_size(class_index c) const noexcept {
-    return shapes[c].block_size;
+  [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
+    return sizes[std::size_t{c}];
   }
   /// Whether a class can serve `size` bytes at multiples of `alignment`: a slab starts at a page and promises no more.
   [[nodiscard]] static constexpr bool serves(std::size_t size, std::size_t alignment) noexcept {
@@ -81,6 +84,9 @@ constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noe
   std::size_t granules = 0;  // class 1 also serves malloc(0), which is a block of its own
   for (std::size_t c = 1; c < table.count; ++c) {
     table.shapes[c] = slab_shape_of(sizes[c - 1]);
+    table.sizes[c] = sizes[c - 1];
+    // A slab starts at a page and promises no more.
+    table.alignments[c] = std::min(std::size_t{sizes[c - 1] & -sizes[c - 1]}, page_size);
     table.mark_shifts[c] = mark_shift_of(sizes[c - 1]);
     for (; granules * block_granule <= sizes[c - 1]; ++granules)
       table.by_granules[granules] = static_cast<class_index>(c);
@@ -121,6 +127,10 @@ struct classes_in {
   }
   [[nodiscard]] ASHLAR_HOT static constexpr class_index of_size(std::size_t size) noexcept {
     return Table.of_size(size);
+  }
+  /// Returns: what every block's address is a multiple of, a power of two.
+  [[nodiscard]] ASHLAR_HOT static constexpr std::size_t alignment(class_index c) noexcept {
+    return Table.alignments[std::size_t{c}];
   }
   /// Returns: the logarithm of the length of the windows of its marks.
   [[nodiscard]] ASHLAR_HOT static constexpr unsigned mark_shift(class_index c) noexcept {

@@ -59,6 +59,10 @@ TEST(ClassTable, EverySizeGetsTheSmallestBlockThatHoldsIt) {
     for (std::size_t c = 1; c < table.count; ++c) {
       const auto index = static_cast<class_index>(c);
       EXPECT_EQ(table.block_size(index), sizes[c - 1]);
+      EXPECT_EQ(table.shapes[c].block_size, sizes[c - 1]);
+      const std::size_t alignment = table.alignments[c];
+      EXPECT_EQ(sizes[c - 1] % alignment, 0u);
+      EXPECT_TRUE(alignment == page_size || sizes[c - 1] / alignment % 2 == 1);
       EXPECT_EQ(table.of_size(sizes[c - 1]), index);
     }
   }

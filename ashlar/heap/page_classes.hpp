@@ -28,8 +28,12 @@ struct page_classes {
   /// Returns: the class of the slab that holds `address`; 0 if there is none here. Any value may be
   /// passed.
   [[nodiscard]] ASHLAR_HOT class_index of(const void* address) const noexcept {
+    return of(address, pages);
+  }
+  /// The same of the pages below `end` only, which is `pages` or less.
+  [[nodiscard]] ASHLAR_HOT class_index of(const void* address, std::size_t end) const noexcept {
     const std::size_t page = page_of(reinterpret_cast<std::uintptr_t>(address));
-    if (page >= pages) [[unlikely]]
+    if (page >= end) [[unlikely]]
       return 0;
     return classes[page];
   }

@@ -24,10 +24,11 @@ namespace ashlar::runtime {
 /// The hits: the process heap's own, since a heap is derived from those of its classes.
 using process_hits = detail::hit_path<process_classes>;
 
-/// The drop-in library's part of what a thread's hit paths use: the pages again, for an operator that the
-/// standard makes of another. None where the program has replaced an operator, which is to be called then.
+/// The drop-in library's part of what a thread's hit paths use: the bounds again, for an operator that the
+/// standard makes of another. 0 where the program has replaced an operator, which is to be called then.
 struct operator_classes {
-  std::size_t pages_of_made_forms = 0;
+  std::size_t pages_of_made_forms = 0;  ///< as `page_classes::pages`
+  std::size_t sizes_of_made_forms = 0;  ///< they hit for sizes below this one
 };
 struct no_operators {};
 

@@ -40,8 +40,11 @@ constinit reserve_heap reserve;
 /// Effects: in the drop-in library, operators that are made of others hit from now on, if they may.
 template <class HitState>
 void let_made_forms_hit(HitState& state) noexcept {
-  if constexpr (is_drop_in)
-    if (serves_all_operators()) state.pages_of_made_forms = state.tables.classes.pages;
+  if constexpr (is_drop_in) {
+    if (!serves_all_operators()) return;
+    state.pages_of_made_forms = state.tables.classes.pages;
+    state.sizes_of_made_forms = detail::size_end;
+  }
 }
 
 void enter_hit_paths(process_heap::cache& own) noexcept {

@@ -46,7 +46,7 @@ class Lines(unittest.TestCase):
         self.assertIsNone(measure.parse_strace("nothing\n"))
 
     def test_hit_path_counts(self):
-        text = "instructions per call:\nsize\tmalloc\tfree\n16\t16\t17\n64\t16.5\t17\n"
+        text = "instructions per call:\ncall\t16\t64\nmalloc\t16\t16.5\nfree\t17\t17\n"
         self.assertEqual(measure.parse_hit_path(text), {
             "hit_path malloc/16": 16.0, "hit_path free/16": 17.0, "hit_path malloc/64": 16.5, "hit_path free/64": 17.0})
         self.assertEqual(measure.parse_hit_path("hit_path: no program\n"), {})

@@ -130,7 +130,7 @@ class Figures(unittest.TestCase):
     def test_4_else_as_the_tests_hold_them_else_not_at_all(self):
         with tempfile.TemporaryDirectory() as folder:
             golden = Path(folder) / "hit_path.txt"
-            golden.write_text("# size malloc free\n16 16 14\n64 17 14\n")
+            golden.write_text("# call 16 64\nmalloc 16 17\nfree 14 14\n")
             rows = series("pair 64", glibc=1.0, ashlar=1.0)
             malloc, free = self.numbered(4, rows, golden=golden)
             self.assertEqual((malloc.met, free.met), (False, True))

@@ -114,9 +114,22 @@ static void aligned(void) {
   static const size_t wrong[] = {0, 1, 2, sizeof(void*) / 2, 3, 24, 100, 4097};
   int here;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-    void* block = &here;
-    REQUIRE(posix_memalign(&block, opaque(wrong[i]), 100) == EINVAL);
-    REQUIRE(block == &here);
+    for (size_t size = 64; size <= 4096; size *= 2) {
+      void* block = &here;
+      REQUIRE(posix_memalign(&block, opaque(wrong[i]), size) == EINVAL);
+      REQUIRE(block == &here);
+    }
+  }
+  /* The other two take what is no power of two for the next one, as glibc does. */
+  for (size_t alignment = 0, next = 1; alignment <= 5000; ++alignment) {
+    if (alignment > next) next *= 2;
+    for (size_t size = 48; size <= 6144; size *= 2) {
+      void* a = aligned_alloc(opaque(alignment), size);
+      void* b = memalign(opaque(alignment), size);
+      REQUIRE(a != NULL && is_aligned(a, next) && b != NULL && is_aligned(b, next));
+      free(a);
+      free(b);
+    }
   }
   void* untouched = &here;
   REQUIRE(posix_memalign(&untouched, 64, opaque(SIZE_MAX - 100)) == ENOMEM);

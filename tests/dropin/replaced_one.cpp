@@ -12,6 +12,8 @@ static int calls = 0;
 #define DELETE_ALIGNED 4
 #define DELETE_ARRAY 5
 #define DELETE_ARRAY_ALIGNED 6
+#define NEW_ARRAY 7
+#define NEW_ARRAY_ALIGNED 8
 
 #if FORM == NEW
 void* operator new(std::size_t size) {
@@ -20,6 +22,16 @@ void* operator new(std::size_t size) {
 }
 #elif FORM == NEW_ALIGNED
 void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++calls;
+  return std::aligned_alloc(static_cast<std::size_t>(alignment), size);
+}
+#elif FORM == NEW_ARRAY
+void* operator new[](std::size_t size) {
+  ++calls;
+  return std::malloc(size);
+}
+#elif FORM == NEW_ARRAY_ALIGNED
+void* operator new[](std::size_t size, std::align_val_t alignment) {
   ++calls;
   return std::aligned_alloc(static_cast<std::size_t>(alignment), size);
 }
@@ -55,12 +67,31 @@ int main() {
     void* const aligned = ::operator new(size, alignment);
     void* const aligned_array = ::operator new[](size, alignment);
     // new[] is made of new, the sized deletes of the others, and delete[] of delete.
-    REQUIRE(calls == (FORM == NEW || FORM == NEW_ALIGNED ? 2 : 0));
+    REQUIRE(calls == (FORM == NEW || FORM == NEW_ALIGNED               ? 2
+                      : FORM == NEW_ARRAY || FORM == NEW_ARRAY_ALIGNED ? 1
+                                                                       : 0));
     calls = 0;
     ::operator delete(one, size);
     ::operator delete[](array, size);
     ::operator delete(aligned, size, alignment);
     ::operator delete[](aligned_array, size, alignment);
+    REQUIRE(calls == (FORM == DELETE || FORM == DELETE_ALIGNED               ? 2
+                      : FORM == DELETE_ARRAY || FORM == DELETE_ARRAY_ALIGNED ? 1
+                                                                             : 0));
+    calls = 0;
+    void* const quiet = ::operator new(size, std::nothrow);
+    void* const quiet_array = ::operator new[](size, std::nothrow);
+    void* const quiet_aligned = ::operator new(size, alignment, std::nothrow);
+    void* const quiet_aligned_array = ::operator new[](size, alignment, std::nothrow);
+    // A nothrow form is made of the same without it, so nothrow new[] of new[], which is made of new.
+    REQUIRE(calls == (FORM == NEW || FORM == NEW_ALIGNED               ? 2
+                      : FORM == NEW_ARRAY || FORM == NEW_ARRAY_ALIGNED ? 1
+                                                                       : 0));
+    calls = 0;
+    ::operator delete(quiet, std::nothrow);
+    ::operator delete[](quiet_array, std::nothrow);
+    ::operator delete(quiet_aligned, alignment, std::nothrow);
+    ::operator delete[](quiet_aligned_array, alignment, std::nothrow);
     REQUIRE(calls == (FORM == DELETE || FORM == DELETE_ALIGNED               ? 2
                       : FORM == DELETE_ARRAY || FORM == DELETE_ARRAY_ALIGNED ? 1
                                                                              : 0));

@@ -209,6 +209,16 @@ int realloc_freed() {
   face::release(keeps_slab);
   return moved == nullptr ? 4 : not_detected();
 }
+int realloc_freed_in_place() {
+  void* block = about_to_misuse(face::allocate(64));
+  face::release(block);
+  void* stayed = face::reallocate(block, 60);
+  return stayed == nullptr ? 4 : not_detected();
+}
+int realloc_interior_in_place() {
+  void* block = face::reallocate(about_to_misuse(beyond(face::allocate(64), 16)), 60);
+  return block == nullptr ? 4 : not_detected();
+}
 int realloc_freed_large() {
   void* block = about_to_misuse(face::allocate(mebibyte));
   face::release(block);
@@ -264,6 +274,8 @@ constexpr support::mode modes[] = {
     {"realloc_wild", realloc_wild},
     {"realloc_interior", realloc_interior},
     {"realloc_freed", realloc_freed},
+    {"realloc_freed_in_place", realloc_freed_in_place},
+    {"realloc_interior_in_place", realloc_interior_in_place},
     {"realloc_freed_large", realloc_freed_large},
     {"usable_size_static", usable_size_static},
     {"usable_size_wild", usable_size_wild},

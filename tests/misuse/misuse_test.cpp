@@ -44,6 +44,8 @@ constexpr misuse misuses[] = {
     {"realloc_wild", "realloc"},
     {"realloc_interior", "realloc"},
     {"realloc_freed", "realloc"},
+    {"realloc_freed_in_place", "realloc"},
+    {"realloc_interior_in_place", "realloc"},
     {"realloc_freed_large", "realloc"},
     {"usable_size_static", "usable_size"},
     {"usable_size_wild", "usable_size"},
