@@ -33,8 +33,7 @@ struct cache_tops {
   block_tables tables;
 };
 
-inline constexpr std::size_t slots_total = 32 * 1024;        ///< of a cache (thread_cache.hpp)
-inline constexpr std::size_t size_end = small_size_max + 1;  ///< the least size without a class
+inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
 
 /// Returns: where the address of the mark of a slot's block stands.
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
@@ -62,27 +61,15 @@ class hit_path {
   /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to
   /// do: the stack is empty, or the size has no class. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t size) noexcept {
-    return try_allocate(tops, size_end, size);
-  }
-  /// The same for sizes below `end` only, which is `size_end` or less.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t end,
-                                                     std::size_t size) noexcept {
-    if (size >= end) [[unlikely]]
+    if (size > small_size_max) [[unlikely]]
       return nullptr;
     return pop(tops, Classes::of_size(size));
   }
-
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
   /// stack is full, the block is large or null, or no live block starts there. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
-    return try_deallocate(tops, tops.tables.classes.pages, block);
+    return push(tops, tops.tables.classes.of(block), block);
   }
-  /// The same for blocks of the pages below `end` only, which is `pages` of the classes or less.
-  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, std::size_t end,
-                                                      void* block) noexcept {
-    return push(tops, tops.tables.classes.of(block, end), block);
-  }
-
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
   /// that a wrong size can put no block on a wrong stack. The load of the class then delays
   /// nothing: 0.2 ns a pair less than looking it up, 0.35 to 0.45 more than believing (Zen 5, gcc
@@ -102,56 +89,7 @@ class hit_path {
     return push<false>(tops, c, block);  // class 0's is full always
   }
 
-  /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
-  /// two; null if that is for a miss path to do: the stack is empty, the alignment is 0, or not every
-  /// block of the size's class is aligned so. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t size,
-                                                             std::size_t alignment) noexcept {
-    return try_allocate_aligned(tops, size_end, size, alignment);
-  }
-  /// The same for sizes below `end` only, which is `size_end` or less.
-  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t end,
-                                                             std::size_t size,
-                                                             std::size_t alignment) noexcept {
-    if (size >= end) [[unlikely]]
-      return nullptr;
-    const class_index c = Classes::of_size(size);
-    if (alignment - 1 >= Classes::alignment(c)) [[unlikely]]
-      return nullptr;
-    return pop(tops, c);
-  }
-
-  /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the
-  /// block is large, null or not ours. Never calls anything.
-  [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const cache_tops& tops,
-                                                              const void* block) noexcept {
-    return Classes::block_size(tops.tables.classes.of(block));  // class 0 has blocks of 0 bytes
-  }
-
-  /// Returns: whether `block` is a live one that `resize_in_place` to `size` bytes, not 0, leaves
-  /// as it is. False also where that is for `resize_in_place` to find out, and for 0 bytes. Never
-  /// calls anything.
-  [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
-                                             std::size_t size) noexcept {
-    const class_index c = tops.tables.classes.of(block);
-    return serves_well(c, size) && *mark_in_first(tops, block, c) == mark_of(block);
-  }
-
-  /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would
-  /// save much: more than half of it is used, or there is none. Class 0 serves nothing.
-  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
-    const std::size_t have = Classes::block_size(c);
-    return size <= have && (size > have / 2 || (size != 0 && Classes::of_size(size) == c));
-  }
-
- private:
-  /// Returns: the mark for `block`. Requires: it is in a slab of class `c`, not 0, of the first
-  /// range.
-  [[nodiscard]] ASHLAR_HOT static live_mark* mark_in_first(const cache_tops& tops,
-                                                           const void* block,
-                                                           class_index c) noexcept {
-    return tops.tables.marks.at(block, Classes::mark_shift(c));
-  }
+ protected:
   /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty.
   [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
     void**& top = tops.top[std::size_t{c}];
@@ -171,7 +109,7 @@ class hit_path {
     void** const slot = read_before_step(top);
     if (*slot == nullptr) [[unlikely]]
       return false;
-    live_mark* const mark = mark_in_first(tops, block, c);
+    live_mark* const mark = tops.tables.marks.at(block, Classes::mark_shift(c));
     if (Looks && *mark != mark_of(block)) [[unlikely]]
       return false;
     *mark = 0;

@@ -35,6 +35,7 @@
 #include <ashlar/heap/figures.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/interface_hits.hpp>
 #include <ashlar/heap/looks.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/sealable.hpp>
@@ -93,7 +94,7 @@ class shared_heap {
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
       if (mark_of_live(block, c, call) == nullptr) return not_ours;
-      return hit_path<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
+      return interface_hits<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
     }
     run* r = pages_.large_at(block);
     if (r == nullptr) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/heap/interface_hits.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>

@@ -74,6 +74,8 @@ static void resized(void) {
   text = realloc(text, 20);
   REQUIRE(text != NULL && strcmp(text, "nineteen characters") == 0);
   REQUIRE(realloc(text, opaque(0)) == NULL);
+  /* The smallest block would serve 0 bytes well. */
+  REQUIRE(realloc(malloc(opaque(10)), opaque(0)) == NULL);
 
   int* numbers = reallocarray(NULL, 10, sizeof *numbers);
   REQUIRE(numbers != NULL);

@@ -1,0 +1,86 @@
+// heap/interface_hits.hpp: hits of the malloc interface's other calls, which only the library itself makes.
+// Layer: heap.
+//
+// A program that includes ashlar's headers allocates and frees by hit_path.hpp alone. These are
+// apart, so that it does not compile them.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/live_marks.hpp>
+
+namespace ashlar::detail {
+
+inline constexpr std::size_t size_end = small_size_max + 1;  ///< the least size without a class
+
+/// As `hit_path`, with more calls.
+template <class Classes>
+class interface_hits : public hit_path<Classes> {
+  using base = hit_path<Classes>;
+
+ public:
+  using base::try_allocate;
+  using base::try_deallocate;
+
+  /// As `try_allocate` for sizes below `end` only, which is `size_end` or less.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t end,
+                                                     std::size_t size) noexcept {
+    if (size >= end) [[unlikely]]
+      return nullptr;
+    return base::pop(tops, Classes::of_size(size));
+  }
+
+  /// As `try_deallocate` for blocks of the pages below `end` only, which is `pages` of the classes or less.
+  [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, std::size_t end,
+                                                      void* block) noexcept {
+    return base::push(tops, tops.tables.classes.of(block, end), block);
+  }
+
+  /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
+  /// two; null if that is for a miss path to do: the stack is empty, the alignment is 0, or not every
+  /// block of the size's class is aligned so. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    return try_allocate_aligned(tops, size_end, size, alignment);
+  }
+  /// The same for sizes below `end` only, which is `size_end` or less.
+  [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t end,
+                                                             std::size_t size,
+                                                             std::size_t alignment) noexcept {
+    if (size >= end) [[unlikely]]
+      return nullptr;
+    const class_index c = Classes::of_size(size);
+    if (alignment - 1 >= Classes::alignment(c)) [[unlikely]]
+      return nullptr;
+    return base::pop(tops, c);
+  }
+
+  /// Returns: the bytes a caller may use of `block`; 0 if that is for `usable_size` to say: the
+  /// block is large, null or not ours. Never calls anything.
+  [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const cache_tops& tops,
+                                                              const void* block) noexcept {
+    return Classes::block_size(tops.tables.classes.of(block));  // class 0 has blocks of 0 bytes
+  }
+
+  /// Returns: whether `block` is a live one that `resize_in_place` to `size` bytes, not 0, leaves
+  /// as it is. False also where that is for `resize_in_place` to find out, and for 0 bytes. Never
+  /// calls anything.
+  [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
+                                             std::size_t size) noexcept {
+    const class_index c = tops.tables.classes.of(block);
+    return serves_well(c, size) &&
+           *tops.tables.marks.at(block, Classes::mark_shift(c)) == mark_of(block);
+  }
+
+  /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would
+  /// save much: more than half of it is used, or there is none. Class 0 serves nothing.
+  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
+    const std::size_t have = Classes::block_size(c);
+    return size <= have && (size > have / 2 || (size != 0 && Classes::of_size(size) == c));
+  }
+};
+
+}  // namespace ashlar::detail
