@@ -107,7 +107,7 @@ def table_faults(shown: dict, data: dict) -> list[str]:
                 break
     calls = [[re.sub("^(· )*", "", row[0])] + row[1:] for row in shown.get("Call sites, callers first", [])]
     counts = ("bytes_at_peak", "blocks_at_peak", "births", "bytes")
-    nodes = [[n["name"]] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
+    nodes = [[n["name"] + (" at " + n["source"] if n["source"] else "")] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
     if calls != nodes:
         faults.append("table of call sites: not the data's")
     return faults

@@ -391,12 +391,15 @@ class trace_account {
     if (reader_.stacks().empty()) return nullptr;
     std::vector<call_counts> counts = calls_.counts();
     const call_counts without = counts.back();
-    const std::vector<call_node> nodes =
-        call_tree(reader_.stacks(), counts, without,
-                  request_.name_of ? request_.name_of : names_by_module(reader_.modules()));
+    trace::call_names files(reader_.modules());
+    const std::vector<call_node> nodes = call_tree(
+        reader_.stacks(), counts, without,
+        request_.names_of ? request_.names_of
+                          : [&files](const auto& stack) { return files.of(stack); });
     json list = json::array();
     for (const call_node& node : nodes) {
       list.push_back({{"name", node.name},
+                      {"source", node.source},
                       {"parent", node.parent},
                       {"births", node.counts.births},
                       {"bytes", node.counts.bytes},

@@ -48,6 +48,8 @@ struct frame_header {
   std::uint32_t payload_checksum = 0;
 };
 
+/// Stands behind the outermost frame that was kept of a stack that goes on.
+inline constexpr std::uint64_t cut_frame = 0;
 /// The frames of a call, by number; `frames` from the inside out.
 struct stack_definition {
   std::uint32_t number = 0;
@@ -60,6 +62,7 @@ struct module_definition {
   std::uint64_t end = 0;
   std::uint64_t bias = 0;
   std::string path;
+  std::string build_id{};  // its bytes; empty: it has none, or an older recorder did not ask
   friend bool operator==(const module_definition&, const module_definition&) = default;
 };
 

@@ -299,7 +299,7 @@ function callsSection(section, data) {
     let depth = 0;
     for (let up = i; up !== 0; up = data.call_sites[up].parent) ++depth;
     return [
-      `${"· ".repeat(depth)}${node.name}`,
+      `${"· ".repeat(depth)}${node.name}${node.source && ` at ${node.source}`}`,
       count(node.bytes_at_peak),
       count(node.blocks_at_peak),
       count(node.births),
