@@ -48,8 +48,6 @@ struct frame_header {
   std::uint32_t payload_checksum = 0;
 };
 
-/// Stands behind the outermost frame that was kept of a stack that goes on.
-inline constexpr std::uint64_t cut_frame = 0;
 /// The frames of a call, by number; `frames` from the inside out.
 struct stack_definition {
   std::uint32_t number = 0;
