@@ -1,4 +1,5 @@
 // Whose line holds the memory: stat, report and leaks on a program with planted leaks.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,128 @@ TEST_F(Lines, DebugInformationMayBeInAnotherFile) {
   ASSERT_EQ(std::system(strip.c_str()), 0);
   ASSERT_EQ(ashlar({"record", "--stacks", "--", path("apart")}), 0) << said("err");
   EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
+}
+
+TEST_F(Lines, OfAnotherBuildAtTheSamePathThereAreOffsetsAndOneLine) {
+  fs::copy_file(leak, path("program"));
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", path("program")}), 0) << said("err");
+  EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
+  fs::remove(path("program"));
+  fs::copy_file(ASHLAR_TEST_OTHER, path("program"));
+  const std::string sites = stat_json()["held_at_end"].dump();
+  EXPECT_TRUE(contains(sites, "program+0x")) << sites;
+  EXPECT_FALSE(contains(sites, " in program\"")) << sites;
+  const std::string told = "ashlar: '" + path("program") +
+                           "' is another build than the one that ran, so its calls are offsets: "
+                           "put that build back, or record again\n";
+  EXPECT_TRUE(said("err").starts_with(told)) << said("err");
+  EXPECT_FALSE(contains(said("err").substr(told.size()), "program")) << said("err");
+  fs::remove(path("program"));
+  ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  EXPECT_TRUE(contains(said("err"), "program' is gone, so")) << said("err");
+}
+
+TEST_F(Lines, ADumpAsTextKeepsBuildIds) {
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  ASSERT_EQ(ashlar({"dump", "run.atrace"}), 0);
+  const std::string text = said("out");
+  support::write_file(path("run.txt"), text);
+  ASSERT_EQ(ashlar({"dump", "--from-text", "run.txt", "-o", "again.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"dump", "again.atrace"}), 0);
+  EXPECT_EQ(said("out"), text);
+  const std::size_t at = text.find(leak + " ");
+  ASSERT_NE(at, std::string::npos) << "no build id behind the path";
+  EXPECT_EQ(text.find('\n', at) - at - leak.size() - 1, 40u) << "of SHA-1";
+}
+
+TEST_F(Lines, AStackThatWasCutHasARootOfItsOwn) {
+  for (const char* depth : {"--stacks=8", "--stacks=64"}) {
+    ASSERT_EQ(ashlar({"record", depth, "--", leak}), 0) << said("err");
+    const json deep = site_at(stat_json()["held_at_end"], line_of("deep"));
+    ASSERT_FALSE(deep.is_null());
+    const bool is_cut = std::string(depth) == "--stacks=8";
+    EXPECT_EQ(deep["frames"].back() == "[stack cut at 8 frames]", is_cut) << deep;
+    EXPECT_EQ(deep["frames"].size() == 9, is_cut) << deep;
+    ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0) << said("err");
+    const json page = json::parse(said("out"));
+    bool found = false;
+    for (const json& node : page["call_sites"])
+      found = found || (node["name"] == "[stack cut at 8 frames]" && node["parent"] == 0);
+    EXPECT_EQ(found, is_cut);
+  }
+}
+
+TEST_F(Lines, TheDepthIsAWordOfItsOwnOrNot) {
+  for (const words& stacks : {words{"--stacks", "3"}, words{"--stacks=3"}}) {
+    words line{"record"};
+    line.insert(line.end(), stacks.begin(), stacks.end());
+    line.insert(line.end(), {"--", leak});
+    ASSERT_EQ(ashlar(line), 0) << said("err");
+    EXPECT_EQ(stat_json()["header"]["options"], "stacks=3");
+  }
+}
+
+class Leaks : public Lines {
+ protected:
+  json leaks_json(words options, int status = 0) {
+    options.insert(options.begin(), {"leaks", "--json", "leaks.json"});
+    options.insert(options.end(), {"--", leak});
+    EXPECT_EQ(ashlar(options), status) << said("err");
+    return json::parse(support::read_file(path("leaks.json")));
+  }
+};
+
+TEST_F(Leaks, EachPlantedLeakIsListedWithItsLineTheLargestFirst) {
+  const json found = leaks_json({});
+  ASSERT_EQ(found["processes"].size(), 1u);
+  const json& sites = found["processes"][0]["call_sites"];
+  for (std::size_t i = 1; i < sites.size(); ++i)
+    EXPECT_GE(sites[i - 1]["bytes_at_end"], sites[i]["bytes_at_end"]);
+  const json deep = site_at(sites, line_of("deep"));
+  ASSERT_FALSE(deep.is_null()) << sites.dump(1);
+  EXPECT_EQ(deep["bytes_at_end"], 5000);
+  EXPECT_EQ(deep["blocks_at_end"], 1);
+  EXPECT_EQ(site_at(sites, line_of("order"))["blocks_at_end"], 30);
+  const std::string text = said("err");
+  EXPECT_TRUE(contains(text, "4.9 KiB in 1 block, of 1 in all\n")) << text;
+  EXPECT_TRUE(contains(text, line_of("deep") + "\n")) << text;
+  EXPECT_EQ(files(), words{"leaks.json"}) << "the trace is gone";
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(Leaks, AboveTheLimitTheStatusIsOneUnlessTheProgramFailed) {
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "1MiB", "--", leak})), 0);
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "4KiB", "--", leak})), 1);
+  EXPECT_TRUE(contains(said("err"), "more than 4.0 KiB (--fail-above)")) << said("err");
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "4KiB", "--", leak, "7"})), 7);
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--fail-above", "0", "--", "/bin/true"})), 0)
+      << said("err");
+  EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");
+}
+
+TEST_F(Leaks, AProgramThatASignalEndsIsTold) {
+  const int status = ashlar({"leaks", "--", leak, "100"});
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+  EXPECT_TRUE(contains(said("err"), "did not end by itself")) << said("err");
+  EXPECT_TRUE(contains(said("err"), line_of("order"))) << said("err");
+}
+
+TEST_F(Leaks, OfATraceThatWasKept) {
+  ASSERT_EQ(ashlar({"leaks", "-o", "kept.atrace", "--rows", "1", "--", leak}), 0);
+  EXPECT_TRUE(contains(said("err"), "more calls (--rows")) << said("err");
+  ASSERT_EQ(ashlar({"leaks", "--trace", "kept.atrace"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--trace", "kept.atrace", "--fail-above", "1"})), 1);
+  fs::resize_file(path("kept.atrace"), fs::file_size(path("kept.atrace")) - 10);
+  ASSERT_EQ(ashlar({"leaks", "--trace", "kept.atrace"}), 0);
+  EXPECT_TRUE(contains(said("err"), "the trace ends without its end")) << said("err");
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--trace", "leaks.json"})), 2);
+}
+
+TEST_F(Leaks, WhatIsNotAProgramOrNotRecordedIsTold) {
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks"})), 2);
+  EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--", path("gone")})), 127) << said("err");
 }
 
 TEST_F(Lines, ATraceWithoutStacksSaysHowToGetThem) {

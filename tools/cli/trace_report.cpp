@@ -59,16 +59,6 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return measure::ratio_to(static_cast<double>(part), static_cast<double>(whole));
 }
 
-std::vector<std::string> words_of_arguments(std::string_view arguments) {
-  std::vector<std::string> words;
-  while (!arguments.empty()) {
-    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
-    words.emplace_back(arguments.substr(0, end));
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
-  }
-  return words;
-}
-
 using sized = std::pair<std::uint64_t, trace::size_figures>;
 std::uint64_t peak_bytes(const sized& s) {
   return s.first * s.second.peak;
