@@ -76,7 +76,7 @@ TEST_F(Lines, TheReportsTreeHasThem) {
   bool found = false;
   const json page = json::parse(said("out"));
   for (const json& node : page["call_sites"])
-    found = found || is_at(node["source"], line_of("order"));
+    found = found || (is_at(node["source"], line_of("order")) && node["blocks_at_end"] == 30);
   EXPECT_TRUE(found);
 }
 
@@ -222,6 +222,15 @@ TEST_F(Leaks, OfATraceThatWasKept) {
   ASSERT_EQ(ashlar({"leaks", "--trace", "kept.atrace"}), 0);
   EXPECT_TRUE(contains(said("err"), "the trace ends without its end")) << said("err");
   EXPECT_EQ(WEXITSTATUS(ashlar({"leaks", "--trace", "leaks.json"})), 2);
+}
+
+TEST_F(Leaks, ProcessesThatItStartsAreListedOnRequest) {
+  const std::string script = leak + "; " + leak + "; true";
+  ASSERT_EQ(ashlar({"leaks", "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_FALSE(contains(said("err"), line_of("deep"))) << said("err");
+  EXPECT_TRUE(contains(said("err"), "of 2 more processes nothing is listed")) << said("err");
+  ASSERT_EQ(ashlar({"leaks", "--children", "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_TRUE(contains(said("err"), line_of("deep"))) << said("err");
 }
 
 TEST_F(Leaks, WhatIsNotAProgramOrNotRecordedIsTold) {

@@ -49,9 +49,9 @@ std::string remedy_for(const std::string& path) {
   return fmt::format("Debian: {}", package == "libc6" ? "libc6-dbg" : package + "-dbgsym");
 }
 
-void tell_missing_names(const trace::call_names& names,
+void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
                         const std::vector<std::string>& without_lines) {
-  for (const auto& [path, state] : names.lost()) {
+  for (const auto& [path, state] : lost) {
     const bool is_gone = state == trace::file_state::gone;
     fmt::print(stderr,
                "ashlar: '{}' is {}, so its calls are offsets: put {} back, or record again\n",
@@ -61,7 +61,7 @@ void tell_missing_names(const trace::call_names& names,
   std::vector<std::string> paths;
   std::copy_if(without_lines.begin(), without_lines.end(), std::back_inserter(paths),
                [&](const std::string& path) {
-                 return std::none_of(names.lost().begin(), names.lost().end(),
+                 return std::none_of(lost.begin(), lost.end(),
                                      [&](const auto& l) { return l.path == path; });
                });
   if (paths.empty()) return;

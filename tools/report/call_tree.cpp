@@ -16,12 +16,16 @@ void add(call_counts& to, const call_counts& more) {
   to.bytes += more.bytes;
   to.blocks_at_peak += more.blocks_at_peak;
   to.bytes_at_peak += more.bytes_at_peak;
+  to.blocks_at_end += more.blocks_at_end;
+  to.bytes_at_end += more.bytes_at_end;
 }
 
 bool is_small(const call_counts& part, const call_counts& of) {
   return part.births < of.births / smallest_share && part.bytes < of.bytes / smallest_share &&
          part.blocks_at_peak <= of.blocks_at_peak / smallest_share &&
-         part.bytes_at_peak <= of.bytes_at_peak / smallest_share;
+         part.bytes_at_peak <= of.bytes_at_peak / smallest_share &&
+         part.blocks_at_end <= of.blocks_at_end / smallest_share &&
+         part.bytes_at_end <= of.bytes_at_end / smallest_share;
 }
 
 using node_key = std::pair<std::string, std::string>;  // name, source

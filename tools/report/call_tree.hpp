@@ -17,6 +17,8 @@ struct call_counts {
   std::uint64_t bytes = 0;  ///< of all births
   std::uint64_t blocks_at_peak = 0;
   std::uint64_t bytes_at_peak = 0;
+  std::uint64_t blocks_at_end = 0;  ///< that were still held
+  std::uint64_t bytes_at_end = 0;
 };
 
 struct call_node {

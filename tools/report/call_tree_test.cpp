@@ -24,7 +24,8 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   // Frames from the inside out: c called by b called by a.
   const std::vector<call_node> tree = call_tree(
       {{1, {'c', 'b', 'a'}}, {2, {'d', 'b', 'a'}}, {3, {'a'}}, {4, {'x'}}},
-      {{1, 10, 1, 10}, {2, 40, 1, 20}, {4, 4, 0, 0}, {0, 0, 0, 0}}, {5, 50, 0, 0}, letters);
+      {{1, 10, 1, 10, 0, 0}, {2, 40, 1, 20, 0, 0}, {4, 4, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+      {5, 50, 0, 0, 2, 20}, letters);
   EXPECT_EQ(tree[0].name, "program");
   EXPECT_EQ(tree[0].counts.births, 12u);
   EXPECT_EQ(tree[0].counts.bytes, 104u);
@@ -38,13 +39,14 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   EXPECT_LT(find(tree, "d"), find(tree, "c"));  // the larger child first
   EXPECT_EQ(find(tree, "x"), nullptr);          // which never allocated
   EXPECT_EQ(find(tree, "(no stack recorded)")->counts.births, 5u);
+  EXPECT_EQ(tree[0].counts.bytes_at_end, 20u);
   for (std::size_t i = 1; i < tree.size(); ++i) EXPECT_LT(tree[i].parent, i);
 }
 
 TEST(CallTree, WhatIsSmallIsSummedUp) {
-  const std::vector<call_node> tree =
-      call_tree({{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
-                {{100000, 100000, 9, 9}, {3, 3, 0, 0}, {4, 4, 0, 0}}, {}, letters);
+  const std::vector<call_node> tree = call_tree(
+      {{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
+      {{100000, 100000, 9, 9, 0, 0}, {3, 3, 0, 0, 0, 0}, {4, 4, 0, 0, 0, 0}}, {}, letters);
   ASSERT_EQ(tree.size(), 3u);
   const call_node* const smaller = find(tree, "(smaller)");
   ASSERT_NE(smaller, nullptr);
@@ -54,7 +56,7 @@ TEST(CallTree, WhatIsSmallIsSummedUp) {
 
 TEST(CallTree, ALineIsANodeOfItsOwn) {
   const auto tree =
-      call_tree({{1, {'a'}}, {2, {'b'}}}, {{1, 10, 1, 10}, {1, 20, 1, 20}}, {},
+      call_tree({{1, {'a'}}, {2, {'b'}}}, {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
                 [](const trace::stack_definition& stack) {
                   return std::vector<trace::named_call>{{"inner", "in.cpp", 7, ""},
                                                         {"outer", "out.cpp", stack.number, ""}};
@@ -69,7 +71,7 @@ TEST(CallTree, ALineIsANodeOfItsOwn) {
 TEST(CallTree, ACutStackHasARootOfItsOwn) {
   trace::call_names names({});
   const auto tree = call_tree({{1, {0x10, 0x20, trace::cut_frame}}, {2, {0x10, 0x20}}},
-                              {{1, 10, 1, 10}, {1, 20, 1, 20}}, {},
+                              {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
                               [&](const auto& stack) { return names.of(stack); });
   const call_node* const cut = find(tree, "[stack cut at 2 frames]");
   ASSERT_NE(cut, nullptr);

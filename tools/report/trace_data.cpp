@@ -127,8 +127,12 @@ class call_account {
   [[nodiscard]] std::vector<call_counts> counts() const {
     std::vector<call_counts> all(births_.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = {births_[i], bytes_[i], static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
-                static_cast<std::uint64_t>(live_bytes_.at_mark(i))};
+      all[i] = {births_[i],
+                bytes_[i],
+                static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
+                static_cast<std::uint64_t>(live_bytes_.at_mark(i)),
+                static_cast<std::uint64_t>(live_blocks_.now(i)),
+                static_cast<std::uint64_t>(live_bytes_.now(i))};
     }
     return all;
   }
@@ -404,7 +408,9 @@ class trace_account {
                       {"births", node.counts.births},
                       {"bytes", node.counts.bytes},
                       {"blocks_at_peak", node.counts.blocks_at_peak},
-                      {"bytes_at_peak", node.counts.bytes_at_peak}});
+                      {"bytes_at_peak", node.counts.bytes_at_peak},
+                      {"blocks_at_end", node.counts.blocks_at_end},
+                      {"bytes_at_end", node.counts.bytes_at_end}});
     }
     return list;
   }

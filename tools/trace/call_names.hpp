@@ -40,6 +40,7 @@ class call_names {
   struct lost_file {
     std::string path;
     file_state state{};
+    friend bool operator==(const lost_file&, const lost_file&) = default;
   };
   [[nodiscard]] const std::vector<lost_file>& lost() const { return lost_; }
 

@@ -38,6 +38,7 @@ struct leak_options {
   std::uint32_t stack_depth = 64;
   std::uint64_t rows = 20;
   std::optional<std::uint64_t> fail_above;
+  bool children = false;  // the processes that the program starts, too
 };
 
 constexpr const char* leaks_footer =
@@ -51,7 +52,7 @@ Examples:
   ashlar leaks --trace run.atrace
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
-program's is 0 and one of its processes holds more than --fail-above, or it was not recorded. Of
+program's is 0 and a process that is listed holds more than --fail-above, or it was not recorded. Of
 --trace: 0, or 1 above the limit; 2 for what is no trace.)";
 
 // What a process held.
@@ -59,6 +60,8 @@ struct held_memory {
   std::string text;
   nlohmann::json json;
   std::uint64_t bytes = 0;
+  std::vector<std::string> without_lines;  // programs and libraries
+  std::vector<trace::call_names::lost_file> lost;
 };
 
 std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
@@ -66,7 +69,7 @@ std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
                      blocks == 1 ? "" : "s");
 }
 
-// Effects: says on standard error why calls have no names or lines. Throws: trace_error.
+// Throws: trace_error.
 held_memory held_in(const std::string& path, const leak_options& options) {
   using namespace trace::header_name;
   const auto reader = open_trace(path);
@@ -109,7 +112,8 @@ held_memory held_in(const std::string& path, const leak_options& options) {
   else if (blocks != 0)
     held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
                              all == 0 ? " (ashlar record --stacks records them)" : "");
-  tell_missing_names(names, files_without_lines(sites));
+  held.without_lines = files_without_lines(sites);
+  held.lost = names.lost();
   return held;
 }
 
@@ -117,11 +121,20 @@ struct leaks {
   std::string text;
   nlohmann::json processes = nlohmann::json::array();
   std::uint64_t most_bytes = 0;  // that one process holds
+  std::size_t not_listed = 0;    // processes
+  std::vector<std::string> without_lines;
+  std::vector<trace::call_names::lost_file> lost;
 
   void add(held_memory held) {
     text += held.text;
     processes.push_back(std::move(held.json));
     most_bytes = std::max(most_bytes, held.bytes);
+    // Processes of one program miss the same.
+    for (std::string& path : held.without_lines)
+      if (std::find(without_lines.begin(), without_lines.end(), path) == without_lines.end())
+        without_lines.push_back(std::move(path));
+    for (auto& file : held.lost)
+      if (std::find(lost.begin(), lost.end(), file) == lost.end()) lost.push_back(std::move(file));
   }
 };
 
@@ -148,6 +161,7 @@ command_end leaks_of_trace(const leak_options& options) {
   leaks found;
   found.add(held_in(options.trace, options));
   std::fputs(found.text.c_str(), stdout);
+  tell_missing_names(found.lost, found.without_lines);
   if (!options.json_path.empty()) files.commit({json_text_of(found)});
   return {is_too_much(found, options) ? status_failed : 0, {}};
 }
@@ -162,7 +176,10 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
                         [&](const auto& result) { return result.pid == own; });
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
-    found.add(held_in(written.path, options));
+    if (options.children || result.pid == own)
+      found.add(held_in(written.path, options));
+    else
+      ++found.not_listed;
     if (options.output.empty()) continue;
     fmt::print(stderr, "ashlar: {}: {} events of process {}\n", written.path,
                format_count(result.events), result.pid);
@@ -189,6 +206,10 @@ command_end leaks_of_program(const leak_options& options) {
     return {0, fail_beside(status, error.what())};
   }
   std::fputs(found.text.c_str(), stderr);
+  tell_missing_names(found.lost, found.without_lines);
+  if (found.not_listed != 0)
+    fmt::print(stderr, "ashlar: of {} more process{} nothing is listed (--children lists them)\n",
+               found.not_listed, found.not_listed == 1 ? "" : "es");
   if (WIFSIGNALED(status))
     fmt::print(stderr, "ashlar: the program did not end by itself ({}): it held this then\n",
                measure::describe_wait_status(status));
@@ -209,6 +230,7 @@ void add_leaks(command_parser& to) {
              "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
       .in_bytes();
   leaks.file("--json", with->json_path, "Write all call sites to FILE, too");
+  leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
   leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
       .within(1, 64);

@@ -61,7 +61,7 @@ nlohmann::json report_data(const report_options& options) {
   trace::call_names calls(reader->modules());
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
   nlohmann::json data = report::trace_data(*reader, request);
-  tell_missing_names(calls, {});
+  tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";
   data["schema"] = report_schema;

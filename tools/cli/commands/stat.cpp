@@ -60,7 +60,7 @@ int stat_command(const stat_options& options) {
     } else {
       fmt::print("{}", render_trace_report(report, options.rows, reader_glyphs()));
     }
-    tell_missing_names(names, report.without_lines);
+    tell_missing_names(names.lost(), report.without_lines);
     return 0;
   });
 }
