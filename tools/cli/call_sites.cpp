@@ -2,8 +2,10 @@
 #include "tools/cli/call_sites.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,7 +37,7 @@ std::vector<call_site> call_sites(
     const trace::trace_reader& reader,
     const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
     std::uint64_t trace::stack_figures::* by, std::size_t rows) {
-  std::map<std::string, call_site> merged;  // so that equal ones have one order in each run
+  std::unordered_map<std::string, call_site> merged;
   for (const trace::stack_definition& stack : reader.stacks()) {
     const auto found = stacks.find(stack.number);
     if (found == stacks.end() || found->second.*by == 0) continue;
@@ -44,13 +46,18 @@ std::vector<call_site> call_sites(
     add(site.figures, found->second);
     site.calls = std::move(calls);
   }
-  std::vector<call_site> sites;
-  sites.reserve(merged.size());
-  for (auto& [key, site] : merged) sites.push_back(std::move(site));
-  std::stable_sort(sites.begin(), sites.end(), [&](const call_site& a, const call_site& b) {
-    return std::pair(a.figures.*by, a.figures.bytes) > std::pair(b.figures.*by, b.figures.bytes);
+  std::vector<std::pair<std::string, call_site>> sorted(std::make_move_iterator(merged.begin()),
+                                                        std::make_move_iterator(merged.end()));
+  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
+    const trace::stack_figures& x = a.second.figures;
+    const trace::stack_figures& y = b.second.figures;
+    return std::tuple(y.*by, y.bytes, a.first) < std::tuple(x.*by, x.bytes, b.first);
   });
-  if (sites.size() > rows) sites.resize(rows);
+  std::vector<call_site> sites;
+  for (auto& [key, site] : sorted) {
+    if (sites.size() == rows) break;
+    sites.push_back(std::move(site));
+  }
   return sites;
 }
 

@@ -58,7 +58,7 @@ class source_lines::debug_information {
     Dwfl_Module* const file = ::dwfl_report_module(all_, path.c_str(), begin, end);
     if (file != nullptr) {
       ::dwfl_module_report_build_id(file, reinterpret_cast<const unsigned char*>(build_id.data()),
-                                    static_cast<int>(build_id.size()), 0);
+                                    build_id.size(), 0);
     }
     ::dwfl_report_end(all_, nullptr, nullptr);
     use(file);

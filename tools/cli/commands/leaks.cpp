@@ -172,8 +172,9 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
                const leak_options& options) {
   leaks found;
   auto results = recorder.results();
-  std::stable_partition(results.begin(), results.end(),
-                        [&](const auto& result) { return result.pid == own; });
+  std::sort(results.begin(), results.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.pid != own, a.pid) < std::pair(b.pid != own, b.pid);
+  });
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
     if (options.children || result.pid == own)
