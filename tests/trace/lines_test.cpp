@@ -7,8 +7,11 @@
 #include <tests/support/command_in_folder.hpp>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+
+#include "tools/trace/reader.hpp"
 
 namespace {
 
@@ -154,6 +157,27 @@ TEST_F(Lines, AStackThatWasCutHasARootOfItsOwn) {
       found = found || (node["name"] == "[stack cut at 8 frames]" && node["parent"] == 0);
     EXPECT_EQ(found, is_cut);
   }
+}
+
+// One mechanism names the calls of all commands.
+TEST_F(Lines, CheckNamesInlinedCallsToo) {
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  const ashlar::trace::trace_reader reader(ashlar::trace::open_file_source(path("run.atrace")));
+  std::string log;
+  for (const auto& module : reader.modules()) {
+    if (module.path != leak) continue;
+    for (const auto& stack : reader.stacks())
+      for (const std::uint64_t frame : stack.frames)
+        if (frame >= module.begin && frame < module.end)
+          log += fmt::format("ashlar:   #0 {:#x} {}+{:#x}\n", frame, leak, frame - module.bias);
+  }
+  support::write_file(path("log"), log);
+  ASSERT_EQ(ashlar({"check", "--log", "log"}), 0) << said("err");
+  const std::string text = said("out");
+  EXPECT_TRUE(contains(text, "shop::make_order(int) at ")) << text;
+  const std::size_t at = text.find("          inlined into shop::serve(int, bool) at ");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_TRUE(text.substr(at, text.find('\n', at) - at).ends_with(line_of("serve"))) << text;
 }
 
 TEST_F(Lines, TheDepthIsAWordOfItsOwnOrNot) {
