@@ -54,7 +54,7 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;  // 1 had no identified_modules; it is read as well
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -76,11 +76,14 @@ inline constexpr std::string_view options = "options";
 inline constexpr std::string_view options_of_pools = "pools";
 
 enum class frame_kind : std::uint32_t {
-  events = 1,   // of one thread, in its order
-  stacks = 2,   // definitions: number, frames, addresses from the inside out
-  modules = 3,  // definitions: where a file was mapped
-  end = 4,      // the last frame: how many events there were
+  events = 1,              // of one thread, in its order
+  stacks = 2,              // definitions: number, frames, addresses from the inside out
+  modules = 3,             // definitions: where a file was mapped
+  end = 4,                 // the last frame: how many events there were
+  identified_modules = 5,  // definitions: as modules, with build ids; from version 2 on
 };
+/// Stands in a stack behind the outermost frame that was kept, where the stack goes on.
+inline constexpr std::uint64_t cut_frame = 0;
 inline constexpr std::uint32_t frame_marker = 0x4d524641;  // "AFRM"
 inline constexpr std::size_t frame_header_bytes = 44;
 inline constexpr std::uint32_t frame_events_max = 1u << 16;

@@ -48,7 +48,7 @@ def main() -> None:
             plain, recorded = run([*record, "--", *valgrind, *python])
             events.append(recorded)
             counts.setdefault("ashlar record", []).append(plain)
-            for depth in (8, 64):
+            for depth in (8, 16, 64):
                 line = [*record, f"--stacks={depth}", "--", *valgrind, *python]
                 counts.setdefault(f"ashlar record --stacks={depth}", []).append(run(line)[0])
             if HEAPTRACK.exists():

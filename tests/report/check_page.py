@@ -106,8 +106,8 @@ def table_faults(shown: dict, data: dict) -> list[str]:
                 faults.append(f"table '{caption}': {cells} should be {list(row)}")
                 break
     calls = [[re.sub("^(· )*", "", row[0])] + row[1:] for row in shown.get("Call sites, callers first", [])]
-    counts = ("bytes_at_peak", "blocks_at_peak", "births", "bytes")
-    nodes = [[n["name"]] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
+    counts = ("bytes_at_peak", "blocks_at_peak", "births", "bytes", "bytes_at_end", "blocks_at_end")
+    nodes = [[n["name"] + (" at " + n["source"] if n["source"] else "")] + [whole(n[k]) for k in counts] for n in data["call_sites"]]
     if calls != nodes:
         faults.append("table of call sites: not the data's")
     return faults

@@ -37,8 +37,8 @@ void compare() {
   }
   by_rules.fetch_add(1);
   unwind_frames(unwound, stack_depth_max);
-  if (std::equal(walked.frames, walked.frames + walked.depth, unwound.frames,
-                 unwound.frames + unwound.depth))
+  if (walked.is_cut == unwound.is_cut && std::equal(walked.frames, walked.frames + walked.depth,
+                                                    unwound.frames, unwound.frames + unwound.depth))
     return;
   constexpr long printed_max = 3;
   if (different.fetch_add(1) >= printed_max) return;

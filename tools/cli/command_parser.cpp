@@ -148,8 +148,24 @@ option command::flag(const char* name, bool& into, const char* help) {
 }
 option command::flag_with_value(const char* name, const char* value_name, std::uint32_t implied,
                                 std::uint32_t& into, const char* help) {
+  with_number_.emplace_back(name);
   return option(
       *parser_.add_flag(fmt::format("{}{{{}}}", name, implied), into, help)->type_name(value_name));
+}
+
+void command::join_numbers(std::vector<std::string>& words) const {
+  if (words.empty() || words.front() != parser_.get_name()) return;
+  for (std::size_t i = 1; i + 1 < words.size() && words[i].starts_with('-'); ++i) {
+    const bool takes_number =
+        std::find(with_number_.begin(), with_number_.end(), words[i]) != with_number_.end();
+    if (takes_number && parse_count(words[i + 1])) {
+      words[i] += "=" + words[i + 1];
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      continue;
+    }
+    const CLI::Option* const known = parser_.get_option_no_throw(words[i]);
+    if (known != nullptr && known->get_items_expected_min() > 0) ++i;  // its value
+  }
 }
 
 void command::takes_program() {
@@ -200,6 +216,7 @@ command& command_parser::add(const command_text& text) {
 
 command_end command_parser::run(std::vector<std::string> words) {
   line_ = split_at_separator(std::move(words));
+  for (const auto& each : commands_) each->join_numbers(line_.own);
   try {
     // The library takes the words in reverse.
     app_->parse(std::vector<std::string>(line_.own.rbegin(), line_.own.rend()));

@@ -89,7 +89,7 @@ class command {
   option output(std::string& into, const char* help);
 
   option flag(const char* name, bool& into, const char* help);
-  // `--name` is `--name=implied`; 0 where it is not given.
+  // `--name` is `--name=implied`; 0 where it is not given. `--name 5` is `--name=5`.
   option flag_with_value(const char* name, const char* value_name, std::uint32_t implied,
                          std::uint32_t& into, const char* help);
 
@@ -106,6 +106,10 @@ class command {
   // Third form: either of the two.
   void ends(std::function<command_end()> work);
 
+  // Effects: makes `--name 5` one word, where that is an option of this command and not a word of the
+  // program's.
+  void join_numbers(std::vector<std::string>& words) const;
+
   [[nodiscard]] bool is_named() const;  // by the line
   [[nodiscard]] command_end run() const;
 
@@ -113,6 +117,7 @@ class command {
   CLI::App& parser_;
   const split_words& line_;
   std::function<command_end()> work_;
+  std::vector<std::string> with_number_;  // flag_with_value's
 };
 
 class command_parser {

@@ -57,6 +57,35 @@ struct some_tool {
   }
 };
 
+TEST(CommandParser, ANumberBehindAFlagThatTakesOneIsItsValue) {
+  const auto depth_of = [](std::vector<std::string> line, std::vector<std::string>& program) {
+    command_parser parser({"tool", "", "", ""});
+    command& run = parser.add({"run", "", "", ""});
+    std::uint32_t depth = 0;
+    std::string output;
+    run.flag_with_value("--stacks", "DEPTH", 16, depth, "");
+    run.output(output, "");
+    run.takes_program();
+    run.does([&] {
+      program = run.program();
+      return 0;
+    });
+    static_cast<void>(parser.run(std::move(line)));
+    return depth;
+  };
+  std::vector<std::string> program;
+  EXPECT_EQ(depth_of({"run", "--stacks", "8", "p"}, program), 8u);
+  EXPECT_EQ(program, std::vector<std::string>{"p"});
+  EXPECT_EQ(depth_of({"run", "-o", "f", "--stacks", "8", "--", "p"}, program), 8u);
+  EXPECT_EQ(depth_of({"run", "--stacks=8", "--", "p"}, program), 8u);
+  EXPECT_EQ(depth_of({"run", "--stacks", "p", "8"}, program), 16u);
+  EXPECT_EQ(program, (std::vector<std::string>{"p", "8"}));
+  EXPECT_EQ(depth_of({"run", "--stacks", "--", "8"}, program), 16u);
+  EXPECT_EQ(program, std::vector<std::string>{"8"});
+  EXPECT_EQ(depth_of({"run", "p", "--stacks", "8"}, program), 0u);
+  EXPECT_EQ(program, (std::vector<std::string>{"p", "--stacks", "8"}));
+}
+
 TEST(CommandParser, EveryWordFillsItsPlace) {
   some_tool tool;
   const command_end end =

@@ -79,13 +79,17 @@ class namer {
       return;
     }
     const std::uint64_t offset = from_hexadecimal(f.offset);
-    const trace::source_place place = sources_.find(f.file, offset);
-    const std::string& function = !place.function.empty() ? place.function : f.function;
-    if (!function.empty()) line += " " + printable(function);
-    if (place.line != 0) line += fmt::format(" at {}:{}", printable(place.file), place.line);
-    line += fmt::format(" ({}+{})\n", printable(f.file), f.offset);
+    const auto places = sources_.of_call(f.file, offset);
+    for (const trace::source_place& place : places) {
+      const std::string& function = !place.function.empty() ? place.function : f.function;
+      if (&place != &places.front()) line += "          inlined into";
+      if (!function.empty()) line += " " + printable(function);
+      if (place.line != 0) line += fmt::format(" at {}:{}", printable(place.file), place.line);
+      line += &place == &places.front() ? fmt::format(" ({}+{})\n", printable(f.file), f.offset)
+                                        : std::string("\n");
+      if (place.line != 0) all_.has_lines = true;
+    }
     all_.has_frames = true;
-    if (place.line != 0) all_.has_lines = true;
     if (!trace::source_lines::reads_lines()) {
       line += fmt::format("          addr2line -Cfipe {} {:#x}\n", shell_quoted({f.file}),
                           sources_.address_of_call(f.file, offset));
@@ -139,7 +143,8 @@ class namer {
 
   void add_names(fault_object& f, const frame& read) {
     if (read.file.empty()) return;
-    const trace::source_place place = sources_.find(read.file, from_hexadecimal(read.offset));
+    const trace::source_place place =
+        sources_.of_call(read.file, from_hexadecimal(read.offset)).front();
     if (!place.function.empty()) f["function"] = place.function;
     if (place.line == 0) return;
     f["source"] = place.file;

@@ -132,6 +132,16 @@ std::string shell_quoted(const std::vector<std::string>& words) {
   return line;
 }
 
+std::vector<std::string> words_of_arguments(std::string_view arguments) {
+  std::vector<std::string> words;
+  while (!arguments.empty()) {
+    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
+    words.emplace_back(arguments.substr(0, end));
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  return words;
+}
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;

@@ -7,14 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "tools/cli/table.hpp"
 #include "tools/measure/rounds.hpp"
-#include "tools/trace/symbols.hpp"
 #include "tools/trace/text.hpp"
 
 namespace ashlar::cli {
@@ -59,16 +57,6 @@ std::uint64_t all_events(const trace::trace_summary& s) {
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return measure::ratio_to(static_cast<double>(part), static_cast<double>(whole));
-}
-
-std::vector<std::string> words_of_arguments(std::string_view arguments) {
-  std::vector<std::string> words;
-  while (!arguments.empty()) {
-    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
-    words.emplace_back(arguments.substr(0, end));
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
-  }
-  return words;
 }
 
 using sized = std::pair<std::uint64_t, trace::size_figures>;
@@ -142,8 +130,7 @@ std::string render_sites(const trace_report& report) {
     text += fmt::format("  {} at the peak, {} blocks of {} in all\n",
                         format_bytes(site.figures.at_peak_bytes), format_count(site.figures.births),
                         format_bytes(site.figures.bytes));
-    for (const std::string& frame : site.frames)
-      text += fmt::format("      {}\n", printable(frame));
+    text += render_calls(site.calls);
   }
   return text;
 }
@@ -189,28 +176,18 @@ std::string render_totals(const trace_report& report) {
 
 }  // namespace
 
-trace_report make_trace_report(trace::trace_reader& reader, const std::string& path,
-                               std::size_t sites, std::size_t moments) {
-  trace_report report{
-      path, reader.header(), reader.warning(), trace::summarise(reader, moments), {}};
-  std::vector<std::pair<std::uint32_t, trace::stack_figures>> stacks(report.summary.stacks.begin(),
-                                                                     report.summary.stacks.end());
-  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) {
-    return std::pair(b.second.at_peak_bytes, a.first) < std::pair(a.second.at_peak_bytes, b.first);
-  });
-  if (stacks.size() > sites) stacks.resize(sites);
-  std::unordered_map<std::uint32_t, const trace::stack_definition*> definitions;
-  for (const trace::stack_definition& definition : reader.stacks())
-    definitions[definition.number] = &definition;
-  trace::symbol_finder symbols(reader.modules());
-  for (const auto& [number, figures] : stacks) {
-    call_site& site = report.sites.emplace_back();
-    site.figures = figures;
-    const auto found = definitions.find(number);
-    if (found == definitions.end()) continue;
-    for (const std::uint64_t frame : found->second->frames)
-      site.frames.push_back(symbols.name(frame, true));
-  }
+trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
+                               const std::string& path, std::size_t sites, std::size_t moments) {
+  using figures = trace::stack_figures;
+  trace_report report;
+  report.path = path;
+  report.header = reader.header();
+  report.warning = reader.warning();
+  report.summary = trace::summarise(reader, moments);
+  const auto& stacks = report.summary.stacks;
+  report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
+  report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
+  report.without_lines = files_without_lines(report.sites);
   return report;
 }
 
@@ -232,6 +209,12 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
     text += fmt::format("\n  {} with the most bytes at the peak\n\n{}",
                         report.header.get(options) == trace::options_of_pools ? "pools" : "calls",
                         render_sites(report));
+  if (!report.held.empty())
+    text += fmt::format("\n  still held at the end, the most bytes first\n\n{}",
+                        render_held(report.held));
+  if (report.summary.stacks.empty() && report.header.get(pid) != "")
+    text +=
+        "\n  who allocates is not in this trace: ashlar record --stacks -- PROGRAM records it\n";
   return text;
 }
 
@@ -259,13 +242,6 @@ nlohmann::json trace_report_json(const trace_report& report) {
   nlohmann::json alignments = nlohmann::json::object();
   for (const auto& [alignment, births] : s.alignments)
     alignments[std::to_string(alignment)] = births;
-  nlohmann::json sites = nlohmann::json::array();
-  for (const call_site& site : report.sites)
-    sites.push_back({{"births", site.figures.births},
-                     {"bytes", site.figures.bytes},
-                     {"bytes_at_peak", site.figures.at_peak_bytes},
-                     {"bytes_at_end", site.figures.live_bytes},
-                     {"frames", site.frames}});
   return {{"ashlar", ASHLAR_CLI_VERSION},
           {"schema", 1},
           {"report", "stat"},
@@ -294,7 +270,8 @@ nlohmann::json trace_report_json(const trace_report& report) {
           {"alignments", alignments},
           {"lifetimes", lives},
           {"over_time", moments},
-          {"call_sites", sites}};
+          {"call_sites", call_sites_json(report.sites)},
+          {"held_at_end", call_sites_json(report.held)}};
 }
 
 }  // namespace ashlar::cli

@@ -7,15 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/trace/summary.hpp"
 
 namespace ashlar::cli {
-
-struct call_site {
-  trace::stack_figures figures;
-  std::vector<std::string> frames;  // from the inside out
-};
 
 struct trace_report {
   std::string path;
@@ -23,11 +19,13 @@ struct trace_report {
   std::string warning;
   trace::trace_summary summary;
   std::vector<call_site> sites;  // those with the most bytes at the peak, as many as were asked for
+  std::vector<call_site> held;   // those with the most bytes at the end, likewise
+  std::vector<std::string> without_lines;  // programs and libraries whose calls come first in these
 };
 
 // Effects: reads the trace to its end. Throws: trace_error.
-trace_report make_trace_report(trace::trace_reader& reader, const std::string& path,
-                               std::size_t sites, std::size_t moments);
+trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
+                               const std::string& path, std::size_t sites, std::size_t moments);
 
 // `rows`: how many sizes are listed, and moments.
 std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set);

@@ -2,9 +2,8 @@
 #include "tools/report/call_tree.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
-#include <unordered_map>
+#include <string>
 #include <utility>
 
 namespace ashlar::report {
@@ -17,38 +16,36 @@ void add(call_counts& to, const call_counts& more) {
   to.bytes += more.bytes;
   to.blocks_at_peak += more.blocks_at_peak;
   to.bytes_at_peak += more.bytes_at_peak;
+  to.blocks_at_end += more.blocks_at_end;
+  to.bytes_at_end += more.bytes_at_end;
 }
 
 bool is_small(const call_counts& part, const call_counts& of) {
   return part.births < of.births / smallest_share && part.bytes < of.bytes / smallest_share &&
          part.blocks_at_peak <= of.blocks_at_peak / smallest_share &&
-         part.bytes_at_peak <= of.bytes_at_peak / smallest_share;
+         part.bytes_at_peak <= of.bytes_at_peak / smallest_share &&
+         part.blocks_at_end <= of.blocks_at_end / smallest_share &&
+         part.bytes_at_end <= of.bytes_at_end / smallest_share;
 }
 
-std::string hexadecimal(std::uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
-  return text;
-}
+using node_key = std::pair<std::string, std::string>;  // name, source
 
 struct growing_node {
-  std::string name;
+  node_key key;
   call_counts counts;
-  std::map<std::string, std::size_t> children;
+  std::map<node_key, std::size_t> children;
 };
 
 // The whole tree first; then it is walked without what is small.
 class growing_tree {
  public:
-  growing_tree() { nodes_.push_back({"program", {}, {}}); }
+  growing_tree() { nodes_.push_back({{"program", ""}, {}, {}}); }
 
-  std::size_t child(std::size_t of, const std::string& name) {
-    const auto found = nodes_[of].children.find(name);
-    if (found != nodes_[of].children.end()) return found->second;
-    const std::size_t made = nodes_.size();
-    nodes_[of].children.emplace(name, made);
-    nodes_.push_back({name, {}, {}});
-    return made;
+  std::size_t child(std::size_t of, const node_key& key) {
+    const auto [at, is_new] = nodes_[of].children.try_emplace(key, nodes_.size());
+    const std::size_t index = at->second;
+    if (is_new) nodes_.push_back({key, {}, {}});
+    return index;
   }
   void count(std::size_t node, const call_counts& more) { add(nodes_[node].counts, more); }
 
@@ -59,17 +56,18 @@ class growing_tree {
       const auto [index, parent] = waiting.back();
       waiting.pop_back();
       const auto self = static_cast<std::uint32_t>(flat.size());
-      flat.push_back({nodes_[index].name, parent, nodes_[index].counts});
+      flat.push_back(
+          {nodes_[index].key.first, nodes_[index].key.second, parent, nodes_[index].counts});
       std::vector<std::size_t> shown;
       call_counts smaller;
-      for (const auto& [name, child] : nodes_[index].children) {
+      for (const auto& [key, child] : nodes_[index].children) {
         if (is_small(nodes_[child].counts, nodes_[0].counts)) {
           add(smaller, nodes_[child].counts);
         } else {
           shown.push_back(child);
         }
       }
-      if (smaller.births > 0) flat.push_back({"(smaller)", self, smaller});
+      if (smaller.births > 0) flat.push_back({"(smaller)", "", self, smaller});
       std::sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
         const call_counts& x = nodes_[a].counts;
         const call_counts& y = nodes_[b].counts;
@@ -86,44 +84,23 @@ class growing_tree {
 
 }  // namespace
 
-name_of_address names_by_module(std::vector<trace::module_definition> modules) {
-  std::sort(modules.begin(), modules.end(),
-            [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  return [sorted = std::move(modules)](std::uint64_t address) {
-    auto after = std::upper_bound(
-        sorted.begin(), sorted.end(), address,
-        [](std::uint64_t wanted, const auto& module) { return wanted < module.begin; });
-    if (after == sorted.begin() || address >= (--after)->end) return hexadecimal(address);
-    const std::string& path = after->path;
-    std::string file = path.substr(path.rfind('/') + 1);
-    if (address == after->bias) return file;  // a pool (docs/trace-format.md)
-    return file + "+" + hexadecimal(address - after->bias);
-  };
-}
-
 std::vector<call_node> call_tree(const std::vector<trace::stack_definition>& stacks,
                                  const std::vector<call_counts>& counts,
-                                 const call_counts& without_stack, const name_of_address& name_of) {
+                                 const call_counts& without_stack, const names_of_stack& names_of) {
   growing_tree tree;
-  std::unordered_map<std::uint64_t, std::string> names;
-  const auto name = [&](std::uint64_t address) -> const std::string& {
-    const auto [at, is_new] = names.try_emplace(address);
-    if (is_new) at->second = name_of(address);
-    return at->second;
-  };
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     if (counts[i].births == 0) continue;
     std::size_t node = 0;
     tree.count(node, counts[i]);
-    const auto& frames = stacks[i].frames;
-    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-      node = tree.child(node, name(*frame));
+    const auto calls = names_of(stacks[i]);
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      node = tree.child(node, {call->name, call->place()});
       tree.count(node, counts[i]);
     }
   }
   if (without_stack.births > 0) {
     tree.count(0, without_stack);
-    tree.count(tree.child(0, "(no stack recorded)"), without_stack);
+    tree.count(tree.child(0, {"(no stack recorded)", ""}), without_stack);
   }
   return tree.flattened();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/trace/call_names.hpp"
 #include "tools/trace/format.hpp"
 
 namespace ashlar::report {
@@ -16,19 +17,20 @@ struct call_counts {
   std::uint64_t bytes = 0;  ///< of all births
   std::uint64_t blocks_at_peak = 0;
   std::uint64_t bytes_at_peak = 0;
+  std::uint64_t blocks_at_end = 0;  ///< that were still held
+  std::uint64_t bytes_at_end = 0;
 };
 
 struct call_node {
   std::string name;
+  std::string source;        ///< "file:line" of the call; empty: unknown
   std::uint32_t parent = 0;  ///< index; the root's is its own
   call_counts counts;        ///< of what is below it, too
 };
 
-/// What people call the code at an address of the program.
-using name_of_address = std::function<std::string(std::uint64_t)>;
-
-/// "libfoo.so+0x1234", from what was mapped; "0x7f..." where nothing was.
-[[nodiscard]] name_of_address names_by_module(std::vector<trace::module_definition> modules);
+/// The calls of a stack, from the inside out.
+using names_of_stack =
+    std::function<std::vector<trace::named_call>(const trace::stack_definition&)>;
 
 /// Returns: the nodes, parents before children, children from the largest bytes_at_peak down. Node 0 is the program.
 /// What is below a 500th of the program in every count is summed up as "(smaller)" beside its siblings.
@@ -36,6 +38,6 @@ using name_of_address = std::function<std::string(std::uint64_t)>;
 [[nodiscard]] std::vector<call_node> call_tree(const std::vector<trace::stack_definition>& stacks,
                                                const std::vector<call_counts>& counts,
                                                const call_counts& without_stack,
-                                               const name_of_address& name_of);
+                                               const names_of_stack& names_of);
 
 }  // namespace ashlar::report

@@ -7,8 +7,11 @@
 namespace ashlar::report {
 namespace {
 
-std::string letter(std::uint64_t address) {
-  return {static_cast<char>(address)};
+std::vector<trace::named_call> letters(const trace::stack_definition& stack) {
+  std::vector<trace::named_call> calls;
+  for (const std::uint64_t frame : stack.frames)
+    calls.push_back({std::string(1, static_cast<char>(frame)), "", 0, ""});
+  return calls;
 }
 
 const call_node* find(const std::vector<call_node>& tree, const std::string& name) {
@@ -21,7 +24,8 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   // Frames from the inside out: c called by b called by a.
   const std::vector<call_node> tree = call_tree(
       {{1, {'c', 'b', 'a'}}, {2, {'d', 'b', 'a'}}, {3, {'a'}}, {4, {'x'}}},
-      {{1, 10, 1, 10}, {2, 40, 1, 20}, {4, 4, 0, 0}, {0, 0, 0, 0}}, {5, 50, 0, 0}, letter);
+      {{1, 10, 1, 10, 0, 0}, {2, 40, 1, 20, 0, 0}, {4, 4, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+      {5, 50, 0, 0, 2, 20}, letters);
   EXPECT_EQ(tree[0].name, "program");
   EXPECT_EQ(tree[0].counts.births, 12u);
   EXPECT_EQ(tree[0].counts.bytes, 104u);
@@ -35,13 +39,14 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   EXPECT_LT(find(tree, "d"), find(tree, "c"));  // the larger child first
   EXPECT_EQ(find(tree, "x"), nullptr);          // which never allocated
   EXPECT_EQ(find(tree, "(no stack recorded)")->counts.births, 5u);
+  EXPECT_EQ(tree[0].counts.bytes_at_end, 20u);
   for (std::size_t i = 1; i < tree.size(); ++i) EXPECT_LT(tree[i].parent, i);
 }
 
 TEST(CallTree, WhatIsSmallIsSummedUp) {
-  const std::vector<call_node> tree =
-      call_tree({{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
-                {{100000, 100000, 9, 9}, {3, 3, 0, 0}, {4, 4, 0, 0}}, {}, letter);
+  const std::vector<call_node> tree = call_tree(
+      {{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
+      {{100000, 100000, 9, 9, 0, 0}, {3, 3, 0, 0, 0, 0}, {4, 4, 0, 0, 0, 0}}, {}, letters);
   ASSERT_EQ(tree.size(), 3u);
   const call_node* const smaller = find(tree, "(smaller)");
   ASSERT_NE(smaller, nullptr);
@@ -49,15 +54,30 @@ TEST(CallTree, WhatIsSmallIsSummedUp) {
   EXPECT_EQ(smaller->parent, 0u);
 }
 
-TEST(NamesByModule, AnAddressIsNamedByItsFile) {
-  const name_of_address name = names_by_module({{0x2000, 0x3000, 0x1000, "/lib/libb.so"},
-                                                {0x1000, 0x2000, 0, "/bin/a"},
-                                                {0x4fff, 0x5001, 0x5000, "messages"}});
-  EXPECT_EQ(name(0x1234), "a+0x1234");
-  EXPECT_EQ(name(0x2010), "libb.so+0x1010");
-  EXPECT_EQ(name(0x3000), "0x3000");
-  EXPECT_EQ(name(0xfff), "0xfff");
-  EXPECT_EQ(name(0x5000), "messages");  // a pool
+TEST(CallTree, ALineIsANodeOfItsOwn) {
+  const auto tree =
+      call_tree({{1, {'a'}}, {2, {'b'}}}, {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
+                [](const trace::stack_definition& stack) {
+                  return std::vector<trace::named_call>{{"inner", "in.cpp", 7, ""},
+                                                        {"outer", "out.cpp", stack.number, ""}};
+                });
+  ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree[1].name, "outer");
+  EXPECT_EQ(tree[1].source, "out.cpp:2");
+  EXPECT_EQ(tree[2].source, "in.cpp:7");
+  EXPECT_EQ(tree[3].source, "out.cpp:1");
+}
+
+TEST(CallTree, ACutStackHasARootOfItsOwn) {
+  trace::call_names names({});
+  const auto tree = call_tree({{1, {0x10, 0x20, trace::cut_frame}}, {2, {0x10, 0x20}}},
+                              {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
+                              [&](const auto& stack) { return names.of(stack); });
+  const call_node* const cut = find(tree, "[stack cut at 2 frames]");
+  ASSERT_NE(cut, nullptr);
+  EXPECT_EQ(cut->parent, 0u);
+  EXPECT_EQ(cut->counts.bytes, 10u);
+  EXPECT_EQ(tree[find(tree, "0x20")->parent].name, "program");
 }
 
 }  // namespace

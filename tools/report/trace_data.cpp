@@ -127,8 +127,12 @@ class call_account {
   [[nodiscard]] std::vector<call_counts> counts() const {
     std::vector<call_counts> all(births_.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = {births_[i], bytes_[i], static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
-                static_cast<std::uint64_t>(live_bytes_.at_mark(i))};
+      all[i] = {births_[i],
+                bytes_[i],
+                static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
+                static_cast<std::uint64_t>(live_bytes_.at_mark(i)),
+                static_cast<std::uint64_t>(live_blocks_.now(i)),
+                static_cast<std::uint64_t>(live_bytes_.now(i))};
     }
     return all;
   }
@@ -391,17 +395,22 @@ class trace_account {
     if (reader_.stacks().empty()) return nullptr;
     std::vector<call_counts> counts = calls_.counts();
     const call_counts without = counts.back();
-    const std::vector<call_node> nodes =
-        call_tree(reader_.stacks(), counts, without,
-                  request_.name_of ? request_.name_of : names_by_module(reader_.modules()));
+    trace::call_names files(reader_.modules());
+    const std::vector<call_node> nodes = call_tree(
+        reader_.stacks(), counts, without,
+        request_.names_of ? request_.names_of
+                          : [&files](const auto& stack) { return files.of(stack); });
     json list = json::array();
     for (const call_node& node : nodes) {
       list.push_back({{"name", node.name},
+                      {"source", node.source},
                       {"parent", node.parent},
                       {"births", node.counts.births},
                       {"bytes", node.counts.bytes},
                       {"blocks_at_peak", node.counts.blocks_at_peak},
-                      {"bytes_at_peak", node.counts.bytes_at_peak}});
+                      {"bytes_at_peak", node.counts.bytes_at_peak},
+                      {"blocks_at_end", node.counts.blocks_at_end},
+                      {"bytes_at_end", node.counts.bytes_at_end}});
     }
     return list;
   }

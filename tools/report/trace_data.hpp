@@ -16,7 +16,7 @@ namespace ashlar::report {
 struct trace_request {
   std::string file;                 ///< as it is named on the page
   std::optional<class_set> chosen;  ///< beside the process heap's
-  name_of_address name_of;          ///< empty: names_by_module
+  names_of_stack names_of;          ///< empty: by the files as they are now
 };
 
 /// Returns: the members of the report's data that are about the trace (docs/report.md lists them).

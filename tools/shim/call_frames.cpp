@@ -23,8 +23,12 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
   const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
   if (address == 0) return _URC_END_OF_STACK;
   if (u.out->depth == 0 && is_own_code(address)) return _URC_NO_REASON;
+  if (u.out->depth == u.depth) {
+    u.out->is_cut = true;
+    return _URC_END_OF_STACK;
+  }
   u.out->frames[u.out->depth++] = address;
-  return u.out->depth == u.depth ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return _URC_NO_REASON;
 }
 
 }  // namespace
@@ -36,6 +40,7 @@ bool is_own_code(std::uintptr_t address) {
 
 void unwind_frames(call_frames& out, std::uint32_t depth) {
   out.depth = 0;
+  out.is_cut = false;
   unwinding u{&out, std::min(depth, stack_depth_max)};
   _Unwind_Backtrace(&take_frame, &u);
 }

@@ -9,8 +9,9 @@ namespace ashlar::shim {
 inline constexpr std::uint32_t stack_depth_max = 64;
 
 struct call_frames {
-  std::uint64_t frames[stack_depth_max];  // where each returns to, from the inside out
+  std::uint64_t frames[stack_depth_max + 1];  // where each returns to, from the inside out
   std::uint32_t depth = 0;
+  bool is_cut = false;  // there are more calls than were wanted
 };
 
 /// Effects: finds at most `depth` of them. Requires: note_first_modules() was called, or no rule is kept of anything.

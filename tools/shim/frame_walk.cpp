@@ -181,14 +181,21 @@ class walk {
   walk w(static_cast<const std::uintptr_t*>(__builtin_frame_address(0)));
   result last = result::left;
   std::uint32_t count = 0;
+  out.is_cut = false;
   do {
     if (count == 0 && is_own_code(w.address())) continue;
     if (w.address() == 0) break;
+    if (count == depth) {
+      out.is_cut = true;
+      break;
+    }
     out.frames[count++] = w.address();
-    if (count >= depth) break;
   } while ((last = w.leave()) == result::left);
   out.depth = count;
-  return last != result::no_rule;
+  if (last != result::no_rule) return true;
+  // All that were wanted are there, and code without rules does not begin a program.
+  out.is_cut = count == depth;
+  return out.is_cut;
 }
 
 }  // namespace ashlar::shim

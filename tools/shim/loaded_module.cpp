@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "tools/shim/build_id.hpp"
+
 namespace ashlar::shim {
 
 // Rules are written for one processor; and before 2.35 the GNU C library told of its files only under a lock.
@@ -16,19 +18,13 @@ namespace ashlar::shim {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::uint32_t id_bytes_max = 32;
-
-struct build_id {
-  const unsigned char* at = nullptr;
-  std::uint32_t bytes = 0;
-};
 
 struct module_identity {
   const void* begin = nullptr;
   const void* end = nullptr;
   const void* unwind_table = nullptr;
   build_id id;
-  unsigned char id_copy[id_bytes_max] = {};
+  unsigned char id_copy[build_id_bytes_max] = {};
 };
 
 // That of number n is at n - 1. They are only ever added; one that a thread is just writing is not whole yet.
@@ -43,23 +39,6 @@ T load(const unsigned char* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
-}
-
-build_id find_id_in(const unsigned char* notes, const unsigned char* end) {
-  constexpr auto aligned = [](std::uint32_t bytes) { return (bytes + 3) / 4 * std::size_t{4}; };
-  constexpr char owner[] = "GNU";
-  while (static_cast<std::size_t>(end - notes) >= sizeof(ElfW(Nhdr))) {
-    const auto note = load<ElfW(Nhdr)>(notes);
-    const unsigned char* const name = notes + sizeof note;
-    const std::size_t bytes = aligned(note.n_namesz) + aligned(note.n_descsz);
-    if (static_cast<std::size_t>(end - name) < bytes) break;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof owner &&
-        std::memcmp(name, owner, sizeof owner) == 0 && note.n_descsz != 0 &&
-        note.n_descsz <= id_bytes_max)
-      return {name + aligned(note.n_namesz), note.n_descsz};
-    notes = name + bytes;
-  }
-  return {};
 }
 
 /// Returns: none, unless it lies in the first page: that one is mapped whichever file it is, so that looking does not

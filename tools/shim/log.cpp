@@ -280,17 +280,21 @@ spool_record prefix(spool_kind kind, std::uint64_t value, std::uint32_t number) 
   return {static_cast<std::uint64_t>(kind) << 56 | (value & (~std::uint64_t{0} >> 8)), 0, number};
 }
 
-void put_module(std::uint64_t begin, std::uint64_t end, std::uint64_t bias, const char* path,
-                std::size_t path_bytes, void* ticks) {
-  char bytes[24 + 4096];
-  path_bytes = path_bytes < 4096 ? path_bytes : 4096;
-  std::memcpy(bytes, &begin, 8);
-  std::memcpy(bytes + 8, &end, 8);
-  std::memcpy(bytes + 16, &bias, 8);
-  std::memcpy(bytes + 24, path, path_bytes);
-  const spool_record head =
-      prefix(spool_kind::define_module, 0, static_cast<std::uint32_t>(24 + path_bytes));
-  put_records(*static_cast<std::uint64_t*>(ticks), &head, 1, bytes, 24 + path_bytes);
+void put_module(const mapped_module& module, void* ticks) {
+  constexpr std::size_t fixed = 25;  // three numbers, and how long the build id is
+  constexpr std::size_t path_max = 4096;
+  char bytes[fixed + build_id_bytes_max + path_max];
+  const std::size_t path_bytes = module.path_bytes < path_max ? module.path_bytes : path_max;
+  std::memcpy(bytes, &module.begin, 8);
+  std::memcpy(bytes + 8, &module.end, 8);
+  std::memcpy(bytes + 16, &module.bias, 8);
+  bytes[24] = static_cast<char>(module.id.bytes);
+  if (module.id.bytes != 0) std::memcpy(bytes + fixed, module.id.at, module.id.bytes);
+  const std::size_t path_at = fixed + module.id.bytes;
+  std::memcpy(bytes + path_at, module.path, path_bytes);
+  const std::size_t all = path_at + path_bytes;
+  const spool_record head = prefix(spool_kind::define_module, 0, static_cast<std::uint32_t>(all));
+  put_records(*static_cast<std::uint64_t*>(ticks), &head, 1, bytes, all);
 }
 
 }  // namespace
@@ -347,6 +351,7 @@ std::uint32_t stack_here(std::uint64_t ticks) {
   l.inside = true;  // the unwinder's first use allocates
   call_frames frames;
   find_frames(frames, the_spool->stack_depth);
+  if (frames.is_cut) frames.frames[frames.depth++] = trace::cut_frame;
   stack_table::entry found{0, false};
   if (refill(1, ticks))
     found = stacks.find_or_add(frames);  // a forked child's table is emptied first

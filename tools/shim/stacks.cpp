@@ -15,6 +15,18 @@ struct module_walk {
   void* context;
 };
 
+/// Returns: whether a segment lies in one that is mapped for reading.
+bool is_mapped(const dl_phdr_info& info, const ElfW(Phdr) & part) {
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& loaded = info.dlpi_phdr[i];
+    if (loaded.p_type == PT_LOAD && (loaded.p_flags & PF_R) != 0 &&
+        loaded.p_vaddr <= part.p_vaddr &&
+        part.p_vaddr + part.p_filesz <= loaded.p_vaddr + loaded.p_filesz)
+      return true;
+  }
+  return false;
+}
+
 int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   const module_walk& w = *static_cast<const module_walk*>(argument);
   char own[4096];
@@ -25,11 +37,19 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
     path = own;
     length = got > 0 ? static_cast<std::size_t>(got) : 0;
   }
+  build_id id;
+  for (unsigned i = 0; i < info->dlpi_phnum && id.at == nullptr; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE || !is_mapped(*info, segment)) continue;
+    const auto* const notes =
+        reinterpret_cast<const unsigned char*>(info->dlpi_addr + segment.p_vaddr);
+    id = find_id_in(notes, notes + segment.p_filesz);
+  }
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-    w.use(begin, begin + segment.p_memsz, info->dlpi_addr, path, length, w.context);
+    w.use({begin, begin + segment.p_memsz, info->dlpi_addr, id, path, length}, w.context);
   }
   return 0;
 }

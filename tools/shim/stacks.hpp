@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/shim/build_id.hpp"
 #include "tools/shim/call_frames.hpp"
 
 namespace ashlar::shim {
@@ -25,10 +26,19 @@ class stack_table {
   std::uint64_t* hashes_ = nullptr;
 };
 
-/// Calls `use(begin, end, bias, path, path bytes, context)` for each file that is mapped, if any was mapped or unmapped since
-/// `known`, which it updates.
-using module_user = void (*)(std::uint64_t begin, std::uint64_t end, std::uint64_t bias,
-                             const char* path, std::size_t path_bytes, void* context);
+/// A file that is mapped.
+struct mapped_module {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t bias;
+  build_id id;
+  const char* path;
+  std::size_t path_bytes;
+};
+
+/// Calls `use(module, context)` for each file that is mapped, if any was mapped or unmapped since `known`, which it
+/// updates.
+using module_user = void (*)(const mapped_module& module, void* context);
 void for_modules_since(std::uint64_t& known, module_user use, void* context);
 
 }  // namespace ashlar::shim

@@ -66,12 +66,16 @@ void chunk_events::read_prefix(const spool_record& r) {
     }
     case spool_kind::define_module: {
       const std::string_view bytes = bytes_behind();
-      if (definitions_ == nullptr || bytes.size() < 24) break;
+      constexpr std::size_t fixed = 25;
+      if (definitions_ == nullptr || bytes.size() < fixed) break;
+      const auto id_bytes = static_cast<unsigned char>(bytes[24]);
+      if (bytes.size() < fixed + id_bytes) break;
       module_definition& module = definitions_->modules.emplace_back();
       std::memcpy(&module.begin, bytes.data(), 8);
       std::memcpy(&module.end, bytes.data() + 8, 8);
       std::memcpy(&module.bias, bytes.data() + 16, 8);
-      module.path.assign(bytes.substr(24));
+      module.build_id.assign(bytes.substr(fixed, id_bytes));
+      module.path.assign(bytes.substr(fixed + id_bytes));
       break;
     }
   }

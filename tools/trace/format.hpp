@@ -60,6 +60,7 @@ struct module_definition {
   std::uint64_t end = 0;
   std::uint64_t bias = 0;
   std::string path;
+  std::string build_id{};  // its bytes; empty: it has none, or an older recorder did not ask
   friend bool operator==(const module_definition&, const module_definition&) = default;
 };
 

@@ -300,13 +300,17 @@ std::string encode(std::span<const stack_definition> stacks, compressor& with) {
 
 std::string encode(std::span<const module_definition> modules, compressor& with) {
   std::string bytes;
+  const bool identified = std::any_of(modules.begin(), modules.end(),
+                                      [](const auto& m) { return !m.build_id.empty(); });
   for (const module_definition& module : modules) {
     put_varint(bytes, module.begin);
     put_varint(bytes, module.end);
     put_varint(bytes, module.bias);
     put_string(bytes, module.path);
+    if (identified) put_string(bytes, module.build_id);
   }
-  return definitions_frame(frame_kind::modules, modules.size(), bytes, with);
+  return definitions_frame(identified ? frame_kind::identified_modules : frame_kind::modules,
+                           modules.size(), bytes, with);
 }
 
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
@@ -344,8 +348,11 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
     const auto bias = from.varint();
     const auto path = from.string();
     if (!begin || !end || !bias || !path) return "a module without addresses or path";
-    if (!take(room, sizeof(module_definition) + path->size())) return no_room;
-    modules.push_back({*begin, *end, *bias, std::string(*path)});
+    const auto id =
+        header.kind == frame_kind::identified_modules ? from.string() : std::string_view();
+    if (!id) return "a module without its build id";
+    if (!take(room, sizeof(module_definition) + path->size() + id->size())) return no_room;
+    modules.push_back({*begin, *end, *bias, std::string(*path), std::string(*id)});
   }
   return from.empty() ? nullptr : "bytes behind the last module";
 }

@@ -71,7 +71,7 @@ std::uint64_t trace_reader::read_header() {
                 ": a newer ashlar is needed");
   }
   const auto length = get_fixed<std::uint32_t>(preamble.data() + 12);
-  if (found_version != version || length > header_bytes_max) fail(8, "the header is damaged");
+  if (found_version == 0 || length > header_bytes_max) fail(8, "the header is damaged");
   std::string bytes(preamble_bytes + length + 4, '\0');
   if (bytes.size() > source_->size())
     fail(source_->size(), "the file ends in the middle of its header");
@@ -137,6 +137,7 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
     }
     case frame_kind::stacks:
     case frame_kind::modules:
+    case frame_kind::identified_modules:
       read_definitions(place);
       return true;
     case frame_kind::end: {

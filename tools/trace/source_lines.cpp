@@ -1,18 +1,42 @@
 // tools/trace/source_lines.cpp. Layer: trace.
 #include "tools/trace/source_lines.hpp"
 
+#include <cstdlib>
 #include <filesystem>
-#include <limits>
 #include <optional>
+#include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "tools/trace/symbols.hpp"
 
 #ifdef ASHLAR_LIBDW
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #endif
 
 namespace ashlar::trace {
+namespace {
+
+// What is no file is not opened: a pipe waits.
+bool is_file(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none);
+}
+
+/// Where the system keeps what was taken from a file of this build id.
+std::string debug_file_of(const std::string& build_id) {
+  if (build_id.size() < 2) return {};
+  std::string path = "/usr/lib/debug/.build-id/";
+  for (std::size_t i = 0; i < build_id.size(); ++i)
+    path += fmt::format("{}{:02x}", i == 1 ? "/" : "", static_cast<unsigned char>(build_id[i]));
+  return path + ".debug";
+}
+
+}  // namespace
+
 #ifdef ASHLAR_LIBDW
 
 // The library's view of one file, at addresses of its own.
@@ -21,10 +45,23 @@ class source_lines::debug_information {
   explicit debug_information(const std::string& path) : all_(::dwfl_begin(&callbacks)) {
     if (all_ == nullptr) return;
     ::dwfl_report_begin(all_);
-    file_ = ::dwfl_report_offline(all_, path.c_str(), path.c_str(), -1);
+    use(::dwfl_report_offline(all_, path.c_str(), path.c_str(), -1));
     ::dwfl_report_end(all_, nullptr, nullptr);
-    GElf_Addr bias = 0;
-    if (file_ != nullptr && ::dwfl_module_getelf(file_, &bias) != nullptr) bias_ = bias;
+  }
+  /// A file that is nowhere here: a debuginfod server may have it.
+  explicit debug_information(const std::string& path, const std::string& build_id)
+      : all_(::dwfl_begin(&callbacks)) {
+    if (all_ == nullptr) return;
+    constexpr GElf_Addr begin = 1u << 28;  // any that has room behind it
+    constexpr GElf_Addr end = begin << 8;
+    ::dwfl_report_begin(all_);
+    Dwfl_Module* const file = ::dwfl_report_module(all_, path.c_str(), begin, end);
+    if (file != nullptr) {
+      ::dwfl_module_report_build_id(file, reinterpret_cast<const unsigned char*>(build_id.data()),
+                                    build_id.size(), 0);
+    }
+    ::dwfl_report_end(all_, nullptr, nullptr);
+    use(file);
   }
   ~debug_information() {
     if (all_ != nullptr) ::dwfl_end(all_);
@@ -32,22 +69,194 @@ class source_lines::debug_information {
   debug_information(const debug_information&) = delete;
   debug_information& operator=(const debug_information&) = delete;
 
-  void add_line(std::uint64_t address, source_place& place) const {
+  [[nodiscard]] bool is_open() const { return file_ != nullptr; }
+
+  /// Effects: adds what is known, the innermost function first.
+  void add_places(std::uint64_t address, std::vector<source_place>& places) {
     if (file_ == nullptr) return;
-    Dwfl_Line* const line = ::dwfl_module_getsrc(file_, address + bias_);
-    if (line == nullptr) return;
-    int number = 0;
-    const char* const name = ::dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-    if (name == nullptr || number <= 0) return;
-    place.file = name;
-    place.line = static_cast<std::uint32_t>(number);
+    source_place here;
+    if (Dwfl_Line* const line = ::dwfl_module_getsrc(file_, address + bias_); line != nullptr) {
+      int number = 0;
+      const char* const name = ::dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+      set_place(here, name, number, ::dwfl_line_comp_dir(line));
+    }
+    const std::size_t before = places.size();
+    add_functions(address, here, places);
+    if (places.size() == before) places.push_back(here);
+    if (places.back().function.empty()) places.back().function = symbol_at(address);
   }
 
  private:
+  void use(Dwfl_Module* file) {
+    GElf_Addr bias = 0;
+    if (file == nullptr || ::dwfl_module_getelf(file, &bias) == nullptr) return;
+    file_ = file;
+    bias_ = bias;
+  }
+
+  /// `folder`: where the compiler ran, as far as the file says; null: it does not.
+  static void set_place(source_place& place, const char* file, int line, const char* folder) {
+    if (file == nullptr || line <= 0) return;
+    std::filesystem::path whole(file);
+    if (whole.is_relative() && folder != nullptr && *folder == '/') whole = folder / whole;
+    place.file = whole.lexically_normal().string();
+    place.line = static_cast<std::uint32_t>(line);
+  }
+
+  static bool follow(Dwarf_Die& die, unsigned reference) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die to;
+    if (::dwarf_formref_die(::dwarf_attr(&die, reference, &attribute), &to) == nullptr)
+      return false;
+    die = to;
+    return true;
+  }
+
+  /// The names of what it is declared in, and its own: Rust's newer names ("_R") say no more, and a
+  /// function that only this file can call may have no other.
+  static std::string declared_name(Dwarf_Die die) {
+    constexpr int steps_max = 8;  // a file that leads in a circle is not followed for ever
+    for (int i = 0; i < steps_max; ++i)
+      if (!follow(die, DW_AT_abstract_origin) && !follow(die, DW_AT_specification)) break;
+    const char* const own = ::dwarf_diename(&die);
+    if (own == nullptr) return {};
+    std::string name = own;
+    Dwarf_Die* around = nullptr;
+    const int count = ::dwarf_getscopes_die(&die, &around);
+    for (int i = 1; i < count; ++i) {
+      const int tag = ::dwarf_tag(&around[i]);
+      if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type)
+        continue;
+      const char* const outer = ::dwarf_diename(&around[i]);
+      name = fmt::format("{}::{}", outer != nullptr ? outer : "(anonymous namespace)", name);
+    }
+    std::free(around);
+    return name;
+  }
+
+  static std::string function_of(Dwarf_Die* function) {
+    Dwarf_Attribute attribute;
+    const char* const linked =
+        ::dwarf_formstring(::dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
+    if (linked == nullptr) return declared_name(*function);
+    std::string name = demangled(linked);
+    return name != linked ? name : declared_name(*function);
+  }
+
+  /// Returns: a number among the attributes of an inlined call; 0: it is not there.
+  static Dwarf_Word number_of(Dwarf_Die* call, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word number = 0;
+    if (::dwarf_attr(call, name, &attribute) == nullptr ||
+        ::dwarf_formudata(&attribute, &number) != 0)
+      return 0;
+    return number;
+  }
+
+  static const char* folder_of(Dwarf_Die* unit) {
+    Dwarf_Attribute attribute;
+    return ::dwarf_formstring(::dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  }
+
+  /// Returns: where an inlined call stands in its caller.
+  static source_place place_of(Dwarf_Die* call, Dwarf_Die* unit) {
+    source_place place;
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    const Dwarf_Word file = number_of(call, DW_AT_call_file);
+    if (::dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count) {
+      set_place(place, ::dwarf_filesrc(files, file, nullptr, nullptr),
+                static_cast<int>(number_of(call, DW_AT_call_line)), folder_of(unit));
+    }
+    return place;
+  }
+
+  void add_functions(std::uint64_t address, source_place here, std::vector<source_place>& places) {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* const unit = ::dwfl_module_addrdie(file_, address + bias_, &bias);
+    if (unit == nullptr) return;
+    const Dwarf_Addr inside = address + bias_ - bias;
+    for (const function_range& range : functions_of(unit)) {
+      if (inside < range.begin || inside >= range.end) continue;
+      std::vector<Dwarf_Die> scopes{range.function};
+      while (enter(scopes, inside)) {
+      }
+      for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+        const int tag = ::dwarf_tag(&*scope);
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+        here.function = function_of(&*scope);
+        places.push_back(here);
+        here = place_of(&*scope, unit);
+      }
+      return;
+    }
+  }
+
+  /// Effects: adds the scope in the last one that has the address. Returns: false: there is none.
+  static bool enter(std::vector<Dwarf_Die>& scopes, Dwarf_Addr address) {
+    Dwarf_Die inner;
+    if (::dwarf_child(&scopes.back(), &inner) != 0) return false;
+    do {
+      if (::dwarf_haspc(&inner, address) == 1) {
+        scopes.push_back(inner);
+        return true;
+      }
+    } while (::dwarf_siblingof(&inner, &inner) == 0);
+    return false;
+  }
+
+  struct function_range {
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Die function{};
+  };
+  /// Those of a compiled file, wherever they are declared. (The library's own search for scopes does
+  /// not look into namespaces, where Rust has them, and looks at all of the file each time.)
+  const std::vector<function_range>& functions_of(Dwarf_Die* unit) {
+    const auto [found, is_new] = functions_.try_emplace(unit->addr);
+    if (is_new) collect_functions(unit, found->second);
+    return found->second;
+  }
+  static void collect_functions(Dwarf_Die* in, std::vector<function_range>& functions) {
+    Dwarf_Die inner;
+    if (::dwarf_child(in, &inner) != 0) return;
+    do {
+      switch (::dwarf_tag(&inner)) {
+        case DW_TAG_subprogram: {
+          Dwarf_Addr base = 0;
+          Dwarf_Addr begin = 0;
+          Dwarf_Addr end = 0;
+          for (std::ptrdiff_t at = 0; (at = ::dwarf_ranges(&inner, at, &base, &begin, &end)) > 0;)
+            functions.push_back({begin, end, inner});
+          break;
+        }
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+        case DW_TAG_enumeration_type:
+          collect_functions(&inner, functions);
+          break;
+        default:
+          break;
+      }
+    } while (::dwarf_siblingof(&inner, &inner) == 0);
+  }
+
+  [[nodiscard]] std::string symbol_at(std::uint64_t address) const {
+    GElf_Sym symbol;
+    GElf_Off offset = 0;
+    const char* const name =
+        ::dwfl_module_addrinfo(file_, address + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
+    return name != nullptr && offset < symbol.st_size ? demangled(name) : std::string();
+  }
+
   static const Dwfl_Callbacks callbacks;
   Dwfl* all_;
   Dwfl_Module* file_ = nullptr;
   std::uint64_t bias_ = 0;
+  std::map<const void*, std::vector<function_range>> functions_;  // by compiled file
 };
 
 const Dwfl_Callbacks source_lines::debug_information::callbacks = {
@@ -60,37 +269,61 @@ const Dwfl_Callbacks source_lines::debug_information::callbacks = {
 
 class source_lines::module {
  public:
-  explicit module(const std::string& path)
-      : lowest_(lowest_address(path)),
-        functions_({{0, std::numeric_limits<std::uint64_t>::max(), 0, path}}),
-        file_name_(std::filesystem::path(path).filename().string()) {
+  module(const std::string& path, const std::string& build_id) :file_(path),
+      lowest_(lowest_address(path)) {
+    if (!is_file(path)) {
+      state_ = file_state::gone;
+    } else if (!build_id.empty() && build_id_of(path) != build_id) {
+      state_ = file_state::replaced;
+    }
+    if (state_ != file_state::same) find_elsewhere(path, build_id);
+    if (state_ != file_state::same) return;
+    functions_.emplace(file_);
 #ifdef ASHLAR_LIBDW
-    // What is no file is not opened: a pipe waits.
-    std::error_code none;
-    if (std::filesystem::is_regular_file(path, none)) lines_.emplace(path);
+    if (!lines_) lines_.emplace(file_);
 #endif
   }
 
+  [[nodiscard]] file_state state() const { return state_; }
   [[nodiscard]] std::uint64_t call_before(std::uint64_t offset) const {
     return lowest_ + offset - 1;
   }
 
-  source_place find(std::uint64_t offset) {
-    const std::uint64_t address = call_before(offset);
-    source_place place;
-    const std::string name = functions_.name(address, false);
-    const std::string behind = " in " + file_name_;
-    if (name.ends_with(behind)) place.function = name.substr(0, name.size() - behind.size());
+  std::vector<source_place> at(std::uint64_t address) {
+    std::vector<source_place> places;
 #ifdef ASHLAR_LIBDW
-    if (lines_) lines_->add_line(address, place);
+    if (lines_) lines_->add_places(address, places);
 #endif
-    return place;
+    if (places.empty()) places.emplace_back();
+    if (places.back().function.empty() && functions_)
+      places.back().function = functions_->function_at(address);
+    return places;
   }
 
  private:
+  // The same build may be known to the system though it does not stand at its path any more.
+  void find_elsewhere(const std::string& path, const std::string& build_id) {
+    const std::string debug_file = debug_file_of(build_id);
+    if (is_file(debug_file)) {
+      file_ = debug_file;
+      state_ = file_state::same;
+      return;
+    }
+#ifdef ASHLAR_LIBDW
+    if (build_id.empty() || std::getenv("DEBUGINFOD_URLS") == nullptr) return;
+    lines_.emplace(path, build_id);
+    if (lines_->is_open())
+      state_ = file_state::same;
+    else
+      lines_.reset();
+#endif
+    static_cast<void>(path);
+  }
+
+  std::string file_;
   std::uint64_t lowest_;
-  symbol_finder functions_;
-  std::string file_name_;
+  file_state state_ = file_state::same;
+  std::optional<symbol_table> functions_;
 #ifdef ASHLAR_LIBDW
   std::optional<debug_information> lines_;
 #endif
@@ -107,17 +340,25 @@ bool source_lines::reads_lines() {
 #endif
 }
 
-source_lines::module& source_lines::open(const std::string& path) {
-  std::unique_ptr<module>& there = modules_[path];
-  if (there == nullptr) there = std::make_unique<module>(path);
+source_lines::module& source_lines::open(const std::string& path, const std::string& build_id) {
+  std::unique_ptr<module>& there = modules_[{path, build_id}];
+  if (there == nullptr) there = std::make_unique<module>(path, build_id);
   return *there;
 }
 
-source_place source_lines::find(const std::string& path, std::uint64_t offset) {
-  return open(path).find(offset);
+std::vector<source_place> source_lines::at(const std::string& path, std::uint64_t address,
+                                           const std::string& build_id) {
+  return open(path, build_id).at(address);
+}
+std::vector<source_place> source_lines::of_call(const std::string& path, std::uint64_t offset) {
+  module& of = open(path, {});
+  return of.at(of.call_before(offset));
 }
 std::uint64_t source_lines::address_of_call(const std::string& path, std::uint64_t offset) {
-  return open(path).call_before(offset);
+  return open(path, {}).call_before(offset);
+}
+file_state source_lines::state_of(const std::string& path, const std::string& build_id) {
+  return open(path, build_id).state();
 }
 
 }  // namespace ashlar::trace

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ashlar::trace {
 
@@ -15,7 +17,16 @@ struct source_place {
   std::uint32_t line = 0;
 };
 
-/// Names return addresses by the files as they are now. Not thread-safe.
+/// What a file is now, beside what it was when a trace was recorded.
+enum class file_state {
+  same,      ///< or nobody knows what it was
+  replaced,  ///< another build stands at its path
+  gone,
+};
+
+/// Names places in files as they are now. Debug information may be in the file itself, in a file that
+/// its .gnu_debuglink names, by its build id in the system's folders, or, where DEBUGINFOD_URLS is
+/// set, with a debuginfod server. Not thread-safe.
 class source_lines {
  public:
   source_lines();
@@ -26,20 +37,26 @@ class source_lines {
   /// Whether this build can read lines (elfutils' libdw); without it only functions are found.
   static bool reads_lines();
 
-  /// Returns: what is known of the call that returns to `offset` bytes behind the lowest address at
-  /// which the ELF file `path` is loaded. Separate debug information is looked for where the system
-  /// keeps it.
-  source_place find(const std::string& path, std::uint64_t offset);
+  /// Returns: what is known of a place, in the file's own numbers: first the innermost function that
+  /// the compiler put inline there, last the function that is called. One at least. `build_id`: what
+  /// the file has to be; empty: it does not matter. Of a file that is another one now nothing is known.
+  std::vector<source_place> at(const std::string& path, std::uint64_t address,
+                               const std::string& build_id);
+  /// The same of the call that returns to `offset` bytes behind the lowest address at which the file
+  /// is loaded.
+  std::vector<source_place> of_call(const std::string& path, std::uint64_t offset);
 
   /// Returns: the address of that call in the file's own numbers, as addr2line wants it.
   std::uint64_t address_of_call(const std::string& path, std::uint64_t offset);
 
+  file_state state_of(const std::string& path, const std::string& build_id);
+
  private:
   class debug_information;
   class module;
-  module& open(const std::string& path);
+  module& open(const std::string& path, const std::string& build_id);
 
-  std::map<std::string, std::unique_ptr<module>> modules_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<module>> modules_;
 };
 
 }  // namespace ashlar::trace

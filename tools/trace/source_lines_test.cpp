@@ -35,14 +35,14 @@ constexpr unsigned line_of_call = __LINE__ + 2;
 TEST_F(SourceLines, ACallHasItsFunction) {
   source_lines lines;
   const place_here here = calls_here();
-  const source_place found = lines.find(here.file, here.offset);
+  const source_place found = lines.of_call(here.file, here.offset).front();
   EXPECT_TRUE(found.function.find("calls_here") != std::string::npos) << found.function;
 }
 
 TEST_F(SourceLines, ACallHasItsLineWhereThereIsDebugInformation) {
   const place_here here = calls_here();
   source_lines lines;
-  const source_place found = lines.find(here.file, here.offset);
+  const source_place found = lines.of_call(here.file, here.offset).front();
   if (!source_lines::reads_lines() || found.file.empty()) {
     GTEST_SKIP() << "no libdw, or these tests have no debug information";
   }
@@ -56,7 +56,7 @@ TEST_F(SourceLines, WhatIsNoFileHasNone) {
   source_lines lines;
   for (const std::string& file :
        {path("pipe"), path("text"), path("gone"), std::string("/dev/zero")}) {
-    const source_place found = lines.find(file, 100);
+    const source_place found = lines.of_call(file, 100).front();
     EXPECT_EQ(found.function + found.file, "") << file;
     EXPECT_EQ(lines.address_of_call(file, 100), 99u);
   }

@@ -42,13 +42,14 @@ static_assert(sizeof(spool_record) == 16);
 
 /// Kinds beside those of event_kind. Those with `bytes` are followed by that many bytes, up to a whole record.
 enum class spool_kind : std::uint8_t {
-  time = 64,           // 56 bits: the next record's time in full
-  size = 65,           // 56 bits: the next record's size
-  alignment = 66,      // 56 bits: the next record's alignment
-  stack = 67,          // number: the next record's stack
-  text = 68,           // number: bytes; of the next record
-  define_stack = 69,   // 56 bits: the stack's number; number: bytes, of its frames
-  define_module = 70,  // number: bytes: begin, end, bias (8 bytes each), path
+  time = 64,          // 56 bits: the next record's time in full
+  size = 65,          // 56 bits: the next record's size
+  alignment = 66,     // 56 bits: the next record's alignment
+  stack = 67,         // number: the next record's stack
+  text = 68,          // number: bytes; of the next record
+  define_stack = 69,  // 56 bits: the stack's number; number: bytes, of its frames
+  define_module =
+      70,  // number: bytes: begin, end, bias (8 bytes each), length of the build id (1), that, path
 };
 
 inline constexpr std::uint32_t chunk_bytes = 256u << 10;
@@ -93,7 +94,7 @@ struct spool_process {
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3230'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3330'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;

@@ -77,9 +77,14 @@ class peak_by_stack {
     stack_figures& figures = changing(stack);
     ++figures.births;
     figures.bytes += bytes;
+    ++figures.live_blocks;
     figures.live_bytes += bytes;
   }
-  void death(std::uint32_t stack, std::uint64_t bytes) { changing(stack).live_bytes -= bytes; }
+  void death(std::uint32_t stack, std::uint64_t bytes) {
+    stack_figures& figures = changing(stack);
+    --figures.live_blocks;
+    figures.live_bytes -= bytes;
+  }
   void finish() {
     for (auto& [stack, s] : states_) settle(s);
   }

@@ -23,6 +23,7 @@ struct size_figures {
 struct stack_figures {
   std::uint64_t births = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t live_blocks = 0;  ///< at the end; so are the bytes
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
 };

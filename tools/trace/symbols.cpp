@@ -2,27 +2,53 @@
 #include "tools/trace/symbols.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <cxxabi.h>
 #include <elf.h>
-#include <fmt/format.h>
 
 #include "tools/trace/error.hpp"
+#include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
 namespace {
 
-std::string demangled(const char* name) {
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string found = status == 0 && plain != nullptr ? plain : name;
-  std::free(plain);
-  return found;
+/// Rust's older names are C++ names with a hash at the end, and with words for what C++ has no
+/// letters for.
+std::string without_rust_hash(std::string name) {
+  constexpr std::size_t digits = 16;
+  constexpr std::string_view before = "::h";
+  if (name.size() < digits + before.size()) return name;
+  const std::size_t at = name.size() - digits - before.size();
+  if (name.compare(at, before.size(), before) != 0 ||
+      !std::all_of(name.end() - digits, name.end(),
+                   [](unsigned char c) { return std::isxdigit(c) != 0; }))
+    return name;
+  name.resize(at);
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> words{{
+      {"_$", "$"},
+      {"$LT$", "<"},
+      {"$GT$", ">"},
+      {"$LP$", "("},
+      {"$RP$", ")"},
+      {"$RF$", "&"},
+      {"$BP$", "*"},
+      {"$C$", ","},
+      {"$SP$", "@"},
+      {"$u20$", " "},
+      {"$u7b$$u7b$closure$u7d$$u7d$", "{{closure}}"},
+      {"..", "::"},
+  }};
+  for (const auto& [word, letter] : words)
+    for (std::size_t i = name.find(word); i != std::string::npos; i = name.find(word, i + 1))
+      name.replace(i, word.size(), letter);
+  return name;
 }
 
 /// A part of a file that has to be there; nothing where the file says otherwise.
@@ -33,16 +59,46 @@ bool read_part(byte_source& file, std::uint64_t at, Part& part) {
 }
 
 /// What the file has of it.
-std::string bytes_of(byte_source& file, const Elf64_Shdr& section) {
-  if (section.sh_offset >= file.size()) return {};
-  std::string bytes(std::min<std::uint64_t>(section.sh_size, file.size() - section.sh_offset),
-                    '\0');
-  bytes.resize(
-      file.read(section.sh_offset, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}));
+std::string bytes_of(byte_source& file, std::uint64_t at, std::uint64_t count) {
+  if (at >= file.size()) return {};
+  std::string bytes(std::min<std::uint64_t>(count, file.size() - at), '\0');
+  bytes.resize(file.read(at, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()}));
   return bytes;
 }
 
+bool read_header(byte_source& file, Elf64_Ehdr& header) {
+  return read_part(file, 0, header) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+/// Returns: of a segment of notes the build id; empty: it has none.
+std::string build_id_in(const std::string& notes) {
+  constexpr std::string_view owner("GNU", 4);
+  const auto aligned = [](std::uint32_t bytes) { return (std::size_t{bytes} + 3) / 4 * 4; };
+  Elf64_Nhdr note;
+  for (std::size_t at = 0; notes.size() - at >= sizeof note;) {
+    std::memcpy(&note, notes.data() + at, sizeof note);
+    at += sizeof note;
+    const std::size_t name = aligned(note.n_namesz);
+    const std::size_t bytes = name + aligned(note.n_descsz);
+    if (notes.size() - at < bytes) break;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == owner.size() &&
+        notes.compare(at, owner.size(), owner) == 0)
+      return notes.substr(at + name, note.n_descsz);
+    at += bytes;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string found = status == 0 && plain != nullptr ? without_rust_hash(plain) : name;
+  std::free(plain);
+  return found;
+}
 
 std::uint64_t lowest_address(const std::string& path) {
   constexpr std::uint64_t page = 4096;
@@ -50,9 +106,7 @@ std::uint64_t lowest_address(const std::string& path) {
   try {
     const auto file = open_file_source(path);
     Elf64_Ehdr header;
-    if (!read_part(*file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64)
-      return 0;
+    if (!read_header(*file, header)) return 0;
     std::uint64_t lowest = none;
     for (unsigned i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr part;
@@ -65,64 +119,62 @@ std::uint64_t lowest_address(const std::string& path) {
   }
 }
 
-symbol_finder::symbol_finder(std::vector<module_definition> modules)
-    : modules_(std::move(modules)) {}
-symbol_finder::~symbol_finder() = default;
+std::string build_id_of(const std::string& path) {
+  try {
+    const auto file = open_file_source(path);
+    Elf64_Ehdr header;
+    if (!read_header(*file, header)) return {};
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr part;
+      if (!read_part(*file, header.e_phoff + std::uint64_t{i} * sizeof part, part)) break;
+      if (part.p_type != PT_NOTE) continue;
+      const std::string id = build_id_in(bytes_of(*file, part.p_offset, part.p_filesz));
+      if (!id.empty()) return id;
+    }
+  } catch (const trace_error&) {
+    // it is gone, or is no file
+  }
+  return {};
+}
 
-void symbol_finder::read_symbols(byte_source& file, table& symbols) {
+symbol_table::symbol_table(const std::string& path) {
+  try {
+    read(path);
+  } catch (const trace_error&) {
+    symbols_.clear();  // it is gone, or was none: a trace may name a device
+  }
+}
+
+void symbol_table::read(const std::string& path) {
+  const auto file = open_file_source(path);
   Elf64_Ehdr header;
-  if (!read_part(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64)
-    return;
+  if (!read_header(*file, header)) return;
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     Elf64_Shdr linked;
-    if (!read_part(file, header.e_shoff + std::uint64_t{i} * sizeof section, section)) break;
+    if (!read_part(*file, header.e_shoff + std::uint64_t{i} * sizeof section, section)) break;
     if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
-    if (!read_part(file, header.e_shoff + std::uint64_t{section.sh_link} * sizeof linked, linked))
+    if (!read_part(*file, header.e_shoff + std::uint64_t{section.sh_link} * sizeof linked, linked))
       continue;
-    const std::string names = bytes_of(file, linked);
-    const std::string entries = bytes_of(file, section);
+    const std::string names = bytes_of(*file, linked.sh_offset, linked.sh_size);
+    const std::string entries = bytes_of(*file, section.sh_offset, section.sh_size);
     for (std::size_t at = 0; entries.size() - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
       Elf64_Sym s;
       std::memcpy(&s, entries.data() + at, sizeof s);
       if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_size == 0 || s.st_name >= names.size())
         continue;
-      symbols.push_back({s.st_value, s.st_value + s.st_size, names.c_str() + s.st_name});
+      symbols_.push_back({s.st_value, s.st_value + s.st_size, names.c_str() + s.st_name});
     }
   }
-  std::sort(symbols.begin(), symbols.end(),
+  std::sort(symbols_.begin(), symbols_.end(),
             [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
 }
 
-const symbol_finder::table& symbol_finder::symbols_of(const std::string& path) {
-  const auto [found, is_new] = tables_.try_emplace(path);
-  if (is_new) {
-    try {
-      read_symbols(*open_file_source(path), found->second);
-    } catch (const trace_error&) {
-      found->second.clear();  // it is gone, or was none: a trace may name a device
-    }
-  }
-  return found->second;
-}
-
-std::string symbol_finder::name(std::uint64_t address, bool is_return) {
-  const std::uint64_t inside = address - (is_return ? 1 : 0);
-  // The last one: what was mapped there later.
-  const auto module = std::find_if(modules_.rbegin(), modules_.rend(), [&](const auto& m) {
-    return m.begin <= inside && inside < m.end;
-  });
-  if (module == modules_.rend()) return fmt::format("{:#x}", address);
-  std::string file = std::filesystem::path(module->path).filename().string();
-  if (address == module->bias) return file;  // nobody returns to a file's first byte: a pool
-  const table& symbols = symbols_of(module->path);
-  const std::uint64_t own = inside - module->bias;
-  auto behind = std::upper_bound(symbols.begin(), symbols.end(), own,
+std::string symbol_table::function_at(std::uint64_t address) const {
+  auto behind = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                                  [](std::uint64_t a, const symbol& s) { return a < s.begin; });
-  if (behind != symbols.begin() && own < (--behind)->end)
-    return fmt::format("{} in {}", demangled(behind->name.c_str()), file);
-  return fmt::format("{}+{:#x}", file, address - module->bias);
+  if (behind == symbols_.begin() || address >= (--behind)->end) return {};
+  return demangled(behind->name.c_str());
 }
 
 }  // namespace ashlar::trace

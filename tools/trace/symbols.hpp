@@ -1,13 +1,9 @@
-// tools/trace/symbols.hpp: the functions that addresses are in, from the files' own tables. Layer: trace.
+// tools/trace/symbols.hpp: what an ELF file says of itself: its functions, its build id. Layer: trace.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
-
-#include "tools/trace/format.hpp"
-#include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
 
@@ -15,16 +11,19 @@ namespace ashlar::trace {
 /// not position-independent, and for what is no such file.
 std::uint64_t lowest_address(const std::string& path);
 
-/// Names addresses of a trace by the ELF files of its modules, as they are now. Not thread-safe.
-class symbol_finder {
- public:
-  explicit symbol_finder(std::vector<module_definition> modules);
-  ~symbol_finder();
+/// Returns: the bytes of the file's build id; empty where it has none, or is no such file.
+std::string build_id_of(const std::string& path);
 
-  /// Returns: "function in library.so", "library.so+0x1234" where no symbol is there, "0x1234" where no module is; of a
-  /// recorded pool its name (docs/trace-format.md).
-  /// `is_return`: the call is before the address.
-  std::string name(std::uint64_t address, bool is_return);
+/// Returns: the name as its language writes it, of C++ and of Rust's older form ("_ZN"); any other
+/// name as it is.
+std::string demangled(const char* name);
+
+/// The functions in a file's own tables, as the file is now. It opens nothing but a regular file.
+class symbol_table {
+ public:
+  explicit symbol_table(const std::string& path);
+  /// Returns: the demangled name of the function there, in the file's own numbers; empty: none.
+  [[nodiscard]] std::string function_at(std::uint64_t address) const;
 
  private:
   struct symbol {
@@ -32,12 +31,9 @@ class symbol_finder {
     std::uint64_t end = 0;
     std::string name;
   };
-  using table = std::vector<symbol>;  // by begin
-  static void read_symbols(byte_source& file, table& symbols);
-  const table& symbols_of(const std::string& path);
+  void read(const std::string& path);
 
-  std::vector<module_definition> modules_;
-  std::map<std::string, table> tables_;
+  std::vector<symbol> symbols_;  // by begin
 };
 
 }  // namespace ashlar::trace

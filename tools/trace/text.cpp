@@ -98,6 +98,12 @@ std::string line_of(const module_definition& module) {
     put_field(line, "", number, 16);
   line += ' ';
   line += escape(module.path);
+  if (!module.build_id.empty()) line += ' ';
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : module.build_id) {
+    line += digits[static_cast<unsigned char>(c) >> 4];
+    line += digits[static_cast<unsigned char>(c) & 15];
+  }
   return line + '\n';
 }
 
@@ -182,9 +188,23 @@ class text_reader {
     for (std::size_t i = 2; i < words.size(); ++i) found.frames.push_back(number(words[i]));
     return found;
   }
+  std::string build_id(std::string_view word) const {
+    std::string bytes;
+    for (; !word.empty(); word.remove_prefix(std::min<std::size_t>(2, word.size()))) {
+      unsigned byte = 0;
+      const std::string_view pair = word.substr(0, 2);
+      const auto [end, error] = std::from_chars(pair.data(), pair.data() + pair.size(), byte, 16);
+      if (pair.size() < 2 || error != std::errc{} || end != pair.data() + 2)
+        fail("a build id is pairs of hexadecimal digits");
+      bytes += static_cast<char>(byte);
+    }
+    return bytes;
+  }
   module_definition module(const std::vector<std::string_view>& words) const {
-    if (words.size() != 5) fail("a line 'module BEGIN END BIAS PATH' has five words");
-    return {number(words[1]), number(words[2]), number(words[3]), text(words[4])};
+    if (words.size() != 5 && words.size() != 6)
+      fail("a line 'module BEGIN END BIAS PATH [BUILD-ID]' has five words or six");
+    return {number(words[1]), number(words[2]), number(words[3]), text(words[4]),
+            words.size() == 6 ? build_id(words[5]) : std::string()};
   }
 
   void read_event(const std::vector<std::string_view>& words, trace_writer& out) {

@@ -70,7 +70,8 @@ std::string rich_trace() {
     out.add(test::other(event_kind::mark, thread, ++time, 0, ""));
   }
   out.add(std::vector<stack_definition>{{3, {1, 2, 0xffff'ffff'ffff'fff0}}, {4, {}}});
-  out.add(std::vector<module_definition>{{1, 2, 3, "/a path/lib.so"}});
+  out.add(
+      std::vector<module_definition>{{1, 2, 3, "/a path/lib.so"}, {2, 3, 0, "lib", "\x01\xab"}});
   out.close();
   return bytes;
 }

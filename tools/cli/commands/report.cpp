@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/commands/commands.hpp"
+#include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
@@ -18,7 +19,7 @@
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
-#include "tools/trace/symbols.hpp"
+#include "tools/trace/call_names.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -43,7 +44,7 @@ Examples:
 constexpr unsigned report_schema = 1;
 
 nlohmann::json report_data(const report_options& options) {
-  report::trace_request request{.file = options.trace, .chosen = {}, .name_of = {}};
+  report::trace_request request{.file = options.trace, .chosen = {}, .names_of = {}};
   nlohmann::json pools;
   nlohmann::json compare;
   nlohmann::json replay;
@@ -57,9 +58,10 @@ nlohmann::json report_data(const report_options& options) {
   if (!options.replay.empty())
     replay = report::read_replay(files::read_input(options.replay), options.replay);
   const auto reader = open_trace(options.trace);
-  trace::symbol_finder symbols(reader->modules());
-  request.name_of = [&](std::uint64_t address) { return symbols.name(address, true); };
+  trace::call_names calls(reader->modules());
+  request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
   nlohmann::json data = report::trace_data(*reader, request);
+  tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";
   data["schema"] = report_schema;

@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "tools/cli/commands/commands.hpp"
+#include "tools/cli/debug_hints.hpp"
 #include "tools/cli/profile_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/cli/trace_report.hpp"
 #include "tools/files/json.hpp"
 #include "tools/profile/profile_file.hpp"
+#include "tools/trace/call_names.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -50,13 +52,15 @@ int stat_command(const stat_options& options) {
   return with_trace_errors([&] {
     if (profiling::is_profile(options.path)) return stat_profile(options);
     const auto reader = open_trace(options.path);
+    trace::call_names names(reader->modules());
     const trace_report report =
-        make_trace_report(*reader, options.path, options.rows, options.moments);
+        make_trace_report(*reader, names, options.path, options.rows, options.moments);
     if (options.json) {
       print_json(trace_report_json(report));
     } else {
       fmt::print("{}", render_trace_report(report, options.rows, reader_glyphs()));
     }
+    tell_missing_names(names.lost(), report.without_lines);
     return 0;
   });
 }

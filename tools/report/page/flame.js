@@ -1,5 +1,5 @@
 // Call sites as a flame graph: callers above, callees below, as wide as what they allocated.
-// Nodes: {name, parent: index, ...counts}; node 0 is the program; parents come before children.
+// Nodes: {name, source: "file:line" or "", parent: index, ...counts}; node 0 is the program; parents come before children.
 function flame(host, nodes, measures) {
   const children = nodes.map(() => []);
   nodes.forEach((node, i) => {
@@ -15,11 +15,14 @@ function flame(host, nodes, measures) {
   const output = make("output", { class: "readout" });
   const format = () => measures.find(([key]) => key === measure)[2];
 
+  const named = (node) => (node.source ? `${node.name} at ${node.source}` : node.name);
+  // A box has room for a file's name, not for its folders.
+  const label = (node) => (node.source ? `${node.name} ${node.source.split("/").pop()}` : node.name);
   const path = (i) => (i === 0 ? [] : [...path(nodes[i].parent), nodes[i].name]);
   const tell = (i) => {
     const node = nodes[i];
     output.replaceChildren(
-      make("strong", {}, node.name),
+      make("strong", {}, named(node)),
       ` ${format()(node[measure])}, ${percent(node[measure], nodes[0][measure])} of the program. `,
       make("span", { class: "path hint" }, path(i).join(" › ")),
     );
@@ -44,10 +47,10 @@ function flame(host, nodes, measures) {
         {
           type: "button",
           tabindex: "-1",
-          title: `${node.name}: ${format()(node[measure])}`,
-          "aria-label": `${node.name}, ${format()(node[measure])}, ${percent(node[measure], nodes[0][measure])}`,
+          title: `${named(node)}: ${format()(node[measure])}`,
+          "aria-label": `${named(node)}, ${format()(node[measure])}, ${percent(node[measure], nodes[0][measure])}`,
         },
-        node.name,
+        label(node),
       );
       Object.assign(button.style, {
         left: `${left}%`,

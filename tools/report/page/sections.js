@@ -293,17 +293,20 @@ function callsSection(section, data) {
     ["bytes_at_peak", "bytes at the peak", bytes],
     ["births", "allocations", (n) => `${count(n)} allocations`],
     ["bytes", "all bytes", bytes],
+    ["bytes_at_end", "still held at the end", bytes],
   ];
   flame(section, data.call_sites, measures);
   const rows = data.call_sites.map((node, i) => {
     let depth = 0;
     for (let up = i; up !== 0; up = data.call_sites[up].parent) ++depth;
     return [
-      `${"· ".repeat(depth)}${node.name}`,
+      `${"· ".repeat(depth)}${node.name}${node.source && ` at ${node.source}`}`,
       count(node.bytes_at_peak),
       count(node.blocks_at_peak),
       count(node.births),
       count(node.bytes),
+      count(node.bytes_at_end),
+      count(node.blocks_at_end),
     ];
   });
   figures(
@@ -315,6 +318,8 @@ function callsSection(section, data) {
       { label: "blocks at the peak" },
       { label: "allocations" },
       { label: "all bytes" },
+      { label: "bytes at the end" },
+      { label: "blocks at the end" },
     ],
     rows,
   );

@@ -1,0 +1,120 @@
+// tools/cli/call_sites.cpp. Layer: cli.
+#include "tools/cli/call_sites.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+constexpr std::size_t calls_shown = 24;
+
+void add(trace::stack_figures& to, const trace::stack_figures& more) {
+  to.births += more.births;
+  to.bytes += more.bytes;
+  to.live_blocks += more.live_blocks;
+  to.live_bytes += more.live_bytes;
+  to.at_peak_bytes += more.at_peak_bytes;
+}
+
+std::string key_of(const std::vector<trace::named_call>& calls) {
+  std::string key;
+  for (const trace::named_call& call : calls) key += call.text() + '\n';
+  return key;
+}
+
+}  // namespace
+
+std::vector<call_site> call_sites(
+    const trace::trace_reader& reader,
+    const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
+    std::uint64_t trace::stack_figures::* by, std::size_t rows) {
+  std::unordered_map<std::string, call_site> merged;
+  for (const trace::stack_definition& stack : reader.stacks()) {
+    const auto found = stacks.find(stack.number);
+    if (found == stacks.end() || found->second.*by == 0) continue;
+    std::vector<trace::named_call> calls = names.of(stack);
+    call_site& site = merged[key_of(calls)];
+    add(site.figures, found->second);
+    site.calls = std::move(calls);
+  }
+  std::vector<std::pair<std::string, call_site>> sorted(std::make_move_iterator(merged.begin()),
+                                                        std::make_move_iterator(merged.end()));
+  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
+    const trace::stack_figures& x = a.second.figures;
+    const trace::stack_figures& y = b.second.figures;
+    return std::tuple(y.*by, y.bytes, a.first) < std::tuple(x.*by, x.bytes, b.first);
+  });
+  std::vector<call_site> sites;
+  for (auto& [key, site] : sorted) {
+    if (sites.size() == rows) break;
+    sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+std::vector<std::string> files_without_lines(const std::vector<call_site>& sites) {
+  std::vector<std::string> paths;
+  for (const call_site& site : sites) {
+    if (site.calls.empty() || site.calls.front().line != 0) continue;
+    const std::string& path = site.calls.front().module;
+    if (path.starts_with('/') && std::find(paths.begin(), paths.end(), path) == paths.end())
+      paths.push_back(path);
+  }
+  return paths;
+}
+
+std::string render_calls(const std::vector<trace::named_call>& calls) {
+  std::string text;
+  const auto add_line = [&](const std::string& line) { text += fmt::format("      {}\n", line); };
+  const bool is_long = calls.size() > calls_shown + 1;
+  const std::size_t shown = is_long ? calls_shown - 1 : calls.size();
+  for (std::size_t i = 0; i < shown; ++i) add_line(printable(calls[i].text()));
+  if (is_long) {
+    add_line(fmt::format("({} calls more)", calls.size() - shown - 1));
+    add_line(printable(calls.back().text()));
+  }
+  return text;
+}
+
+std::string render_held(const std::vector<call_site>& sites) {
+  std::string text;
+  for (const call_site& site : sites) {
+    text +=
+        fmt::format("  {} in {} block{}, of {} in all\n", format_bytes(site.figures.live_bytes),
+                    format_count(site.figures.live_blocks),
+                    site.figures.live_blocks == 1 ? "" : "s", format_count(site.figures.births));
+    text += render_calls(site.calls);
+  }
+  return text;
+}
+
+nlohmann::json call_sites_json(const std::vector<call_site>& sites) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const call_site& site : sites) {
+    nlohmann::json frames = nlohmann::json::array();
+    nlohmann::json sources = nlohmann::json::array();
+    for (const trace::named_call& call : site.calls) {
+      frames.push_back(call.name);
+      sources.push_back(call.place());
+    }
+    list.push_back({{"births", site.figures.births},
+                    {"bytes", site.figures.bytes},
+                    {"bytes_at_peak", site.figures.at_peak_bytes},
+                    {"bytes_at_end", site.figures.live_bytes},
+                    {"blocks_at_end", site.figures.live_blocks},
+                    {"frames", std::move(frames)},
+                    {"sources", std::move(sources)}});
+  }
+  return list;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,40 @@
+// tools/cli/call_sites.hpp: whose calls hold the bytes of a trace. Layer: cli.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/call_names.hpp"
+#include "tools/trace/reader.hpp"
+#include "tools/trace/summary.hpp"
+
+namespace ashlar::cli {
+
+struct call_site {
+  trace::stack_figures figures;
+  std::vector<trace::named_call> calls;  // from the inside out
+};
+
+// Returns: those with some of `by`, the most first, at most `rows`. Stacks whose calls have the same
+// names and lines are one call site.
+std::vector<call_site> call_sites(
+    const trace::trace_reader& reader,
+    const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
+    std::uint64_t trace::stack_figures::* by, std::size_t rows);
+
+// Returns: the programs and libraries of the calls that asked for these blocks, where no line of
+// theirs is known. Each is there once, and its order is that of the sites.
+std::vector<std::string> files_without_lines(const std::vector<call_site>& sites);
+
+// A line a call. Of a stack that is long the outermost call stands last, behind how many are left out.
+std::string render_calls(const std::vector<trace::named_call>& calls);
+// What lived at the end, as lines.
+std::string render_held(const std::vector<call_site>& sites);
+// Figures, names ("frames") and "file:line" ("sources") of each.
+nlohmann::json call_sites_json(const std::vector<call_site>& sites);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,255 @@
+// tools/cli/commands/leaks.cpp: `ashlar leaks`: what a program still holds at its end, by call site.
+// Layer: cli.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include "tools/cli/call_sites.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/debug_hints.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/recorded_program.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/trace_files.hpp"
+#include "tools/cli/trace_input.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/trace/file_recorder.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+struct leak_options {
+  std::vector<std::string> command;
+  std::string trace;   // instead of a program
+  std::string output;  // the trace that is kept; empty: none
+  std::string json_path;
+  std::uint32_t stack_depth = 64;
+  std::uint64_t rows = 20;
+  std::optional<std::uint64_t> fail_above;
+  bool children = false;  // the processes that the program starts, too
+};
+
+constexpr const char* leaks_footer =
+    R"(It lists what is held, the most bytes first, with the calls that asked for it. What is held at the
+end need not be lost: a program may have kept it on purpose, and a pointer to it. The program's standard
+streams are its own. The list is on standard error; of --trace it is on standard output.
+
+Examples:
+  ashlar leaks -- ./server --once
+  ashlar leaks --fail-above 64KiB --json leaks.json -- ./tests
+  ashlar leaks --trace run.atrace
+
+Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
+program's is 0 and a process that is listed holds more than --fail-above, or it was not recorded. Of
+--trace: 0, or 1 above the limit; 2 for what is no trace.)";
+
+// What a process held.
+struct held_memory {
+  std::string text;
+  nlohmann::json json;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> without_lines;  // programs and libraries
+  std::vector<trace::call_names::lost_file> lost;
+};
+
+std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
+  return fmt::format("{} in {} block{}", format_bytes(bytes), format_count(blocks),
+                     blocks == 1 ? "" : "s");
+}
+
+// Throws: trace_error.
+held_memory held_in(const std::string& path, const leak_options& options) {
+  using namespace trace::header_name;
+  const auto reader = open_trace(path);
+  const trace::trace_summary summary = trace::summarise(*reader, 2);
+  trace::call_names names(reader->modules());
+  std::vector<call_site> sites =
+      call_sites(*reader, summary.stacks, names, &trace::stack_figures::live_bytes,
+                 std::numeric_limits<std::size_t>::max());
+  held_memory held;
+  held.bytes = summary.live_bytes;
+  const std::vector<std::string> words = words_of_arguments(reader->header().get(arguments));
+  const std::string process = printable(reader->header().get(pid));
+  held.json = {{"pid", reader->header().number(pid, 0)},
+               {"program", std::string(reader->header().get(program))},
+               {"arguments", words},
+               {"bytes", summary.live_bytes},
+               {"blocks", summary.live_blocks},
+               {"call_sites", call_sites_json(sites)}};
+  held.text = fmt::format("ashlar: {}{}{}: ", shell_quoted(words),
+                          process.empty() ? "" : ", process ", process);
+  if (summary.live_blocks == 0) {
+    held.text += "nothing is held at the end\n";
+    return held;
+  }
+  held.text +=
+      fmt::format("{} held at the end{}\n", blocks_text(summary.live_bytes, summary.live_blocks),
+                  sites.empty() ? "" : ", the most bytes first:");
+  std::uint64_t bytes = summary.live_bytes;
+  std::uint64_t blocks = summary.live_blocks;
+  const std::size_t all = sites.size();
+  if (sites.size() > options.rows) sites.resize(static_cast<std::size_t>(options.rows));
+  for (const call_site& site : sites) {
+    bytes -= site.figures.live_bytes;
+    blocks -= site.figures.live_blocks;
+  }
+  held.text += render_held(sites);
+  if (sites.size() < all)
+    held.text += fmt::format("  {} of {} more calls (--rows {} lists them)\n",
+                             blocks_text(bytes, blocks), format_count(all - sites.size()), all);
+  else if (blocks != 0)
+    held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
+                             all == 0 ? " (ashlar record --stacks records them)" : "");
+  held.without_lines = files_without_lines(sites);
+  held.lost = names.lost();
+  return held;
+}
+
+struct leaks {
+  std::string text;
+  nlohmann::json processes = nlohmann::json::array();
+  std::uint64_t most_bytes = 0;  // that one process holds
+  std::size_t not_listed = 0;    // processes
+  std::vector<std::string> without_lines;
+  std::vector<trace::call_names::lost_file> lost;
+
+  void add(held_memory held) {
+    text += held.text;
+    processes.push_back(std::move(held.json));
+    most_bytes = std::max(most_bytes, held.bytes);
+    // Processes of one program miss the same.
+    for (std::string& path : held.without_lines)
+      if (std::find(without_lines.begin(), without_lines.end(), path) == without_lines.end())
+        without_lines.push_back(std::move(path));
+    for (auto& file : held.lost)
+      if (std::find(lost.begin(), lost.end(), file) == lost.end()) lost.push_back(std::move(file));
+  }
+};
+
+std::string json_text_of(const leaks& found) {
+  return files::json_text({{"ashlar", ASHLAR_CLI_VERSION},
+                           {"schema", 1},
+                           {"report", "leaks"},
+                           {"processes", found.processes}},
+                          2) +
+         "\n";
+}
+
+// Returns: whether more is held than may be. Effects: says so.
+bool is_too_much(const leaks& found, const leak_options& options) {
+  if (!options.fail_above || found.most_bytes <= *options.fail_above) return false;
+  fmt::print(stderr, "ashlar: {} held at the end, more than {} (--fail-above)\n",
+             format_bytes(found.most_bytes), format_bytes(*options.fail_above));
+  return true;
+}
+
+command_end leaks_of_trace(const leak_options& options) {
+  files::replaced_files files({options.trace});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  leaks found;
+  found.add(held_in(options.trace, options));
+  std::fputs(found.text.c_str(), stdout);
+  tell_missing_names(found.lost, found.without_lines);
+  if (!options.json_path.empty()) files.commit({json_text_of(found)});
+  return {is_too_much(found, options) ? status_failed : 0, {}};
+}
+
+// Effects: adds what each process held, the program's own first. Its trace is kept where that was
+// asked for.
+leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::uint32_t own,
+               const leak_options& options) {
+  leaks found;
+  auto results = recorder.results();
+  std::sort(results.begin(), results.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.pid != own, a.pid) < std::pair(b.pid != own, b.pid);
+  });
+  for (const auto& result : results) {
+    const trace_files::written written = files.commit(result.pid, own);
+    if (options.children || result.pid == own)
+      found.add(held_in(written.path, options));
+    else
+      ++found.not_listed;
+    if (options.output.empty()) continue;
+    fmt::print(stderr, "ashlar: {}: {} events of process {}\n", written.path,
+               format_count(result.events), result.pid);
+  }
+  return found;
+}
+
+command_end leaks_of_program(const leak_options& options) {
+  files::replaced_files json_file;
+  if (!options.json_path.empty()) json_file.prepare("--json", options.json_path);
+  const files::scratch_directory scratch;
+  trace_files files(options.output.empty() ? scratch.path() + "/run.atrace" : options.output);
+  recorded_program program(options.command);
+  trace::file_recorder recorder(
+      {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth)},
+      [&](std::uint32_t pid) { return files.open(pid); });
+  const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
+  int status = outcome.wait_status;
+  if (!program.failure().empty()) return {0, fail_beside(status, program.failure())};
+  leaks found;
+  try {
+    found = leaks_of(recorder, files, static_cast<std::uint32_t>(outcome.pid), options);
+  } catch (const std::exception& error) {
+    return {0, fail_beside(status, error.what())};
+  }
+  std::fputs(found.text.c_str(), stderr);
+  tell_missing_names(found.lost, found.without_lines);
+  if (found.not_listed != 0)
+    fmt::print(stderr, "ashlar: of {} more process{} nothing is listed (--children lists them)\n",
+               found.not_listed, found.not_listed == 1 ? "" : "es");
+  if (WIFSIGNALED(status))
+    fmt::print(stderr, "ashlar: the program did not end by itself ({}): it held this then\n",
+               measure::describe_wait_status(status));
+  status = program.end(has_process(recorder.results(), outcome), "list of what is held", outcome);
+  if (is_too_much(found, options) && status == 0) status = W_EXITCODE(status_failed, 0);
+  if (!options.json_path.empty()) status = json_file.commit_beside(status, {json_text_of(found)});
+  return {0, status};
+}
+
+}  // namespace
+
+void add_leaks(command_parser& to) {
+  command& leaks = to.add({"leaks", "Tell what a program still holds at its end, by call site",
+                           "[OPTIONS] -- PROGRAM [ARGUMENTS...]", leaks_footer});
+  const auto with = std::make_shared<leak_options>();
+  leaks
+      .value("--fail-above", "SIZE", with->fail_above,
+             "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
+      .in_bytes();
+  leaks.file("--json", with->json_path, "Write all call sites to FILE, too");
+  leaks.flag("--children", with->children, "List the processes that it starts, too");
+  leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
+  leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
+      .within(1, 64);
+  leaks.output(with->output, "Keep the trace, for ashlar stat and report");
+  leaks.file("--trace", with->trace, "Run nothing: read what ashlar record wrote");
+  leaks.takes_program();
+  leaks.ends([&leaks, with]() -> command_end {
+    if (!with->trace.empty()) {
+      command_end end;
+      with_trace_errors([&] {
+        end = leaks_of_trace(*with);
+        return 0;
+      });
+      return end;
+    }
+    with->command = leaks.program();
+    return leaks_of_program(*with);
+  });
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,81 @@
+// tools/cli/debug_hints.cpp. Layer: cli.
+#include "tools/cli/debug_hints.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "tools/cli/text.hpp"
+#include "tools/trace/source_lines.hpp"
+
+namespace ashlar::cli {
+namespace fs = std::filesystem;
+namespace {
+
+bool has_line(const fs::path& file, const std::vector<std::string>& lines) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (std::find(lines.begin(), lines.end(), line) != lines.end()) return true;
+  return false;
+}
+
+// Returns: the Debian package that the file came with; empty: none. The lists may name it by the
+// folder from before /lib became a link to /usr/lib.
+std::string package_of(const std::string& path) {
+  std::error_code none;
+  const std::string real = fs::canonical(path, none).string();
+  std::vector<std::string> names{path};
+  if (!real.empty()) names.push_back(real);
+  if (real.starts_with("/usr/")) names.push_back(real.substr(4));
+  for (const fs::directory_entry& entry : fs::directory_iterator("/var/lib/dpkg/info", none)) {
+    if (entry.path().extension() != ".list" || !has_line(entry.path(), names)) continue;
+    const std::string package = entry.path().stem().string();
+    return package.substr(0, package.find(':'));  // without the architecture
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string remedy_for(const std::string& path) {
+  const std::string package = package_of(path);
+  if (package.empty()) return "compile it with -g";
+  // The C library's has a name of its own.
+  return fmt::format("Debian: {}", package == "libc6" ? "libc6-dbg" : package + "-dbgsym");
+}
+
+void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
+                        const std::vector<std::string>& without_lines) {
+  for (const auto& [path, state] : lost) {
+    const bool is_gone = state == trace::file_state::gone;
+    fmt::print(stderr,
+               "ashlar: '{}' is {}, so its calls are offsets: put {} back, or record again\n",
+               printable(path), is_gone ? "gone" : "another build than the one that ran",
+               is_gone ? "it" : "that build");
+  }
+  std::vector<std::string> paths;
+  std::copy_if(without_lines.begin(), without_lines.end(), std::back_inserter(paths),
+               [&](const std::string& path) {
+                 return std::none_of(lost.begin(), lost.end(),
+                                     [&](const auto& l) { return l.path == path; });
+               });
+  if (paths.empty()) return;
+  if (!trace::source_lines::reads_lines()) {
+    fmt::print(
+        stderr,
+        "ashlar: this command was built without libdw, so it reads no lines (Debian: apt-get "
+        "install libdw-dev, and build it again)\n");
+    return;
+  }
+  std::string list;
+  for (const std::string& path : paths)
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", printable(path), remedy_for(path));
+  fmt::print(stderr, "ashlar: no lines, for lack of debug information, of {}\n", list);
+}
+
+}  // namespace ashlar::cli

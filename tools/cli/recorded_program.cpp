@@ -1,0 +1,122 @@
+// tools/cli/recorded_program.cpp. Layer: cli.
+#include "tools/cli/recorded_program.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/program_file.hpp"
+#include "tools/trace/spool.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+// Takes what the program wrote while it runs. What cannot be written does not disturb the program:
+// it is said when that has ended.
+class drain_while_running {
+ public:
+  explicit drain_while_running(trace::recorder& recorder) : recorder_(recorder) {}
+
+  std::chrono::nanoseconds operator()() {
+    using std::chrono::milliseconds;
+    if (failure_ != nullptr) return milliseconds(1000);
+    try {
+      // As long as there is something, it is looked at once more soon; a program at rest is not
+      // woken for.
+      pause_ = recorder_.drain() != 0 ? milliseconds(1) : std::min(2 * pause_, milliseconds(20));
+    } catch (...) {
+      failure_ = std::current_exception();
+      recorder_.stop();
+    }
+    return pause_;
+  }
+  void finish() {
+    if (failure_ == nullptr) return recorder_.finish();
+    std::rethrow_exception(failure_);
+  }
+
+ private:
+  trace::recorder& recorder_;
+  std::chrono::milliseconds pause_{1};
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+recorded_program::recorded_program(std::vector<std::string> command, std::string on)
+    : command_(std::move(command)),
+      on_(std::move(on)),
+      program_(measure::find_program(command_.front())),
+      library_(measure::find_record_library()),
+      recorder_name_(measure::preloadable_name(library_, scratch_)) {}
+
+std::string recorded_program::preloaded() const {
+  std::string value = recorder_name_;
+  if (on_ == "ashlar") {
+    value +=
+        fmt::format(":{}", measure::preloadable_name(measure::find_ashlar_library(), scratch_));
+  } else if (!on_.empty()) {
+    value += fmt::format(
+        ":{}", measure::preloadable_name(
+                   measure::find_given_library(fmt::format("--on {}", on_), on_), scratch_));
+  }
+  return measure::preload_value(value);
+}
+
+measure::child_outcome recorded_program::run(trace::recorder& recorder,
+                                             const std::function<void(std::uint32_t pid)>& begin) {
+  drain_while_running drain(recorder);
+  measure::child_request request;
+  request.file = program_;
+  request.arguments = command_;
+  request.environment = measure::environment_with(
+      {{"LD_PRELOAD", preloaded()}, {trace::spool_variable, recorder.spool_path()}});
+  const auto begin_with = [&](pid_t pid) {
+    recorder.set_program(static_cast<std::uint32_t>(pid));
+    begin(static_cast<std::uint32_t>(pid));
+  };
+  request.meanwhile = [&](pid_t pid) {
+    begin_with(pid);
+    return drain();
+  };
+  measure::child_outcome outcome = measure::run_child(request, watch_);
+  measure::require_started(outcome, program_);
+  begin_with(outcome.pid);
+  try {
+    drain.finish();
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+  return outcome;
+}
+
+std::string recorded_program::why_nothing(const measure::child_outcome& outcome) const {
+  const measure::preload_effect effect = measure::effect_of_preload(program_, library_);
+  if (effect != measure::preload_effect::works)
+    return fmt::format("'{}' cannot be recorded: {}", program_, measure::describe(effect));
+  const std::string complaint = measure::preload_complaint(recorder_name_, watch_);
+  if (!complaint.empty()) {
+    return fmt::format(
+        "the loader does not take the recorder (build it for this machine; ASHLAR_RECORD_LIB names "
+        "another): {}",
+        complaint);
+  }
+  return fmt::format(
+      "the program ({}) began without the recorder: the recorder or the loader said above why; "
+      "where neither did, something that is statically linked runs the program, or a security "
+      "policy keeps LD_PRELOAD from it",
+      measure::describe_wait_status(outcome.wait_status));
+}
+
+int recorded_program::end(bool has_result, std::string_view missing,
+                          const measure::child_outcome& outcome) const {
+  if (has_result) return outcome.wait_status;
+  return fail_beside(outcome.wait_status, fmt::format("no {}: {}", missing, why_nothing(outcome)));
+}
+
+}  // namespace ashlar::cli

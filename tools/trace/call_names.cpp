@@ -1,0 +1,77 @@
+// tools/trace/call_names.cpp. Layer: trace.
+#include "tools/trace/call_names.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ashlar::trace {
+
+std::string named_call::place() const {
+  return line == 0 ? std::string() : fmt::format("{}:{}", file, line);
+}
+
+std::string named_call::text() const {
+  return line == 0 ? name : fmt::format("{} at {}", name, place());
+}
+
+call_names::call_names(std::vector<module_definition> modules) : modules_(std::move(modules)) {
+  // So the system names a file that was replaced while the program ran.
+  constexpr std::string_view deleted = " (deleted)";
+  for (module_definition& module : modules_)
+    if (module.path.ends_with(deleted)) module.path.resize(module.path.size() - deleted.size());
+}
+
+std::vector<named_call> call_names::of(const stack_definition& stack) {
+  std::vector<named_call> calls;
+  for (const std::uint64_t frame : stack.frames) {
+    if (frame == cut_frame) {
+      calls.push_back(
+          {fmt::format("[stack cut at {} frames]", stack.frames.size() - 1), {}, 0, {}});
+      continue;
+    }
+    const auto& some = at(frame);
+    calls.insert(calls.end(), some.begin(), some.end());
+  }
+  return calls;
+}
+
+const std::vector<named_call>& call_names::at(std::uint64_t address) {
+  const auto [found, is_new] = known_.try_emplace(address);
+  if (is_new) found->second = find(address);
+  return found->second;
+}
+
+std::vector<named_call> call_names::find(std::uint64_t address) {
+  const std::uint64_t inside = address - 1;  // the call is before the place that it returns to
+  // The last one: what was mapped there later.
+  const auto module = std::find_if(modules_.rbegin(), modules_.rend(), [&](const auto& m) {
+    return m.begin <= inside && inside < m.end;
+  });
+  if (module == modules_.rend()) return {{fmt::format("{:#x}", address), {}, 0, {}}};
+  const std::string file = std::filesystem::path(module->path).filename().string();
+  // Nobody returns to a file's first byte: a pool.
+  if (address == module->bias) return {{file, {}, 0, {}}};
+  note_if_lost(*module);
+  std::vector<named_call> calls;
+  for (source_place& place : sources_.at(module->path, inside - module->bias, module->build_id)) {
+    std::string name = place.function.empty()
+                           ? fmt::format("{}+{:#x}", file, address - module->bias)
+                           : fmt::format("{} in {}", place.function, file);
+    calls.push_back({std::move(name), std::move(place.file), place.line, module->path});
+  }
+  return calls;
+}
+
+void call_names::note_if_lost(const module_definition& module) {
+  if (!module.path.starts_with('/')) return;  // the kernel's code is in no file
+  const file_state state = sources_.state_of(module.path, module.build_id);
+  if (state == file_state::same) return;
+  if (std::none_of(lost_.begin(), lost_.end(),
+                   [&](const lost_file& l) { return l.path == module.path; }))
+    lost_.push_back({module.path, state});
+}
+
+}  // namespace ashlar::trace

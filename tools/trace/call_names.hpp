@@ -1,0 +1,58 @@
+// tools/trace/call_names.hpp: the calls of a trace's stacks, with functions, files and lines.
+// Layer: trace.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/format.hpp"
+#include "tools/trace/source_lines.hpp"
+
+namespace ashlar::trace {
+
+struct named_call {
+  /// "function in library.so", "library.so+0x1234" where the function is unknown, "0x1234" where no
+  /// file is; of a recorded pool its name; "[stack cut at 16 frames]" (docs/trace-format.md).
+  std::string name;
+  std::string file;  ///< of the source; empty: unknown
+  std::uint32_t line = 0;
+  std::string module;  ///< the program or library; empty: it is no file
+
+  /// Returns: "file:line"; empty: unknown.
+  [[nodiscard]] std::string place() const;
+  /// Returns: the name, and the place where it is known.
+  [[nodiscard]] std::string text() const;
+};
+
+/// Names return addresses by the files that were mapped, if they are still what they were. Not
+/// thread-safe.
+class call_names {
+ public:
+  explicit call_names(std::vector<module_definition> modules);
+
+  /// Returns: the calls from the inside out, those that the compiler put inline among them.
+  std::vector<named_call> of(const stack_definition& stack);
+
+  /// Returns: the files that were asked for, and are gone or another build now: their calls have
+  /// offsets only.
+  struct lost_file {
+    std::string path;
+    file_state state{};
+    friend bool operator==(const lost_file&, const lost_file&) = default;
+  };
+  [[nodiscard]] const std::vector<lost_file>& lost() const { return lost_; }
+
+ private:
+  const std::vector<named_call>& at(std::uint64_t address);
+  std::vector<named_call> find(std::uint64_t address);
+  void note_if_lost(const module_definition& module);
+
+  std::vector<module_definition> modules_;
+  std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
+  std::vector<lost_file> lost_;
+  source_lines sources_;
+};
+
+}  // namespace ashlar::trace

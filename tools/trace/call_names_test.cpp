@@ -1,0 +1,74 @@
+#include "tools/trace/call_names.hpp"
+
+#include <bit>
+#include <string>
+#include <tests/support/test_folder.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include "tools/trace/symbols.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+using CallNames = support::TestFolder;
+
+/// Of the program itself, whose entry comes first.
+std::uint64_t own_bias() {
+  std::uint64_t bias = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        *static_cast<std::uint64_t*>(found) = info->dlpi_addr;
+        return 1;
+      },
+      &bias);
+  return bias;
+}
+
+std::string outermost(call_names& names, std::uint64_t address) {
+  return names.of({1, {address}}).back().name;
+}
+
+TEST_F(CallNames, ACallIsNamedByTheFunctionItIsIn) {
+  const auto address = std::bit_cast<std::uint64_t>(&own_bias);
+  call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe"}});
+  const std::string expected = "ashlar::trace::(anonymous namespace)::own_bias() in exe";
+  EXPECT_EQ(outermost(names, address + 1), expected);
+  EXPECT_NE(outermost(names, address), expected);  // whoever returns there has called from before
+  EXPECT_EQ(outermost(names, address + 65).substr(0, 2), "0x");
+  EXPECT_TRUE(names.lost().empty());
+}
+
+TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {
+  const auto address = std::bit_cast<std::uint64_t>(&own_bias);
+  const std::string own = build_id_of("/proc/self/exe");
+  for (const std::string& recorded : {own, std::string("another build")}) {
+    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}});
+    const named_call call = names.of({1, {address + 1}}).back();
+    if (recorded == own) {
+      EXPECT_TRUE(names.lost().empty());
+      continue;
+    }
+    EXPECT_EQ(call.name.substr(0, 6), "exe+0x");
+    EXPECT_EQ(call.line, 0u);
+    ASSERT_EQ(names.lost().size(), 1u);
+    EXPECT_EQ(names.lost()[0].state, file_state::replaced);
+  }
+}
+
+TEST_F(CallNames, OfAFileThatIsGoneThereAreOffsetsOnly) {
+  support::write_file(path("text"), "no program");
+  for (const std::string& name :
+       {std::string("gone"), std::string("text"), std::string("gone (deleted)")}) {
+    call_names names({{0x1000, 0x2000, 0x1000, path(name)}});
+    EXPECT_EQ(outermost(names, 0x1500), name.substr(0, 4) + "+0x500");
+    EXPECT_EQ(names.lost().size(), name == "text" ? 0u : 1u);
+  }
+  call_names pool({{0x4fff, 0x5001, 0x5000, "messages"}});
+  EXPECT_EQ(outermost(pool, 0x5000), "messages");
+}
+
+}  // namespace
+}  // namespace ashlar::trace
