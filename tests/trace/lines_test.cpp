@@ -101,6 +101,17 @@ TEST_F(Lines, AStrippedProgramIsNamedWithTheRemedy) {
   EXPECT_TRUE(contains(said("err"), "stripped (compile it with -g)")) << said("err");
 }
 
+// As clang writes it.
+TEST_F(Lines, DebugInformationNeedsNoTableOfAddressRanges) {
+  const std::string program = path("plain");
+  ASSERT_EQ(
+      std::system(
+          ("objcopy --remove-section=.debug_aranges '" + leak + "' '" + program + "'").c_str()),
+      0);
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", program}), 0) << said("err");
+  EXPECT_FALSE(site_at(stat_json()["held_at_end"], line_of("order")).is_null());
+}
+
 TEST_F(Lines, DebugInformationMayBeInAnotherFile) {
   const std::string strip = "cd '" + path("") + "' && objcopy --only-keep-debug '" + leak +
                             "' apart.debug && strip -o apart '" + leak +

@@ -1,6 +1,8 @@
 // tools/trace/source_lines.cpp. Layer: trace.
 #include "tools/trace/source_lines.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -74,14 +76,17 @@ class source_lines::debug_information {
   /// Effects: adds what is known, the innermost function first.
   void add_places(std::uint64_t address, std::vector<source_place>& places) {
     if (file_ == nullptr) return;
-    source_place here;
-    if (Dwfl_Line* const line = ::dwfl_module_getsrc(file_, address + bias_); line != nullptr) {
-      int number = 0;
-      const char* const name = ::dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-      set_place(here, name, number, ::dwfl_line_comp_dir(line));
-    }
     const std::size_t before = places.size();
-    add_functions(address, here, places);
+    source_place here;
+    if (const unit_range* const unit = unit_at(address + bias_); unit != nullptr) {
+      const Dwarf_Addr inside = address + bias_ - unit->bias;
+      if (Dwarf_Line* const line = ::dwarf_getsrc_die(unit->unit, inside); line != nullptr) {
+        int number = 0;
+        ::dwarf_lineno(line, &number);
+        set_place(here, ::dwarf_linesrc(line, nullptr, nullptr), number, folder_of(unit->unit));
+      }
+      add_functions(unit->unit, inside, here, places);
+    }
     if (places.size() == before) places.push_back(here);
     if (places.back().function.empty()) places.back().function = symbol_at(address);
   }
@@ -171,11 +176,44 @@ class source_lines::debug_information {
     return place;
   }
 
-  void add_functions(std::uint64_t address, source_place here, std::vector<source_place>& places) {
+  /// A compiled file.
+  struct unit_range {
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Die* unit = nullptr;
     Dwarf_Addr bias = 0;
-    Dwarf_Die* const unit = ::dwfl_module_addrdie(file_, address + bias_, &bias);
-    if (unit == nullptr) return;
-    const Dwarf_Addr inside = address + bias_ - bias;
+  };
+  /// By the units' own ranges: the library's search needs a table that clang does not write.
+  const unit_range* unit_at(Dwarf_Addr address) {
+    if (!units_) {
+      units_.emplace();
+      Dwarf_Addr bias = 0;
+      for (Dwarf_Die* unit = nullptr;
+           (unit = ::dwfl_module_nextcu(file_, unit, &bias)) != nullptr;) {
+        for_ranges(unit, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+          units_->push_back({begin + bias, end + bias, unit, bias});
+        });
+      }
+      std::sort(units_->begin(), units_->end(),
+                [](const unit_range& a, const unit_range& b) { return a.begin < b.begin; });
+    }
+    auto behind = std::upper_bound(
+        units_->begin(), units_->end(), address,
+        [](Dwarf_Addr wanted, const unit_range& unit) { return wanted < unit.begin; });
+    return behind != units_->begin() && address < (--behind)->end ? &*behind : nullptr;
+  }
+
+  template <class Use>
+  static void for_ranges(Dwarf_Die* of, Use use) {
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    for (std::ptrdiff_t at = 0; (at = ::dwarf_ranges(of, at, &base, &begin, &end)) > 0;)
+      use(begin, end);
+  }
+
+  void add_functions(Dwarf_Die* unit, Dwarf_Addr inside, source_place here,
+                     std::vector<source_place>& places) {
     for (const function_range& range : functions_of(unit)) {
       if (inside < range.begin || inside >= range.end) continue;
       std::vector<Dwarf_Die> scopes{range.function};
@@ -222,14 +260,11 @@ class source_lines::debug_information {
     if (::dwarf_child(in, &inner) != 0) return;
     do {
       switch (::dwarf_tag(&inner)) {
-        case DW_TAG_subprogram: {
-          Dwarf_Addr base = 0;
-          Dwarf_Addr begin = 0;
-          Dwarf_Addr end = 0;
-          for (std::ptrdiff_t at = 0; (at = ::dwarf_ranges(&inner, at, &base, &begin, &end)) > 0;)
+        case DW_TAG_subprogram:
+          for_ranges(&inner, [&](Dwarf_Addr begin, Dwarf_Addr end) {
             functions.push_back({begin, end, inner});
+          });
           break;
-        }
         case DW_TAG_namespace:
         case DW_TAG_module:
         case DW_TAG_class_type:
@@ -256,6 +291,7 @@ class source_lines::debug_information {
   Dwfl* all_;
   Dwfl_Module* file_ = nullptr;
   std::uint64_t bias_ = 0;
+  std::optional<std::vector<unit_range>> units_;                  // by begin
   std::map<const void*, std::vector<function_range>> functions_;  // by compiled file
 };
 
