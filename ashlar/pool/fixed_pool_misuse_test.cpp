@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <span>
 #include <tests/support/fixed_pools.hpp>
@@ -261,50 +262,49 @@ TEST(Audit, FindsABrokenLinkAndACircle) {
   EXPECT_TRUE(pool.audit());
 }
 
-// The links of a lock-free pool are indices before its blocks: 0 is none, n + 1 is block n.
-TEST(Audit, FindsABrokenLinkAndACircleOfALockFreePool) {
-  alignas(8) std::byte bytes[256] = {};
-  fixed_pool<lock_free<>> pool({16, 8}, bytes);
+/// A link of a pool that has them before its blocks, and what it means.
+struct numbered_link {
+  std::uint32_t block, to;
+  const char* why;
+};
+/// Frees two blocks of the new pool on `bytes`, and breaks their list in each way: the audit sees it, and no fault once
+/// the link is `right` again.
+template <class Pool>
+void expect_found(Pool& pool, std::byte* bytes, numbered_link right,
+                  std::initializer_list<numbered_link> broken) {
   void* const a = pool.allocate();
   void* const b = pool.allocate();
   pool.deallocate(a);
   pool.deallocate(b);
   ASSERT_TRUE(pool.audit());
-  const auto set_link = [&](std::uint32_t block, std::uint32_t to) {
-    std::memcpy(bytes + block * sizeof(to), &to, sizeof(to));
+  const auto set = [bytes](numbered_link link) {
+    std::memcpy(bytes + link.block * sizeof(link.to), &link.to, sizeof(link.to));
   };
-  set_link(1, 100);
-  EXPECT_FALSE(pool.audit()) << "no such block";
-  set_link(1, 2);
-  EXPECT_FALSE(pool.audit()) << "a circle";
-  set_link(1, 0);
-  EXPECT_FALSE(pool.audit()) << "a block is lost";
-  set_link(1, 1);
+  for (const numbered_link& link : broken) {
+    set(link);
+    EXPECT_FALSE(pool.audit()) << link.why;
+  }
+  set(right);
   EXPECT_TRUE(pool.audit());
+}
+
+// The links of a lock-free pool are indices before its blocks: 0 is none, n + 1 is block n.
+TEST(Audit, FindsABrokenLinkAndACircleOfALockFreePool) {
+  alignas(8) std::byte bytes[256] = {};
+  fixed_pool<lock_free<>> pool({16, 8}, bytes);
+  expect_found(pool, bytes, {1, 1, "right"},
+               {{1, 100, "no such block"}, {1, 2, "a circle"}, {1, 0, "a block is lost"}});
 }
 
 // Those of any other checked pool are before its blocks, too: 0 is none, n is block n, counted from 1.
 TEST(Audit, FindsABrokenLinkAndACircleOfACheckedPool) {
   alignas(8) std::byte bytes[256];
   fixed_pool<check::cheap> pool({16, 8}, bytes);
-  void* const a = pool.allocate();
-  void* const b = pool.allocate();
-  pool.deallocate(a);
-  pool.deallocate(b);
-  ASSERT_TRUE(pool.audit());
-  const auto set_link = [&](std::uint32_t block, std::uint32_t to) {
-    std::memcpy(bytes + block * sizeof(to), &to, sizeof(to));
-  };
-  set_link(2, 3);
-  EXPECT_FALSE(pool.audit()) << "a block that was never in use";
-  set_link(2, 2);
-  EXPECT_FALSE(pool.audit()) << "a circle";
-  set_link(2, 0);
-  EXPECT_FALSE(pool.audit()) << "a block is lost";
-  set_link(2, detail::number_list<std::uint32_t>::live);
-  EXPECT_FALSE(pool.audit()) << "a block is free and in use";
-  set_link(2, 1);
-  EXPECT_TRUE(pool.audit());
+  expect_found(pool, bytes, {2, 1, "right"},
+               {{2, 3, "a block that was never in use"},
+                {2, 2, "a circle"},
+                {2, 0, "a block is lost"},
+                {2, detail::number_list<std::uint32_t>::live, "a block is free and in use"}});
 }
 
 TEST(Audit, FindsAMarkThatIsNotWhatIsCounted) {

@@ -230,4 +230,18 @@ std::string preload_value(const std::string& library) {
   return library + ":" + present;
 }
 
+child_outcome run_preloaded(const std::string& library, const std::string& program,
+                            const std::vector<std::string>& command,
+                            std::vector<std::pair<std::string, std::string>> changes,
+                            const files::scratch_directory& scratch, const signal_watch& watch) {
+  changes.emplace_back("LD_PRELOAD", preload_value(preloadable_name(library, scratch)));
+  child_request request;
+  request.file = program;
+  request.arguments = command;
+  request.environment = environment_with(changes);
+  child_outcome outcome = run_child(request, watch);
+  require_started(outcome, program);
+  return outcome;
+}
+
 }  // namespace ashlar::measure

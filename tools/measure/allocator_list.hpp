@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/files/files.hpp"
@@ -48,6 +49,13 @@ std::string preloadable_name(const std::string& library, const files::scratch_di
 
 // LD_PRELOAD with the library first and the user's own after it.
 std::string preload_value(const std::string& library);
+
+// Effects: runs `command`, whose file is `program`, on `library`, with this process's own standard
+// streams and `changes` to the environment. Throws: command_error when it did not start.
+child_outcome run_preloaded(const std::string& library, const std::string& program,
+                            const std::vector<std::string>& command,
+                            std::vector<std::pair<std::string, std::string>> changes,
+                            const files::scratch_directory& scratch, const signal_watch& watch);
 
 // This executable's path.
 std::string own_executable();

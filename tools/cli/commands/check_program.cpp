@@ -62,19 +62,13 @@ command_end check_program(const fault_options& options) {
   const measure::signal_watch watch;
   const files::scratch_directory scratch;
   std::vector<std::pair<std::string, std::string>> changes{
-      {"LD_PRELOAD", measure::preload_value(measure::preloadable_name(library, scratch))},
       {"ASHLAR_CHECK", "full"},
       {"ASHLAR_FAULT_FORMAT", "json"},
       {"ASHLAR_FAULT_FILE", scratch.path() + "/%p" + faults_end},
       {"ASHLAR_STATS_FILE", scratch.path() + "/%p" + statistics_end}};
   if (options.goes_on) changes.emplace_back("ASHLAR_FAULT", "continue");
-
-  measure::child_request request;
-  request.file = program;
-  request.arguments = options.command;
-  request.environment = measure::environment_with(changes);
-  const measure::child_outcome outcome = measure::run_child(request, watch);
-  measure::require_started(outcome, program);
+  const measure::child_outcome outcome =
+      measure::run_preloaded(library, program, options.command, std::move(changes), scratch, watch);
 
   trace::source_lines sources;
   named_faults all;

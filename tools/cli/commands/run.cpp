@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -174,17 +175,11 @@ int run_command(const run_options& options) {
   const measure::signal_watch watch;
   const files::scratch_directory scratch;
   std::vector<std::pair<std::string, std::string>> changes{
-      {"LD_PRELOAD", measure::preload_value(measure::preloadable_name(library, scratch))},
       {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"}};
   if (options.exact) changes.emplace_back("ASHLAR_STATS", "exact");
   if (options.hardened) changes.emplace_back("ASHLAR_HARDEN", "1");
-
-  measure::child_request request;
-  request.file = program;
-  request.arguments = options.command;
-  request.environment = measure::environment_with(changes);
-  const measure::child_outcome outcome = measure::run_child(request, watch);
-  measure::require_started(outcome, program);
+  const measure::child_outcome outcome =
+      measure::run_preloaded(library, program, options.command, std::move(changes), scratch, watch);
 
   const collected_statistics collected = collect(scratch.path(), outcome.pid);
   std::string missing;
