@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs packages build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -114,6 +114,10 @@ COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html
 	@scripts/setup.sh build test coverage
 	@scripts/coverage.sh $(COVERAGE_ARGS)
+
+packages: ## the Debian packages into build/packages, with their sizes (packaging/README.md)
+	@scripts/setup.sh build packages
+	@packaging/make_packages.sh -j $(JOBS)
 
 docs: ## the API reference: build/docs/html/index.html
 	@scripts/setup.sh docs
