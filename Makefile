@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages amalgamation build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -115,6 +115,13 @@ COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html
 	@scripts/setup.sh build test coverage
 	@scripts/coverage.sh $(COVERAGE_ARGS)
+
+packages: ## the Debian packages into build/packages, with their sizes (packaging/README.md)
+	@scripts/setup.sh build packages
+	@packaging/make_packages.sh -j $(JOBS)
+
+amalgamation: ## the pools and arenas as one header: build/ashlar_pools.hpp
+	@scripts/amalgamate.py build/ashlar_pools.hpp
 
 docs: ## the API reference: build/docs/html/index.html
 	@scripts/setup.sh docs

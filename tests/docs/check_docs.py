@@ -31,7 +31,7 @@ SUFFIX = re.compile(r"\.(h|hpp|c|cpp|md|txt|py|sh|cmake)$")
 FIGURE = re.compile(r"([0-9][0-9.,]*)[^<|]{0,20}<!-- figure (\w+) -->")
 HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
 IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
-GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp")  # `ashlar tune` writes them
+GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp", "ashlar_pools.hpp")  # commands write them
 ELLIPSIS = ("// ...", "/* ... */")
 
 

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Builds the Debian packages and follows them: lintian, installation, use, removal.
+
+They are installed by dpkg into an empty folder in place of the system's root, so nothing of this machine
+changes and no privileges are needed. The programs of tests/consumer are built against what is there.
+
+Run: packages_test.py --root CHECKOUT --work SCRATCH_FOLDER [--packages FOLDER]
+With a folder, the packages in it are tested, and none are built.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+PACKAGES = {"ashlar-malloc", "libashlar0.1", "libashlar-dev", "ashlar-tools"}
+DROP_INS = ("libashlar-malloc.so", "libashlar-malloc-hardened.so")
+
+
+def run(*command: object, **environment: str) -> str:
+    """What the command printed; ends the test with all that it said if it fails."""
+    result = subprocess.run([str(c) for c in command], env={**os.environ, **environment}, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if result.returncode != 0:
+        sys.exit(f"failed with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout}\n{result.stderr}")
+    return result.stdout
+
+
+def expect(holds: bool, what: str) -> None:
+    if not holds:
+        sys.exit(f"packages: {what}")
+
+
+class Root:
+    """An empty folder that dpkg takes for the system's root."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        for folder in ("info", "updates", "triggers"):
+            (path / "var/lib/dpkg" / folder).mkdir(parents=True)
+        (path / "var/lib/dpkg/status").touch()
+        # The packages' scripts run outside of the folder, and this machine's list of libraries is not theirs.
+        self.programs = path.parent / "programs"
+        self.programs.mkdir()
+        stand_in = self.programs / "ldconfig"
+        stand_in.write_text("#!/bin/sh\n")
+        stand_in.chmod(0o755)
+
+    def dpkg(self, *arguments: object) -> str:
+        # What the packages depend on is on the machine and not in the folder.
+        return run("dpkg", f"--root={self.path}", "--force-not-root", "--force-script-chrootless",
+                   "--force-depends", *arguments,
+                   PATH=f"{self.programs}:{os.environ['PATH']}:/usr/sbin:/sbin")
+
+    def files(self) -> list[str]:
+        """All that is there, but for dpkg's own records."""
+        return sorted(str(p.relative_to(self.path)) for p in self.path.rglob("*")
+                      if not p.is_relative_to(self.path / "var"))
+
+
+def check_control(debs: list[pathlib.Path]) -> None:
+    fields = {}
+    for deb in debs:
+        name, version, depends = (run("dpkg-deb", "-f", deb, field).strip()
+                                  for field in ("Package", "Version", "Depends"))
+        fields[name] = (version, depends)
+    expect(set(fields) == PACKAGES, f"the packages are {sorted(fields)}")
+    version = fields["libashlar-dev"][0]
+    expect(f"libashlar0.1 (= {version})" in fields["libashlar-dev"][1], "libashlar-dev needs the library of its version")
+    expect(f"ashlar-malloc (= {version})" in fields["ashlar-tools"][1], "ashlar-tools needs the drop-in of its version")
+    for name in ("libashlar0.1", "ashlar-malloc", "ashlar-tools"):
+        expect("libc6 (>=" in fields[name][1], f"{name} depends on no C library: {fields[name][1]}")
+    expect("libstdc++" not in fields["ashlar-malloc"][1], "the drop-in brings a C++ library")
+
+
+def check_consumers(checkout: pathlib.Path, work: pathlib.Path, libraries: pathlib.Path, prefix: pathlib.Path) -> None:
+    consumer = checkout / "tests/consumer"
+    modules = {"PKG_CONFIG_LIBDIR": str(libraries / "pkgconfig")}
+    at_run_time = {"LD_LIBRARY_PATH": str(libraries)}
+    for source, compiler, says in (("consumer.c", ("gcc", "-std=c99"), "consumer: c"),
+                                   ("consumer.cpp", ("g++", "-std=c++20", "-pthread"), "consumer: c++")):
+        flags = run("pkg-config", "--cflags", "--libs", "ashlar", **modules).split()
+        expect(any(str(prefix) in flag for flag in flags), f"pkg-config leads elsewhere: {flags}")
+        program = work / f"{source}.out"
+        run(*compiler, "-Wall", "-Wextra", "-Werror", consumer / source, "-o", program, *flags)
+        expect("[libashlar.so.0.1]" in run("readelf", "-d", program), f"{source} does not need libashlar.so.0.1")
+        expect(run(program, **at_run_time).strip() == says, f"{source} does not say '{says}'")
+    project = work / "project"
+    project.mkdir()
+    for name in ("consumer.c", "consumer.cpp", "classic.c", "classic.cpp"):
+        shutil.copy(consumer / name, project)
+    shutil.copy(consumer / "project.cmake.txt", project / "CMakeLists.txt")
+    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF")
+    run("cmake", "--build", project / "build")
+    for program, says in (("consumer_c", "consumer: c"), ("consumer_cpp", "consumer: c++"),
+                          ("classic_c", "classic: c"), ("classic_cpp", "classic: c++")):
+        expect(run(project / "build" / program).strip() == says, f"{program} does not say '{says}'")
+
+
+def check_drop_ins(work: pathlib.Path, libraries: pathlib.Path) -> None:
+    for name in DROP_INS:
+        statistics = work / f"{name}.json"
+        run("python3", "-c", "print(sum(len(str(i)) for i in range(100000)))",
+            LD_PRELOAD=str(libraries / name), ASHLAR_STATS_FILE=str(statistics), PYTHONMALLOC="malloc")
+        expect(statistics.exists(), f"python3 did not run on {name}")
+        allocations = json.loads(statistics.read_text())["total"]["allocations"]
+        expect(allocations > 10000, f"python3 on {name} had {allocations} allocations only")
+
+
+def check_command(prefix: pathlib.Path) -> None:
+    command = prefix / "bin/ashlar"
+    text = run(command, "--help")
+    expect("record" in text and "compare" in text, f"ashlar --help says: {text}")
+    page = run("gzip", "-dc", prefix / "share/man/man1/ashlar.1.gz")
+    expect("record" in page and ".SH NAME" in page, "the manual page has not what --help says")
+    # By itself the command finds the drop-in library and the recorder of its own prefix.
+    run(command, "run", "--", "python3", "-c", "pass")
+    trace = prefix.parent.parent / "run.atrace"
+    run(command, "record", "-o", trace, "--", "python3", "-c", "pass")
+    expect(trace.stat().st_size > 0, "the trace is empty")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--packages", type=pathlib.Path)
+    options = parser.parse_args()
+    work = options.work.resolve()
+    shutil.rmtree(work / "use", ignore_errors=True)
+    use = work / "use"
+    use.mkdir(parents=True)
+
+    if options.packages is None:
+        run(options.root / "packaging/make_packages.sh", work / "build")
+    debs = sorted((options.packages or work / "build").glob("*.deb"))
+    check_control(debs)
+    if shutil.which("lintian"):
+        said = run("lintian", *debs).strip()
+        expect(said == "", f"lintian says:\n{said}")
+    else:
+        print("no lintian here (Debian: apt-get install lintian)")
+
+    root = Root(use / "root")
+    root.dpkg("--install", *debs)
+    prefix = root.path / "usr"
+    libraries = next(prefix.glob("lib/*/libashlar-malloc.so")).parent
+    check_consumers(options.root, use, libraries, prefix)
+    check_drop_ins(use, libraries)
+    check_command(prefix)
+    root.dpkg("--purge", *sorted(PACKAGES))
+    expect(root.files() == [], f"left after the purge: {root.files()}")
+    shutil.rmtree(work)
+    for deb in debs:
+        print(f"{deb.name}: installed, used, purged")
+
+
+if __name__ == "__main__":
+    main()
