@@ -27,6 +27,7 @@
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
+#include <ashlar/heap/inspected_heap.hpp>
 #include <ashlar/heap/shared_heap.hpp>
 #include <ashlar/heap/thread_cache.hpp>
 
@@ -42,8 +43,8 @@ namespace ashlar {
 /// null.
 template <class Config>
 class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
-                   public detail::shared_heap<Config> {
-  using shared = detail::shared_heap<Config>;
+                   public detail::inspected_heap<Config> {
+  using shared = detail::inspected_heap<Config>;
 
  public:
   using classes = typename shared::classes;

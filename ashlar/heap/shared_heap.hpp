@@ -248,58 +248,6 @@ class shared_heap {
 
   [[nodiscard]] detail::purge_policy purge_policy() const noexcept { return pages_.policy(); }
 
-  // ---- exact counting, and checking at once: the caller brings every call here, no hit path does
-
-  /// Effects: a fault naming `call` when no live block starts at `block`. Returns: what was found
-  /// there; 0 bytes after a fault.
-  found_block expect_block(const void* block, const char* call) noexcept {
-    const found_block b = find(block);
-    if (b.bytes == 0) fail(block, call);
-    if (b.size_class != 0 && mark_of_live(block, b.size_class, call) == nullptr) return {};
-    return b;
-  }
-
-  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
-  /// in all slabs, whether a block is there or not, until it returns false. The lock of the page heap is held. O(runs +
-  /// blocks).
-  template <class Visit>
-  void for_each_place(Visit visit) noexcept {
-    if (!has_started()) return;
-    pages_.for_each_in_use([&](const run& r, char* begin) {
-      const class_index c = r.size_class;
-      if (c == 0) return visit(begin, std::size_t{r.pages} << page_shift, c);
-      const slab_shape& shape = classes::shape(c);
-      for (std::size_t i = 0; i < shape.blocks; ++i)
-        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size}, c)) return false;
-      return true;
-    });
-  }
-
-  /// Effects: counts the live block that a request for `size` bytes got.
-  void note_allocation(const void* block, std::size_t size) noexcept {
-    counting_.allocated(pages_, block, find(block), size);
-  }
-  // Each of these returns false after a fault naming `call`: no live block starts at `block`.
-
-  /// Effects: counts the end of `block`.
-  bool note_deallocation(const void* block, const char* call) noexcept {
-    const found_block b = expect_block(block, call);
-    return b.bytes != 0 && counting_.freed(pages_, block, b, call);
-  }
-  bool expect_live(const void* block, const char* call) noexcept {
-    return expect_block(block, call).bytes != 0;
-  }
-  /// Also when `block` was not noted with `size`: wrong_size.
-  bool expect_size(const void* block, std::size_t size, const char* call) noexcept {
-    const found_block b = expect_block(block, call);
-    return b.bytes != 0 && counting_.expect_size(pages_, block, b, size, call);
-  }
-
-  /// Effects: counts that `block` stayed and now serves `size` bytes.
-  void note_resize(const void* block, std::size_t size) noexcept {
-    counting_.resized(pages_, block, find(block), size);
-  }
-
   /// Effects: checks the invariants of every structure; ends in a fault if one does not hold.
   /// Requires: no other thread is inside the heap. O(pages + blocks / 64).
   void audit() noexcept {
@@ -316,7 +264,12 @@ class shared_heap {
   [[nodiscard]] const char* name() const noexcept { return pages_.name(); }
 
  protected:
+  using pages_type = page_heap<space_type, mutex_type>;
+
   constexpr shared_heap() noexcept : pages_(space_) {}
+
+  [[nodiscard]] pages_type& pages() noexcept { return pages_; }
+  [[nodiscard]] exact_counting<pages_type>& counting() noexcept { return counting_; }
 
   /// Effects: takes up to `count` blocks of class `c`, not 0, and writes them to out[-1], out[-2],
   /// ... `cached` is what the caller's cache can give back (no_cache). Returns: how many; 0 when
@@ -444,11 +397,21 @@ class shared_heap {
         pages.table_bytes + centrals_.resident_bytes(space_) + caches.resident_bytes(space_);
   }
 
-  /// Effects: every block has an entry of the slack table. Returns: false when memory was refused.
-  [[nodiscard]] bool keep_slack() noexcept { return pages_.keep_slack(); }
-  /// Effects: counts every call from now on. Requires: as exact_counting::begin.
-  void begin_counting(const ashlar_stats& before) noexcept {
-    counting_.begin(pages_, classes::table(), before);
+  /// A fault naming `call`: no live block starts at `block`.
+  ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
+    const bool is_ours = pages_.owns(block);
+    ashlar_misuse({.kind = is_ours ? fault_kind::not_in_use : fault_kind::foreign_pointer,
+                   .call = call,
+                   .address = block,
+                   .pool = name()});
+  }
+
+  /// Returns: what is at `block`, any address, in use or not; 0 bytes where there can be no block.
+  [[nodiscard]] found_block find(const void* block) noexcept {
+    if (const class_index c = pages_.class_anywhere(block); c != 0)
+      return {classes::block_size(c), c};
+    const run* r = pages_.large_at(block);
+    return {r == nullptr ? 0 : std::size_t{r->pages} << page_shift, 0};
   }
 
   /// For a fork.
@@ -477,7 +440,6 @@ class shared_heap {
   }
 
  private:
-  using pages_type = page_heap<space_type, mutex_type>;
   using centrals_type = central_set<space_type, mutex_type, classes>;
 
   /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
@@ -485,27 +447,12 @@ class shared_heap {
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
-  ASHLAR_COLD void fail(const void* block, const char* call) noexcept {
-    const bool is_ours = pages_.owns(block);
-    ashlar_misuse({.kind = is_ours ? fault_kind::not_in_use : fault_kind::foreign_pointer,
-                   .call = call,
-                   .address = block,
-                   .pool = name()});
-  }
-
   /// Effects: pages [first, end) of a large block are zero, if the heap discards.
   void discard(void* block, std::size_t first, std::size_t end) noexcept {
     if (!discards_) return;
     void* const begin = static_cast<std::byte*>(block) + (first << page_shift);
     const std::size_t bytes = (end - first) << page_shift;
     if (!space_.purge(begin, bytes)) std::memset(begin, 0, bytes);
-  }
-
-  [[nodiscard]] found_block find(const void* block) noexcept {
-    if (const class_index c = pages_.class_anywhere(block); c != 0)
-      return {classes::block_size(c), c};
-    const run* r = pages_.large_at(block);
-    return {r == nullptr ? 0 : std::size_t{r->pages} << page_shift, 0};
   }
 
   /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in

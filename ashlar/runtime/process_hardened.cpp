@@ -17,6 +17,7 @@
 #include <ashlar/os/random_bytes.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -46,13 +47,6 @@ constinit bool shuffles_new = false;
 constinit bool tells_families = true;
 /// The memory of a quarantine whose thread has ended.
 constinit std::atomic<detail::freed_blocks*> spare{nullptr};
-
-/// A block without a class has a run with a page more than itself, which is closed: as many of these blocks as that, and
-/// behind so many slabs. Each takes up to two of the 65,530 mappings that a process usually may have.
-constexpr std::size_t closed_bytes = detail::page_size;
-constexpr std::size_t closed_slabs_max = 8192;
-constexpr std::size_t closed_blocks_max = 4096;
-constinit std::atomic<std::size_t> large_blocks{0};
 
 /// The largest request that a cache serves here. Above it a request that is to be zero gets a run of pages.
 constexpr std::size_t cached_max = detail::shared_slab_block_max - label_bytes;
@@ -145,20 +139,6 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   const auto* const last =
       static_cast<const std::byte*>(block) + process_classes::block_size(c) - 1;
   return classes.of(last) == c ? c : class_index{0};
-}
-
-/// Effects: the page behind the large block cannot be accessed, if it is one of those that may be closed. Nobody uses
-/// the page, so a refusal changes nothing.
-void close_behind(void* block, std::size_t bytes) noexcept {
-  if (!is_decided || the_heap.is_sealed() ||
-      large_blocks.load(std::memory_order_relaxed) > closed_blocks_max)
-    return;
-  static_cast<void>(os::system_space::close(static_cast<std::byte*>(block) + bytes, closed_bytes));
-}
-/// Effects: the page behind the large block, closed or not, is as other pages. Returns: false when the system refuses.
-[[nodiscard]] bool open_behind(void* block, std::size_t bytes) noexcept {
-  return !is_decided ||
-         os::system_space::commit(static_cast<std::byte*>(block) + bytes, closed_bytes);
 }
 
 /// Returns: the bytes of `block`, anywhere in the heap. Ends in a fault naming `call` when no block can start there.
@@ -270,8 +250,7 @@ struct taken {
   const bool has_class = the_heap.class_of(block) != 0;
   if (!has_class) {
     have -= closed_bytes;
-    large_blocks.fetch_add(1, std::memory_order_relaxed);
-    close_behind(block, have);
+    close_first(block, have);
     if (zeroed && !is_zero) std::memset(block, 0, have);
   }
   return {block, have, has_class};
@@ -338,8 +317,7 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
   if (c != 0) {
     block_words::clear(block, bytes, label.size);
   } else {
-    large_blocks.fetch_sub(1, std::memory_order_relaxed);
-    if (!open_behind(block, bytes)) return;  // lost: its pages can serve nobody
+    if (!open_for_good(block, bytes)) return;  // lost: its pages can serve nobody
     if (is_decided)
       block_words::unseal(block, bytes, label.size);  // the heap discards its pages
     else
@@ -395,19 +373,8 @@ void decide_hardening(bool on, bool shuffles) noexcept {
   shuffles_new = shuffles;
   if constexpr (is_drop_in) tells_families = serves_all_operators();
   if (on) the_heap.discard_freed(true);
-  the_heap.close_behind_slabs(on ? closed_slabs_max : 0);
+  close_pages(on);
   hardened.store(on, std::memory_order_relaxed);
-}
-
-std::uint64_t process_space::entropy() noexcept {
-  // The heap may start before the settings are read.
-  bool is_wanted = is_hardened_edition || (is_decided && is_hardened());
-  if (char** const environment = process_environment(); !is_wanted && environment != nullptr) {
-    const char* const said = find_setting(environment, "ASHLAR_HARDEN");
-    is_wanted = said != nullptr && std::strcmp(said, "1") == 0;
-  }
-  std::uint64_t drawn = 0;
-  return is_wanted && os::fill_with_random_bytes(&drawn, sizeof drawn) ? drawn : 0;
 }
 
 void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,

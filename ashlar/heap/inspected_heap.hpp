@@ -1,0 +1,95 @@
+// heap/inspected_heap.hpp: each call checked at once, or counted exactly; every block of a heap visited.
+// Layer: heap.
+//
+// No hit path comes here: whoever wants calls checked or counted brings each of them. So the functions
+// cost a heap without such callers nothing.
+// Thread-safety: any caller at any time, unless a function says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/core/size_class.hpp>
+#include <ashlar/core/stats.h>
+#include <ashlar/heap/exact_counting.hpp>
+#include <ashlar/heap/run.hpp>
+#include <ashlar/heap/shared_heap.hpp>
+
+namespace ashlar::detail {
+
+/// `Config` is as for basic_heap.
+template <class Config>
+class inspected_heap : public shared_heap<Config> {
+  using shared = shared_heap<Config>;
+
+ public:
+  using classes = typename shared::classes;
+
+  /// Effects: a fault naming `call` when no live block starts at `block`. Returns: what was found
+  /// there; 0 bytes after a fault.
+  found_block expect_block(const void* block, const char* call) noexcept {
+    const found_block b = find(block);
+    if (b.bytes == 0) fail(block, call);
+    if (b.size_class != 0 && mark_of_live(block, b.size_class, call) == nullptr) return {};
+    return b;
+  }
+
+  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
+  /// in all slabs, whether a block is there or not, until it returns false. The lock of the page heap is held. O(runs +
+  /// blocks).
+  template <class Visit>
+  void for_each_place(Visit visit) noexcept {
+    if (!shared::has_started()) return;
+    shared::pages().for_each_in_use([&](const run& r, char* begin) {
+      const class_index c = r.size_class;
+      if (c == 0) return visit(begin, std::size_t{r.pages} << page_shift, c);
+      const slab_shape& shape = classes::shape(c);
+      for (std::size_t i = 0; i < shape.blocks; ++i)
+        if (!visit(begin + i * shape.block_size, std::size_t{shape.block_size}, c)) return false;
+      return true;
+    });
+  }
+
+  /// Effects: counts the live block that a request for `size` bytes got.
+  void note_allocation(const void* block, std::size_t size) noexcept {
+    counting().allocated(shared::pages(), block, find(block), size);
+  }
+  // Each of these returns false after a fault naming `call`: no live block starts at `block`.
+
+  /// Effects: counts the end of `block`.
+  bool note_deallocation(const void* block, const char* call) noexcept {
+    const found_block b = expect_block(block, call);
+    return b.bytes != 0 && counting().freed(shared::pages(), block, b, call);
+  }
+  bool expect_live(const void* block, const char* call) noexcept {
+    return expect_block(block, call).bytes != 0;
+  }
+  /// Also when `block` was not noted with `size`: wrong_size.
+  bool expect_size(const void* block, std::size_t size, const char* call) noexcept {
+    const found_block b = expect_block(block, call);
+    return b.bytes != 0 && counting().expect_size(shared::pages(), block, b, size, call);
+  }
+
+  /// Effects: counts that `block` stayed and now serves `size` bytes.
+  void note_resize(const void* block, std::size_t size) noexcept {
+    counting().resized(shared::pages(), block, find(block), size);
+  }
+
+ protected:
+  using shared::counting;
+  using shared::fail;
+  using shared::find;
+  using shared::mark_of_live;
+
+  constexpr inspected_heap() noexcept = default;
+
+  /// Effects: every block has an entry of the slack table. Returns: false when memory was refused.
+  [[nodiscard]] bool keep_slack() noexcept { return shared::pages().keep_slack(); }
+  /// Effects: counts every call from now on. Requires: as exact_counting::begin.
+  void begin_counting(const ashlar_stats& before) noexcept {
+    counting().begin(shared::pages(), classes::table(), before);
+  }
+};
+
+}  // namespace ashlar::detail
