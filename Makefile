@@ -35,7 +35,7 @@ test-landing: ## what a landing passes besides: the command, other programs, bar
 	@scripts/test.sh --landing
 
 test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes)
-	@scripts/setup.sh $(landing_packages)
+	@scripts/setup.sh $(landing_packages) packages
 	@scripts/test.sh --all
 
 test-ports: ## other processors: i386, and aarch64 under qemu
