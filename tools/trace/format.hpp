@@ -60,7 +60,8 @@ struct module_definition {
   std::uint64_t end = 0;
   std::uint64_t bias = 0;
   std::string path;
-  std::string build_id{};  // its bytes; empty: it has none, or an older recorder did not ask
+  // Its bytes; empty: it has none, or an older recorder did not ask. gcc warns of a list that leaves it out, but for `{}`.
+  std::string build_id{};  // NOLINT(readability-redundant-member-init)
   friend bool operator==(const module_definition&, const module_definition&) = default;
 };
 
