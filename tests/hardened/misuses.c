@@ -112,14 +112,15 @@ static void addresses(size_t size) {
 /* Which mapping of this process an address is in: where it begins. */
 static size_t mapping_of(const void* address, FILE* maps) {
   char line[512];
+  size_t first = 0, end = 0;
   rewind(maps);
-  while (fgets(line, sizeof line, maps) != NULL) {
-    char* end;
-    const size_t first = strtoull(line, &end, 16);
-    if ((size_t)address >= first && (size_t)address < strtoull(end + 1, NULL, 16)) return first;
+  while ((size_t)address < first || (size_t)address >= end) {
+    char* rest;
+    REQUIRE(fgets(line, sizeof line, maps) != NULL); /* else the address is in no mapping */
+    first = strtoull(line, &rest, 16);
+    end = strtoull(rest + 1, NULL, 16);
   }
-  REQUIRE(!"the address is in no mapping");
-  return 0;
+  return first;
 }
 /* Between blocks of two classes, and between two large blocks, lies a page that cannot be written to. */
 static void apart(size_t size) {
