@@ -73,7 +73,8 @@ bool read_header(byte_source& file, Elf64_Ehdr& header) {
 
 /// Returns: of a segment of notes the build id; empty: it has none.
 std::string build_id_in(const std::string& notes) {
-  constexpr std::string_view owner("GNU", 4);
+  constexpr char name_of_owner[] = "GNU";
+  const std::string_view owner(name_of_owner, sizeof name_of_owner);  // with its 0
   const auto aligned = [](std::uint32_t bytes) { return (std::size_t{bytes} + 3) / 4 * 4; };
   Elf64_Nhdr note;
   for (std::size_t at = 0; notes.size() - at >= sizeof note;) {
@@ -132,7 +133,7 @@ std::string build_id_of(const std::string& path) {
       if (!id.empty()) return id;
     }
   } catch (const trace_error&) {
-    // it is gone, or is no file
+    return {};  // it is gone, or is no file
   }
   return {};
 }
