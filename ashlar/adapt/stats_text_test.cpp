@@ -62,7 +62,7 @@ TEST_F(StatsText, EveryLineOfTheTextHasItsForm) {
   const std::regex of_class(
       "xallocator Block Size: (\\d+|large) Block Count: \\d+ Blocks In Use: \\d+ Peak: \\d+ "
       "Allocations: \\d+ Frees: \\d+ Slack: \\d+ Slabs: \\d+ Committed: \\d+");
-  const std::regex of_total("xallocator Total \\(batch accuracy\\)( [a-z_]+: \\d+){12}");
+  const std::regex of_total("xallocator Total \\(batch accuracy\\)( [a-z_]+: \\d+){13}");
   const std::vector<std::string> lines = lines_of(written_stats(ASHLAR_STATS_TEXT));
   ASSERT_GE(lines.size(), 3u);
   for (std::size_t i = 0; i + 1 < lines.size(); ++i)

@@ -122,7 +122,10 @@ block_record* guarded_blocks::take_slot() noexcept {
   if (used_ != reserved_.load(std::memory_order_relaxed) || reserve_slots(slots_a_step))
     return &records_[used_++];
   block_record* const r = oldest_;
-  if (r == nullptr) return nullptr;
+  if (r == nullptr) {
+    ++counts_.refused;
+    return nullptr;
+  }
   oldest_ = r->next_in_queue;
   if (oldest_ == nullptr) newest_ = nullptr;
   r->next_in_queue = nullptr;
@@ -159,6 +162,7 @@ void* guarded_blocks::allocate(std::size_t size, std::size_t alignment, bool zer
   if (!space::commit(pages, page_bytes)) {
     const std::lock_guard guard(mutex_);
     put_slot(r);
+    ++counts_.refused;
     return nullptr;
   }
   std::memset(pages, guard_fill, static_cast<std::size_t>(address - pages));
@@ -262,6 +266,7 @@ void guarded_blocks::add_to(ashlar_stats& stats) noexcept {
   total.peak_committed_bytes += counts_.page_bytes_peak;
   total.given_back_bytes += counts_.given_back_bytes;
   total.metadata_bytes += used_ * sizeof(block_record);
+  total.guards_refused += counts_.refused;
 }
 
 block_record* guarded_blocks::expect_live(const void* address, const char* call) noexcept {

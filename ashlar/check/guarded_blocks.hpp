@@ -134,6 +134,7 @@ class guarded_blocks {
     std::uint64_t made = 0, freed = 0, live_peak = 0;
     std::uint64_t page_bytes = 0, page_bytes_peak = 0, given_back_bytes = 0;
     std::uint64_t asked_bytes = 0;
+    std::uint64_t refused = 0;  ///< blocks that were to be guarded and are not
   };
 
   [[nodiscard]] static bool is_live(const block_record& r) noexcept {

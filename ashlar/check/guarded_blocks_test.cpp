@@ -154,6 +154,9 @@ TEST(GuardedBlocks, ASlotIsUsedAgainAfterAllOthersThatAreFree) {
   for (const std::size_t i : order) EXPECT_EQ(g.make(64), blocks[i]);
   EXPECT_EQ(g.try_make(64), nullptr);
   EXPECT_EQ(g.blocks.look("test"), 8u);
+  ashlar_stats stats{};
+  g.blocks.add_to(stats);
+  EXPECT_EQ(stats.total.guards_refused, 2u);
 }
 
 TEST(GuardedBlocks, FiguresAreThoseOfTheBlocks) {

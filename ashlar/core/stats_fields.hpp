@@ -47,6 +47,7 @@ inline constexpr stats_field<ashlar_total_stats> total_stats_fields[] = {
     {"given_back_bytes", &ashlar_total_stats::given_back_bytes, figure_kind::counter},
     {"metadata_bytes", &ashlar_total_stats::metadata_bytes, figure_kind::gauge},
     {"threads", &ashlar_total_stats::threads, figure_kind::gauge},
+    {"guards_refused", &ashlar_total_stats::guards_refused, figure_kind::counter},
 };
 
 /// Effects: adds each figure of `more` to that of `sum`. Labels stay.

@@ -41,7 +41,8 @@ struct page_heap_stats : large_block_stats {
   std::uint64_t committed_bytes = 0;  ///< in use or dirty, tables excluded: no more is resident
   std::uint64_t peak_committed_bytes = 0;
   std::uint64_t given_back_bytes = 0;
-  std::uint64_t table_bytes = 0;  ///< in memory
+  std::uint64_t table_bytes = 0;     ///< in memory
+  std::uint64_t closes_refused = 0;  ///< pages behind slabs that the system did not close
 };
 
 template <address_space Space, class Mutex>
@@ -268,6 +269,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   [[nodiscard]] page_heap_stats stats() noexcept {
     const std::lock_guard guard(mutex_);
     page_heap_stats s{base::stats_};
+    s.closes_refused = closes_refused_;
     s.reserved_bytes = runs_.ranges().reserved_bytes();
     for (std::uint32_t i = 0; i < runs_.ranges().count(); ++i)
       s.table_bytes += runs_.ranges()[i].resident_table_bytes(space_);
@@ -304,7 +306,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     if (closes) {
       ++closed_;
       // Where the system refuses, the page is just not used.
-      static_cast<void>(space_.close(closed_page_of(*r), page_size));
+      if (!space_.close(closed_page_of(*r), page_size)) ++closes_refused_;
     }
     return r;
   }
@@ -348,6 +350,7 @@ class page_heap : public large_blocks<Space, Mutex> {
 
   std::size_t closed_ = 0;      ///< slabs whose run has a page more than they use
   std::size_t closed_max_ = 0;  ///< as many may have one
+  std::uint64_t closes_refused_ = 0;
   const char* name_ = nullptr;
 };
 

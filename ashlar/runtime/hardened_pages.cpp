@@ -15,6 +15,7 @@ namespace {
 
 constinit bool closes = false;
 constinit std::atomic<std::size_t> large_blocks{0};
+constinit std::atomic<std::uint64_t> refused{0};
 
 std::byte* end_of(void* block, std::size_t bytes) noexcept {
   return static_cast<std::byte*>(block) + bytes;
@@ -29,8 +30,9 @@ void close_pages(bool on) noexcept {
 
 void close_behind(void* block, std::size_t bytes) noexcept {
   if (closes && !the_heap.is_sealed() &&
-      large_blocks.load(std::memory_order_relaxed) <= closed_blocks_max)
-    static_cast<void>(os::system_space::close(end_of(block, bytes), closed_bytes));
+      large_blocks.load(std::memory_order_relaxed) <= closed_blocks_max &&
+      !os::system_space::close(end_of(block, bytes), closed_bytes))
+    refused.fetch_add(1, std::memory_order_relaxed);
 }
 void close_first(void* block, std::size_t bytes) noexcept {
   large_blocks.fetch_add(1, std::memory_order_relaxed);
@@ -43,6 +45,10 @@ bool open_behind(void* block, std::size_t bytes) noexcept {
 bool open_for_good(void* block, std::size_t bytes) noexcept {
   large_blocks.fetch_sub(1, std::memory_order_relaxed);
   return open_behind(block, bytes);
+}
+
+std::uint64_t closes_refused() noexcept {
+  return refused.load(std::memory_order_relaxed);
 }
 
 std::uint64_t process_space::entropy() noexcept {

@@ -4,11 +4,12 @@
 //   | slab | closed page |          the page heap does it (heap/page_heap.hpp)
 //   | large block | closed page |   done here: its run is a page longer than the block
 //
-// Nobody uses a closed page. So where the system refuses to close one, nothing changes.
+// Nobody uses a closed page. So where the system refuses to close one, nothing changes but a statistic.
 // Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/heap/run.hpp>
 
@@ -33,5 +34,8 @@ void close_behind(void* block, std::size_t bytes) noexcept;
 [[nodiscard]] bool open_behind(void* block, std::size_t bytes) noexcept;
 /// Effects: the same, of a block that ends.
 [[nodiscard]] bool open_for_good(void* block, std::size_t bytes) noexcept;
+
+/// Returns: how often the system refused to close the page behind a large block.
+[[nodiscard]] std::uint64_t closes_refused() noexcept;
 
 }  // namespace ashlar::runtime

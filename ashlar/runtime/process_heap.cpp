@@ -17,6 +17,7 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
@@ -267,6 +268,7 @@ void collect(ashlar_stats& out) noexcept {
   reserve.add_to(out);
   the_watch.guards->add_to(out);
   out.total.metadata_bytes += the_watch.checks.memory_bytes();
+  out.total.guards_refused += closes_refused();
   out.total.resident_bytes = os::resident_bytes();
   out.total.accuracy = the_watch.counts_exactly() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
 }

@@ -23,7 +23,7 @@ rm -rf "$folder/crates"
 cargo vendor --locked --manifest-path bench/peers/Cargo.toml "$folder/crates" >"$log" 2>&1 ||
   give_up "cargo could not fetch; it needs version 1.68 or newer (Debian: cargo-web) and the crates' registry"
 
-echo "peers: building mimalloc, rpmalloc and snmalloc"
+echo "peers: building hardened_malloc, mimalloc, rpmalloc and snmalloc"
 cmake -S bench/peers -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCRATES="$PWD/$folder/crates" \
   -DCMAKE_LIBRARY_OUTPUT_DIRECTORY="$PWD/$folder" -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ >"$log" 2>&1 ||
   give_up "cmake does not configure"
