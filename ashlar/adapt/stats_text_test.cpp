@@ -103,7 +103,7 @@ TEST_F(StatsText, PrometheusLinesAreWellFormed) {
     EXPECT_TRUE(samples.insert(series).second) << "given twice: " << line;
     values[series] = std::stoul(m[4]);
   }
-  EXPECT_EQ(names.size(), 9u + 12u);
+  EXPECT_EQ(names.size(), 9u + 13u);
   EXPECT_EQ(values.at("ashlar_class_blocks_in_use{block_size=\"128\"}"),
             stats.classes[7].blocks_in_use);
   EXPECT_EQ(values.at("ashlar_class_blocks_in_use{block_size=\"large\"}"),

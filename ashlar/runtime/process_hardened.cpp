@@ -152,12 +152,6 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   return bytes;
 }
 
-/// Effects: ends in a fault naming `call`: `block` was written to while it was free.
-[[noreturn]] ASHLAR_COLD void fail_not_clear(const void* at, std::size_t bytes,
-                                             const char* call) noexcept {
-  fail(fault_kind::use_after_free, call, at, bytes);
-}
-
 // ---- down to the heap -----------------------------------------------------------------------------------------------
 
 /// Effects: a block that is zero goes to the heap, without the hit path.
@@ -263,7 +257,7 @@ struct taken {
     const std::size_t looked_at = zeroed ? t.bytes : std::min(t.bytes, detail::looked_at_bytes_max);
     if (const std::byte* const at = detail::first_not_zero(t.block, looked_at); at != nullptr)
         [[unlikely]]
-      fail_not_clear(at, t.bytes, call);
+      fail(fault_kind::use_after_free, call, at, t.bytes);
   }
   words.seal(t.block, t.bytes, size, family_of(call));
   return t.block;

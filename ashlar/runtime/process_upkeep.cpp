@@ -1,0 +1,72 @@
+// runtime/process_upkeep.cpp: calls on the process heap as a whole: memory goes back, is looked at, is made ready, is counted.
+// Layer: runtime.
+#include <cstddef>
+
+#include <ashlar/core/stats.h>
+#include <ashlar/os/pause.hpp>
+#include <ashlar/os/sanitizer.hpp>
+#include <ashlar/os/system_space.hpp>
+#include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/hardened_pages.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/process_watch.hpp>
+
+namespace ashlar::runtime {
+
+std::size_t trim() noexcept {
+  const visit here;
+  if (!here.is_inside()) return 0;
+  settle_noted();
+  empty_quarantine();
+  if (self.own != nullptr) the_heap.flush(*self.own);
+  return the_heap.trim() + reserve.trim();
+}
+
+bool look_step(look_progress& look) noexcept {
+  const visit here;
+  if (here.is_inside()) return the_heap.look_step(look);
+  os::pause_us(pause_beside_fork_us);
+  return !gate.is_lost();  // after the fork it goes on
+}
+
+void use_no_cache() noexcept {
+  self.ended = true;
+}
+
+bool set_background(bool on) noexcept {
+  const bool was_on = the_background.turn(on);
+  // A process that is quiet from now on would not start it.
+  if (const visit here; on && here.is_inside()) static_cast<void>(own_cache());
+  if (on && self.own != nullptr) the_background.note_allocation();
+  return was_on;
+}
+
+void populate(void* p, std::size_t bytes) noexcept {
+  if (!os::heap_is_the_sanitizers()) the_heap.populate(p, bytes);
+}
+
+bool prefault(std::size_t bytes, std::size_t threads) noexcept {
+  if (os::heap_is_the_sanitizers()) [[unlikely]]
+    return true;
+  // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this one.
+  constexpr int rounds = 10'000;
+  for (int round = 0; round < rounds && !gate.is_lost(); ++round) {
+    if (const visit here; here.is_inside()) return the_heap.prefault(bytes, threads, own_cache());
+    os::pause_us(pause_beside_fork_us);
+  }
+  return false;
+}
+
+void collect(ashlar_stats& out) noexcept {
+  const look at;
+  the_heap.collect(out, self.own);
+  reserve.add_to(out);
+  the_watch.guards->add_to(out);
+  out.total.metadata_bytes += the_watch.checks.memory_bytes();
+  out.total.guards_refused += closes_refused();
+  out.total.resident_bytes = os::resident_bytes();
+  out.total.accuracy = the_watch.counts_exactly() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
+}
+
+}  // namespace ashlar::runtime
