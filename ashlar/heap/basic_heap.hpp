@@ -64,9 +64,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (own.count(c) != 0) return pop(own, c);
-    const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
+    const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
+    const std::size_t room = caches_.count() == 1 ? wanted : own.capacity[c];
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own});
+    const std::size_t got = take(c, first + room, wanted, room, own_blocks{*this, &own});
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     note_marks(own, c, first, got);
@@ -124,7 +125,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!this->start()) return nullptr;
     void* block = nullptr;
-    if (take(c, &block + 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
+    if (take(c, &block + 1, 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
     *this->mark_at(block, c) = detail::mark_of(block);
     return block;
   }

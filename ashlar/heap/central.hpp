@@ -66,9 +66,10 @@ class central {
     stash_capacity_ = stash_capacity;
   }
 
-  /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Returns: how
-  /// many; 0 when out of memory, or when it would take growth and that is refused.
-  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
+  /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... From slabs it takes more, up to
+  /// `most`, if the last line of marks ends there: then no other thread writes to that line. Returns: how many; 0 when
+  /// out of memory, or when it would take growth and that is refused.
+  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, std::size_t most,
                                  growth g) noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t stashed = this->stashed();
@@ -78,7 +79,7 @@ class central {
       set_stashed(stashed - got);
       lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
     } else {
-      got = take_from_slabs(page_heap, out, count, g);
+      got = take_from_slabs(page_heap, out, count, most, g);
     }
     counts_.taken += got;
     counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
@@ -266,7 +267,7 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            growth g) noexcept {
+                                            std::size_t most, growth g) noexcept {
     std::size_t got = 0;
     while (got != count) {
       run* r = fullest_slab();
@@ -275,13 +276,25 @@ class central {
       if (r == nullptr) break;
       char* const base = page_heap.address_of(*r);
       void** const end = out - got;
-      const std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
+      std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
+      if (got + taken == count && count < most) {
+        const std::size_t more =
+            std::min(most - count, blocks_to_line_end(end[-static_cast<std::ptrdiff_t>(taken)]));
+        taken += take_blocks(*r, shape_->block_size, base, end - taken, more);
+        count = got + taken;
+      }
       got += taken;
       if ((r->seen_free | r->absent) != 0)
         forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
       relink(r, *shape_);
     }
     return got;
+  }
+
+  /// Returns: how many blocks behind `block` have their mark in the line of its mark.
+  [[nodiscard]] std::size_t blocks_to_line_end(const void* block) const noexcept {
+    const std::size_t line = bytes_of_mark_line(shape_->block_size);
+    return (line - 1 - (reinterpret_cast<std::uintptr_t>(block) & (line - 1))) / shape_->block_size;
   }
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the

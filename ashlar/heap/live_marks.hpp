@@ -43,6 +43,12 @@ inline constexpr unsigned mark_shift_max = 7;
       std::min(static_cast<unsigned>(std::bit_width(size)) - 1, mark_shift_max));
 }
 
+/// Returns: how many bytes of blocks of `size` have their marks in one cache line. Threads that write marks in one line
+/// take it from each other with each call.
+[[nodiscard]] constexpr std::size_t bytes_of_mark_line(std::size_t size) noexcept {
+  return std::size_t{64} << mark_shift_of(size);
+}
+
 /// Returns: what the mark of a window is while a live block starts at `address` in it.
 [[nodiscard]] ASHLAR_HOT live_mark mark_of(const void* address) noexcept {
   return static_cast<live_mark>(2 * reinterpret_cast<std::uintptr_t>(address) + 1);

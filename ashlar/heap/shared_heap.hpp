@@ -275,14 +275,14 @@ class shared_heap {
   /// ... `cached` is what the caller's cache can give back (no_cache). Returns: how many; 0 when
   /// memory is out. Requires: started.
   template <class Cached>
-  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, std::size_t most,
                                  Cached cached) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused);
+    std::size_t got = centrals_[c].take(pages_, out, count, most, growth::refused);
     if (got == 0) {
       settle_before_growth(cached, classes::shape(c).pages);
-      got = centrals_[c].take(pages_, out, count, growth::allowed);
+      got = centrals_[c].take(pages_, out, count, most, growth::allowed);
       if (got == 0 && settle_all(cached))
-        got = centrals_[c].take(pages_, out, count, growth::allowed);
+        got = centrals_[c].take(pages_, out, count, most, growth::allowed);
       if (got == 0) return 0;
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));

@@ -55,9 +55,11 @@ constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes
       std::clamp(bytes / block_size, cached_blocks_min, cached_blocks_max));
 }
 
-/// What a stack holds at first. Blocks with a slab each cost most: one.
+/// What a stack holds at first: `bytes`, but as many blocks as share a line of marks, unless the heap's bounds want less
+/// than usual. Blocks with a slab each cost most: one.
 constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   if (block_size > shared_slab_block_max) return 1;
+  if (bytes >= cached_bytes_first) bytes = std::max(bytes, bytes_of_mark_line(block_size));
   return std::min(cache_capacity(block_size, bytes), cache_capacity(block_size, cached_bytes_max));
 }
 

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What malloc and free do among threads, under each allocator: atomic operations, cache lines, futex calls, instructions.
+
+Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded, and writes the table of
+docs/scaling.md. Everything is counted, nothing is timed, so a busy machine disturbs it little; threads interleave by
+chance, so two runs differ by some tenths. A run of all takes 20 minutes.
+"""
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "peers"))
+from check_peers import find_library, load_peers  # noqa: E402
+
+WORKLOADS = ("apart", "swap", "handoff")
+SECONDS = 300
+BEGIN, END = "<!-- generated: stepping -->", "<!-- end -->"
+
+
+def allocators(named):
+    """Returns: name and what to preload, of ours, of the peers that are there, and of those that were named."""
+    found = [("ashlar", str(ROOT / "build/release/ashlar/libashlar-malloc.so"))]
+    for peer in load_peers():
+        library = find_library(peer)
+        if library is None:
+            print(f"run_stepping: {peer['name']} is not here (make peers, or its package); left out", file=sys.stderr)
+        else:
+            found.append((peer["name"], library))
+    return found + [tuple(lib.split("=", 1)) for lib in named]
+
+
+def measure(program, library, workload, threads, pairs):
+    """Returns: the numbers of one run by name; None when it failed, which is said."""
+    command = ["env", f"LD_PRELOAD={library}", program, workload, str(threads), str(pairs)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"run_stepping: {workload} with {library} took more than {SECONDS} s", file=sys.stderr)
+        return None
+    if done.returncode != 0 or "cannot be preloaded" in done.stderr:
+        print(f"run_stepping: {workload} with {library}: {done.stderr.strip()}", file=sys.stderr)
+        return None
+    words = dict(word.split("=") for word in done.stdout.split())
+    return {name: int(value) for name, value in words.items() if name != "workload"}
+
+
+def table(rows, threads):
+    """Returns: the lines of a table, per 1,000 pairs of malloc and free."""
+    lines = ["| workload | allocator | " + " | ".join(f"{t} threads" if t > 1 else "1 thread" for t in threads) + " |",
+             "|---|---|" + "---:|" * len(threads)]
+    for (workload, name), cells in rows.items():
+        texts = []
+        for counts in cells:
+            if counts is None:
+                texts.append("-")
+                continue
+            k = 1000 / counts["pairs"]
+            texts.append(f"{counts['instructions'] / counts['pairs']:.0f} / {counts['locked'] * k:.0f} / "
+                         f"{counts['moved_lines'] * k:.0f} / {counts['waits'] * k:.1f}")
+        lines.append(f"| {workload} | {name} | " + " | ".join(texts) + " |")
+    return lines
+
+
+def rewrite(document, lines):
+    """Effects: what is between the marks in the document is `lines`."""
+    text = document.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        sys.exit(f"run_stepping: {document} has no '{BEGIN}' with an '{END}' behind it")
+    document.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build/release/bench/stepping/call_steps"))
+    parser.add_argument("--pairs", type=int, default=4000, help="of malloc and free, in each run (4000)")
+    parser.add_argument("--threads", default="1,2,8,64", help="comma-separated, at most 64 (1,2,8,64)")
+    parser.add_argument("--only", help="comma-separated names of allocators; all that are found when absent")
+    parser.add_argument("--lib", action="append", default=[], metavar="NAME=FILE", help="a further library to preload")
+    parser.add_argument("--document", type=Path, help=f"rewrite the part behind '{BEGIN}' there")
+    options = parser.parse_args()
+    if not Path(options.program).exists():
+        sys.exit(f"run_stepping: no {options.program}: cmake --build --preset release --target call_steps "
+                 "(Debian: apt-get install libcapstone-dev, then cmake --preset release -DASHLAR_BUILD_BENCH=ON)")
+    threads = [int(t) for t in options.threads.split(",")]
+    chosen = allocators(options.lib)
+    if options.only:
+        chosen = [a for a in chosen if a[0] in options.only.split(",")]
+    rows = {}
+    for workload in WORKLOADS:
+        for name, library in chosen:
+            rows[workload, name] = [measure(options.program, library, workload, t, max(options.pairs, 60 * t))
+                                    for t in threads]
+            print("\n".join(table({(workload, name): rows[workload, name]}, threads)[2:]), flush=True)
+    if options.document:
+        rewrite(options.document, table(rows, threads))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nrun_stepping: interrupted")
