@@ -150,7 +150,7 @@ VERDICTS = ("ahead", "level", "undecided", "behind")
 
 
 def losses(titled):
-    """How often ashlar wins and loses in each of the tables [(title, rows)]; then every loss by name, the worst first."""
+    """How often ashlar wins and loses in each table of [(title, rows)]; then every loss by name, the worst first."""
     counts, named = [], []
     for title, rows in titled:
         ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]

@@ -248,8 +248,8 @@ class Tables(unittest.TestCase):
                 for each in series(case, glibc=1.0, ashlar=ours)]
         text = tables.target_table(rows, ["glibc", "ashlar"], [])
         self.assertIn("| 1 of 2 above, 1 undecided | each row's own | **no** |\n", text)
-        self.assertIn("\n| **1: time of each row** | | | |\n| a | 2.00 | glibc | above |\n| b | 1.10 | glibc | undecided |\n",
-                      text)
+        self.assertIn("\n| **1: time of each row** | | | |\n| a | 2.00 | glibc | above |\n"
+                      "| b | 1.10 | glibc | undecided |\n", text)
 
     def test_losses_are_counted_and_each_is_named(self):
         rows = [each for case, ours in (("a", 2.0), ("b", 3.0), ("c", 0.5), ("d", 1.0))
