@@ -13,7 +13,7 @@ struct session {
 };
 using frame = char[64];
 
-ashlar::fixed_pool<ashlar::process_source> nodes(ashlar::block_layout{64, 16},
+ashlar::fixed_pool<ashlar::process_source> nodes({ashlar::node_size<std::list<int>>},
                                                  ashlar::heap_blocks{});
 
 }  // namespace
