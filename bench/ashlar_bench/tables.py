@@ -124,7 +124,8 @@ def summary(rows, names):
 
 
 def target_table(rows, names, memory_peers):
-    """Each figure with the best peer's beside it; those that these rows say nothing of are named below."""
+    """Each figure with the best peer's beside it. Below are the rows that miss a target for each row, by name, and the
+    figures that these rows say nothing of."""
     words = {True: "yes", False: "**no**", None: "undecided"}
     found = targets.outcomes(rows, names, memory_peers)
     if not found:
@@ -133,22 +134,39 @@ def target_table(rows, names, memory_peers):
     for each in found:
         cells = (str(each.number), each.figure, each.target, each.measured, each.best_peer, words[each.met])
         lines.append("| " + " | ".join(cells) + " |")
+    if any(each.not_met for each in found):
+        lines += ["", *header(["row", "cost over its best peer's", "best peer", ""], left=4)]
+        for each in found:
+            lines += [f"| **{each.number}: {each.figure}** | | | |"] if each.not_met else []
+            lines += [f"| {row.label} | {row.ratio:.2f} | {row.best_peer} | {'above' if row.above else 'undecided'} |"
+                      for row in each.not_met]
     absent = [str(number) for number in targets.FIGURES if number not in {o.number for o in found}]
     if absent:
         lines += ["", f"Not in these rows: figure{'s' if len(absent) > 1 else ''} {', '.join(absent)}."]
     return "\n".join(lines) + "\n"
 
 
-def verdicts(title, rows):
-    """How often ashlar wins and loses, with every loss by name, so that nobody has to count."""
-    ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
-    if not ratios:
-        return []
-    count = {word: sum(r.verdict == word for r, _ in ratios) for word in ("ahead", "level", "undecided", "behind")}
-    behind = [f"{row.label} {ratio.median:.2f} ({row.best_peer()})" for ratio, row in
-              sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
-    said = ", ".join(f"{word} in {n}" for word, n in count.items() if n)
-    return [f"- {title}: {said} of {len(ratios)}" + (": behind in " + ", ".join(behind) if behind else "") + "."]
+VERDICTS = ("ahead", "level", "undecided", "behind")
+
+
+def losses(titled):
+    """How often ashlar wins and loses in each table of [(title, rows)]; then every loss by name, the worst first."""
+    counts, named = [], []
+    for title, rows in titled:
+        ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
+        if not ratios:
+            continue
+        count = [sum(ratio.verdict == word for ratio, _ in ratios) for word in VERDICTS]
+        counts.append(f"| {title} | " + " | ".join(str(n) for n in (*count, len(ratios))) + " |")
+        behind = [f"| {row.label} | {ratio.median:.2f} | {row.best_peer()} |" for ratio, row in
+                  sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
+        named += [f"| **{title}** | | |", *behind] if behind else []
+    if not counts:
+        return ""
+    lines = [*header(["rows of", *VERDICTS, "all"], left=1), *counts]
+    if named:
+        lines += ["", *header(["behind in", "cost over the best peer's", "best peer"], left=3), *named]
+    return "\n".join(lines) + "\n"
 
 
 def failures(rows):
@@ -212,12 +230,9 @@ def parts(facts, rows, names, memory_peers):
     """{name of a part: its Markdown}. Every name is there even when the rows have nothing for it."""
     made = {"machine": facts_text(facts, names), "summary": summary(rows, names),
             "targets": target_table(rows, names, memory_peers)}
-    losses = []
-    for name, title, chosen in sections(rows):
-        made[name] = table(chosen, names)
-        if OURS in names:
-            losses += verdicts(title, chosen)
-    made["losses"] = "\n".join(losses) + "\n" if losses else ""
+    chosen = sections(rows)
+    made.update((name, table(of_name, names)) for name, _, of_name in chosen)
+    made["losses"] = losses([(title, of_name) for _, title, of_name in chosen]) if OURS in names else ""
     broken = failures(rows)
     made["failures"] = "\n".join(broken) + "\n" if broken else "No run failed.\n" if rows else ""
     return {name: text or "Not in this run.\n" for name, text in made.items()}

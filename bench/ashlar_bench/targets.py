@@ -26,6 +26,15 @@ GOLDEN_HIT_PATH = ROOT / "tests/golden/hit_path.txt"
 
 
 @dataclass(frozen=True)
+class NotMet:
+    """A row that is above a target's limit, or (`above` is false) of which the rounds cannot tell."""
+    label: str
+    ratio: float  # of cost, to the best peer
+    best_peer: str
+    above: bool
+
+
+@dataclass(frozen=True)
 class Outcome:
     number: int
     figure: str
@@ -33,6 +42,7 @@ class Outcome:
     measured: str
     best_peer: str
     met: bool | None  # None: the rounds cannot tell
+    not_met: tuple[NotMet, ...] = ()  # of a target for each row: those above, then the undecided, the worst first
 
 
 # ---- what the rounds can tell ----
@@ -188,7 +198,7 @@ def mean_against_best(number, what, rows, names, limit, noise, among=None, witho
 
 def none_above(number, what, rows, limit, noise, among=None):
     """That no row is above the limit times its own best peer; names those that are and those that may be."""
-    above, unclear, met = [], [], []
+    met, not_met = [], []
     for row in with_ours(rows):
         best = row.best_peer(among)
         each = row.ratios(OURS, best) if best else []
@@ -196,16 +206,13 @@ def none_above(number, what, rows, limit, noise, among=None):
             continue
         met.append(at_most(limit, each, noise))
         if met[-1] is not True:
-            (unclear if met[-1] is None else above).append((statistics.median(each), f"{row.label} ({best})"))
+            not_met.append(NotMet(row.label, statistics.median(each), best, met[-1] is False))
     if not met:
         return []
-
-    def listed(found):
-        return ", ".join(f"{name} {ratio:.2f}" for ratio, name in sorted(found, reverse=True))
-    measured = f"{len(above)} of {len(met)} above" + (f": {listed(above)}" if above else "")
-    measured += f"; undecided: {listed(unclear)}" if unclear else ""
+    measured = f"{met.count(False)} of {len(met)} above"
+    measured += f", {met.count(None)} undecided" if None in met else ""
     return [Outcome(number, what, f"at most {limit:.2f} of its own best peer", measured, "each row's own",
-                    all_met(met))]
+                    all_met(met), tuple(sorted(not_met, key=lambda each: (not each.above, -each.ratio))))]
 
 
 def idleness(rows):

@@ -127,7 +127,7 @@ class Rows(unittest.TestCase):
             row["value"] *= 2 if row["allocator"] == "ashlar" else 1
         rows.append({**rows[0], "kind": results.FAILURE, "value": None, "fact": "ended with signal 11"})
         text = tables.report({}, rows, ["glibc", "ashlar"], [])
-        self.assertIn("behind in growth 10000/churn 2.00 (glibc)", text)
+        self.assertIn("| growth 10000/churn | 2.00 | glibc |", text)
         self.assertIn("glibc, growth 10000: ended with signal 11", text)
 
     def test_what_a_workload_adds_is_found_for_the_chart(self):

@@ -66,7 +66,8 @@ class Figures(unittest.TestCase):
         rows += series("pair 64", glibc=1.0, jemalloc=1.0, ashlar=1.0)
         mean, each = self.numbered(1, rows)
         self.assertTrue(mean.measured.startswith("0.63 "))  # 0.4 and 1.0, not 0.1, 1.6 and 1.0
-        self.assertIn("1 of 3 above: bulk/warm (glibc) 1.60", each.measured)
+        self.assertEqual(each.measured, "1 of 3 above")
+        self.assertEqual([(row.label, row.best_peer) for row in each.not_met], [("bulk/warm", "glibc")])
 
     def test_1_a_peer_whose_instructions_alone_were_counted_hides_no_mean(self):
         rows = series("pair 64", glibc=2.0, ashlar=1.0) + self.counted(malloc=15.0)
@@ -75,10 +76,19 @@ class Figures(unittest.TestCase):
         self.assertIn("| jemalloc | - |", text)
 
     def test_1_no_row_far_behind(self):
-        for ours, met, said in ((1.09, True, "0 of 1 above"), (1.11, False, "1 of 1 above: pair 64 (glibc) 1.11"),
-                                (scaled(SPREAD, 1.1), None, "0 of 1 above; undecided: pair 64 (glibc) 1.10")):
+        for ours, met, said, named in (
+                (1.09, True, "0 of 1 above", ()),
+                (1.11, False, "1 of 1 above", (targets.NotMet("pair 64", 1.11, "glibc", True),)),
+                (scaled(SPREAD, 1.1), None, "0 of 1 above, 1 undecided",
+                 (targets.NotMet("pair 64", 1.1, "glibc", False),))):
             each = self.numbered(1, series("pair 64", glibc=1.0, jemalloc=2.0, ashlar=ours))[1]
-            self.assertEqual((each.met, each.measured), (met, said))
+            self.assertEqual((each.met, each.measured, each.not_met), (met, said, named))
+
+    def test_1_rows_that_are_above_come_first_and_each_kind_from_the_worst_on(self):
+        rows = [each for case, ours in (("a", 1.2), ("b", scaled(SPREAD, 1.5)), ("c", 1.3))
+                for each in series(case, glibc=1.0, ashlar=ours)]
+        each = self.numbered(1, rows, names=("glibc", "ashlar"))[1]
+        self.assertEqual([(row.label, row.above) for row in each.not_met], [("c", True), ("a", True), ("b", False)])
 
     def test_1_more_is_better_where_the_unit_is_a_rate(self):
         rows = series("larson 1 2", unit="Mops/s", glibc=100.0, jemalloc=50.0, ashlar=120.0)
@@ -90,9 +100,9 @@ class Figures(unittest.TestCase):
                                         (scaled(SPREAD, 95), None, None)):
             mean, each = self.numbered(2, memory("pair 64", glibc=10.0, jemalloc=100.0, ashlar=ours))
             self.assertEqual((mean.met, mean.best_peer, each.met), (mean_met, "jemalloc", row_met))
-        self.assertIn("1 of 1 above: pair 64 (jemalloc) 1.20",
-                      self.numbered(2, memory("pair 64", jemalloc=100.0, ashlar=120.0),
-                                    names=("jemalloc", "ashlar"))[1].measured)
+        self.assertEqual(self.numbered(2, memory("pair 64", jemalloc=100.0, ashlar=120.0),
+                                       names=("jemalloc", "ashlar"))[1].not_met,
+                         (targets.NotMet("pair 64", 1.2, "jemalloc", True),))
         self.assertEqual(self.numbered(2, memory("pair 64", glibc=1.0, ashlar=1.0), names=("glibc", "ashlar"),
                                        memory_peers=()), [])
 
@@ -231,6 +241,28 @@ class Tables(unittest.TestCase):
         text = tables.target_table(series("pair 64", glibc=1.0, ashlar=0.5), ["glibc", "ashlar"], [])
         self.assertIn("| 1 | time against the best single peer", text)
         self.assertRegex(text, r"\nNot in these rows: figures 2, 3, 5, 6, 7, 8\.\n$")
+        self.assertNotIn("| row |", text)
+
+    def test_rows_that_miss_a_target_are_a_table_of_their_own(self):
+        rows = [each for case, ours in (("a", 2.0), ("b", scaled(SPREAD, 1.1)))
+                for each in series(case, glibc=1.0, ashlar=ours)]
+        text = tables.target_table(rows, ["glibc", "ashlar"], [])
+        self.assertIn("| 1 of 2 above, 1 undecided | each row's own | **no** |\n", text)
+        self.assertIn("\n| **1: time of each row** | | | |\n| a | 2.00 | glibc | above |\n"
+                      "| b | 1.10 | glibc | undecided |\n", text)
+
+    def test_losses_are_counted_and_each_is_named(self):
+        rows = [each for case, ours in (("a", 2.0), ("b", 3.0), ("c", 0.5), ("d", 1.0))
+                for each in series(case, glibc=1.0, ashlar=ours)]
+        text = tables.losses([("Time", comparison.build(rows)), ("Rate", [])])
+        self.assertIn("\n| Time | 1 | 1 | 0 | 2 | 4 |\n\n", text)
+        self.assertTrue(text.endswith("\n| **Time** | | |\n| b | 3.00 | glibc |\n| a | 2.00 | glibc |\n"))
+        self.assertNotIn("Rate", text)
+
+    def test_without_a_loss_none_is_named(self):
+        text = tables.losses([("Time", comparison.build(series("a", glibc=2.0, ashlar=1.0)))])
+        self.assertTrue(text.endswith("\n| Time | 1 | 0 | 0 | 0 | 1 |\n"))
+        self.assertEqual(tables.losses([("Time", [])]), "")
 
     def test_means_are_printed_without_the_row_that_carries_them(self):
         rows = [each for case, ours in (("a", 0.01), ("b", 1.0), ("c", 1.0))

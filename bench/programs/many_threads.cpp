@@ -1,5 +1,5 @@
 // Many threads on one malloc: what idle ones hold, and what busy ones cost. The figures are in
-// docs/measurements.md, "Idle threads".
+// results/measurements.md, "Idle threads".
 //
 //   g++ -O2 -fno-builtin -pthread bench/programs/many_threads.cpp -o many_threads
 //   LD_PRELOAD=FILE ./many_threads idle 1000 8000             resident memory once all are idle

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/bare-metal.md: instructions as images count them, flash and RAM as linked.
+"""The tables of results/bare-metal.md: instructions as images count them, flash and RAM as linked.
 
 Runs the images that count, and reads the sections of those that were linked for their sizes. Compares the tables with
 the document's, or writes them there. What a kind of pool takes is looked at first: .bss is its pool to the byte, and a
