@@ -89,7 +89,7 @@ class caller {
   }
 };
 
-constexpr std::size_t live_each = 1'000, batch = 50, warm_calls = 100'000;
+constexpr std::size_t live_each = 1'000, batch = 50, warm_calls = 20'000;
 
 std::size_t next_size(numbers& random) {
   return 16 + random.below(497);

@@ -34,7 +34,8 @@ def allocators(named):
 
 def measure(program, library, workload, threads, pairs):
     """Returns: the numbers of one run by name; None when it failed, which is said."""
-    command = ["env", f"LD_PRELOAD={library}", program, workload, str(threads), str(pairs)]
+    # A stepped call takes a thousand times its time, so ashlar's looks, two a second, would come after each few calls.
+    command = ["env", "ASHLAR_PURGE_DELAY_MS=-1", f"LD_PRELOAD={library}", program, workload, str(threads), str(pairs)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -78,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build/release/bench/stepping/call_steps"))
     parser.add_argument("--pairs", type=int, default=4000, help="of malloc and free, in each run (4000)")
-    parser.add_argument("--threads", default="1,2,8,64", help="comma-separated, at most 64 (1,2,8,64)")
+    parser.add_argument("--threads", default="1,2,8,32", help="comma-separated, at most 64 (1,2,8,32)")
     parser.add_argument("--only", help="comma-separated names of allocators; all that are found when absent")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=FILE", help="a further library to preload")
     parser.add_argument("--document", type=Path, help=f"rewrite the part behind '{BEGIN}' there")
@@ -93,7 +94,7 @@ def main():
     rows = {}
     for workload in WORKLOADS:
         for name, library in chosen:
-            rows[workload, name] = [measure(options.program, library, workload, t, max(options.pairs, 60 * t))
+            rows[workload, name] = [measure(options.program, library, workload, t, max(options.pairs, 50 * t))
                                     for t in threads]
             print("\n".join(table({(workload, name): rows[workload, name]}, threads)[2:]), flush=True)
     if options.document:
