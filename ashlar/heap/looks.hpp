@@ -8,12 +8,13 @@
 // begins where the last one ended.
 //
 // Growth does not wait for a look. When the heap has grown by 1 MiB (growth_step) since the last
-// time, and slabs hold a quarter more than callers and caches do, their free pages leave at once:
-// instead of holding both the old pages and the new ones, the heap moves on.
+// time, and free blocks in slabs have a quarter of the bytes that callers and caches hold, free
+// pages of slabs leave at once. Else the heap would hold its old pages beside the new ones.
 //
-// Law: of the misses that find that it is time, one looks; the others go on allocating. After growth
-// by n pages at most 8 n leave, so a heap that does not grow is left alone: what leaves to and fro
-// would cost a page fault each time (docs/decisions/0036-growth-gives-free-pages-back.md).
+// Law: of the misses that find that it is time, one looks; the others go on allocating. For n pages
+// of growth, 8 n pages leave at most, and those of the slab that is looked at last. A heap that does
+// not grow keeps its pages between looks: each page that leaves too early costs a page fault
+// (docs/decisions/0036-growth-gives-free-pages-back.md).
 // Thread-safety: any caller at any time.
 #pragma once
 
@@ -153,12 +154,12 @@ class looks {
   static constexpr std::size_t growth_step = (std::size_t{1} << 20) / page_size;
   /// So many pages leave at most for each page of growth.
   static constexpr std::size_t leaving_each = 8;
-  /// Pages leave while the idle bytes in slabs are more than this share of what is held,
+  /// Pages leave where the idle bytes of all slabs are at least a quarter of what is held, and only
+  /// those of classes of which more than an eighth is idle.
   static constexpr std::size_t idle_share = 4;
-  /// and only of classes whose slabs are idle by this share.
   static constexpr std::size_t idle_share_of_class = 8;
-  /// What it costs to look into a slab, where passing one costs 1 and each page of growth pays 1; a
-  /// page that leaves pays for half a look.
+  /// Work is counted in slabs that are passed. Each page of growth pays for one. A look into a slab
+  /// costs as much as this many, and a page that leaves pays for half a look.
   static constexpr std::size_t look_cost = 4;
 
   /// Effects: the heap has grown by `grown` pages. If `idle_min` bytes in slabs are idle, goes on
