@@ -10,7 +10,8 @@
 // so that the emptier ones get the chance to become empty and leave. Those that do not are hollow at
 // times: pages of theirs on which nobody holds a block leave alone.
 //
-// Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers).
+// Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
+// absent_pages_ == bits of `absent` in all slabs.
 // Thread-safety: every function locks; none calls out while it does, but for the page heap.
 #pragma once
 
@@ -44,6 +45,12 @@ struct class_counts {
   std::uint64_t made = 0;       ///< in slabs that exist now
   std::uint64_t made_peak = 0;
   std::uint64_t slabs = 0;
+};
+
+/// What the slabs of one class are made of. Bytes.
+struct slab_bytes {
+  std::size_t blocks = 0;  ///< of all blocks
+  std::size_t idle = 0;  ///< of free blocks in the bitmaps, the pages left out that the system has
 };
 
 template <address_space Space, class Mutex>
@@ -154,13 +161,23 @@ class central {
     {
       const std::lock_guard guard(mutex_);
       slab->absent |= gone;
+      absent_pages_ += pages_in(gone);
       slab->fullness = full;
       if (slab->free_blocks == shape.blocks)
         remove_slab(page_heap, slab);
       else
         link(slab);
     }
-    return static_cast<std::size_t>(std::popcount(gone)) << page_shift;
+    return pages_in(gone) << page_shift;
+  }
+
+  /// Returns: what the slabs are made of, at this moment. O(1).
+  [[nodiscard]] slab_bytes bytes_of_slabs() noexcept {
+    const std::lock_guard guard(mutex_);
+    const std::size_t size = shape_->block_size;
+    const std::size_t free = counts_.made - (counts_.taken - counts_.given) - stashed();
+    const std::size_t absent = absent_pages_ << page_shift;
+    return {.blocks = counts_.made * size, .idle = free * size - std::min(free * size, absent)};
   }
 
   /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no live block
@@ -200,6 +217,7 @@ class central {
   [[nodiscard]] std::uint64_t audit(pages& page_heap) noexcept {
     const std::lock_guard guard(mutex_);
     std::uint64_t free = 0;
+    std::size_t absent = 0;
     for (std::uint8_t f = 0; f < fullness_lists; ++f) {
       for (run* r = lists_[f]; r != nullptr; r = r->next) {
         std::uint32_t bits = 0;
@@ -215,8 +233,14 @@ class central {
                         .block_size = shape_->block_size,
                         .pool = page_heap.name()});
         free += bits;
+        absent += pages_in(r->absent);
       }
     }
+    if (absent != absent_pages_)
+      ashlar_fault({.kind = fault_kind::corrupted,
+                    .call = "audit",
+                    .block_size = shape_->block_size,
+                    .pool = page_heap.name()});
     return free + stashed();
   }
 
@@ -232,6 +256,11 @@ class central {
     const std::uint32_t quarter = shape.blocks / fullness_lists;
     return static_cast<std::uint8_t>((r.free_blocks > quarter) + (r.free_blocks > 2 * quarter) +
                                      (r.free_blocks > 3 * quarter));
+  }
+
+  /// Returns: the pages of `set`, which is empty more often than not.
+  [[nodiscard]] static std::size_t pages_in(page_set set) noexcept {
+    return set == 0 ? 0 : static_cast<std::size_t>(std::popcount(set));
   }
 
   void link(run* r) noexcept {
@@ -262,6 +291,7 @@ class central {
     ++counts_.slabs;
     counts_.made += shape_->blocks;
     counts_.made_peak = std::max(counts_.made_peak, counts_.made);
+    absent_pages_ += pages_in(r->absent);
     link(r);
     return r;
   }
@@ -299,14 +329,15 @@ class central {
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
   /// lowest up, so none between them is left.
-  static void forget_taken_pages(run& slab, const slab_shape& shape, const char* base,
-                                 const void* lowest, const void* highest) noexcept {
+  void forget_taken_pages(run& slab, const slab_shape& shape, const char* base, const void* lowest,
+                          const void* highest) noexcept {
     const auto page_of = [base](const void* p, std::size_t byte) {
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - base) + byte;
       return static_cast<unsigned>(offset >> page_shift);
     };
     const page_set taken =
         pages_between(page_of(lowest, 0), page_of(highest, shape.block_size - 1) + 1);
+    absent_pages_ -= pages_in(slab.absent & taken);
     slab.absent &= ~taken;
     slab.seen_free &= ~taken;
   }
@@ -383,6 +414,7 @@ class central {
     unlink(r);
     --counts_.slabs;
     counts_.made -= shape_->blocks;
+    absent_pages_ -= pages_in(r->absent);
     page_heap.delete_slab(r, *shape_);
   }
 
@@ -427,6 +459,7 @@ class central {
   const slab_shape* shape_ = nullptr;
   std::atomic<std::size_t> stashed_{0};  // written under the lock
   std::size_t stash_capacity_ = 0;
+  std::size_t absent_pages_ = 0;    // of the slabs: free pages that the system has
   std::size_t lowest_stashed_ = 0;  // since the last settling
   void** stash_ = nullptr;
   run* lists_[fullness_lists] = {};

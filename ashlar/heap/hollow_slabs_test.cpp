@@ -125,6 +125,11 @@ class hollow_heap {
     return s;
   }
 
+  void drop(std::size_t i) {
+    deallocate(heap, *own, blocks[i]);
+    blocks[i] = nullptr;
+  }
+
   test_heap heap;
   cache* own = nullptr;
   std::vector<void*> blocks;
@@ -140,10 +145,6 @@ class hollow_heap {
     highest_ = std::max(highest_, place);
     std::memcpy(blocks[i], &i, sizeof i);
     std::memcpy(end_of(i), &i, sizeof i);
-  }
-  void drop(std::size_t i) {
-    deallocate(heap, *own, blocks[i]);
-    blocks[i] = nullptr;
   }
 
   std::size_t size_;
@@ -228,9 +229,10 @@ TEST(HollowSlabs, ALookAtOnceWaitsForNothing) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
-  bool zeroed = false;
-  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
   const std::size_t full = h->resident();
+  bool zeroed = false;
+  deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte / 2, 1, zeroed));
+  ASSERT_EQ(h->resident(), full);
   look_progress look;
   look.at_once = true;
   while (h->heap.look_step(look)) {
@@ -297,6 +299,101 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
     EXPECT_EQ(h->resident(), full);
   }
   h->check();
+}
+
+/// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while no
+/// time passes, so that nobody looks.
+class growing_heap : public hollow_heap {
+ public:
+  explicit growing_heap(std::size_t bytes, std::size_t keep_one = 512) : hollow_heap(64, bytes) {
+    keep_one_in(keep_one);
+    full = resident();
+  }
+  ~growing_heap() {
+    for (void* block : more) deallocate(heap, *own, block);
+  }
+  /// Returns: the bytes that left meanwhile.
+  std::size_t grow(std::size_t bytes, std::size_t size = 1024) {
+    const std::uint64_t before = stats().total.given_back_bytes;
+    for (std::size_t got = 0; got < bytes; got += size) {
+      void* block = allocate(heap, *own, size);
+      EXPECT_NE(block, nullptr);
+      more.push_back(block);
+    }
+    heap.audit();
+    return stats().total.given_back_bytes - before;
+  }
+
+  std::vector<void*> more;
+  std::size_t full = 0;
+};
+
+TEST(HollowSlabs, TheirPagesLeaveAtOnceWhenTheHeapGrows) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const auto h = std::make_unique<growing_heap>(16 * mebibyte);
+  EXPECT_GT(h->grow(8 * mebibyte), 8 * mebibyte);
+  EXPECT_LT(h->resident(), h->full / 4);
+  h->check();
+  h->fill_again();
+  h->check();
+}
+
+TEST(HollowSlabs, TheirPagesLeaveAtOnceForALargeBlock) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const auto h = std::make_unique<growing_heap>(16 * mebibyte);
+  bool zeroed = false;
+  void* large = h->heap.allocate_large(8 * mebibyte, 1, zeroed);
+  ASSERT_NE(large, nullptr);
+  EXPECT_GT(h->stats().total.given_back_bytes, 8 * mebibyte);
+  deallocate(h->heap, *h->own, large);
+  h->check();
+}
+
+TEST(HollowSlabs, GrowthGivesBackEightTimesAsMuchAtMost) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const auto h = std::make_unique<growing_heap>(64 * mebibyte);
+  const std::uint64_t reserved = h->stats().total.committed_bytes;
+  const std::size_t left = h->grow(3 * mebibyte);
+  const std::uint64_t grown = h->stats().total.committed_bytes - reserved;
+  EXPECT_GT(left, 2 * mebibyte);
+  EXPECT_LE(left, 8 * grown + 32 * page_size) << "and the rest of the slab that was the last";
+}
+
+TEST(HollowSlabs, WhereTheHeapDoesNotGrowNoneLeavesAtOnce) {
+  const auto h = std::make_unique<growing_heap>(16 * mebibyte);
+  h->grow(8 * mebibyte);
+  const std::uint64_t before = h->stats().total.given_back_bytes;
+  for (int i = 0; i < 10; ++i) {
+    h->fill_again();
+    h->keep_one_in(512);
+  }
+  EXPECT_EQ(h->stats().total.given_back_bytes, before);
+}
+
+TEST(HollowSlabs, GrowthGivesNothingBackWhereLittleIsIdle) {
+  const auto h = std::make_unique<growing_heap>(16 * mebibyte, 1);
+  EXPECT_EQ(h->grow(16 * mebibyte), 0u) << "all is in use";
+  const auto other = std::make_unique<hollow_heap>(64, 16 * mebibyte);
+  for (std::size_t i = 0; i < other->blocks.size(); i += 8) other->drop(i);
+  bool zeroed = false;
+  deallocate(other->heap, *other->own, other->heap.allocate_large(16 * mebibyte, 1, zeroed));
+  EXPECT_EQ(other->stats().total.given_back_bytes, 0u) << "an eighth is free";
+}
+
+TEST(HollowSlabs, GrowthLeavesWhatIsToBeKept) {
+  const auto never = std::make_unique<growing_heap>(8 * mebibyte);
+  never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  EXPECT_EQ(never->grow(8 * mebibyte), 0u);
+  const auto kept = std::make_unique<growing_heap>(8 * mebibyte);
+  kept->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
+  EXPECT_EQ(kept->grow(8 * mebibyte), 0u);
+  const auto others = std::make_unique<growing_heap>(8 * mebibyte);
+  others->heap.let_misses_look(false);
+  EXPECT_EQ(others->grow(8 * mebibyte), 0u) << "another thread looks";
+  const auto refused = std::make_unique<growing_heap>(8 * mebibyte);
+  refused->heap.space().fail_always(space_call::purge, true);
+  EXPECT_EQ(refused->grow(8 * mebibyte), 0u);
+  refused->heap.space().fail_always(space_call::purge, false);
 }
 
 TEST(HollowSlabs, NoneLeavesThatIsToBeKept) {

@@ -89,6 +89,11 @@ class page_supply {
     return committed_pages_.load(std::memory_order_relaxed) << page_shift;
   }
 
+  /// Returns: pages of runs that requests took where no page was used before, ever. Takes no lock.
+  [[nodiscard]] std::size_t grown_pages() const noexcept {
+    return grown_pages_.load(std::memory_order_relaxed);
+  }
+
   /// Effects: gives back some pages of a slab. Returns: those that are gone. Requires: nobody has a
   /// block there, or can get one until this returns.
   [[nodiscard]] page_set purge_pages(const run& slab, page_set leaving) noexcept {
@@ -238,6 +243,7 @@ class page_supply {
       r = runs_.take_fresh_here(length);
       if (r == nullptr) r = runs_.take_from_headrooms(length);
       if (r == nullptr) r = runs_.take_fresh(length);
+      if (r != nullptr) grown_pages_.store(grown_pages() + pages, std::memory_order_relaxed);
     }
     return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
   }
@@ -304,6 +310,7 @@ class page_supply {
   std::size_t pages_max_ = SIZE_MAX;
   std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock
   std::size_t committed_pages_peak_ = 0;
+  std::atomic<std::size_t> grown_pages_{0};  // written under the lock
   std::uint64_t given_back_bytes_ = 0;
 };
 

@@ -284,6 +284,7 @@ class shared_heap {
       if (got == 0 && settle_all(cached))
         got = centrals_[c].take(pages_, out, count, most, growth::allowed);
       if (got == 0) return 0;
+      looks_.after_growth(centrals_, pages_, held());
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     return got;
@@ -316,6 +317,7 @@ class shared_heap {
       if (r == nullptr && settle_all(cached))
         r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr) return nullptr;
+      looks_.after_growth(centrals_, pages_, held());
     }
     held_.note_large(0, r->pages);
     zeroed = r->zero;

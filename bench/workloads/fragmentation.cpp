@@ -1,8 +1,11 @@
 // bench/workloads/fragmentation.cpp: adversaries that make an allocator hold more memory than is
 // live. Each reports its time, and the peak of the memory held over the peak of the bytes live.
 // Every page of every block is written to, so that memory held is memory resident.
+// The first three are made to be bad. The last three are what programs do: their sizes change over
+// time, or few blocks outlive the many that were allocated beside them.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "workloads.hpp"
 
@@ -93,6 +96,63 @@ void measure(const char* workload, const char* variant, std::size_t most_blocks,
          one.operations(), kind::ratio, {"live_kib", live_bytes / 1024});
 }
 
+// Blocks at numbered places: each is marked with its place, and checked before it is freed.
+class places {
+ public:
+  explicit places(std::size_t count) : blocks_(count) {}
+
+  void put(std::size_t place, std::size_t size_bytes) {
+    mark(blocks_[place] = take(size_bytes), size_bytes, place);
+    live_bytes_ += size_bytes;
+    peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+    ++operations_;
+  }
+  void drop(std::size_t place) {
+    check_mark(blocks_[place], place);
+    live_bytes_ -= marked_size(blocks_[place]);
+    give(std::exchange(blocks_[place], nullptr));
+    ++operations_;
+  }
+  void clear() {
+    for (std::size_t place = 0; place < blocks_.size(); ++place)
+      if (blocks_[place] != nullptr) drop(place);
+  }
+  std::size_t operations() const { return operations_; }
+  std::size_t live_bytes() const { return live_bytes_; }
+  std::size_t peak_live_bytes() const { return peak_bytes_; }
+
+ private:
+  page_array<void*> blocks_;
+  std::size_t live_bytes_ = 0, peak_bytes_ = 0, operations_ = 0;
+};
+
+// play(places) runs once, timed as a whole; what it leaves is freed afterwards. A second time would
+// find the holes of the first one.
+template <class Play>
+void measure_once(const char* workload, const char* variant, std::size_t most_blocks, Play play) {
+  places all(most_blocks);
+  const auto body = [&] {
+    play(all);
+    all.clear();
+  };
+  if (only_counted(body)) return report(workload, variant, "ns/op", {}, all.operations());
+  const resident_growth held;
+  const auto start = clock::now();
+  play(all);
+  const double elapsed_ns = nanoseconds(clock::now() - start);
+  const std::size_t operations = all.operations();
+  const auto peak_live = static_cast<double>(all.peak_live_bytes());
+  const auto end_live = static_cast<double>(all.live_bytes());
+  const series peak(held.peak_bytes() / peak_live), end(held.now_bytes() / end_live);
+  all.clear();
+  report(workload, variant, "ns/op", series(elapsed_ns / static_cast<double>(operations)),
+         operations);
+  report(workload, label("%s/held", variant), "ratio", peak, operations, kind::ratio,
+         {"live_kib", peak_live / 1024});
+  report(workload, label("%s/end", variant), "ratio", end, operations, kind::ratio,
+         {"live_kib", end_live / 1024});
+}
+
 }  // namespace
 
 void checkerboard(const arguments& given) {
@@ -137,6 +197,55 @@ void robson(const arguments&) {
       if (spoilt[1] > spoilt[0]) offset += step / 2;
       one.shrink([&](const void* block, std::size_t) { return covers(block, offset); });
       one.grow(step, limit);
+    }
+  });
+}
+
+void drift(const arguments&) {
+  constexpr std::size_t from = 200, to = 1200, replacements_each = 20;
+  const std::size_t live = quick ? 20'000 : 200'000;
+  measure_once("drift", label("%zu-%zu", from, to), live, [=](places& all) {
+    random_source random(139);
+    const std::size_t replacements = live * replacements_each;
+    // Within an eighth of what is usual at this time.
+    const auto size_at = [&](std::size_t i) {
+      const std::size_t usual = from + (to - from) * i / replacements;
+      return random.between(usual - usual / 8, usual + usual / 8);
+    };
+    for (std::size_t place = 0; place < live; ++place) all.put(place, size_at(0));
+    for (std::size_t i = 0; i < replacements; ++i) {
+      const std::size_t place = random.below(live);
+      all.drop(place);
+      all.put(place, size_at(i));
+    }
+  });
+}
+
+void survivors(const arguments&) {
+  const std::size_t before = quick ? 300'000 : 3'000'000, after_bytes = before * 400 / 3;
+  constexpr std::size_t survivor_each = 16, smallest_after = 300, largest_after = 8192;
+  const std::size_t most = before + after_bytes / smallest_after + 1;
+  measure_once("survivors", label("%zu", before), most, [=](places& all) {
+    random_source random(149);
+    for (std::size_t place = 0; place < before; ++place) all.put(place, random.between(16, 256));
+    for (std::size_t place = 0; place < before; ++place)
+      if (random.below(survivor_each) != 0) all.drop(place);
+    const std::size_t enough = all.live_bytes() + after_bytes;
+    for (std::size_t place = before; all.live_bytes() < enough; ++place)
+      all.put(place, random.between(smallest_after, largest_after));
+  });
+}
+
+void pinned(const arguments&) {
+  const std::size_t batches = quick ? 500 : 2000;
+  constexpr std::size_t batch = 500;
+  measure_once("pinned", label("%zu", batch), batches + batch, [&](places& all) {
+    random_source random(157);
+    for (std::size_t pin = 0; pin < batches; ++pin) {
+      const std::size_t which = random.below(batch), size_bytes = random.between(16, 2048);
+      for (std::size_t i = 0; i < batch; ++i) all.put(i == which ? pin : batches + i, size_bytes);
+      for (std::size_t i = 0; i < batch; ++i)
+        if (i != which) all.drop(batches + i);
     }
   });
 }

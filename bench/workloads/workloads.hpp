@@ -46,6 +46,9 @@ void calloc_large(const arguments&);
 void checkerboard(const arguments&);
 void sawtooth(const arguments&);
 void robson(const arguments&);
+void drift(const arguments&);
+void survivors(const arguments&);
+void pinned(const arguments&);
 // idle.cpp
 void idle(const arguments&);
 void idle_after_peak(const arguments&);
