@@ -40,7 +40,7 @@ struct ashlar_total_stats {
   uint64_t given_back_bytes; /* returned to the system since the start, summed */
   uint64_t metadata_bytes;   /* ashlar's own tables, bitmaps and caches, committed */
   uint64_t threads;          /* thread caches that exist */
-  uint64_t guards_refused;   /* blocks to be guarded and pages to be closed that the system or the number of slots refused */
+  uint64_t guards_refused;   /* guarded blocks and closed pages that were refused */
 };
 
 #define ASHLAR_MAX_CLASSES 96
