@@ -152,7 +152,7 @@ TEST(Central, ABatchFromASlabMayGoOnToTheEndOfALineOfMarks) {
       return reinterpret_cast<std::uintptr_t>(p) / line;
     };
     std::uint64_t held = 0;
-    for (const std::size_t count : {1, 2, 7, 30, 100}) {
+    for (const std::size_t count : {1u, 2u, 7u, 30u, 100u}) {
       const std::vector<void*> blocks = f.take_up_to(count, count + line / size);
       ASSERT_FALSE(blocks.empty()) << size;
       held += blocks.size();
