@@ -23,6 +23,8 @@ void add(trace::stack_figures& to, const trace::stack_figures& more) {
   to.live_blocks += more.live_blocks;
   to.live_bytes += more.live_bytes;
   to.at_peak_bytes += more.at_peak_bytes;
+  to.unreachable_blocks += more.unreachable_blocks;
+  to.unreachable_bytes += more.unreachable_bytes;
 }
 
 std::string key_of(const std::vector<trace::named_call>& calls) {
@@ -85,13 +87,13 @@ std::string render_calls(const std::vector<trace::named_call>& calls) {
   return text;
 }
 
-std::string render_held(const std::vector<call_site>& sites) {
+std::string render_held(const std::vector<call_site>& sites, const held_figures& of) {
   std::string text;
   for (const call_site& site : sites) {
-    text +=
-        fmt::format("  {} in {} block{}, of {} in all\n", format_bytes(site.figures.live_bytes),
-                    format_count(site.figures.live_blocks),
-                    site.figures.live_blocks == 1 ? "" : "s", format_count(site.figures.births));
+    const std::uint64_t blocks = site.figures.*of.blocks;
+    text += fmt::format("  {} in {} block{}{}, of {} in all\n",
+                        format_bytes(site.figures.*of.bytes), format_count(blocks),
+                        blocks == 1 ? "" : "s", of.word, format_count(site.figures.births));
     text += render_calls(site.calls);
   }
   return text;

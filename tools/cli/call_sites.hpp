@@ -32,8 +32,19 @@ std::vector<std::string> files_without_lines(const std::vector<call_site>& sites
 
 // A line a call. Of a stack that is long the outermost call stands last, behind how many are left out.
 std::string render_calls(const std::vector<trace::named_call>& calls);
+// Which figures say what a site holds, and the word for it.
+struct held_figures {
+  std::uint64_t trace::stack_figures::* bytes;
+  std::uint64_t trace::stack_figures::* blocks;
+  const char* word;  // behind the blocks
+};
+inline constexpr held_figures held_at_end{&trace::stack_figures::live_bytes,
+                                          &trace::stack_figures::live_blocks, ""};
+inline constexpr held_figures unreachable_figures{&trace::stack_figures::unreachable_bytes,
+                                                  &trace::stack_figures::unreachable_blocks,
+                                                  " unreachable"};
 // What lived at the end, as lines.
-std::string render_held(const std::vector<call_site>& sites);
+std::string render_held(const std::vector<call_site>& sites, const held_figures& of = held_at_end);
 // Figures, names ("frames") and "file:line" ("sources") of each.
 nlohmann::json call_sites_json(const std::vector<call_site>& sites);
 

@@ -70,6 +70,10 @@ trace::byte_sink trace_files::open(std::uint32_t pid) {
   return [opened](std::string_view bytes) { opened->append(bytes); };
 }
 
+const std::string& trace_files::path_of(std::uint32_t pid) const {
+  return parts_.at(pid)->path;
+}
+
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   const auto found = parts_.find(pid);
   const std::string path = free_path_for_process(output_, pid, program_pid, trace::magic);

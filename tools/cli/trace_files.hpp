@@ -30,6 +30,8 @@ class trace_files {
   };
   // Effects: gives the file its name. Requires: it was opened. Throws: command_error.
   written commit(std::uint32_t pid, std::uint32_t program_pid);
+  // Returns: where it grows until then. Requires: it was opened.
+  [[nodiscard]] const std::string& path_of(std::uint32_t pid) const;
   // Returns: the names of the files that have something, but not their names. They stay.
   [[nodiscard]] std::vector<std::string> unfinished() const;
 

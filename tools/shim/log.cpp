@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -55,13 +56,14 @@ void sleep_a_little() {
   ::syscall(SYS_nanosleep, &time, nullptr);
 }
 
-/// Effects: waits while there is too much that the recorder has not fetched. Returns: false when it has gone.
-bool recorder_keeps_up() {
+/// Effects: waits until `is_done()`. Returns: false when the recorder has gone before that.
+template <class IsDone>
+bool recorder_gets_to(IsDone is_done) {
   constexpr int patience = 25'000;  // five seconds without a sign of life
   std::uint32_t beat = the_spool->heartbeat.load(std::memory_order_relaxed);
   for (int waited = 0; waited < patience; ++waited) {
     if (the_spool->stop.load(std::memory_order_relaxed) != 0) break;
-    if (the_spool->sealed.load(std::memory_order_acquire) <= trace::backlog_max) return true;
+    if (is_done()) return true;
     sleep_a_little();
     const std::uint32_t now = the_spool->heartbeat.load(std::memory_order_relaxed);
     if (now != beat) waited = 0;
@@ -70,6 +72,12 @@ bool recorder_keeps_up() {
   the_spool->stop.store(1, std::memory_order_relaxed);
   recording = false;
   return false;
+}
+
+/// Effects: waits while there is too much that the recorder has not fetched. Returns: false when it has gone.
+bool recorder_keeps_up() {
+  return recorder_gets_to(
+      [] { return the_spool->sealed.load(std::memory_order_acquire) <= trace::backlog_max; });
 }
 
 /// Returns: a free chunk, taken; chunks_max where there is none. The lowest ones are used again and again: they are in
@@ -156,6 +164,18 @@ void end_thread(void*) {
   l.next = l.end = nullptr;
 }
 
+/// Behind all other handlers of exit(), so that what those free is free.
+void wait_for_look(void*) {
+  if (!is_on() || the_process->generation == 0) return;
+  recording = false;
+  trace::spool_process& own = the_spool->processes[the_process->index];
+  own.stack_at_end.store(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)),
+                         std::memory_order_relaxed);
+  own.end.store(trace::process_end::waits, std::memory_order_release);
+  static_cast<void>(recorder_gets_to(
+      [&own] { return own.end.load(std::memory_order_acquire) == trace::process_end::goes_on; }));
+}
+
 void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
   static_cast<void>(stacks.reset());
@@ -219,6 +239,11 @@ bool open_spool() {
   describe_process();
   recording = true;
   return true;
+}
+
+void wait_at_exit() {
+  // Not atexit(): that would be over before the destructors of other libraries.
+  if (is_on() && the_spool->looks_at_ends != 0) abi::__cxa_atexit(&wait_for_look, nullptr, nullptr);
 }
 
 bool refill(std::uint32_t records, std::uint64_t ticks) {

@@ -39,6 +39,10 @@ inline process_state* the_process = nullptr;
 /// called again.
 bool open_spool();
 
+/// Effects: when the process exits it waits until the recorder has looked at it, if that wants to. What it does behind
+/// that is not recorded. Requires: open_spool() was called, and nothing else has a handler of exit() yet.
+void wait_at_exit();
+
 /// Effects: makes room for so many records, the first of which may be of this time. Returns: false when there is none; then the event is lost, and counted.
 [[gnu::cold]] bool refill(std::uint32_t records, std::uint64_t ticks);
 

@@ -53,7 +53,7 @@ void* resize(void* block, std::size_t size) {
 
 // For a program that does not allocate before it forks.
 [[gnu::constructor(101)]] static void begin_early() {
-  static_cast<void>(ready());
+  if (ready()) wait_at_exit();
 }
 
 extern "C" {

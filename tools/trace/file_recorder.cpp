@@ -15,8 +15,13 @@ struct file_recorder::trace {
   std::unordered_map<std::uint32_t, std::uint64_t> last_time;  // by thread; images go on
 };
 
-file_recorder::file_recorder(const recording_options& options, open_sink open)
-    : recorder(options.stack_depth), options_(options), open_(std::move(open)) {}
+file_recorder::file_recorder(const recording_options& options, open_sink open, look_at_exit look)
+    : recorder(options.stack_depth),
+      options_(options),
+      open_(std::move(open)),
+      look_(std::move(look)) {
+  if (look_) let_processes_wait();
+}
 
 file_recorder::~file_recorder() = default;
 
@@ -94,6 +99,7 @@ bool file_recorder::take(std::uint32_t index) {
   if (!is_described(*of) && !finished_) return false;
   if (progress_.size() < processes().size()) progress_.resize(processes().size());
   progress& so_far = progress_[of->index];
+  if (so_far.is_over) return true;
   std::uint32_t& next = so_far.next_chunk[c.header.thread];
   if (c.header.sequence != next) return false;
   ++next;
@@ -141,10 +147,35 @@ void file_recorder::take_abandoned(std::uint32_t end) {
   }
 }
 
+/// Effects: takes all that the process has told. Its chunks stay its own until it has ended: another
+/// thread may be writing there.
+void file_recorder::take_all_of(const process& of) {
+  std::vector<std::uint32_t> its;
+  const std::uint32_t count = chunks();
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (state_of(i) != chunk_state::free && owner_of(i) == &of) its.push_back(i);
+  sort(its);
+  for (const std::uint32_t index : its) take(index);
+  begin(of);
+  flush_definitions(*traces_[of.pid], true);
+  progress_[of.index].is_over = true;
+}
+
+void file_recorder::look_at_exits() {
+  if (!look_) return;
+  for (const auto& p : processes()) {
+    if (!waits_at_exit(*p)) continue;
+    take_all_of(*p);
+    look_({p->pid, stack_at_exit(*p)}, [this] { beat(); });
+    go_on(*p);
+  }
+}
+
 std::size_t file_recorder::drain() {
   beat();
   learn_processes();
   const std::size_t taken = take_sealed();
+  look_at_exits();
   if (is_time_to_look_for_the_dead() || finished_) take_abandoned(UINT32_MAX);
   return taken;
 }

@@ -23,11 +23,22 @@ struct recording_options {
 /// Opens where the trace of a process goes; called once for each. Throws when it cannot.
 using open_sink = std::function<byte_sink(std::uint32_t pid)>;
 
+/// A process that is about to end: it stands still, and all that it told is in its trace.
+struct exiting_process {
+  std::uint32_t pid = 0;
+  std::uint64_t stack_begin = 0;  ///< of the thread that ends it: the stack is in use from there on
+};
+/// Looks at it. Calls `sign` every second at least: the process waits no longer than five for one.
+using look_at_exit =
+    std::function<void(const exiting_process& process, const std::function<void()>& sign)>;
+
 /// One trace for each process; a process that executes another program goes on in the same one. A thread's events are
 /// taken when its chunk is full.
 class file_recorder final : public recorder {
  public:
-  file_recorder(const recording_options& options, open_sink open);  // throws: std::runtime_error
+  /// `look`, which does not throw, is called for each process that exits; what it does behind that
+  /// is not recorded. Empty: nobody waits. Throws: std::runtime_error.
+  file_recorder(const recording_options& options, open_sink open, look_at_exit look = {});
   ~file_recorder() override;
 
   std::size_t drain() override;
@@ -45,6 +56,7 @@ class file_recorder final : public recorder {
   /// What was taken of an image.
   struct progress {
     bool begun = false;                                           // its trace knows of it
+    bool is_over = false;                                         // nothing more is taken
     std::unordered_map<std::uint32_t, std::uint32_t> next_chunk;  // by thread
   };
 
@@ -53,12 +65,15 @@ class file_recorder final : public recorder {
   bool take(std::uint32_t index);
   std::size_t take_sealed();
   void take_abandoned(std::uint32_t end);
+  void look_at_exits();
+  void take_all_of(const process& of);
   void read_records(const process& of, const chunk& c);
   static void flush_definitions(trace& of, bool all);
   void add_lost(const process& of);
 
   recording_options options_;
   open_sink open_;
+  look_at_exit look_;
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
   bool finished_ = false;

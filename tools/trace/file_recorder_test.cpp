@@ -103,5 +103,44 @@ TEST(FileRecorder, WhatAThreadLeftIsTakenAndItsChunkUsedAgain) {
   EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0x2000}));
 }
 
+// A process exits, and one of its threads still has a chunk. It is looked at when all is in its trace.
+TEST(FileRecorder, AProcessThatExitsIsLookedAtOnceAndThenGoesOn) {
+  std::string bytes;
+  std::vector<std::string> seen;
+  const auto pid = static_cast<std::uint32_t>(::getpid());  // it is there, until the test says so
+  file_recorder recorder(
+      {}, [&](std::uint32_t) -> byte_sink { return [&](std::string_view more) { bytes += more; }; },
+      [&](const exiting_process& process, const std::function<void()>& sign) {
+        EXPECT_EQ(process.pid, pid);
+        EXPECT_EQ(process.stack_begin, 0x7ff0u);
+        sign();
+        seen.push_back(bytes);
+      });
+  test::spool_program program(recorder);
+  const std::uint32_t index = program.begin_process(pid);
+  program.describe(0, index, std::string_view("/bin/a\0a\0", 9));
+  program.take_chunk(1, index, 1, 0);
+  program.put(1, by_malloc, 10, 0x1000);
+  recorder.drain();
+  EXPECT_TRUE(seen.empty());
+  program.wait_at_exit(index, 0x7ff0);
+  recorder.drain();
+  recorder.drain();
+  EXPECT_TRUE(program.goes_on(index));
+  ASSERT_EQ(seen.size(), 1u);
+  trace_reader then(memory_source("a.atrace", seen.front()));
+  EXPECT_EQ(then.events(), 1u);
+  // A thread that was in the middle of a record may still write, into its own chunk. It is too late.
+  EXPECT_EQ(program.state(1), chunk_state::taken);
+  program.put(1, by_malloc, 20, 0x2000);
+  program.seal(1);
+  recorder.drain();
+  EXPECT_EQ(program.state(1), chunk_state::free);
+  recorder.finish();
+  trace_reader whole(memory_source("a.atrace", bytes));
+  EXPECT_TRUE(whole.warning().empty()) << whole.warning();
+  EXPECT_EQ(whole.events(), 1u);
+}
+
 }  // namespace
 }  // namespace ashlar::trace

@@ -63,6 +63,19 @@ class recorder {
   bool is_time_to_look_for_the_dead();
   /// Effects: finds out which processes have ended.
   void look_for_the_dead();
+
+  /// Effects: processes wait when they exit, until go_on(). Requires: none has begun.
+  void let_processes_wait() { spool_->looks_at_ends = 1; }
+  [[nodiscard]] bool waits_at_exit(const process& p) const {
+    return spool_->processes[p.index].end.load(std::memory_order_acquire) == process_end::waits;
+  }
+  /// Returns: where the stack of its thread that waits is in use.
+  [[nodiscard]] std::uint64_t stack_at_exit(const process& p) const {
+    return spool_->processes[p.index].stack_at_end.load(std::memory_order_relaxed);
+  }
+  void go_on(const process& p) {
+    spool_->processes[p.index].end.store(process_end::goes_on, std::memory_order_release);
+  }
   [[nodiscard]] std::uint32_t lost_by(const process& p) const {
     return spool_->processes[p.index].lost.load();
   }

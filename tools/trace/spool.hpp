@@ -84,6 +84,9 @@ static_assert(sizeof(chunk) == chunk_bytes);
 
 enum class chunk_state : std::uint32_t { free, taken, sealed };
 
+/// A process that a recorder wants to look at waits when it exits.
+enum class process_end : std::uint32_t { running, waits, goes_on };
+
 struct spool_process {
   std::uint32_t pid;
   std::uint32_t
@@ -91,10 +94,12 @@ struct spool_process {
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint32_t>
       lost;  // events for which there was no chunk, and no later place to say so
+  std::atomic<std::uint64_t> stack_at_end;  // of the thread that waits: where it is in use
+  std::atomic<process_end> end;
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3330'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3430'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;
@@ -104,13 +109,14 @@ struct spool {
   std::atomic<std::uint32_t> sealed;     // how many chunks are
   std::atomic<std::uint32_t> chunks;     // no chunk from there on was ever taken
   std::atomic<std::uint32_t> processes_count;
-  std::uint32_t unused;
+  std::uint32_t looks_at_ends;  // whether processes wait at their exit, until they were looked at
   spool_process processes[processes_max];
   std::atomic<chunk_state> states[chunks_max];
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
               std::atomic<std::uint64_t>::is_always_lock_free &&
-              std::atomic<chunk_state>::is_always_lock_free);
+              std::atomic<chunk_state>::is_always_lock_free &&
+              std::atomic<process_end>::is_always_lock_free);
 
 inline constexpr std::size_t chunks_at =
     (sizeof(spool) + chunk_bytes - 1) / chunk_bytes * chunk_bytes;

@@ -48,6 +48,14 @@ class spool_program {
     spool_->processes[process].lost.store(events);
   }
 
+  void wait_at_exit(std::uint32_t process, std::uint64_t stack) {
+    spool_->processes[process].stack_at_end.store(stack);
+    spool_->processes[process].end.store(process_end::waits);
+  }
+  [[nodiscard]] bool goes_on(std::uint32_t process) const {
+    return spool_->processes[process].end.load() == process_end::goes_on;
+  }
+
   /// Effects: the thread's next chunk is this one.
   void take_chunk(std::uint32_t index, std::uint32_t process, std::uint32_t thread,
                   std::uint32_t sequence, std::uint32_t system_thread = 0) {

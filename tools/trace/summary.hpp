@@ -26,6 +26,9 @@ struct stack_figures {
   std::uint64_t live_blocks = 0;  ///< at the end; so are the bytes
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
+  /// Of those that lived at the end; 0 where nobody looked (reachability.hpp).
+  std::uint64_t unreachable_blocks = 0;
+  std::uint64_t unreachable_bytes = 0;
 };
 /// Of one stretch of time: the most that lived at once in it.
 struct moment_figures {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/trace/file_recorder.hpp"
+#include "tools/trace/process_memory.hpp"
+#include "tools/trace/reachability.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -38,15 +41,18 @@ struct leak_options {
   std::uint32_t stack_depth = 64;
   std::uint64_t rows = 20;
   std::optional<std::uint64_t> fail_above;
-  bool children = false;  // the processes that the program starts, too
+  bool children = false;     // the processes that the program starts, too
+  bool unreachable = false;  // only what no pointer leads to
 };
 
 constexpr const char* leaks_footer =
     R"(It lists what is held, the most bytes first, with the calls that asked for it. What is held at the
-end need not be lost: a program may have kept it on purpose, and a pointer to it. The program's standard
-streams are its own. The list is on standard error; of --trace it is on standard output.
+end need not be lost: a program may have kept it on purpose, and a pointer to it. --unreachable lists
+what no pointer leads to. The program's standard streams are its own. The list is on standard error; of
+--trace it is on standard output.
 
 Examples:
+  ashlar leaks --unreachable -- ./server --once
   ashlar leaks -- ./server --once
   ashlar leaks --fail-above 64KiB --json leaks.json -- ./tests
   ashlar leaks --trace run.atrace
@@ -55,11 +61,45 @@ Exit status: the program's; where a signal killed it, ashlar dies by that signal
 program's is 0 and a process that is listed holds more than --fail-above, or it was not recorded. Of
 --trace: 0, or 1 above the limit; 2 for what is no trace.)";
 
+// What was found in a process when it exited.
+struct exit_look {
+  struct sum {
+    std::uint64_t blocks = 0;
+    std::uint64_t bytes = 0;
+  };
+  sum unreachable;
+  std::unordered_map<std::uint32_t, sum> by_stack;
+  std::string failure;  // why nobody knows; empty: it is known
+};
+constexpr const char* did_not_exit =
+    "the process did not end by exit, so nobody looked for its pointers";
+
+// Returns: what no pointer of the process leads to. `path` has its trace up to now.
+exit_look look_at(const trace::exiting_process& process, const std::string& path,
+                  const trace::sign_of_life& sign) noexcept try {
+  trace::trace_reader reader(trace::open_file_source(path));
+  const trace::block_map blocks = trace::blocks_at_end(reader, sign);
+  trace::process_memory memory(static_cast<pid_t>(process.pid), process.stack_begin);
+  exit_look found;
+  for (const trace::held_block& block : trace::find_unreachable(blocks, memory, sign)) {
+    for (exit_look::sum* const to : {&found.unreachable, &found.by_stack[block.stack]}) {
+      ++to->blocks;
+      to->bytes += block.size;
+    }
+  }
+  return found;
+} catch (const std::exception& error) {
+  exit_look none;
+  none.failure = error.what();
+  return none;
+}
+
 // What a process held.
 struct held_memory {
   std::string text;
   nlohmann::json json;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;                 // of what is listed
+  bool is_unreachable = false;             // what is listed
   std::vector<std::string> without_lines;  // programs and libraries
   std::vector<trace::call_names::lost_file> lost;
 };
@@ -69,17 +109,27 @@ std::string blocks_text(std::uint64_t bytes, std::uint64_t blocks) {
                      blocks == 1 ? "" : "s");
 }
 
-// Throws: trace_error.
-held_memory held_in(const std::string& path, const leak_options& options) {
+// `look` is null where nobody was to look. Throws: trace_error.
+held_memory held_in(const std::string& path, const leak_options& options, const exit_look* look) {
   using namespace trace::header_name;
   const auto reader = open_trace(path);
-  const trace::trace_summary summary = trace::summarise(*reader, 2);
+  trace::trace_summary summary = trace::summarise(*reader, 2);
+  const bool tells_apart = look != nullptr && look->failure.empty();
+  if (tells_apart) {
+    for (const auto& [stack, sum] : look->by_stack) {
+      summary.stacks[stack].unreachable_blocks = sum.blocks;
+      summary.stacks[stack].unreachable_bytes = sum.bytes;
+    }
+  }
+  const held_figures of = tells_apart ? unreachable_figures : held_at_end;
   trace::call_names names(reader->modules());
   std::vector<call_site> sites =
-      call_sites(*reader, summary.stacks, names, &trace::stack_figures::live_bytes,
-                 std::numeric_limits<std::size_t>::max());
+      call_sites(*reader, summary.stacks, names, of.bytes, std::numeric_limits<std::size_t>::max());
   held_memory held;
-  held.bytes = summary.live_bytes;
+  const exit_look::sum listed =
+      tells_apart ? look->unreachable : exit_look::sum{summary.live_blocks, summary.live_bytes};
+  held.bytes = listed.bytes;
+  held.is_unreachable = tells_apart;
   const std::vector<std::string> words = words_of_arguments(reader->header().get(arguments));
   const std::string process = printable(reader->header().get(pid));
   held.json = {{"pid", reader->header().number(pid, 0)},
@@ -88,6 +138,14 @@ held_memory held_in(const std::string& path, const leak_options& options) {
                {"bytes", summary.live_bytes},
                {"blocks", summary.live_blocks},
                {"call_sites", call_sites_json(sites)}};
+  if (tells_apart) {
+    held.json["unreachable_bytes"] = look->unreachable.bytes;
+    held.json["unreachable_blocks"] = look->unreachable.blocks;
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+      held.json["call_sites"][i]["unreachable_bytes"] = sites[i].figures.unreachable_bytes;
+      held.json["call_sites"][i]["unreachable_blocks"] = sites[i].figures.unreachable_blocks;
+    }
+  }
   held.text = fmt::format("ashlar: {}{}{}: ", shell_quoted(words),
                           process.empty() ? "" : ", process ", process);
   if (summary.live_blocks == 0) {
@@ -95,23 +153,30 @@ held_memory held_in(const std::string& path, const leak_options& options) {
     return held;
   }
   held.text +=
-      fmt::format("{} held at the end{}\n", blocks_text(summary.live_bytes, summary.live_blocks),
-                  sites.empty() ? "" : ", the most bytes first:");
-  std::uint64_t bytes = summary.live_bytes;
-  std::uint64_t blocks = summary.live_blocks;
+      fmt::format("{} held at the end", blocks_text(summary.live_bytes, summary.live_blocks));
+  if (tells_apart) {
+    held.text += listed.blocks == 0 ? ", and a pointer leads to each"
+                                    : fmt::format(", {} of it unreachable",
+                                                  blocks_text(listed.bytes, listed.blocks));
+  }
+  held.text += sites.empty() ? "\n" : ", the most bytes first:\n";
+  std::uint64_t bytes = listed.bytes;
+  std::uint64_t blocks = listed.blocks;
   const std::size_t all = sites.size();
   if (sites.size() > options.rows) sites.resize(static_cast<std::size_t>(options.rows));
   for (const call_site& site : sites) {
-    bytes -= site.figures.live_bytes;
-    blocks -= site.figures.live_blocks;
+    bytes -= site.figures.*of.bytes;
+    blocks -= site.figures.*of.blocks;
   }
-  held.text += render_held(sites);
+  held.text += render_held(sites, of);
   if (sites.size() < all)
     held.text += fmt::format("  {} of {} more calls (--rows {} lists them)\n",
                              blocks_text(bytes, blocks), format_count(all - sites.size()), all);
   else if (blocks != 0)
     held.text += fmt::format("  {} of calls that were not recorded{}\n", blocks_text(bytes, blocks),
                              all == 0 ? " (ashlar record --stacks records them)" : "");
+  if (look != nullptr && !tells_apart)
+    held.text += fmt::format("ashlar: all that is held is listed: {}\n", look->failure);
   held.without_lines = files_without_lines(sites);
   held.lost = names.lost();
   return held;
@@ -120,7 +185,8 @@ held_memory held_in(const std::string& path, const leak_options& options) {
 struct leaks {
   std::string text;
   nlohmann::json processes = nlohmann::json::array();
-  std::uint64_t most_bytes = 0;  // that one process holds
+  std::uint64_t most_bytes = 0;  // that are listed of one process
+  const char* word = "held";     // what these are
   std::size_t not_listed = 0;    // processes
   std::vector<std::string> without_lines;
   std::vector<trace::call_names::lost_file> lost;
@@ -128,7 +194,10 @@ struct leaks {
   void add(held_memory held) {
     text += held.text;
     processes.push_back(std::move(held.json));
-    most_bytes = std::max(most_bytes, held.bytes);
+    if (held.bytes > most_bytes) {
+      most_bytes = held.bytes;
+      word = held.is_unreachable ? "unreachable" : "held";
+    }
     // Processes of one program miss the same.
     for (std::string& path : held.without_lines)
       if (std::find(without_lines.begin(), without_lines.end(), path) == without_lines.end())
@@ -150,8 +219,8 @@ std::string json_text_of(const leaks& found) {
 // Returns: whether more is held than may be. Effects: says so.
 bool is_too_much(const leaks& found, const leak_options& options) {
   if (!options.fail_above || found.most_bytes <= *options.fail_above) return false;
-  fmt::print(stderr, "ashlar: {} held at the end, more than {} (--fail-above)\n",
-             format_bytes(found.most_bytes), format_bytes(*options.fail_above));
+  fmt::print(stderr, "ashlar: {} {} at the end, more than {} (--fail-above)\n",
+             format_bytes(found.most_bytes), found.word, format_bytes(*options.fail_above));
   return true;
 }
 
@@ -159,17 +228,31 @@ command_end leaks_of_trace(const leak_options& options) {
   files::replaced_files files({options.trace});
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   leaks found;
-  found.add(held_in(options.trace, options));
+  found.add(held_in(options.trace, options, nullptr));
   std::fputs(found.text.c_str(), stdout);
   tell_missing_names(found.lost, found.without_lines);
   if (!options.json_path.empty()) files.commit({json_text_of(found)});
   return {is_too_much(found, options) ? status_failed : 0, {}};
 }
 
+// By process: what was found when it exited.
+class looks {
+ public:
+  void add(std::uint32_t pid, exit_look look) { all_[pid] = std::move(look); }
+  [[nodiscard]] const exit_look* at(std::uint32_t pid) const {
+    const auto found = all_.find(pid);
+    return found == all_.end() ? &none_ : &found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, exit_look> all_;
+  exit_look none_{{}, {}, did_not_exit};
+};
+
 // Effects: adds what each process held, the program's own first. Its trace is kept where that was
 // asked for.
 leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::uint32_t own,
-               const leak_options& options) {
+               const looks& of, const leak_options& options) {
   leaks found;
   auto results = recorder.results();
   std::sort(results.begin(), results.end(), [&](const auto& a, const auto& b) {
@@ -178,7 +261,7 @@ leaks leaks_of(const trace::file_recorder& recorder, trace_files& files, std::ui
   for (const auto& result : results) {
     const trace_files::written written = files.commit(result.pid, own);
     if (options.children || result.pid == own)
-      found.add(held_in(written.path, options));
+      found.add(held_in(written.path, options, options.unreachable ? of.at(result.pid) : nullptr));
     else
       ++found.not_listed;
     if (options.output.empty()) continue;
@@ -194,15 +277,23 @@ command_end leaks_of_program(const leak_options& options) {
   const files::scratch_directory scratch;
   trace_files files(options.output.empty() ? scratch.path() + "/run.atrace" : options.output);
   recorded_program program(options.command);
+  looks found_at_exit;
+  std::uint32_t own = 0;
+  const auto look = [&](const trace::exiting_process& process, const trace::sign_of_life& sign) {
+    if (options.children || process.pid == own)
+      found_at_exit.add(process.pid, look_at(process, files.path_of(process.pid), sign));
+  };
   trace::file_recorder recorder(
       {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth)},
-      [&](std::uint32_t pid) { return files.open(pid); });
-  const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
+      [&](std::uint32_t pid) { return files.open(pid); },
+      options.unreachable ? look : trace::look_at_exit());
+  const measure::child_outcome outcome =
+      program.run(recorder, [&own](std::uint32_t pid) { own = pid; });
   int status = outcome.wait_status;
   if (!program.failure().empty()) return {0, fail_beside(status, program.failure())};
   leaks found;
   try {
-    found = leaks_of(recorder, files, static_cast<std::uint32_t>(outcome.pid), options);
+    found = leaks_of(recorder, files, own, found_at_exit, options);
   } catch (const std::exception& error) {
     return {0, fail_beside(status, error.what())};
   }
@@ -231,6 +322,8 @@ void add_leaks(command_parser& to) {
              "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
       .in_bytes();
   leaks.file("--json", with->json_path, "Write all call sites to FILE, too");
+  leaks.flag("--unreachable", with->unreachable,
+             "List only what no pointer leads to when the program exits");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
   leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
@@ -240,6 +333,11 @@ void add_leaks(command_parser& to) {
   leaks.takes_program();
   leaks.ends([&leaks, with]() -> command_end {
     if (!with->trace.empty()) {
+      if (with->unreachable)
+        throw command_error(
+            status_usage,
+            "--unreachable looks into the program when it exits, and a trace has no such look: "
+            "name the program instead of --trace");
       command_end end;
       with_trace_errors([&] {
         end = leaks_of_trace(*with);

@@ -1,0 +1,32 @@
+// tools/trace/process_memory.hpp: the memory of another process. Layer: trace.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "tools/trace/reachability.hpp"
+
+namespace ashlar::trace {
+
+/// Of a process that waits. It needs the right to trace that process, which its ancestor of the
+/// same user has. Throws: std::system_error, where the system refuses.
+class process_memory final : public program_memory {
+ public:
+  /// `stack_begin` is where the stack of the thread that waits begins to be in use: what lies below
+  /// it on the first thread's stack is what calls have left there.
+  process_memory(pid_t pid, std::uint64_t stack_begin) : pid_(pid), stack_begin_(stack_begin) {}
+
+  /// Returns: the pages that the process alone has and has written to: its data, its stacks, its
+  /// heap. Pages that other processes share are left out, and so is what a file holds as well.
+  [[nodiscard]] std::vector<address_range> places_of_pointers() override;
+  std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override;
+
+ private:
+  pid_t pid_;
+  std::uint64_t stack_begin_;
+};
+
+}  // namespace ashlar::trace
