@@ -35,14 +35,15 @@ class search {
     while (!to_look_at_.empty()) {
       const held_block& next = blocks_.live[to_look_at_.back()];
       to_look_at_.pop_back();
-      each_word({round_up(next.address), (next.address + next.size) / word * word},
-                [this](std::uint64_t, std::uint64_t value) { follow(value); });
+      look_into({round_up(next.address), (next.address + next.size) / word * word});
     }
   }
   [[nodiscard]] bool has_reached(std::size_t i) const { return reached_[i]; }
 
  private:
   static constexpr std::size_t words_each = 32u << 10;
+  static constexpr std::uint64_t window_bytes = 64u << 10;
+  static constexpr std::size_t windows_a_sign = 4096;
 
   /// Effects: visit(address, value) for each word there that can be read.
   template <class Visit>
@@ -74,6 +75,23 @@ class search {
     });
   }
 
+  /// Effects: follows the words of a block.
+  void look_into(address_range block) {
+    if (block.begin >= block.end) return;
+    // Blocks that point to each other are often neighbours: one read serves many.
+    const std::uint64_t window = block.begin / window_bytes * window_bytes;
+    if (window != window_begin_) {
+      window_begin_ = window;
+      window_.resize(window_bytes / word);
+      window_.resize(memory_.read(window, window_));
+      if (++windows_ % windows_a_sign == 0) sign_();
+    }
+    if (block.end > window + window_.size() * word)
+      return each_word(block, [this](std::uint64_t, std::uint64_t value) { follow(value); });
+    for (std::uint64_t at = block.begin; at < block.end; at += word)
+      follow(window_[static_cast<std::size_t>((at - window) / word)]);
+  }
+
   /// Effects: the block that `value` points into, if there is one, is reached.
   void follow(std::uint64_t value) {
     if (value < addresses_.front() || value >= end_of(blocks_.live.back())) return;
@@ -92,6 +110,9 @@ class search {
   std::vector<std::size_t> to_look_at_;
   std::vector<std::uint64_t> buffer_ = std::vector<std::uint64_t>(words_each);
   std::size_t words_since_ = 0;
+  std::vector<std::uint64_t> window_;  // what could be read from window_begin_ on
+  std::uint64_t window_begin_ = UINT64_MAX;
+  std::size_t windows_ = 0;
 };
 
 }  // namespace
