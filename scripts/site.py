@@ -30,7 +30,7 @@ LANGUAGES = {".hpp": "cpp", ".h": "c", ".cpp": "cpp", ".c": "c", ".py": "python"
 CSS = """.md-typeset table:not([class]) { font-size: .64rem; }
 .md-typeset table:not([class]) th { min-width: 0; }
 .md-typeset table:not([class]) :is(th, td) { padding: .5em .9em; }
-[data-md-color-scheme="slate"] .md-typeset img { background: #fff; border-radius: .2rem; }
+[data-md-color-scheme="slate"] .md-typeset img:not([src$=".svg"]) { background: #fff; border-radius: .2rem; }
 """
 
 

@@ -8,6 +8,8 @@
   the root, or from ashlar/), `<ashlar/core/bits.hpp>`, `tests/*_test.cpp`; a header's bare name is that of
   some file.
 - A link to a file, and to a heading in it, leads there.
+- A picture has a text alternative. A drawing (docs/**/*.svg) has a title and a description, both
+  colour schemes, and text that can be read on a phone.
 - A figure that is told more than once says its name, `32 ns<!-- figure pair_checked -->`, and is the
   one that results/figures.csv has under this name.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
@@ -20,10 +22,11 @@ import pathlib
 import re
 import sys
 import textwrap
+import xml.etree.ElementTree
 
 FENCE = re.compile(r"^\s*```(\w*)")
 FROM = re.compile(r"^\s*<!-- from (\S+) -->\s*$")
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # its text may begin in an earlier line
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"^[\w.*-]+(/[\w.*-]+)+/?$")
 HEADER = re.compile(r"^[\w*]+\.(h|hpp)$")
@@ -33,6 +36,10 @@ HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
 IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
 GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp", "ashlar_pools.hpp")  # commands write them
 ELLIPSIS = ("// ...", "/* ... */")
+SVG = "{http://www.w3.org/2000/svg}"
+FONT = re.compile(r"\bfont(?:-size)?:\s*(\d+)px")
+PHONE_PIXELS = 358  # what a page has for a drawing on a screen of 390
+TEXT_PIXELS_MIN = 10
 
 
 def anchors(file: pathlib.Path) -> set[str]:
@@ -154,6 +161,24 @@ def check_head(root: pathlib.Path, source: pathlib.Path) -> list[str]:
     return faults
 
 
+def drawing_faults(root: pathlib.Path, file: pathlib.Path) -> list[str]:
+    """What a drawing lacks to be read by everybody."""
+    name = file.relative_to(root)
+    try:
+        drawing = xml.etree.ElementTree.parse(file).getroot()
+        width = float(drawing.get("viewBox", "").split()[2])
+    except (xml.etree.ElementTree.ParseError, IndexError, ValueError) as fault:
+        return [f"{name}: no SVG with a viewBox: {fault}"]
+    faults = [f"{name}: no <{part}>" for part in ("title", "desc") if not drawing.findtext(f"{SVG}{part}")]
+    style = drawing.findtext(f"{SVG}style") or ""
+    if "prefers-color-scheme: dark" not in style:
+        faults.append(f"{name}: no dark colour scheme")
+    sizes = [int(size) for size in FONT.findall(style)]
+    if not sizes or min(sizes) * min(1, PHONE_PIXELS / width) < TEXT_PIXELS_MIN:
+        faults.append(f"{name}: its text is below {TEXT_PIXELS_MIN} pixels on a phone, or has no size")
+    return faults
+
+
 def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
     """The faults of a page, each with its line, and the number of its quotations."""
     faults: list[str] = []
@@ -186,6 +211,8 @@ def check_page(root: pathlib.Path, page: pathlib.Path) -> tuple[list[str], int]:
                 found.append("a quotation without its block")
             if line.count("`") % 2 != 0:
                 found.append("a backtick without its pair in the line")
+            if "![](" in line:
+                found.append("a picture without a text alternative")
             if line.count("<!--") != line.count("-->"):
                 found.append("a comment without its end in the line")
             found += [link_fault(root, page, t) for t in LINK.findall(CODE.sub("", line))]
@@ -211,6 +238,8 @@ def main() -> int:
         for source in sorted((root / top).rglob("*.*")):
             if source.suffix in (".hpp", ".h", ".cpp", ".c"):
                 faults += check_head(root, source)
+    for drawing in sorted((root / "docs").rglob("*.svg")):
+        faults += drawing_faults(root, drawing)
     quotations = 0
     for page in pages:
         page_faults, page_quotations = check_page(root, page)

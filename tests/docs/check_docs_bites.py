@@ -17,11 +17,18 @@ int main() {
   return 0;
 }
 """
+DRAWING = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 100">
+  <title>Stones</title>
+  <desc>Two stones.</desc>
+  <style>text { font: 18px sans-serif; } @media (prefers-color-scheme: dark) { text { fill: white; } }</style>
+</svg>
+"""
 QUOTE = "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\n// ...\n  ++stones;\n```\n"
 
 
-def run(check: str, page: str, head: str = "") -> tuple[int, str]:
-    """The check's exit status and text for a tree whose only page is `page`, and one source has this head."""
+def run(check: str, page: str, drawing: str = DRAWING) -> tuple[int, str]:
+    """The check's exit status and text for a tree with this page and this drawing."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in {
@@ -29,7 +36,8 @@ def run(check: str, page: str, head: str = "") -> tuple[int, str]:
             "CONTRIBUTING.md": "",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
-            "ashlar/core/bits.hpp": head,
+            "docs/stones.svg": drawing,
+            "ashlar/core/bits.hpp": "",
             "results/figures.csv": "name,value,unit,command\npair,6,ns,bench pair\n",
         }.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -79,6 +87,17 @@ def main() -> int:
         "a link out of the tree": (QUOTE + "[d](../..)\n", "leads nowhere"),
         "a dead heading": (QUOTE + "[d](docs/other.md#three)\n", "heading"),
         "no quotation at all": ("text\n", "nothing was checked"),
+        "a dead link over a line's end": (QUOTE + "[of two\nlines](docs/gone.md)\n", "docs/gone.md"),
+        "a picture without words": (QUOTE + "![](docs/stones.svg)\n", "text alternative"),
+    }
+    drawings = {
+        "no XML": (DRAWING.replace("</svg>", ""), "no SVG"),
+        "no size": (DRAWING.replace("viewBox", "box"), "no SVG"),
+        "no title": (DRAWING.replace("Stones<", "<"), "no <title>"),
+        "no description": (DRAWING.replace("desc>", "g>"), "no <desc>"),
+        "one colour scheme": (DRAWING.replace("dark", "light"), "no dark"),
+        "small text": (DRAWING.replace("18px", "16px"), "on a phone"),
+        "a wide drawing": (DRAWING.replace("0 0 600", "0 0 800"), "on a phone"),
     }
     failed = 0
     for page in right:
@@ -86,12 +105,14 @@ def main() -> int:
         if status != 0:
             failed += 1
             print(f"a right page is refused:\n{page}{text}")
-    for what, (page, message) in wrong.items():
-        status, text = run(check, page)
+    planted = [(what, page, DRAWING, message) for what, (page, message) in wrong.items()]
+    planted += [(what, QUOTE, drawing, message) for what, (drawing, message) in drawings.items()]
+    for what, page, drawing, message in planted:
+        status, text = run(check, page, drawing)
         if status != 1 or message not in text:
             failed += 1
             print(f"{what}: exit status {status}, expected 1 and '{message}' in:\n{text}")
-    print(f"{len(right)} right pages, {len(wrong)} planted faults, {failed} not as expected")
+    print(f"{len(right)} right pages, {len(planted)} planted faults, {failed} not as expected")
     return 1 if failed else 0
 
 
