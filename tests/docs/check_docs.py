@@ -99,7 +99,7 @@ def path_fault(root: pathlib.Path, here: pathlib.Path, code: str) -> str:
     if name in GENERATED:
         return ""
     if HEADER.match(name):
-        tops = ("ashlar",) if here == root or here.is_relative_to(root / "docs") else ("ashlar", "tools", "tests")
+        tops = ("ashlar", "examples") if here == root or here.is_relative_to(root / "docs") else ("ashlar", "tools", "tests")
         found = any(any(root.glob(f"{top}/**/{name}")) for top in tops)
         return "" if found else f"no header has this name: {name}"
     if not PATH.match(name):

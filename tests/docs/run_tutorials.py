@@ -9,13 +9,14 @@ The pages are written in Markdown; these parts of them count:
 - `<!-- varies: REGEX -->`: in the rest of the page, what matches is not compared (times, numbers of processes).
 - A block with `<!-- from examples/NAME -->` before it becomes the file NAME, without its folder, unless it leaves
   lines out. (check_docs.py compares it with the example.) With `<!-- file NAME -->` before it any block does.
+- `<!-- needs: PROGRAM... -->`: where one of them is not installed, the page is skipped, and says so.
 - `<!-- run: COMMAND -->` is run and not shown: what the reader has done before. $ROOT is the checkout there.
 
 HOME is an empty folder, into which the build is installed as `cmake --install BUILD --prefix "$HOME/.local"` does
 it, and PATH has "$HOME/.local/bin" first.
 
 Run: run_tutorials.py ROOT BUILD PAGE... Prints a line for each page, with what differs, and ends with 1 if
-something does. BUILD may be `-`: then nothing is installed.
+something does. It ends with 77 if all pages were skipped. BUILD may be `-`: then nothing is installed.
 """
 import dataclasses
 import difflib
@@ -24,6 +25,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,9 +37,11 @@ FENCE = re.compile(r"^```(\w*)\s*$")
 FROM = re.compile(r"^<!-- from examples/(\S+) -->$")
 FILE = re.compile(r"^<!-- file (\S+) -->$")
 RUN = re.compile(r"^<!-- run: (.*) -->$")
+NEEDS = re.compile(r"^<!-- needs: (.*) -->$", re.M)
 VARIES = re.compile(r"^<!-- varies: (.*) -->$")
 LEAVES_OUT = ("// ...", "/* ... */")
 SECONDS = 120  # for one command
+SKIPPED = 77  # what ctest takes for a test that was skipped
 
 
 @dataclasses.dataclass
@@ -139,6 +143,12 @@ def run_on_terminal(command: str, folder: str, environment: dict[str, str]) -> t
     return status, shown.removesuffix("\n").split("\n") if shown else []
 
 
+def missing_for(page: pathlib.Path) -> str:
+    """The programs that the page needs and that are not installed."""
+    needed = " ".join(NEEDS.findall(page.read_text())).split()
+    return ", ".join(program for program in needed if shutil.which(program) is None)
+
+
 def run_page(page: pathlib.Path, environment: dict[str, str]) -> str:
     """What the page says and is not so, or nothing."""
     steps = steps_of(page)
@@ -162,7 +172,14 @@ def run_page(page: pathlib.Path, environment: dict[str, str]) -> str:
 
 
 def main() -> int:
-    root, build, *pages = sys.argv[1:]
+    root, build, *names = sys.argv[1:]
+    pages = [pathlib.Path(name) for name in names]
+    for page in pages:
+        if missing := missing_for(page):
+            print(f"{page}: skipped, for want of {missing}", flush=True)
+    pages = [page for page in pages if not missing_for(page)]
+    if not pages:
+        return SKIPPED
     with tempfile.TemporaryDirectory(prefix="home-") as home:
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("ASHLAR") and name != "LD_PRELOAD"}
@@ -172,10 +189,10 @@ def main() -> int:
             subprocess.run(["cmake", "--install", build, "--prefix", f"{home}/.local"], check=True,
                            stdout=subprocess.DEVNULL)
         faults = 0
-        for name in pages:
-            fault = run_page(pathlib.Path(name), environment)
+        for page in pages:
+            fault = run_page(page, environment)
             faults += bool(fault)
-            print(f"{name}: {fault or 'as it says'}", flush=True)
+            print(f"{page}: {fault or 'as it says'}", flush=True)
     return 1 if faults else 0
 
 

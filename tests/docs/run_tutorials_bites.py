@@ -27,6 +27,7 @@ RIGHT = {
     "a folder of its own": console('$ ls -A\n$ [ "$(ls -A "$HOME")" = "" ]'),
     "a status that is shown": console('$ false || echo "status $?"\nstatus 1'),
     "progress that is written over": console("$ printf '1 %%\\r\\033[K2 %%\\r\\033[K'; echo done\ndone"),
+    "a program that it needs": "<!-- needs: sh -->\n" + console("$ true"),
     "a block that is no session": "```\n$ false\n```\n" + console("$ true"),
 }
 WRONG = {
@@ -44,6 +45,9 @@ WRONG = {
 }
 
 
+SKIPPED = "<!-- needs: sh no-such-program -->\n" + console("$ false")
+
+
 def main() -> int:
     faults = []
     with tempfile.TemporaryDirectory() as folder:
@@ -53,6 +57,10 @@ def main() -> int:
             done = subprocess.run([sys.executable, sys.argv[1], folder, "-", str(page)], capture_output=True, text=True)
             if done.returncode != bool(told) or (told or "as it says") not in done.stdout:
                 faults.append(f"{name}: status {done.returncode}: {done.stdout}{done.stderr}")
+        page.write_text(SKIPPED)
+        done = subprocess.run([sys.executable, sys.argv[1], folder, "-", str(page)], capture_output=True, text=True)
+        if done.returncode != 77 or "for want of no-such-program" not in done.stdout:
+            faults.append(f"a page is not skipped: status {done.returncode}: {done.stdout}{done.stderr}")
     print("\n".join(faults) or f"{len(RIGHT)} right pages, {len(WRONG)} planted faults: all as expected")
     return 1 if faults else 0
 
