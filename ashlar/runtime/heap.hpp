@@ -13,9 +13,8 @@
 // The same engine as the process heap: one cache for each thread and heap, blocks without headers.
 //
 //   policy        finds
-//   check::none   foreign addresses, a second free right after the first, most interior addresses;
-//                 other double frees and interior addresses when the block returns to its slab
-//   check::cheap  those at once, other sizes than asked for; leaks by class
+//   check::none   foreign addresses, double frees and interior addresses, at once
+//   check::cheap  that, and other sizes than asked for; leaks by class
 //   check::full   that, bytes written beyond either end and after the free, leaks by place; who made and
 //                 who freed the block (check/full_check.hpp)
 #pragma once
@@ -118,9 +117,8 @@ class heap {
     return exhausted_slow(size, alignment);
   }
 
-  /// Effects: gives a block back; null does nothing. Ends in a fault when `p` is nothing of this heap
-  /// (at once), or is free already: at once above 128 KiB and right after the first free, else when
-  /// it returns to its slab.
+  /// Effects: gives a block back; null does nothing. Ends in a fault at once when no live block of
+  /// this heap starts at `p`.
   /// Requires: size and alignment as allocated. They are not looked at: the address tells the class. With checks the
   /// size is: ends in a fault, wrong_size, when it is not what was asked for last.
   /// Throws: nothing. O(1) amortised.

@@ -1,4 +1,4 @@
-// The board: text and the end of the program through the emulator or a debugger (Arm's semihosting), and the timer.
+// The board: the timer, and text through the emulator or a debugger (Arm's semihosting).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A data logger without a heap. The timer's interrupt takes readings; main sends them, eight at a time.
+// A data logger without a heap. The timer's interrupt takes readings, and main sends them.
 #include <atomic>
 #include <cstdint>
 
