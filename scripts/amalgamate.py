@@ -3,12 +3,10 @@
 
 It is <ashlar/freestanding.hpp> with all headers of the library that this includes, in their order. So it has
 core, pool and arena, and no heap.
-
-Run: amalgamate.py OUTPUT
 """
+import argparse
 import pathlib
 import re
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = re.compile(r"^\s*#\s*include\s+<(ashlar/[\w/]+\.(?:hpp|h))>")
@@ -93,9 +91,9 @@ class Amalgamation:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    output = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=pathlib.Path)
+    output = parser.parse_args().output
     whole = Amalgamation()
     whole.add("ashlar/freestanding.hpp")
     text = "\n".join(whole.lines)
