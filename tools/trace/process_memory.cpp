@@ -6,6 +6,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,9 @@
 
 namespace ashlar::trace {
 namespace {
+
+/// The system tells of each page. Those of a longer mapping, as AddressSanitizer has, take it minutes.
+constexpr std::uint64_t mapping_max = std::uint64_t{256} << 30;
 
 [[noreturn]] void refuse(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
@@ -87,6 +91,10 @@ std::vector<address_range> process_memory::places_of_pointers() {
       places.push_back({stack_begin_ / sizeof(std::uint64_t) * sizeof(std::uint64_t), mapping.end});
       continue;
     }
+    if (mapping.end - mapping.begin > mapping_max)
+      throw std::runtime_error(
+          fmt::format("the process has a mapping of {} GiB, too much to look through",
+                      (mapping.end - mapping.begin) >> 30));
     pages.add_own_pages(mapping, places);
   }
   return places;

@@ -21,6 +21,7 @@ class process_memory final : public program_memory {
 
   /// Returns: the pages that the process alone has and has written to: its data, its stacks, its
   /// heap. Pages that other processes share are left out, and so is what a file holds as well.
+  /// Throws: std::runtime_error, too, for a process with a mapping of more than 256 GiB.
   [[nodiscard]] std::vector<address_range> places_of_pointers() override;
   std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override;
 

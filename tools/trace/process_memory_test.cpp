@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <system_error>
+#include <tests/support/sanitizers.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -42,6 +43,7 @@ volatile std::uint64_t global = 0;
 const char constant[] = "of the program's file";
 
 TEST(ProcessMemory, PlacesAreThePagesThatTheProcessAloneHasWrittenTo) {
+  if (support::sanitized) GTEST_SKIP() << "the sanitizer's mappings are too long";
   mapping own(MAP_PRIVATE);
   mapping shared(MAP_SHARED);
   *own.at(3) = 1;
@@ -67,13 +69,23 @@ TEST(ProcessMemory, PlacesAreThePagesThatTheProcessAloneHasWrittenTo) {
 }
 
 TEST(ProcessMemory, TheFirstStackBeginsWhereItIsInUse) {
-  if (::getpid() != ::gettid()) GTEST_SKIP() << "another thread runs the tests";
+  if (support::sanitized) GTEST_SKIP() << "the sanitizer's mappings are too long";
   volatile char local[64] = {};
   const auto begin = reinterpret_cast<std::uintptr_t>(&local[32]);
   process_memory memory(::getpid(), begin);
   const std::vector<address_range> places = memory.places_of_pointers();
   EXPECT_TRUE(has(places, &local[40]));
   EXPECT_FALSE(has(places, &local[0] - 4096));
+}
+
+TEST(ProcessMemory, AMappingThatIsTooLongIsRefused) {
+  constexpr std::size_t bytes = std::size_t{300} << 30;
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) GTEST_SKIP() << "no addresses";
+  process_memory memory(::getpid(), 0);
+  EXPECT_THROW(static_cast<void>(memory.places_of_pointers()), std::runtime_error);
+  ::munmap(at, bytes);
 }
 
 TEST(ProcessMemory, ReadsWords) {
