@@ -28,8 +28,11 @@ std::vector<named_call> call_names::of(const stack_definition& stack) {
   std::vector<named_call> calls;
   for (const std::uint64_t frame : stack.frames) {
     if (frame == cut_frame) {
-      calls.push_back(
-          {fmt::format("[stack cut at {} frames]", stack.frames.size() - 1), {}, 0, {}});
+      calls.push_back({fmt::format("[stack cut at {} frames]", stack.frames.size() - 1),
+                       {},
+                       0,
+                       {},
+                       "[stack cut]"});
       continue;
     }
     const auto& some = at(frame);
@@ -53,14 +56,15 @@ std::vector<named_call> call_names::find(std::uint64_t address) {
   if (module == modules_.rend()) return {{fmt::format("{:#x}", address), {}, 0, {}}};
   const std::string file = std::filesystem::path(module->path).filename().string();
   // Nobody returns to a file's first byte: a pool.
-  if (address == module->bias) return {{file, {}, 0, {}}};
+  if (address == module->bias) return {{file, {}, 0, {}, file}};
   note_if_lost(*module);
   std::vector<named_call> calls;
   for (source_place& place : sources_.at(module->path, inside - module->bias, module->build_id)) {
     std::string name = place.function.empty()
                            ? fmt::format("{}+{:#x}", file, address - module->bias)
                            : fmt::format("{} in {}", place.function, file);
-    calls.push_back({std::move(name), std::move(place.file), place.line, module->path});
+    calls.push_back({std::move(name), std::move(place.file), place.line, module->path,
+                     std::move(place.function)});
   }
   return calls;
 }

@@ -19,6 +19,9 @@ struct named_call {
   std::string file;  ///< of the source; empty: unknown
   std::uint32_t line = 0;
   std::string module;  ///< the program or library; empty: it is no file
+  /// The name without what may be another in the next run or build: the function or the pool. Empty:
+  /// it is unknown. gcc warns of a list that leaves it out, but for `{}`.
+  std::string function{};  // NOLINT(readability-redundant-member-init)
 
   /// Returns: "file:line"; empty: unknown.
   [[nodiscard]] std::string place() const;

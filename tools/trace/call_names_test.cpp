@@ -38,6 +38,9 @@ TEST_F(CallNames, ACallIsNamedByTheFunctionItIsIn) {
   EXPECT_EQ(outermost(names, address + 1), expected);
   EXPECT_NE(outermost(names, address), expected);  // whoever returns there has called from before
   EXPECT_EQ(outermost(names, address + 65).substr(0, 2), "0x");
+  EXPECT_EQ(names.of({1, {address + 1}}).back().function,
+            "ashlar::trace::(anonymous namespace)::own_bias()");
+  EXPECT_EQ(names.of({1, {address + 65}}).back().function, "");
   EXPECT_TRUE(names.lost().empty());
 }
 
@@ -52,6 +55,7 @@ TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {
       continue;
     }
     EXPECT_EQ(call.name.substr(0, 6), "exe+0x");
+    EXPECT_EQ(call.function, "");
     EXPECT_EQ(call.line, 0u);
     ASSERT_EQ(names.lost().size(), 1u);
     EXPECT_EQ(names.lost()[0].state, file_state::replaced);
@@ -68,6 +72,8 @@ TEST_F(CallNames, OfAFileThatIsGoneThereAreOffsetsOnly) {
   }
   call_names pool({{0x4fff, 0x5001, 0x5000, "messages"}});
   EXPECT_EQ(outermost(pool, 0x5000), "messages");
+  EXPECT_EQ(pool.of({1, {0x5000, cut_frame}}).front().function, "messages");
+  EXPECT_EQ(pool.of({1, {0x5000, cut_frame}}).back().function, "[stack cut]");
 }
 
 }  // namespace

@@ -160,6 +160,16 @@ void trace_reader::read_definitions(const frame_place& place) {
   if (fault != nullptr) fail(place.payload_at, fault);
 }
 
+std::pair<std::uint64_t, std::uint64_t> trace_reader::times() const {
+  if (cursors_.empty()) return {0, 0};
+  std::pair<std::uint64_t, std::uint64_t> times{UINT64_MAX, 0};
+  for (const auto& each : cursors_) {  // each has a frame
+    times.first = std::min(times.first, each->frames.front().header.first_time);
+    times.second = std::max(times.second, each->frames.back().header.last_time);
+  }
+  return times;
+}
+
 void trace_reader::check_times() const {
   for (const auto& each : cursors_)
     for (std::size_t i = 1; i < each->frames.size(); ++i)

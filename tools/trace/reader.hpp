@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/trace/frame.hpp"
@@ -31,6 +32,8 @@ class trace_reader final : public merged_events {
   [[nodiscard]] const std::string& warning() const { return warning_; }
   /// How many events there are.
   [[nodiscard]] std::uint64_t events() const { return events_; }
+  /// Returns: the times of the first event and of the last one; both 0 where there is none.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> times() const;
   [[nodiscard]] const std::vector<stack_definition>& stacks() const { return stacks_; }
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/temporaries.hpp"
 
 namespace ashlar::trace {
 namespace {
@@ -49,66 +50,128 @@ class moment_series {
   std::vector<moment_figures> points_;
 };
 
+/// What lived at the peak, of each size and stack, without a copy of all at each new peak: a figure is taken when it
+/// changes for the first time after a peak.
+class peak_number {
+ public:
+  void new_peak() { ++now_; }
+  /// Effects: brings `at_peak` up to date. Requires: called before `live` changes, and at the end. `seen` is 0 at first.
+  void settle(std::uint64_t& seen, std::uint64_t live, std::uint64_t& at_peak) const {
+    if (seen == now_) return;
+    seen = now_;
+    at_peak = live;
+  }
+
+ private:
+  std::uint64_t now_ = 0;
+};
+
 /// The figures of each size. Those of small ones, which nearly all are, are found without a search.
 class figures_by_size {
  public:
-  explicit figures_by_size(trace_summary& into) : all_(into.sizes), near_(near_sizes) {}
-  size_figures& of(std::uint64_t size) {
-    if (size >= near_sizes) return all_[size];
-    size_figures*& known = near_[static_cast<std::size_t>(size)];
-    if (known == nullptr) known = &all_[size];
-    return *known;
+  figures_by_size(trace_summary& into, const peak_number& peak)
+      : all_(into.sizes), peak_(peak), near_(near_sizes) {}
+  void birth(std::uint64_t size) {
+    size_figures& figures = changing(size);
+    ++figures.births;
+    figures.peak = std::max(figures.peak, ++figures.live);
+  }
+  void death(std::uint64_t size, bool is_temporary) {
+    size_figures& figures = changing(size);
+    --figures.live;
+    figures.temporaries += is_temporary ? 1 : 0;
+  }
+  void finish() {
+    for (auto& [size, figures] : all_) changing(size);
   }
 
  private:
   static constexpr std::size_t near_sizes = 4096;
+  struct state {
+    std::uint64_t seen = 0;
+    size_figures* figures = nullptr;
+  };
+  size_figures& changing(std::uint64_t size) {
+    state& s = size < near_sizes ? near_[static_cast<std::size_t>(size)] : far_[size];
+    if (s.figures == nullptr) s.figures = &all_[size];
+    peak_.settle(s.seen, s.figures->live, s.figures->at_peak);
+    return *s.figures;
+  }
 
   std::map<std::uint64_t, size_figures>& all_;
-  std::vector<size_figures*> near_;
+  const peak_number& peak_;
+  std::vector<state> near_;
+  std::unordered_map<std::uint64_t, state> far_;
 };
 
-/// For each stack, what lived at the peak, without a copy of all at each new peak: a stack's figure is taken when it changes
-/// for the first time after a peak.
-class peak_by_stack {
+/// The figures of each stack, and what it held over time.
+class figures_by_stack {
  public:
-  explicit peak_by_stack(trace_summary& into) : into_(into) {}
-  void new_peak() { ++peak_; }
-  void birth(std::uint32_t stack, std::uint64_t bytes) {
-    stack_figures& figures = changing(stack);
-    ++figures.births;
-    figures.bytes += bytes;
-    ++figures.live_blocks;
-    figures.live_bytes += bytes;
+  figures_by_stack(trace_summary& into, const peak_number& peak) : into_(into), peak_(peak) {}
+  void birth(const step& of, std::size_t stretch) {
+    const state& s = changing(of.stack);
+    ++s.figures->births;
+    s.figures->bytes += of.size;
+    ++s.figures->live_blocks;
+    s.figures->live_bytes += of.size;
+    s.course->change(stretch, s.figures->live_bytes);
   }
-  void death(std::uint32_t stack, std::uint64_t bytes) {
-    stack_figures& figures = changing(stack);
-    --figures.live_blocks;
-    figures.live_bytes -= bytes;
+  void death(const step& of, bool is_temporary, std::size_t stretch) {
+    const state& s = changing(of.stack);
+    --s.figures->live_blocks;
+    s.figures->live_bytes -= of.size;
+    s.figures->temporaries += is_temporary ? 1 : 0;
+    if (of.kind == event_kind::from_realloc)
+      s.course->begin_realloc(stretch, s.figures->live_bytes);
+    else
+      s.course->change(stretch, s.figures->live_bytes);
   }
   void finish() {
-    for (auto& [stack, s] : states_) settle(s);
+    for (auto& [stack, s] : states_)
+      peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
   }
 
  private:
   struct state {
-    std::uint64_t seen = 0;  // the last peak up to which at_peak_bytes is right
+    std::uint64_t seen = 0;
     stack_figures* figures = nullptr;
+    held_course* course = nullptr;
   };
-  void settle(state& s) const {
-    if (s.seen == peak_) return;
-    s.seen = peak_;
-    s.figures->at_peak_bytes = s.figures->live_bytes;
-  }
-  stack_figures& changing(std::uint32_t stack) {
+  const state& changing(std::uint32_t stack) {
     state& s = states_[stack];
-    if (s.figures == nullptr) s.figures = &into_.stacks[stack];
-    settle(s);
-    return *s.figures;
+    if (s.figures == nullptr) {
+      s.figures = &into_.stacks[stack];
+      s.course = &into_.held.by_stack[stack];
+    }
+    peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
+    return s;
   }
 
   trace_summary& into_;
-  std::uint64_t peak_ = 0;
+  const peak_number& peak_;
   std::unordered_map<std::uint32_t, state> states_;
+};
+
+/// Which stretch of the run it is. Threads' clocks differ by a little, so times may go back; stretches do not.
+class stretch_clock {
+ public:
+  explicit stretch_clock(const trace_reader& from)
+      : begin_(from.times().first),
+        ticks_((from.times().second - begin_) / held_over_time::stretches + 1) {}
+  [[nodiscard]] std::uint64_t stretch_ticks() const { return ticks_; }
+  std::size_t at(std::uint64_t time) {
+    if (time < next_) return now_;
+    const auto stretch = static_cast<std::size_t>((time - std::min(time, begin_)) / ticks_);
+    now_ = std::max(now_, std::min(stretch, held_over_time::stretches - 1));
+    next_ = begin_ + (now_ + 1) * ticks_;
+    return now_;
+  }
+
+ private:
+  std::uint64_t begin_;
+  std::uint64_t ticks_;
+  std::uint64_t next_ = 0;  // when the next one begins
+  std::size_t now_ = 0;
 };
 
 /// How many powers of ten of a microsecond a lifetime has reached, seven at most.
@@ -126,8 +189,12 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
   trace_summary all;
   lifetimes steps(from);
   moment_series series(moments);
-  figures_by_size sizes(all);
-  peak_by_stack peaks(all);
+  peak_number peak;
+  figures_by_size sizes(all, peak);
+  figures_by_stack stacks(all, peak);
+  temporary_finder temporaries;
+  stretch_clock stretches(from);
+  all.held.stretch_ticks = stretches.stretch_ticks();
   bool first = true;
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
   const auto lived = [&](std::uint64_t ticks) {
@@ -139,22 +206,23 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     first = false;
     all.last_time = std::max(all.last_time, s.time);
     const bool is_peak = all.count(s);
+    const bool is_temporary = temporaries.ends_one(s);
+    const std::size_t stretch = stretches.at(s.time);
     switch (s.happened) {
-      case step::what::birth: {
+      case step::what::birth:
         ++all.events[static_cast<std::size_t>(s.kind)];
-        size_figures& size = sizes.of(s.size);
-        ++size.births;
-        size.peak = std::max(size.peak, ++size.live);
+        sizes.birth(s.size);
         if (s.alignment != 0) ++all.alignments[s.alignment];
-        if (s.stack != 0) peaks.birth(s.stack, s.size);
-        if (is_peak) peaks.new_peak();
+        if (s.stack != 0) stacks.birth(s, stretch);
+        ++all.held.births[stretch];
+        if (is_peak) peak.new_peak();
         break;
-      }
       case step::what::death:
         if (is_death(s.kind)) ++all.events[static_cast<std::size_t>(s.kind)];
         lived(s.time - std::min(s.time, s.born_at));
-        --sizes.of(s.size).live;
-        if (s.stack != 0) peaks.death(s.stack, s.size);
+        all.temporaries += is_temporary ? 1 : 0;
+        sizes.death(s.size, is_temporary);
+        if (s.stack != 0) stacks.death(s, is_temporary, stretch);
         break;
       case step::what::unknown_death:
       case step::what::other:
@@ -163,7 +231,8 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     }
     series.add(s.time, all.live_bytes, all.live_blocks);
   }
-  peaks.finish();
+  sizes.finish();
+  stacks.finish();
   all.unknown_deaths = steps.unknown_deaths();
   all.missing_deaths = steps.missing_deaths();
   all.over_time = series.all();

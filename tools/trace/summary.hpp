@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/trace/held_over_time.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/step_counts.hpp"
 
@@ -19,6 +20,8 @@ struct size_figures {
   std::uint64_t births = 0;
   std::uint64_t live = 0;
   std::uint64_t peak = 0;
+  std::uint64_t at_peak = 0;  ///< that lived when the trace's live bytes were most
+  std::uint64_t temporaries = 0;
 };
 struct stack_figures {
   std::uint64_t births = 0;
@@ -26,6 +29,7 @@ struct stack_figures {
   std::uint64_t live_blocks = 0;  ///< at the end; so are the bytes
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
+  std::uint64_t temporaries = 0;    ///< of the births: temporaries.hpp
   /// Of those that lived at the end; 0 where nobody looked (reachability.hpp).
   std::uint64_t unreachable_blocks = 0;
   std::uint64_t unreachable_bytes = 0;
@@ -43,6 +47,7 @@ struct trace_summary : step_counts {
   std::uint64_t last_time = 0;
   std::uint64_t unknown_deaths = 0;
   std::uint64_t missing_deaths = 0;
+  std::uint64_t temporaries = 0;
   std::map<std::uint64_t, size_figures> sizes;
   log_histogram lifetimes{};  ///< in ticks, of blocks that died
   /// The same by time: below 1, 10, 100 us, 1, 10, 100 ms, 1 s, and longer.
@@ -50,6 +55,7 @@ struct trace_summary : step_counts {
   std::map<std::uint64_t, std::uint64_t> alignments;
   std::vector<moment_figures> over_time;
   std::unordered_map<std::uint32_t, stack_figures> stacks;  ///< by number
+  held_over_time held;
 };
 
 /// Effects: reads the trace to its end. `moments`: how many stretches of time there are to be, at most.

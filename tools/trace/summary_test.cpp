@@ -70,6 +70,96 @@ TEST(Summary, AtThePeakEachStackHasWhatLivedThen) {
   EXPECT_EQ(s.stacks.at(2).live_bytes, 6u);
 }
 
+TEST(Summary, AtThePeakEachSizeHasWhatLivedThen) {
+  std::vector<event> events;
+  for (const std::uint64_t size : {24u, 5000u}) {  // a small size and a large one are counted apart
+    const std::uint64_t base = size << 16;
+    for (std::uint64_t i = 0; i < 4; ++i)
+      events.push_back(birth(1, events.size(), base + 16 * i, size));
+    events.push_back(death(1, events.size(), base));
+  }
+  events.push_back(birth(1, events.size(), 0x10, 24));
+  events.push_back(birth(1, events.size(), 0x20, 9));
+  events.push_back(birth(1, events.size(), 0x30, 4950));  // 4 * 24 + 4 * 4950 + 9 are not reached
+  const trace_summary s = summary_of(events);
+  EXPECT_EQ(s.peak_bytes, 3 * 24 + 4 * 5000u);
+  EXPECT_EQ(s.sizes.at(24).at_peak, 3u);
+  EXPECT_EQ(s.sizes.at(24).live, 4u);
+  EXPECT_EQ(s.sizes.at(5000).at_peak, 4u);
+  EXPECT_EQ(s.sizes.at(5000).live, 3u);
+  EXPECT_EQ(s.sizes.at(9).at_peak, 0u);
+}
+
+event of_kind(event e, event_kind kind) {
+  e.kind = kind;
+  return e;
+}
+
+TEST(Summary, ATemporaryIsFreedByTheNextCallOfItsThread) {
+  const auto temporaries_of = [](const std::vector<event>& events) {
+    const trace_summary s = summary_of(events);
+    std::uint64_t by_size = 0;
+    for (const auto& [size, figures] : s.sizes) by_size += figures.temporaries;
+    EXPECT_EQ(by_size, s.temporaries);
+    return s.temporaries;
+  };
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), death(1, 2, 0x10)}), 1u);
+  // Another thread's calls do not count, nor does what is no call.
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), birth(2, 2, 0x20), other(event_kind::mark, 1, 3),
+                            death(1, 4, 0x10), death(2, 5, 0x20)}),
+            2u);
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), death(2, 2, 0x10)}), 0u);
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), birth(1, 2, 0x20), death(1, 3, 0x10)}), 0u);
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), death(1, 2, 0x990), death(1, 3, 0x10)}), 0u);
+  // The slot is used again: thread 3 has the block that thread 1 frees.
+  EXPECT_EQ(
+      temporaries_of({birth(1, 1, 0x10), death(2, 2, 0x10), birth(3, 3, 0x20), death(1, 4, 0x20)}),
+      0u);
+  // A realloc keeps what is in the block.
+  EXPECT_EQ(temporaries_of({birth(1, 1, 0x10), of_kind(death(1, 2, 0x10), event_kind::from_realloc),
+                            of_kind(birth(1, 3, 0x20), event_kind::by_realloc)}),
+            0u);
+}
+
+TEST(Summary, TemporariesAreCountedByStack) {
+  const trace_summary s = summary_of(
+      {with_stack(birth(1, 1, 0x10), 1), death(1, 2, 0x10), with_stack(birth(1, 3, 0x10), 1),
+       with_stack(birth(1, 4, 0x20), 2), death(1, 5, 0x20), death(1, 6, 0x10)});
+  EXPECT_EQ(s.stacks.at(1).temporaries, 1u);
+  EXPECT_EQ(s.stacks.at(2).temporaries, 1u);
+}
+
+TEST(Summary, OfEachStretchTheLeastThatAStackHeldIsKnown) {
+  // 64 stretches of 10 ticks: 0 to 639.
+  const trace_summary s = summary_of({
+      with_stack(birth(1, 0, 0x10, 100), 1),
+      with_stack(birth(1, 15, 0x20, 50), 1),
+      with_stack(birth(1, 31, 0x30, 7), 1),
+      death(1, 35, 0x30),
+      death(1, 52, 0x10),
+      with_stack(birth(1, 639, 0x40, 1), 2),
+  });
+  EXPECT_EQ(s.held.stretch_ticks, 10u);
+  EXPECT_EQ(s.held.births[1], 1u);
+  EXPECT_EQ(s.held.births[63], 1u);
+  const std::vector<std::uint64_t> expected{0, 100, 150, 150, 150, 50, 50};
+  EXPECT_EQ(s.held.by_stack.at(1).least(7), expected);
+  EXPECT_EQ(s.held.by_stack.at(1).least(64).back(), 50u);
+  EXPECT_EQ(s.held.by_stack.at(2).least(64).back(), 0u) << "it held nothing when this one began";
+}
+
+TEST(Summary, WhileAReallocMovesABlockItsBytesAreHeld) {
+  std::vector<event> events{with_stack(birth(1, 0, 0x1000, 100), 1)};
+  for (std::uint64_t i = 1; i < 64; ++i) {
+    events.push_back(of_kind(death(1, 10 * i, 0x1000 * i), event_kind::from_realloc));
+    events.push_back(with_stack(
+        of_kind(birth(1, 10 * i, 0x1000 * (i + 1), 100 + i), event_kind::by_realloc), 1));
+  }
+  events.push_back(of_kind(death(1, 639, 0x40000), event_kind::from_realloc));
+  const auto least = summary_of(events).held.by_stack.at(1).least(64);
+  for (std::size_t i = 1; i < 64; ++i) EXPECT_EQ(least[i], 99 + i);
+}
+
 TEST(Summary, LifetimesAreByPowersOfTenOfAMicrosecond) {
   std::vector<event> events;
   for (const std::uint64_t ticks :
