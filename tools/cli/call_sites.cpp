@@ -15,14 +15,13 @@
 namespace ashlar::cli {
 namespace {
 
-constexpr std::size_t calls_shown = 24;
-
 void add(trace::stack_figures& to, const trace::stack_figures& more) {
   to.births += more.births;
   to.bytes += more.bytes;
   to.live_blocks += more.live_blocks;
   to.live_bytes += more.live_bytes;
   to.at_peak_bytes += more.at_peak_bytes;
+  to.temporaries += more.temporaries;
   to.unreachable_blocks += more.unreachable_blocks;
   to.unreachable_bytes += more.unreachable_bytes;
 }
@@ -74,11 +73,11 @@ std::vector<std::string> files_without_lines(const std::vector<call_site>& sites
   return paths;
 }
 
-std::string render_calls(const std::vector<trace::named_call>& calls) {
+std::string render_calls(const std::vector<trace::named_call>& calls, std::size_t most) {
   std::string text;
   const auto add_line = [&](const std::string& line) { text += fmt::format("      {}\n", line); };
-  const bool is_long = calls.size() > calls_shown + 1;
-  const std::size_t shown = is_long ? calls_shown - 1 : calls.size();
+  const bool is_long = calls.size() > most + 1;
+  const std::size_t shown = is_long ? most - 1 : calls.size();
   for (std::size_t i = 0; i < shown; ++i) add_line(printable(calls[i].text()));
   if (is_long) {
     add_line(fmt::format("({} calls more)", calls.size() - shown - 1));
@@ -99,22 +98,30 @@ std::string render_held(const std::vector<call_site>& sites, const held_figures&
   return text;
 }
 
+nlohmann::json calls_json(const std::vector<trace::named_call>& calls) {
+  nlohmann::json frames = nlohmann::json::array();
+  nlohmann::json sources = nlohmann::json::array();
+  for (const trace::named_call& call : calls) {
+    frames.push_back(call.name);
+    sources.push_back(call.place());
+  }
+  return {{"frames", std::move(frames)}, {"sources", std::move(sources)}};
+}
+
+nlohmann::json figures_json(const trace::stack_figures& figures) {
+  return {{"births", figures.births},
+          {"bytes", figures.bytes},
+          {"bytes_at_peak", figures.at_peak_bytes},
+          {"bytes_at_end", figures.live_bytes},
+          {"blocks_at_end", figures.live_blocks},
+          {"temporaries", figures.temporaries}};
+}
+
 nlohmann::json call_sites_json(const std::vector<call_site>& sites) {
   nlohmann::json list = nlohmann::json::array();
   for (const call_site& site : sites) {
-    nlohmann::json frames = nlohmann::json::array();
-    nlohmann::json sources = nlohmann::json::array();
-    for (const trace::named_call& call : site.calls) {
-      frames.push_back(call.name);
-      sources.push_back(call.place());
-    }
-    list.push_back({{"births", site.figures.births},
-                    {"bytes", site.figures.bytes},
-                    {"bytes_at_peak", site.figures.at_peak_bytes},
-                    {"bytes_at_end", site.figures.live_bytes},
-                    {"blocks_at_end", site.figures.live_blocks},
-                    {"frames", std::move(frames)},
-                    {"sources", std::move(sources)}});
+    list.push_back(figures_json(site.figures));
+    list.back().update(calls_json(site.calls));
   }
   return list;
 }

@@ -30,8 +30,9 @@ std::vector<call_site> call_sites(
 // theirs is known. Each is there once, and its order is that of the sites.
 std::vector<std::string> files_without_lines(const std::vector<call_site>& sites);
 
-// A line a call. Of a stack that is long the outermost call stands last, behind how many are left out.
-std::string render_calls(const std::vector<trace::named_call>& calls);
+// A line a call. Of a stack of more than `most` the outermost call stands last, behind how many are
+// left out.
+std::string render_calls(const std::vector<trace::named_call>& calls, std::size_t most = 24);
 // Which figures say what a site holds, and the word for it.
 struct held_figures {
   std::uint64_t trace::stack_figures::* bytes;
@@ -45,7 +46,10 @@ inline constexpr held_figures unreachable_figures{&trace::stack_figures::unreach
                                                   " unreachable"};
 // What lived at the end, as lines.
 std::string render_held(const std::vector<call_site>& sites, const held_figures& of = held_at_end);
-// Figures, names ("frames") and "file:line" ("sources") of each.
+// The names ("frames") and the "file:line" ("sources") of the calls, as an object.
+nlohmann::json calls_json(const std::vector<trace::named_call>& calls);
+nlohmann::json figures_json(const trace::stack_figures& figures);
+// Figures and calls of each.
 nlohmann::json call_sites_json(const std::vector<call_site>& sites);
 
 }  // namespace ashlar::cli

@@ -124,6 +124,11 @@ std::string render_lifetimes(const trace_report& report, glyphs set) {
   return lives.render(2);
 }
 
+// "99.3 %". Near 100 there is no use in the digits.
+std::string format_confidence(double share) {
+  return share > 0.999 ? "> 99.9 %" : fmt::format("{:.1f} %", 100 * share);
+}
+
 std::string render_sites(const trace_report& report) {
   std::string text;
   for (const call_site& site : report.sites) {
@@ -133,6 +138,36 @@ std::string render_sites(const trace_report& report) {
     text += render_calls(site.calls);
   }
   return text;
+}
+
+// `rows`: how many call sites are listed.
+std::string render_growth(const sites::growing_sites& growing, std::size_t rows) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(rows, growing.sites.size()); ++i) {
+    const sites::growing_site& site = growing.sites[i];
+    text += fmt::format("  {} a second: {} in {} s; confidence {}\n",
+                        format_bytes(static_cast<std::uint64_t>(site.bytes_per_second)),
+                        format_bytes(static_cast<std::uint64_t>(site.bytes)),
+                        format_seconds(growing.seconds), format_confidence(site.how.confidence));
+    text += render_calls(site.calls);
+  }
+  if (growing.sites.size() > rows)
+    text += fmt::format("  {} more call sites grow (--rows {} lists them)\n",
+                        format_count(growing.sites.size() - rows), growing.sites.size());
+  return text;
+}
+
+nlohmann::json growth_json(const sites::growing_sites& growing) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const sites::growing_site& site : growing.sites) {
+    nlohmann::json each = calls_json(site.calls);
+    each["bytes_per_second"] = site.bytes_per_second;
+    each["bytes"] = site.bytes;
+    each["tau"] = site.how.tau;
+    each["confidence"] = site.how.confidence;
+    list.push_back(std::move(each));
+  }
+  return {{"seconds", growing.seconds}, {"call_sites", std::move(list)}};
 }
 
 std::string render_totals(const trace_report& report) {
@@ -157,6 +192,11 @@ std::string render_totals(const trace_report& report) {
   text += labelled_line(
       "sizes", fmt::format("{} different; {} asked for in all", format_count(s.sizes.size()),
                            format_bytes(s.birth_bytes)));
+  text += labelled_line(
+      "temporaries",
+      fmt::format("{} of {} blocks were freed by the next call of their thread ({:.1f} %)",
+                  format_count(s.temporaries), format_count(s.births),
+                  100 * share(s.temporaries, s.births)));
   text += labelled_line(
       "threads", fmt::format("{}; {} of {} deaths by another thread than the birth's ({:.1f} %)",
                              s.threads, format_count(s.cross_thread_deaths), format_count(s.deaths),
@@ -187,6 +227,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   const auto& stacks = report.summary.stacks;
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
+  report.growing = sites::find_growth(reader, report.summary, names);
   report.without_lines = files_without_lines(report.sites);
   return report;
 }
@@ -212,6 +253,9 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   if (!report.held.empty())
     text += fmt::format("\n  still held at the end, the most bytes first\n\n{}",
                         render_held(report.held));
+  if (!report.growing.sites.empty())
+    text += fmt::format("\n  rising all through the run, the steepest first\n\n{}",
+                        render_growth(report.growing, rows));
   if (report.summary.stacks.empty() && report.header.get(pid) != "")
     text +=
         "\n  who allocates is not in this trace: ashlar record --stacks -- PROGRAM records it\n";
@@ -259,6 +303,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
           {"cross_thread_deaths", s.cross_thread_deaths},
           {"unknown_deaths", s.unknown_deaths},
           {"missing_deaths", s.missing_deaths},
+          {"temporaries", s.temporaries},
           {"lost", s.lost},
           {"peak",
            {{"bytes", s.peak_bytes},
@@ -271,7 +316,8 @@ nlohmann::json trace_report_json(const trace_report& report) {
           {"lifetimes", lives},
           {"over_time", moments},
           {"call_sites", call_sites_json(report.sites)},
-          {"held_at_end", call_sites_json(report.held)}};
+          {"held_at_end", call_sites_json(report.held)},
+          {"growing", growth_json(report.growing)}};
 }
 
 }  // namespace ashlar::cli

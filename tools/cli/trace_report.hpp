@@ -9,6 +9,7 @@
 
 #include "tools/cli/call_sites.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/sites/growth.hpp"
 #include "tools/trace/summary.hpp"
 
 namespace ashlar::cli {
@@ -20,6 +21,7 @@ struct trace_report {
   trace::trace_summary summary;
   std::vector<call_site> sites;  // those with the most bytes at the peak, as many as were asked for
   std::vector<call_site> held;   // those with the most bytes at the end, likewise
+  sites::growing_sites growing;  // all of them
   std::vector<std::string> without_lines;  // programs and libraries whose calls come first in these
 };
 

@@ -1,0 +1,86 @@
+// tools/sites/growth.cpp. Layer: sites.
+#include "tools/sites/growth.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "tools/sites/stack_keys.hpp"
+#include "tools/sites/trend.hpp"
+
+namespace ashlar::sites {
+namespace {
+
+constexpr double least_tau = 0.8;
+constexpr double least_confidence = 0.99;
+constexpr std::size_t part_of_the_end = 5;  // a fifth of the run, at most, is its end
+constexpr std::uint64_t part_of_the_births = 100;
+
+struct site {
+  std::vector<std::uint64_t> least;
+  const trace::stack_definition* stack = nullptr;  // any of them: their calls read the same
+};
+
+}  // namespace
+
+std::optional<growth> growth_of(std::span<const std::uint64_t> least) {
+  if (least.empty() || least.back() <= least.front()) return {};
+  const trend last_third = test_of(least.last(least.size() / 3));
+  if (last_third.confidence < least_confidence) return {};
+  const trend whole = trend_of(least);
+  if (whole.tau < least_tau || whole.confidence < least_confidence) return {};
+  return growth{whole.slope, whole.tau, std::min(whole.confidence, last_third.confidence)};
+}
+
+std::size_t stretches_of_work(const trace::held_over_time& held) {
+  constexpr std::size_t all = trace::held_over_time::stretches;
+  const std::uint64_t births =
+      std::accumulate(held.births.begin(), held.births.end(), std::uint64_t{0});
+  std::uint64_t left_out = 0;
+  std::size_t count = all;
+  while (count > all - all / part_of_the_end) {
+    left_out += held.births[count - 1];
+    if (left_out >= births / part_of_the_births + 1) break;
+    --count;
+  }
+  return count - 1;
+}
+
+growing_sites find_growth(const trace::trace_reader& reader, const trace::trace_summary& summary,
+                          trace::call_names& names) {
+  const trace::held_over_time& held = summary.held;
+  const std::size_t count = stretches_of_work(held);
+  name_numbers numbers;
+  stack_keys keys(names, numbers, [](const trace::named_call& call) { return call.text(); });
+  std::unordered_map<stack_key, site> merged;
+  for (const trace::stack_definition& stack : reader.stacks()) {
+    const auto course = held.by_stack.find(stack.number);
+    if (course == held.by_stack.end()) continue;
+    const std::vector<std::uint64_t> least = course->second.least(count);
+    if (std::all_of(least.begin(), least.end(), [](std::uint64_t bytes) { return bytes == 0; }))
+      continue;  // most stacks: they need no names
+    site& into = merged[keys.of(stack)];
+    into.stack = &stack;
+    into.least.resize(count);
+    for (std::size_t i = 0; i < count; ++i) into.least[i] += least[i];
+  }
+  const double stretch_seconds =
+      static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
+  growing_sites found{stretch_seconds * static_cast<double>(count), {}};
+  for (const auto& [key, of] : merged) {
+    const std::optional<growth> how = growth_of(of.least);
+    if (!how) continue;
+    found.sites.push_back({*how, how->bytes_per_stretch / stretch_seconds,
+                           how->bytes_per_stretch * static_cast<double>(count), of.stack->number,
+                           names.of(*of.stack)});
+  }
+  std::sort(found.sites.begin(), found.sites.end(),
+            [](const growing_site& a, const growing_site& b) {
+              return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);
+            });
+  return found;
+}
+
+}  // namespace ashlar::sites
