@@ -15,6 +15,7 @@ void add_run(command_parser& to);
 void add_record(command_parser& to);
 void add_report(command_parser& to);
 void add_stat(command_parser& to);
+void add_diff(command_parser& to);
 void add_dump(command_parser& to);
 void add_compare(command_parser& to);
 void add_summary(command_parser& to);  // commands/compare.cpp
@@ -27,8 +28,9 @@ void add_check(command_parser& to);
 void add_leaks(command_parser& to);
 
 inline constexpr void (*all_commands[])(command_parser&) = {
-    add_run,     add_record, add_report, add_stat,   add_dump,   add_compare, add_summary,
-    add_profile, add_merge,  add_tune,   add_replay, add_verify, add_check,   add_leaks};
+    add_run,  add_record,  add_report,  add_stat,    add_diff,
+    add_dump, add_compare, add_summary, add_profile, add_merge,
+    add_tune, add_replay,  add_verify,  add_check,   add_leaks};
 
 // The options of commands that run in rounds, on several allocators.
 inline constexpr int most_rounds = 100'000;

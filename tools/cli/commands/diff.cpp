@@ -1,0 +1,140 @@
+// tools/cli/commands/diff.cpp: `ashlar diff`: two recordings beside each other. Layer: cli.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/call_sites.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/debug_hints.hpp"
+#include "tools/cli/difference_report.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/trace_input.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+struct diff_options {
+  std::string before;
+  std::string after;
+  std::string by = "peak";
+  std::string json_path;
+  std::uint64_t rows = 10;
+  std::uint64_t depth = std::numeric_limits<std::uint32_t>::max();
+  std::optional<std::uint64_t> fail_above;
+};
+
+constexpr const char* diff_footer =
+    R"(Call sites are the same where their functions and files are the same, in any build and on any line.
+The programs that ran have to be where they were: build each version in a folder of its own.
+
+Examples:
+  ashlar record --stacks -o before.atrace -- ./old/server --once
+  ashlar record --stacks -o after.atrace -- ./new/server --once
+  ashlar diff before.atrace after.atrace
+  ashlar diff --fail-above 1MiB --json diff.json before.atrace after.atrace
+  ashlar diff --by allocations --fail-above 1000 before.atrace after.atrace
+  ashlar diff --depth 1 before.atrace after.atrace     by the function that allocates
+
+Exit status: 0; 1 where the program's figure grew by more than --fail-above; 2 for what is no trace.)";
+
+// A recording that was read to its end.
+struct read_trace {
+  std::unique_ptr<trace::trace_reader> reader;
+  trace::trace_summary summary;
+  trace::call_names names;
+
+  // Throws: trace_error.
+  explicit read_trace(const std::string& path)
+      : reader(open_trace(path)), summary(trace::summarise(*reader, 2)), names(reader->modules()) {
+    if (summary.lost != 0)
+      fmt::print(stderr, "ashlar: warning: {}: {} events were lost, so its figures are too low\n",
+                 path, format_count(summary.lost));
+    if (summary.stacks.empty())
+      fmt::print(stderr, "ashlar: {} has no calls: ashlar record --stacks records them\n", path);
+  }
+  [[nodiscard]] sites::recording recording() { return {*reader, summary, names}; }
+  [[nodiscard]] difference_report::side side(const std::string& path) const {
+    const auto ticks = static_cast<double>(summary.last_time - summary.first_time);
+    return {path, reader->header(), reader->warning(),
+            ticks / static_cast<double>(reader->ticks_per_second())};
+  }
+};
+
+// Effects: says once what is not named in either of them, and why the listed call sites have no
+// lines.
+void tell_what_has_no_name(const read_trace& before, const read_trace& after,
+                           const difference_report& report, std::size_t rows) {
+  std::vector<trace::call_names::lost_file> lost = before.names.lost();
+  for (const auto& file : after.names.lost())
+    if (std::find(lost.begin(), lost.end(), file) == lost.end()) lost.push_back(file);
+  std::vector<call_site> listed;
+  for (const sites::compared_site& site : report.found.sites)
+    if (listed.size() < rows) listed.push_back({site.after, site.calls});
+  tell_missing_names(lost, files_without_lines(listed));
+}
+
+// Returns: whether the figure grew by more than it may. Effects: says so.
+bool is_too_much(const difference_report& report, const diff_options& options) {
+  const sites::compared_figures& all = report.found.all;
+  const measure_text& by = report.by;
+  if (!options.fail_above || !all.grew(by.figure) || all.change(by.figure) <= *options.fail_above)
+    return false;
+  fmt::print(stderr, "ashlar: {} grew by {}, more than {} (--fail-above)\n", by.noun,
+             by.format(all.change(by.figure)), by.format(*options.fail_above));
+  return true;
+}
+
+// Effects: prints the report, writes the JSON. Returns: the exit status. Throws: command_error.
+int diff_command(const diff_options& options) {
+  const measure_text& by = measure_named(options.by);
+  return with_trace_errors([&] {
+    files::replaced_files files({options.before, options.after});
+    if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+    read_trace before(options.before);
+    read_trace after(options.after);
+    const difference_report report{before.side(options.before), after.side(options.after), by,
+                                   sites::differ(before.recording(), after.recording(), by.figure,
+                                                 static_cast<std::size_t>(options.depth))};
+    fmt::print("{}", render_difference(report, static_cast<std::size_t>(options.rows)));
+    std::fflush(stdout);
+    tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
+    if (!options.json_path.empty())
+      files.commit({files::json_text(difference_json(report), 2) + "\n"});
+    return is_too_much(report, options) ? status_failed : 0;
+  });
+}
+
+}  // namespace
+
+void add_diff(command_parser& to) {
+  command& diff = to.add({"diff", "Two recordings beside each other, by call site and by size",
+                          "[OPTIONS] BEFORE AFTER", diff_footer});
+  const auto with = std::make_shared<diff_options>();
+  diff.argument("BEFORE", with->before, "What ashlar record --stacks wrote");
+  diff.argument("AFTER", with->after, "The same of the other version");
+  diff.value("--by", "FIGURE", with->by,
+             "peak (default), held, allocated, allocations or temporaries");
+  diff.value("--fail-above", "SIZE", with->fail_above,
+             "Exit status 1 where it grew by more (0, 64KiB, ...)")
+      .in_bytes();
+  diff.file("--json", with->json_path, "Write all that differs to FILE, too");
+  diff.value("--rows", "N", with->rows, "So many call sites and sizes (default 10)");
+  diff.value("--depth", "N", with->depth,
+             "Tell call sites apart by their N innermost functions (default: all)");
+  diff.does([with] { return diff_command(*with); });
+}
+
+}  // namespace ashlar::cli

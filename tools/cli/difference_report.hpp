@@ -1,0 +1,48 @@
+// tools/cli/difference_report.hpp: two recordings beside each other, as text and as JSON.
+// Layer: cli.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/sites/difference.hpp"
+
+namespace ashlar::cli {
+
+// A figure that recordings are compared by.
+struct measure_text {
+  std::string_view name;   // as an option has it
+  std::string_view label;  // behind a number: "at the peak"
+  std::string_view noun;   // "the bytes at the peak"
+  sites::measure figure;
+  bool in_bytes;
+
+  // Returns: "1.5 KiB" or "1,536".
+  [[nodiscard]] std::string format(std::uint64_t value) const;
+};
+std::span<const measure_text> all_measures();
+// Throws: command_error that lists the names, where there is no such name.
+const measure_text& measure_named(std::string_view name);
+
+struct difference_report {
+  struct side {
+    std::string path;
+    trace::trace_header header;
+    std::string warning;
+    double seconds = 0;
+  };
+  side before;
+  side after;
+  const measure_text& by;
+  sites::difference found;
+};
+
+// `rows`: how many call sites and sizes are listed.
+std::string render_difference(const difference_report& report, std::size_t rows);
+nlohmann::json difference_json(const difference_report& report);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,175 @@
+// tools/sites/difference.cpp. Layer: sites.
+#include "tools/sites/difference.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "tools/sites/comparable_names.hpp"
+#include "tools/sites/stack_keys.hpp"
+
+namespace ashlar::sites {
+namespace {
+
+using trace::stack_figures;
+
+constexpr measure measures[] = {
+    &stack_figures::births,     &stack_figures::bytes,         &stack_figures::live_blocks,
+    &stack_figures::live_bytes, &stack_figures::at_peak_bytes, &stack_figures::temporaries,
+};
+
+void add(stack_figures& to, const stack_figures& more) {
+  for (const measure each : measures) to.*each += more.*each;
+}
+void subtract(stack_figures& from, const stack_figures& less) {
+  for (const measure each : measures) from.*each -= std::min(from.*each, less.*each);
+}
+
+stack_figures all_of(const trace::trace_summary& s) {
+  return {s.births, s.birth_bytes, s.live_blocks, s.live_bytes, s.peak_bytes, s.temporaries};
+}
+
+// One of the two, and what is looked up in it.
+struct side {
+  const recording& of;
+  stack_figures compared_figures::* figures;
+  comparable_names names;
+  stack_keys keys;
+
+  side(const recording& recorded, stack_figures compared_figures::* into,
+       const equal_builds& builds, name_numbers& numbers)
+      : of(recorded),
+        figures(into),
+        names(recorded.reader, builds),
+        keys(recorded.names, numbers,
+             [this](const trace::named_call& call) { return names.of(call); }) {}
+  side(const side&) = delete;
+  side& operator=(const side&) = delete;
+};
+
+// Where each call occurs first, from the inside out; `depth` places at most.
+std::vector<std::size_t> first_places(const stack_key& calls, std::size_t depth) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < calls.size() && places.size() < depth; ++i)
+    if (calls.find(calls[i]) == i) places.push_back(i);
+  return places;
+}
+
+// What is known of a call site before its calls are named.
+struct merged_site : compared_figures {
+  side* shown = nullptr;  // whose stack is shown
+  const trace::stack_definition* stack = nullptr;
+  std::uint64_t most = 0;  // of that stack
+};
+
+class site_table {
+ public:
+  site_table(measure by, std::size_t depth) : by_(by), depth_(depth) {}
+
+  // Effects: adds the stacks of a side. Of the last side that has a call site, its stack with the
+  // most is the one that is shown.
+  void add_stacks(side& from) {
+    for (const trace::stack_definition& stack : from.of.reader.stacks()) {
+      const auto found = from.of.summary.stacks.find(stack.number);
+      if (found == from.of.summary.stacks.end()) continue;
+      const stack_key calls = from.keys.of(stack);
+      stack_key key;
+      for (const std::size_t place : first_places(calls, depth_)) key += calls[place];
+      merged_site& site = sites_[key];
+      add(site.*from.figures, found->second);
+      const std::uint64_t much = found->second.*by_;
+      if (site.shown == &from && much <= site.most) continue;
+      site.shown = &from;
+      site.stack = &stack;
+      site.most = much;
+    }
+  }
+
+  // Effects: adds those that differ, sorted, and behind them what no stack has.
+  void add_to(difference& found) const {
+    compared_figures left_over = found.all;
+    std::vector<std::pair<stack_key, const merged_site*>> order;
+    for (const auto& [key, site] : sites_) {
+      if (site.is_equal())
+        ++found.equal_sites;
+      else
+        order.emplace_back(key, &site);
+      subtract(left_over.before, site.before);
+      subtract(left_over.after, site.after);
+    }
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      return std::tuple(b.second->change(by_), b.second->after.bytes, a.first) <
+             std::tuple(a.second->change(by_), a.second->after.bytes, b.first);
+    });
+    for (const auto& [key, site] : order) {
+      found.sites.push_back({*site, {}});
+      const auto calls = site->shown->of.names.of(*site->stack);
+      for (const std::size_t place : first_places(site->shown->keys.of(*site->stack), depth_))
+        found.sites.back().calls.push_back(calls[place]);
+    }
+    if (!left_over.is_equal()) found.sites.push_back({left_over, {}});
+  }
+
+ private:
+  measure by_;
+  std::size_t depth_;
+  std::unordered_map<stack_key, merged_site> sites_;
+};
+
+compared_size& range_of(std::uint64_t size, std::map<std::uint64_t, compared_size>& ranges) {
+  constexpr std::uint64_t most_alone = 1024;
+  if (size <= most_alone) {
+    compared_size& range = ranges[size];
+    range.least = range.most = size;
+    return range;
+  }
+  const std::uint64_t below = std::bit_floor(size - 1);
+  compared_size& range = ranges[below + 1];
+  range.least = below + 1;
+  range.most = below > UINT64_MAX / 2 ? UINT64_MAX : 2 * below;
+  return range;
+}
+
+void add_sizes(const trace::trace_summary& s, stack_figures compared_figures::* into,
+               std::map<std::uint64_t, compared_size>& ranges) {
+  for (const auto& [size, f] : s.sizes)
+    add(range_of(size, ranges).*into,
+        {f.births, f.births * size, f.live, f.live * size, f.at_peak * size, f.temporaries});
+}
+
+}  // namespace
+
+bool compared_figures::is_equal() const {
+  return std::all_of(std::begin(measures), std::end(measures),
+                     [&](measure each) { return before.*each == after.*each; });
+}
+
+difference differ(const recording& before, const recording& after, measure by, std::size_t depth) {
+  difference found;
+  found.all = {all_of(before.summary), all_of(after.summary)};
+
+  const equal_builds builds = builds_in_both(before.reader, after.reader);
+  name_numbers numbers;
+  side first(before, &compared_figures::before, builds, numbers);
+  side second(after, &compared_figures::after, builds, numbers);
+  site_table sites(by, depth);
+  sites.add_stacks(first);
+  sites.add_stacks(second);
+  sites.add_to(found);
+
+  std::map<std::uint64_t, compared_size> ranges;
+  add_sizes(before.summary, &compared_figures::before, ranges);
+  add_sizes(after.summary, &compared_figures::after, ranges);
+  for (const auto& [least, range] : ranges)
+    if (!range.is_equal()) found.sizes.push_back(range);
+  std::sort(found.sizes.begin(), found.sizes.end(),
+            [&](const compared_size& a, const compared_size& b) {
+              return std::pair(b.change(by), a.least) < std::pair(a.change(by), b.least);
+            });
+  return found;
+}
+
+}  // namespace ashlar::sites
