@@ -72,7 +72,7 @@ std::string render_site(const sites::compared_site& site, const measure_text& by
   for (const measure_text& each : measures)
     if (&each != &by && site.change(each.figure) != 0)
       others +=
-          fmt::format("{}{} {}", others.empty() ? "" : "; ", signed_change(site, each), each.label);
+          fmt::format("{}{} {}", others.empty() ? "" : "; ", each.label, signed_change(site, each));
   text += others.empty() ? "\n" : fmt::format("\n    ({})\n", others);
   return text + (site.calls.empty() ? "      calls that were not recorded\n"
                                     : render_calls(site.calls, calls_shown));
@@ -90,11 +90,12 @@ std::string render_sites(const difference_report& report, std::size_t rows) {
     text += render_site(site, report.by);
   }
   if (changed > shown)
-    text += fmt::format("  {} more call sites changed (--rows {} lists them)\n",
-                        format_count(changed - shown), changed);
+    text += fmt::format("  {} more call site{} changed (--rows {} lists them)\n",
+                        format_count(changed - shown), changed - shown == 1 ? "" : "s", changed);
   const std::size_t all = report.found.sites.size() + report.found.equal_sites;
   if (all > changed)
-    text += fmt::format("  {} call sites have as much as before\n", format_count(all - changed));
+    text += fmt::format("  {} call site{} as much as before\n", format_count(all - changed),
+                        all - changed == 1 ? " has" : "s have");
   return text;
 }
 

@@ -152,7 +152,7 @@ std::string render_growth(const sites::growing_sites& growing, std::size_t rows)
     text += render_calls(site.calls);
   }
   if (growing.sites.size() > rows)
-    text += fmt::format("  {} more call sites grow (--rows {} lists them)\n",
+    text += fmt::format("  and {} more (--rows {} lists them)\n",
                         format_count(growing.sites.size() - rows), growing.sites.size());
   return text;
 }

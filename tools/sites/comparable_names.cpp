@@ -7,11 +7,18 @@
 #include <iterator>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace ashlar::sites {
 namespace {
 
 std::string file_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+// Where the offset begins in "file+0x1234".
+std::size_t offset_in(const std::string& name) {
+  return name.rfind("+0x");
 }
 
 equal_builds builds_of(const trace::trace_reader& reader) {
@@ -58,11 +65,21 @@ std::string comparable_names::of(const trace::named_call& call) const {
   const std::string file =
       call.module == program_ ? std::string() : '\n' + file_without_version(call.module);
   if (!call.function.empty()) return without_copy_mark(call.function) + file;
+  return (counts_offset(call) ? call.name.substr(offset_in(call.name)) : "?") + file;
+}
+
+bool comparable_names::counts_offset(const trace::named_call& call) const {
   const auto id = build_ids_.find(call.module);
-  const bool is_same =
-      id != build_ids_.end() && builds_.contains({file_of(call.module), id->second});
-  const std::size_t offset = call.name.rfind("+0x");
-  return (is_same && offset != std::string::npos ? call.name.substr(offset) : "?") + file;
+  return id != build_ids_.end() && builds_.contains({file_of(call.module), id->second}) &&
+         offset_in(call.name) != std::string::npos;
+}
+
+trace::named_call comparable_names::shown(trace::named_call call) const {
+  if (!call.function.empty() || counts_offset(call)) return call;
+  call.name = call.module.empty()
+                  ? "code that is in no file"
+                  : fmt::format("functions without a name in {}", file_of(call.module));
+  return call;
 }
 
 }  // namespace ashlar::sites

@@ -24,8 +24,12 @@ class comparable_names {
  public:
   comparable_names(const trace::trace_reader& of, equal_builds builds);
   [[nodiscard]] std::string of(const trace::named_call& call) const;
+  /// Returns: the call as the name means it: where that is the file alone, an offset would mislead.
+  [[nodiscard]] trace::named_call shown(trace::named_call call) const;
 
  private:
+  [[nodiscard]] bool counts_offset(const trace::named_call& call) const;
+
   std::string program_;
   std::map<std::string, std::string> build_ids_;  // by path
   equal_builds builds_;

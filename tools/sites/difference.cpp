@@ -108,7 +108,7 @@ class site_table {
       found.sites.push_back({*site, {}});
       const auto calls = site->shown->of.names.of(*site->stack);
       for (const std::size_t place : first_places(site->shown->keys.of(*site->stack), depth_))
-        found.sites.back().calls.push_back(calls[place]);
+        found.sites.back().calls.push_back(site->shown->names.shown(calls[place]));
     }
     if (!left_over.is_equal()) found.sites.push_back({left_over, {}});
   }

@@ -254,10 +254,12 @@ TEST(ComparableNames, WithoutAFunctionTheOffsetCountsOnlyInTheSameBuild) {
                               builds_in_both(before, reader_of("/p", "/lib/liba.so", "same")));
   EXPECT_NE(same.of(here), same.of(there));
   EXPECT_EQ(same.of(here), same.of(here));
+  EXPECT_EQ(same.shown(here).name, "liba.so+0x10");
   for (const char* id : {"other", ""}) {
     const comparable_names other(before,
                                  builds_in_both(before, reader_of("/p", "/lib/liba.so", id)));
     EXPECT_EQ(other.of(here), other.of(there)) << "the file alone";
+    EXPECT_EQ(other.shown(here).name, "functions without a name in liba.so");
   }
 }
 

@@ -26,13 +26,15 @@
 namespace ashlar::cli {
 namespace {
 
+constexpr int most_depth = std::numeric_limits<int>::max();
+
 struct diff_options {
   std::string before;
   std::string after;
   std::string by = "peak";
   std::string json_path;
   std::uint64_t rows = 10;
-  std::uint64_t depth = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t depth = most_depth;
   std::optional<std::uint64_t> fail_above;
 };
 
@@ -105,9 +107,9 @@ int diff_command(const diff_options& options) {
     if (!options.json_path.empty()) files.prepare("--json", options.json_path);
     read_trace before(options.before);
     read_trace after(options.after);
-    const difference_report report{before.side(options.before), after.side(options.after), by,
-                                   sites::differ(before.recording(), after.recording(), by.figure,
-                                                 static_cast<std::size_t>(options.depth))};
+    const difference_report report{
+        before.side(options.before), after.side(options.after), by,
+        sites::differ(before.recording(), after.recording(), by.figure, options.depth)};
     fmt::print("{}", render_difference(report, static_cast<std::size_t>(options.rows)));
     std::fflush(stdout);
     tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
@@ -133,7 +135,8 @@ void add_diff(command_parser& to) {
   diff.file("--json", with->json_path, "Write all that differs to FILE, too");
   diff.value("--rows", "N", with->rows, "So many call sites and sizes (default 10)");
   diff.value("--depth", "N", with->depth,
-             "Tell call sites apart by their N innermost functions (default: all)");
+             "Tell call sites apart by their N innermost functions (default: all)")
+      .within(1, most_depth);
   diff.does([with] { return diff_command(*with); });
 }
 

@@ -1,0 +1,254 @@
+// `ashlar diff`, and what `ashlar stat` says of growth, as a user meets them.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tests/support/command_in_folder.hpp>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using support::words;
+using ended = support::finished_command;
+using json = nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A recording as text. Its calls are pools, which have names without a program.
+class text_trace {
+ public:
+  explicit text_trace(const std::string& program) {
+    text_ = "ashlar-trace-text 1\nheader program /bin/" + program + "\nheader arguments " +
+            program + "\\00\nheader pid 7\nheader ticks_per_second 1000000\n";
+    const std::vector<std::string> pools{"orders", "lines", "notes", "index"};
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      const std::size_t at = 0x1000 * (i + 1);
+      text_ += fmt::format("module {:#x} {:#x} {:#x} {}\nstack {} {:#x}\n", at - 1, at + 1, at,
+                           pools[i], i + 1, at);
+    }
+  }
+  // Stack 0 is none.
+  text_trace& holds(int stack, int blocks, int size) {
+    for (int i = 0; i < blocks; ++i) birth(stack, size);
+    return *this;
+  }
+  text_trace& uses(int stack, int blocks, int size) {
+    for (int i = 0; i < blocks; ++i) {
+      birth(stack, size);
+      text_ += fmt::format("{} 1 free {:#x}\n", time_ += 1000, 16 * block_);
+    }
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void birth(int stack, int size) {
+    text_ += fmt::format("{} 1 malloc {:#x} {}{}\n", time_ += 1000, 16 * ++block_, size,
+                         stack == 0 ? "" : fmt::format(" stack={}", stack));
+  }
+  std::string text_;
+  std::uint64_t time_ = 0;
+  std::uint64_t block_ = 0;
+};
+
+enum { orders = 1, lines, notes, index_of_orders };
+
+class Diff : public support::CommandInFolder {
+ protected:
+  void write(const std::string& name, const text_trace& trace) {
+    support::write_file(path("text"), trace.text());
+    ASSERT_EQ(ashlar({"dump", "--from-text", "text", "-o", name}), 0) << said("err");
+    fs::remove(path("text"));
+  }
+  void write_both() {
+    write("a.atrace",
+          text_trace("shop").holds(lines, 1, 8).uses(notes, 4, 40).holds(orders, 10, 100));
+    write("b.atrace", text_trace("shop")
+                          .holds(lines, 1, 8)
+                          .holds(orders, 10, 300)
+                          .holds(index_of_orders, 1, 5000));
+  }
+};
+
+TEST_F(Diff, TellsWhatChangedTheLargestChangeFirst) {
+  write_both();
+  const ended result = command({"diff", "a.atrace", "b.atrace"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const std::string& text = result.out;
+  EXPECT_TRUE(contains(text, "  before         a.atrace: shop, 0.")) << text;
+  EXPECT_TRUE(contains(text, "at the peak        1008 B  7.8 KiB  +6.8 KiB  +694.4 %")) << text;
+  EXPECT_TRUE(contains(text, "temporaries             4        0        -4  -100.0 %")) << text;
+  const std::string largest =
+      "  +4.9 KiB at the peak, new\n"
+      "    (held at the end +4.9 KiB; allocated in all +4.9 KiB; allocations +1)\n"
+      "      index\n"
+      "  +2.0 KiB at the peak, from 1000 B to 2.9 KiB\n";
+  EXPECT_TRUE(contains(text, largest)) << text;
+  EXPECT_TRUE(contains(text, "  2 call sites have as much as before\n")) << text;
+  EXPECT_TRUE(contains(text, "4.0 KiB to 8.0 KiB     0 B  4.9 KiB  +4.9 KiB\n")) << text;
+  EXPECT_TRUE(contains(text, "               300     0 B  2.9 KiB  +2.9 KiB\n")) << text;
+}
+
+TEST_F(Diff, ByAnotherFigureItIsSortedByThat) {
+  write_both();
+  const ended result = command({"diff", "--by", "temporaries", "a.atrace", "b.atrace"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "  -4 temporaries, gone\n")) << result.out;
+  EXPECT_TRUE(contains(result.out, "call sites by the change of the temporaries\n")) << result.out;
+  EXPECT_FALSE(contains(result.out, "      index\n")) << result.out;
+}
+
+TEST_F(Diff, JsonHasAllThatDiffers) {
+  write_both();
+  ASSERT_EQ(ashlar({"diff", "--rows", "1", "--json", "d.json", "a.atrace", "b.atrace"}), 0);
+  EXPECT_TRUE(contains(said("out"), "1 more call site changed (--rows 2 lists them)"))
+      << said("out");
+  const json found = json::parse(support::read_file(path("d.json")));
+  EXPECT_EQ(found["report"], "diff");
+  EXPECT_EQ(found["by"], "peak");
+  EXPECT_EQ(found["before"]["bytes_at_peak"], 1008);
+  EXPECT_EQ(found["after"]["bytes_at_peak"], 8008);
+  EXPECT_EQ(found["after"]["arguments"], json({"shop"}));
+  ASSERT_EQ(found["call_sites"].size(), 3u);
+  EXPECT_EQ(found["call_sites"][0]["frames"][0], "index");
+  EXPECT_EQ(found["call_sites"][0]["state"], "new");
+  EXPECT_EQ(found["call_sites"][1]["state"], "in both");
+  EXPECT_EQ(found["call_sites"][1]["before"]["bytes_at_end"], 1000);
+  EXPECT_EQ(found["call_sites"][2]["state"], "gone");
+  EXPECT_EQ(found["call_sites"][2]["before"]["temporaries"], 4);
+  EXPECT_EQ(found["equal_call_sites"], 1);
+  EXPECT_EQ(found["sizes"].size(), 4u);
+}
+
+TEST_F(Diff, AboveTheLimitTheStatusIsOne) {
+  write_both();
+  const auto status_of = [&](words options, const char* before, const char* after) {
+    options.insert(options.begin(), "diff");
+    options.insert(options.end(), {before, after});
+    return command(options).exit_status();
+  };
+  EXPECT_EQ(status_of({"--fail-above", "7000"}, "a.atrace", "b.atrace"), 0);
+  EXPECT_EQ(status_of({"--fail-above", "6999"}, "a.atrace", "b.atrace"), 1);
+  EXPECT_TRUE(contains(said("err"),
+                       "ashlar: the bytes at the peak grew by 6.8 KiB, more than 6.8 "
+                       "KiB (--fail-above)\n"))
+      << said("err");
+  EXPECT_EQ(status_of({"--fail-above", "0"}, "b.atrace", "a.atrace"), 0) << "it shrank";
+  EXPECT_EQ(status_of({"--by", "temporaries", "--fail-above", "3"}, "b.atrace", "a.atrace"), 1);
+  EXPECT_TRUE(contains(said("err"), "the temporaries grew by 4, more than 3")) << said("err");
+  EXPECT_EQ(status_of({"--by", "temporaries", "--fail-above", "3"}, "a.atrace", "b.atrace"), 0);
+  EXPECT_EQ(status_of({"--fail-above", "0"}, "a.atrace", "a.atrace"), 0);
+}
+
+TEST_F(Diff, WhatCannotBeComparedIsNamed) {
+  write_both();
+  support::write_file(path("text.txt"), "no trace");
+  const std::vector<std::pair<words, std::string>> wrong{
+      {{"diff"}, "BEFORE"},
+      {{"diff", "a.atrace"}, "AFTER"},
+      {{"diff", "a.atrace", "gone.atrace"}, "gone.atrace"},
+      {{"diff", "text.txt", "a.atrace"}, "text.txt: at byte 0: this is no trace"},
+      {{"diff", "--by", "size", "a.atrace", "b.atrace"},
+       "--by: 'size' is none of peak, held, allocated, allocations, temporaries"},
+      {{"diff", "--fail-above", "much", "a.atrace", "b.atrace"}, "much"},
+      {{"diff", "--depth", "0", "a.atrace", "b.atrace"}, "--depth"},
+      {{"diff", "--json", "b.atrace", "a.atrace", "b.atrace"}, "is an input"},
+  };
+  for (const auto& [line, named] : wrong) {
+    const ended result = command(line);
+    EXPECT_EQ(result.exit_status(), 2) << named;
+    EXPECT_TRUE(contains(result.err, named)) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(Diff, ATraceWithoutItsEndOrWithLostEventsSaysSo) {
+  write_both();
+  fs::resize_file(path("b.atrace"), fs::file_size(path("b.atrace")) - 3);
+  ended result = command({"diff", "a.atrace", "b.atrace"});
+  EXPECT_EQ(result.exit_status(), 0);
+  EXPECT_TRUE(contains(result.err, "b.atrace: at byte ")) << result.err;
+  support::write_file(path("lost"),
+                      text_trace("shop").holds(orders, 1, 8).text() + "9000000 1 lost 12\n");
+  ASSERT_EQ(ashlar({"dump", "--from-text", "lost", "-o", "lost.atrace"}), 0) << said("err");
+  result = command({"diff", "a.atrace", "lost.atrace"});
+  EXPECT_TRUE(contains(result.err, "lost.atrace: 12 events were lost")) << result.err;
+}
+
+TEST_F(Diff, WithoutStacksItTellsTheSumAndHowToGetThem) {
+  write("a.atrace", text_trace("shop").holds(0, 10, 100));
+  write("b.atrace", text_trace("shop").holds(0, 10, 200));
+  const ended result = command({"diff", "a.atrace", "b.atrace"});
+  EXPECT_TRUE(contains(result.err, "a.atrace has no calls: ashlar record --stacks records them\n"))
+      << result.err;
+  EXPECT_TRUE(contains(result.out, "  +1000 B at the peak, from 1000 B to 2.0 KiB\n"))
+      << result.out;
+  EXPECT_TRUE(contains(result.out, "      calls that were not recorded\n")) << result.out;
+}
+
+// Two builds of one program: other names, addresses and lines.
+TEST_F(Diff, OfTwoBuildsTheFunctionsAreCompared) {
+  if (!ASHLAR_HAS_RECORDER) GTEST_SKIP() << "this build has no recorder";
+  for (const auto& [trace, program] :
+       {std::pair{"a.atrace", ASHLAR_OLDER_SHOP}, std::pair{"b.atrace", ASHLAR_NEWER_SHOP}})
+    ASSERT_EQ(ashlar({"record", "--stacks", "-o", trace, "--", program}), 0) << said("err");
+  ASSERT_EQ(ashlar({"diff", "--json", "d.json", "a.atrace", "b.atrace"}), 0) << said("err");
+  const json found = json::parse(support::read_file(path("d.json")));
+  const auto site = [&](const std::string& function) -> json {
+    for (const json& each : found["call_sites"])
+      if (each["frames"][0].get<std::string>().starts_with(function)) return each;
+    return nullptr;
+  };
+  ASSERT_FALSE(site("make_order").is_null()) << found.dump(1);
+  EXPECT_EQ(site("make_order")["state"], "in both");
+  EXPECT_EQ(site("make_order")["before"]["bytes_at_peak"], 100 * 100);
+  EXPECT_EQ(site("make_order")["after"]["bytes_at_peak"], 100 * 300);
+  EXPECT_EQ(site("add_index")["state"], "new");
+  EXPECT_EQ(site("add_index")["after"]["bytes_at_end"], 5000);
+  EXPECT_EQ(site("drop_note")["state"], "gone");
+  EXPECT_EQ(site("drop_note")["before"]["temporaries"], 100);
+  EXPECT_EQ(found["call_sites"].size(), 3u) << "what the C library allocates is the same";
+}
+
+class StatOfGrowth : public Diff {};
+
+TEST_F(StatOfGrowth, NamesWhatRisesAllThroughTheRun) {
+  text_trace trace("shop");
+  trace.holds(orders, 20, 1000);  // a start-up
+  for (int i = 0; i < 100; ++i) trace.uses(notes, 5, 40).holds(lines, 1, 64);
+  write("a.atrace", trace);
+  const ended result = command({"stat", "a.atrace"});
+  EXPECT_EQ(result.exit_status(), 0) << result.err;
+  const std::size_t at = result.out.find("\n  rising all through the run, the steepest first\n\n");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  EXPECT_TRUE(contains(result.out.substr(at), " a second: ")) << result.out;
+  EXPECT_TRUE(contains(result.out.substr(at), "; confidence > 99.9 %\n      lines\n"))
+      << result.out;
+  ASSERT_EQ(ashlar({"stat", "--json", "a.atrace"}), 0);
+  const json stat = json::parse(said("out"));
+  ASSERT_EQ(stat["growing"]["call_sites"].size(), 1u) << stat["growing"];
+  const json& site = stat["growing"]["call_sites"][0];
+  EXPECT_EQ(site["frames"], json({"lines"}));
+  EXPECT_NEAR(site["bytes_per_second"].get<double>(), 64 / 0.011, 200);  // 64 bytes in 11 ms
+  EXPECT_GT(site["tau"], 0.8);
+  EXPECT_GT(site["confidence"], 0.99);
+  EXPECT_NEAR(stat["growing"]["seconds"].get<double>(), 1.1, 0.05);
+  EXPECT_EQ(stat["temporaries"], 500);
+}
+
+TEST_F(StatOfGrowth, SaysNothingWhereNothingDoes) {
+  write("a.atrace", text_trace("shop").holds(orders, 20, 1000).uses(notes, 500, 40));
+  ASSERT_EQ(ashlar({"stat", "a.atrace"}), 0);
+  EXPECT_FALSE(contains(said("out"), "rising")) << said("out");
+  EXPECT_TRUE(contains(said("out"), "500 of 520 blocks were freed by the next call"))
+      << said("out");
+}
+
+}  // namespace
