@@ -13,6 +13,7 @@
 namespace ashlar::sites {
 namespace {
 
+constexpr double least_seconds = 1;
 constexpr double least_tau = 0.8;
 constexpr double least_confidence = 0.99;
 constexpr std::size_t part_of_the_end = 5;  // a fifth of the run, at most, is its end
@@ -52,6 +53,10 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::trace_
                           trace::call_names& names) {
   const trace::held_over_time& held = summary.held;
   const std::size_t count = stretches_of_work(held);
+  const double stretch_seconds =
+      static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
+  growing_sites found{stretch_seconds * static_cast<double>(count), {}};
+  if (stretch_seconds * trace::held_over_time::stretches < least_seconds) return found;
   name_numbers numbers;
   stack_keys keys(names, numbers, [](const trace::named_call& call) { return call.text(); });
   std::unordered_map<stack_key, site> merged;
@@ -66,9 +71,6 @@ growing_sites find_growth(const trace::trace_reader& reader, const trace::trace_
     into.least.resize(count);
     for (std::size_t i = 0; i < count; ++i) into.least[i] += least[i];
   }
-  const double stretch_seconds =
-      static_cast<double>(held.stretch_ticks) / static_cast<double>(reader.ticks_per_second());
-  growing_sites found{stretch_seconds * static_cast<double>(count), {}};
   for (const auto& [key, of] : merged) {
     const std::optional<growth> how = growth_of(of.least);
     if (!how) continue;

@@ -46,8 +46,9 @@ struct growing_sites {
   std::vector<growing_site> sites;  ///< the steepest first
 };
 
-/// Returns: the call sites that rise all the way. Stacks whose calls have the same names and lines
-/// are one call site. Requires: the summary is of this reader.
+/// Returns: the call sites that rise all the way; none of a run of less than a second, in which every
+/// program builds up what it works on. Stacks whose calls have the same names and lines are one call
+/// site. Requires: the summary is of this reader.
 [[nodiscard]] growing_sites find_growth(const trace::trace_reader& reader,
                                         const trace::trace_summary& summary,
                                         trace::call_names& names);

@@ -17,11 +17,12 @@ namespace {
 
 using trace::event;
 
-/// A run of a thousand steps, a millisecond each. A pool of its own is each call site here, so that
+/// A run of a thousand steps, ten milliseconds each. A pool of its own is each call site here, so that
 /// it has a name without a program.
 class run {
  public:
   static constexpr std::uint64_t steps = 1000;
+  std::uint64_t step_microseconds = 10'000;
 
   /// Effects: at each step the site holds as many blocks of 100 bytes as `blocks` says.
   void add(const std::string& site, const std::function<std::uint64_t(std::uint64_t)>& blocks) {
@@ -47,13 +48,13 @@ class run {
       for (const auto& [name, blocks] : sites_) {
         auto& mine = held[number++];
         for (const std::uint64_t wanted = blocks(step); mine.size() != wanted;) {
-          event e = trace::test::birth(1, 1000 * step, next, 100);
+          event e = trace::test::birth(1, step_microseconds * step, next, 100);
           e.stack = number;
           if (mine.size() < wanted) {
             mine.push_back(next);
             next += 16;
           } else {
-            e = trace::test::death(1, 1000 * step, mine.back());
+            e = trace::test::death(1, step_microseconds * step, mine.back());
             mine.pop_back();
           }
           out.add(e);
@@ -85,8 +86,8 @@ TEST(Growth, ACacheThatGrowsIsNamedWithItsSlope) {
   ASSERT_EQ(found.sites.size(), 1u);
   const growing_site& cache = found.sites.front();
   EXPECT_EQ(cache.calls.front().name, "cache");
-  EXPECT_NEAR(found.seconds, 1, 0.02);
-  EXPECT_NEAR(cache.bytes_per_second, 200'000, 4000);  // 2 blocks of 100 bytes a millisecond
+  EXPECT_NEAR(found.seconds, 10, 0.2);
+  EXPECT_NEAR(cache.bytes_per_second, 20'000, 400);  // 2 blocks of 100 bytes in 10 ms
   EXPECT_NEAR(cache.bytes, 200'000, 4000);
   EXPECT_GT(cache.how.confidence, 0.9999);
   EXPECT_DOUBLE_EQ(cache.how.tau, 1);
@@ -190,6 +191,15 @@ TEST(Growth, AWalkIsRarelyNamed) {
   EXPECT_EQ(named_of(0.9), 0);
   EXPECT_LE(named_of(0.98), 5);
   EXPECT_LE(named_of(1), 40) << "a walk that never returns does grow, by chance";
+}
+
+TEST(Growth, ARunOfLessThanASecondOnlyBuildsUp) {
+  for (const std::uint64_t step_microseconds : {100u, 990u, 1100u}) {
+    run all;
+    all.step_microseconds = step_microseconds;
+    all.add("tables", [](std::uint64_t step) { return step; });
+    EXPECT_EQ(all.names().size(), step_microseconds > 1000 ? 1u : 0u) << step_microseconds;
+  }
 }
 
 TEST(Growth, NothingIsNamedOfATraceWithoutEvents) {
