@@ -68,7 +68,7 @@ class Run : public Command {
 
 TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
   std::vector<words> all{{"--help"}, {"compare", "-h"}};
-  for (const char* name : {"run", "record", "report", "stat", "dump", "compare", "summary",
+  for (const char* name : {"run", "record", "report", "stat", "diff", "dump", "compare", "summary",
                            "profile", "merge", "tune", "replay", "verify", "check"})
     all.push_back({name, "--help"});
   for (const words& asked : all) {

@@ -50,13 +50,26 @@ struct side {
   side& operator=(const side&) = delete;
 };
 
-// Where each call occurs first, from the inside out; `depth` places at most.
-std::vector<std::size_t> first_places(const stack_key& calls, std::size_t depth) {
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < calls.size() && places.size() < depth; ++i)
-    if (calls.find(calls[i]) == i) places.push_back(i);
-  return places;
-}
+// Finds where each call of a stack occurs first. In time that a stack's length limits, however long.
+class first_calls {
+ public:
+  // Returns: the places from the inside out, `depth` at most.
+  std::vector<std::size_t> places(const stack_key& calls, std::size_t depth) {
+    ++now_;
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < calls.size() && found.size() < depth; ++i) {
+      if (calls[i] >= seen_in_.size()) seen_in_.resize(2 * (std::size_t{calls[i]} + 1));
+      if (seen_in_[calls[i]] == now_) continue;
+      seen_in_[calls[i]] = now_;
+      found.push_back(i);
+    }
+    return found;
+  }
+
+ private:
+  std::uint64_t now_ = 0;               // number of the stack
+  std::vector<std::uint64_t> seen_in_;  // by call: the last stack that has it
+};
 
 // What is known of a call site before its calls are named.
 struct merged_site : compared_figures {
@@ -77,7 +90,7 @@ class site_table {
       if (found == from.of.summary.stacks.end()) continue;
       const stack_key calls = from.keys.of(stack);
       stack_key key;
-      for (const std::size_t place : first_places(calls, depth_)) key += calls[place];
+      for (const std::size_t place : first_.places(calls, depth_)) key += calls[place];
       merged_site& site = sites_[key];
       add(site.*from.figures, found->second);
       const std::uint64_t much = found->second.*by_;
@@ -89,7 +102,7 @@ class site_table {
   }
 
   // Effects: adds those that differ, sorted, and behind them what no stack has.
-  void add_to(difference& found) const {
+  void add_to(difference& found) {
     compared_figures left_over = found.all;
     std::vector<std::pair<stack_key, const merged_site*>> order;
     for (const auto& [key, site] : sites_) {
@@ -101,13 +114,13 @@ class site_table {
       subtract(left_over.after, site.after);
     }
     std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      return std::tuple(b.second->change(by_), b.second->after.bytes, a.first) <
-             std::tuple(a.second->change(by_), a.second->after.bytes, b.first);
+      return std::forward_as_tuple(b.second->change(by_), b.second->after.bytes, a.first) <
+             std::forward_as_tuple(a.second->change(by_), a.second->after.bytes, b.first);
     });
     for (const auto& [key, site] : order) {
       found.sites.push_back({*site, {}});
       const auto calls = site->shown->of.names.of(*site->stack);
-      for (const std::size_t place : first_places(site->shown->keys.of(*site->stack), depth_))
+      for (const std::size_t place : first_.places(site->shown->keys.of(*site->stack), depth_))
         found.sites.back().calls.push_back(site->shown->names.shown(calls[place]));
     }
     if (!left_over.is_equal()) found.sites.push_back({left_over, {}});
@@ -116,6 +129,7 @@ class site_table {
  private:
   measure by_;
   std::size_t depth_;
+  first_calls first_;
   std::unordered_map<stack_key, merged_site> sites_;
 };
 
