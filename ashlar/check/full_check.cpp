@@ -123,6 +123,12 @@ std::size_t full_check::size_of(const void* address, const char* call) noexcept 
   return none;
 }
 
+bool full_check::is_live(const void* address) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record* const r = records_.find(address);
+  return r != nullptr && r->freed.call == nullptr;
+}
+
 bool full_check::expect_size(const void* address, std::size_t size, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const block_record* const r = records_.find(address);

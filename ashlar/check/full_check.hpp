@@ -98,6 +98,9 @@ class full_check {
   /// block; none after a fault naming `call`: the block was freed.
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
+  /// Returns: whether `made` knows a live block at `address`. Never ends in a fault.
+  [[nodiscard]] bool is_live(const void* address) noexcept;
+
   /// Effects: a fault naming `call`, wrong_size, if a live block at `address` was not asked for with
   /// `size`; of blocks that did not come from new only if it `compares_all_sizes`. Returns: false
   /// after a fault.

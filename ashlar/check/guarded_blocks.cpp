@@ -219,6 +219,12 @@ std::size_t guarded_blocks::size_of(const void* address, const char* call) noexc
   return r != nullptr ? r->size : none;
 }
 
+bool guarded_blocks::is_live(const void* address) noexcept {
+  const std::lock_guard guard(mutex_);
+  const block_record& r = records_[index_of(address)];
+  return r.address == address && is_live(r);
+}
+
 bool guarded_blocks::expect_size(const void* address, std::size_t size, const char* call) noexcept {
   const std::lock_guard guard(mutex_);
   const block_record& r = records_[index_of(address)];

@@ -102,6 +102,9 @@ class guarded_blocks {
   /// Requires: contains(address).
   [[nodiscard]] std::size_t size_of(const void* address, const char* call) noexcept;
 
+  /// Returns: whether a live block starts at `address`. Never ends in a fault. Requires: contains(address).
+  [[nodiscard]] bool is_live(const void* address) noexcept;
+
   /// Effects: a fault naming `call`, wrong_size, if a live block at `address` came from new and was
   /// not asked for with `size`. Returns: false after a fault. Requires: contains(address).
   bool expect_size(const void* address, std::size_t size, const char* call) noexcept;

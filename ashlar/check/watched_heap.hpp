@@ -112,6 +112,13 @@ class watched_heap {
     return asked != unknown ? asked : size_in_heap(block, call, inside);
   }
 
+  /// Returns: whether a live block starts at `block`. Never ends in a fault.
+  [[nodiscard]] bool is_live(const void* block) const noexcept {
+    if (watch_->is_guarded(block)) return watch_->guards->is_live(block);
+    if (watch_->checks.is_on()) return watch_->checks.is_live(block);
+    return heap_.engine().is_live(block);
+  }
+
   /// Effects: makes `block` hold `size` bytes. A block whose size is known moves always: what still
   /// uses the old one is found then. Returns: the block, wherever it is; null when there is no
   /// memory, and it stays as it is; no_block() after a fault, as usable_size. Shrinking cannot fail.

@@ -35,6 +35,12 @@ class inspected_heap : public shared_heap<Config> {
     return b;
   }
 
+  /// Returns: whether a live block starts at `block`. Never ends in a fault.
+  [[nodiscard]] bool is_live(const void* block) noexcept {
+    const found_block b = find(block);
+    return b.size_class != 0 ? has_live_mark(block, b.size_class) : b.bytes != 0;
+  }
+
   /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
   /// in all slabs, whether a block is there or not, until it returns false. The lock of the page heap is held. O(runs +
   /// blocks).
@@ -80,6 +86,7 @@ class inspected_heap : public shared_heap<Config> {
   using shared::counting;
   using shared::fail;
   using shared::find;
+  using shared::has_live_mark;
   using shared::mark_of_live;
 
   constexpr inspected_heap() noexcept = default;

@@ -341,6 +341,9 @@ class shared_heap {
   [[nodiscard]] live_mark* mark_at(const void* block, class_index c) noexcept {
     return pages_.mark_at(block, classes::mark_shift(c));
   }
+  [[nodiscard]] bool has_live_mark(const void* block, class_index c) noexcept {
+    return *mark_at(block, c) == mark_of(block);
+  }
   /// As `mark_at`. Where no live block starts at `block`: a fault naming `call`, and null.
   [[nodiscard]] live_mark* mark_of_live(const void* block, class_index c,
                                         const char* call) noexcept {

@@ -2,6 +2,7 @@
 // Layer: runtime.
 //
 //   a call --> whose is the block?   a sanitizer's, the reserve's or the heap's
+//          --> a test scope?         test_scopes.hpp counts the call, then it comes here again
 //          --> hardened?             process_hardened.hpp has it then, gate and all
 //          --> the gate              closed while another thread forks: the reserve serves
 //          --> what looks at it      nothing (plain_calls), or whatever is on (watched_calls)
@@ -19,6 +20,7 @@
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/test_scopes.hpp>
 
 namespace ashlar::runtime {
 
@@ -111,6 +113,8 @@ void plain_calls::give(void* block, const char* call) noexcept {
 void* allocate_slow(std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate(size);
+  if (has_scopes()) [[unlikely]]
+    return counted_allocation(size, call, [=] { return allocate_slow(size, call); });
   if (is_hardened()) return hardened_allocate(size, 1, false, call);
   return allocate_missed(size, 1, false, call);
 }
@@ -118,6 +122,9 @@ void* allocate_slow(std::size_t size, const char* call) noexcept {
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_aligned(size, alignment);
+  if (has_scopes()) [[unlikely]]
+    return counted_allocation(size, call,
+                              [=] { return allocate_aligned_slow(size, alignment, call); });
   if (is_hardened()) return hardened_allocate(size, alignment, false, call);
   return allocate_missed(size, alignment, false, call);
 }
@@ -130,6 +137,8 @@ void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call
 void* allocate_zeroed(std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_zeroed(size);
+  if (has_scopes()) [[unlikely]]
+    return counted_allocation(size, call, [=] { return allocate_zeroed(size, call); });
   if (is_hardened()) return hardened_allocate(size, 1, true, call);
   if (size > detail::shared_slab_block_max) return allocate_missed(size, 1, true, call);
   void* const block = allocate(size, call);
@@ -140,6 +149,8 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::deallocate(block);
+  if (has_scopes()) [[unlikely]]
+    return counted_free(block, call, [=] { deallocate_slow(block, call); });
   if (is_hardened()) return hardened_deallocate(block, call);
   deallocate_missed(block, call);
 }
@@ -187,6 +198,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::reallocate(block, size);
+  if (has_scopes()) [[unlikely]]
+    return counted_resize(block, size, call, [=] { return reallocate(block, size, call); });
   if (is_hardened()) return hardened_reallocate(block, size, call);
   if (is_of_reserve(block)) {
     const std::size_t have = reserve.usable_size(block, call);

@@ -72,7 +72,8 @@ extern constinit detail::heap_watch the_watch;
 }
 
 /// Returns: whether calls of one name but of several forms are to be told apart (calls_told_as), and sizes compared
-/// (expect_size): with full checks, and in a hardened process.
+/// (expect_size): with full checks, in a hardened process, and in a test scope of the calling thread, whose messages name
+/// calls.
 [[nodiscard]] bool tells_forms_apart() noexcept;
 
 /// While it lives, full checks remember this thread's calls that are named `call` as `instead`: for calls that the

@@ -16,6 +16,7 @@
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
+#include <ashlar/runtime/test_scopes.hpp>
 
 namespace ashlar::runtime {
 
@@ -79,6 +80,7 @@ class without_cache {
 
 void settle_noted() noexcept {
   const without_cache alone;
+  const scopes_paused others;  // another thread has freed these
   reserve.for_each_noted(
       [](void* block, const char* call) {
         if (is_cleared_call(call))
@@ -95,6 +97,7 @@ using cache = process_heap::cache;
 // ---- threads ----------------------------------------------------------------------------------------
 
 void end_thread(void* own) noexcept {
+  end_test_scopes();
   end_quarantine();
   leave_hit_paths(*static_cast<cache*>(own));
   if constexpr (!is_drop_in) xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
@@ -232,7 +235,8 @@ process_heap::cache* own_cache() noexcept {
   if (own == nullptr) return nullptr;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!every_call_misses.load()) enter_hit_paths(*own);  // ordered: stop_hitting
+  if (!every_call_misses.load() && !self.counts_calls)  // ordered: stop_hitting
+    enter_hit_paths(*own);
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass);
   if (!watch_thread_exit(own)) end_thread(own);

@@ -9,6 +9,10 @@
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>
 
+namespace ashlar::detail {
+class test_scopes;
+}
+
 namespace ashlar::runtime {
 
 /// What a thread knows of itself beyond its hit path. A thread whose cache is gone for good works
@@ -22,7 +26,9 @@ struct thread_state {
   bool outside = false;
   unsigned in_reserve = 0;  ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
-  const calls_told_as* told = nullptr;  ///< full checks remember some calls by another name
+  const calls_told_as* told = nullptr;    ///< full checks remember some calls by another name
+  detail::test_scopes* scopes = nullptr;  ///< that count its calls; null: none, or they are paused
+  bool counts_calls = false;              ///< it has scopes: every call misses
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
 

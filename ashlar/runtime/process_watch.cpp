@@ -61,7 +61,7 @@ bool fill_blocks(unsigned char byte) noexcept {
 }
 
 bool tells_forms_apart() noexcept {
-  return is_hardened() || has_full_checks();
+  return is_hardened() || has_full_checks() || self.counts_calls;
 }
 
 const char* told_as(const char* call) noexcept {

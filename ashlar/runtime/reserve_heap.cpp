@@ -81,6 +81,13 @@ std::size_t reserve_heap::usable_size(const void* block, const char* call) noexc
   return g->heap.usable_size(block, call);
 }
 
+bool reserve_heap::is_live(const void* block) noexcept {
+  generation* const g = find(block);
+  if (g == nullptr) return false;
+  const visit in(*g);
+  return g->heap.is_live(block);
+}
+
 void reserve_heap::note(void* what, const char* call) noexcept {
   void* const memory = allocate(sizeof(later), alignof(later));
   if (memory == nullptr) return;

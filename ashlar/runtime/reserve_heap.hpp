@@ -37,6 +37,7 @@ class reserve_heap {
   /// Requires: contains(block). Ends in a fault naming `call` when it is no block in use.
   void free(void* block, const char* call) noexcept;
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;
+  [[nodiscard]] bool is_live(const void* block) noexcept;
 
   /// Effects: notes a block that is not of the reserve, or a cache whose thread has ended. Without memory
   /// for a note it is lost.

@@ -15,7 +15,8 @@ behind() { # behind HEADER: our headers that it includes, at any depth, and itse
 
 cd "$root"
 status=0
-for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/compat/*.h; do
+for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp \
+  ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp ashlar/compat/*.h; do
   headers=$(behind "$header")
   inner=$(grep -E '^ashlar/(heap|check|runtime)/' <<<"$headers" | grep -vE "$seen" || true)
   if [ -n "$inner" ]; then

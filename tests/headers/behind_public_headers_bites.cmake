@@ -13,7 +13,8 @@ function(expect code what message)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-foreach(header ashlar.h ashlar.hpp freestanding.hpp adapt/asan_report.hpp compat/xvector.h heap/hit_path.hpp
+foreach(header ashlar.h ashlar.hpp freestanding.hpp adapt/asan_report.hpp adapt/test_scope.h
+        adapt/test_scope.hpp compat/xvector.h heap/hit_path.hpp
         heap/central.hpp check/full_check.hpp runtime/process_heap.hpp)
   file(WRITE ${WORK}/ashlar/${header} "")
 endforeach()

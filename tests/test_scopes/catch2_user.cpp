@@ -1,0 +1,38 @@
+// Test scopes in a user's Catch2 program, which the drop-in library serves.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <vector>
+
+#include <ashlar/adapt/test_scope.hpp>
+
+namespace {
+
+const auto failed_before =
+    ashlar::test::on_failure([](const char* message) { FAIL_CHECK(message); });
+
+TEST_CASE("A vector with room does not allocate") {
+  std::vector<int> v;
+  v.reserve(10);
+  const ashlar::test::no_allocation_scope quiet;
+  for (int i = 0; i < 10; ++i) v.push_back(i);
+}
+
+TEST_CASE("A test that allocates fails", "[!shouldfail]") {
+  const ashlar::test::no_allocation_scope quiet;
+  const std::vector<int> v(10);
+}
+
+TEST_CASE("A test frees what it allocates") {
+  const ashlar::test::leak_scope leaks;
+  const std::vector<int> v(10);
+  CHECK(leaks.now().live_bytes == 10 * sizeof(int));
+}
+
+void* kept = nullptr;
+TEST_CASE("A test that leaks fails", "[!shouldfail]") {
+  const ashlar::test::leak_scope leaks;
+  kept = std::malloc(10);
+}
+
+}  // namespace

@@ -1,0 +1,239 @@
+// Test scopes in a user's GoogleTest program, which the drop-in library serves: what a user writes,
+// and what each call of malloc's family and of operator new counts for.
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <ashlar/adapt/test_scope.hpp>
+
+namespace {
+
+// Failures of scopes are GoogleTest's.
+const auto failed_before =
+    ashlar::test::on_failure([](const char* message) { ADD_FAILURE() << message; });
+
+using ashlar::test::count_scope;
+using ashlar::test::figures;
+using ashlar::test::leak_scope;
+using ashlar::test::no_allocation_scope;
+
+/// What a user tests: a queue that has all of its memory from the beginning.
+class queue {
+ public:
+  explicit queue(std::size_t capacity) : items_(std::make_unique<int[]>(capacity)) {}
+  void push(int item) { items_[used_++] = item; }
+  int pop() { return items_[--used_]; }
+
+ private:
+  std::unique_ptr<int[]> items_;
+  std::size_t used_ = 0;
+};
+
+TEST(Queue, DoesNotAllocateInUse) {
+  queue q(16);
+  const no_allocation_scope quiet(ashlar::test::forbid::allocations_and_frees);
+  for (int i = 0; i < 16; ++i) q.push(i);
+  for (int i = 16; i-- > 0;) EXPECT_EQ(q.pop(), i);
+}
+
+TEST(Queue, DoesNotLeak) {
+  const leak_scope leaks;
+  queue q(16);
+  q.push(1);
+}
+
+class LeakFree : public testing::Test {
+  leak_scope leaks_;
+};
+TEST_F(LeakFree, CanBeAFixture) {
+  const std::string text(100, 'x');
+  EXPECT_EQ(text.size(), 100u);
+}
+
+TEST(Scopes, CountWhatContainersDo) {
+  const count_scope scope;
+  std::vector<std::uint64_t> v;
+  v.reserve(100);
+  EXPECT_EQ(scope.now().allocations, 1u);
+  EXPECT_EQ(scope.now().bytes_allocated, 800u);
+  v.resize(100);
+  v.push_back(1);  // moves to twice the room: the old block is freed behind the new one
+  const figures f = scope.now();
+  EXPECT_EQ(f.allocations, 2u);
+  EXPECT_EQ(f.frees, 1u);
+  EXPECT_EQ(f.live_bytes, 1600u);
+  EXPECT_EQ(f.peak_bytes, 2400u);
+}
+
+TEST(Scopes, FailATestThatAllocates) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        const no_allocation_scope quiet;
+        const std::vector<int> v(25);
+      },
+      "operator new(100) in a scope that forbids allocations");
+  EXPECT_NONFATAL_FAILURE(
+      {
+        const no_allocation_scope quiet;
+        delete[] new char[77];
+      },
+      "operator new[](77) in a scope that forbids allocations");
+  EXPECT_NONFATAL_FAILURE(
+      {
+        const no_allocation_scope quiet;
+        std::free(std::malloc(55));
+      },
+      "gtest_user.cpp:");
+}
+
+TEST(Scopes, FailATestThatLeaks) {
+  static int* kept[2];
+  EXPECT_NONFATAL_FAILURE(
+      {
+        const leak_scope leaks;
+        for (int*& k : kept) k = new int(1);
+      },
+      "2 blocks in all of 8 bytes live on that this scope allocated; sizes: 4, 4");
+  for (const int* const k : kept) delete k;
+}
+
+/// Expects that make() is one allocation of `size` bytes and `end` one free.
+template <class Make, class End>
+void expect_pair(const char* what, std::size_t size, Make make, End end) {
+  const count_scope scope;
+  void* const block = make();
+  ASSERT_NE(block, nullptr) << what;
+  figures f = scope.now();
+  EXPECT_EQ(f.allocations, 1u) << what;
+  EXPECT_EQ(f.live_bytes, size) << what;
+  EXPECT_EQ(f.frees, 0u) << what;
+  end(block);
+  f = scope.now();
+  EXPECT_EQ(f.allocations, 1u) << what;
+  EXPECT_EQ(f.frees, 1u) << what;
+  EXPECT_EQ(f.live_blocks, 0u) << what;
+}
+
+TEST(Scopes, CountEachCallOfMallocsFamilyOnce) {
+  const auto end = [](void* p) { std::free(p); };
+  expect_pair("malloc", 10, [] { return std::malloc(10); }, end);
+  expect_pair("malloc, large", 1 << 20, [] { return std::malloc(1 << 20); }, end);
+  expect_pair("calloc", 30, [] { return std::calloc(3, 10); }, end);
+  expect_pair("calloc, large", 1 << 20, [] { return std::calloc(4, 1 << 18); }, end);
+  expect_pair("realloc of null", 10, [] { return std::realloc(nullptr, 10); }, end);
+  expect_pair("reallocarray", 30, [] { return ::reallocarray(nullptr, 3, 10); }, end);
+  expect_pair("aligned_alloc", 640, [] { return std::aligned_alloc(64, 640); }, end);
+  expect_pair("memalign", 100, [] { return ::memalign(1 << 14, 100); }, end);
+  expect_pair("valloc", 100, [] { return ::valloc(100); }, end);
+  expect_pair("pvalloc", 4096, [] { return ::pvalloc(100); }, end);
+  expect_pair("strdup", 6, [] { return static_cast<void*>(::strdup("hello")); }, end);
+  expect_pair(
+      "posix_memalign", 100,
+      [] {
+        void* p = nullptr;
+        EXPECT_EQ(::posix_memalign(&p, 256, 100), 0);
+        return p;
+      },
+      end);
+  expect_pair(
+      "realloc to 0", 10, [] { return std::malloc(10); },
+      [](void* p) { EXPECT_EQ(std::realloc(p, 0), nullptr); });
+}
+
+TEST(Scopes, CountEachOperatorOnce) {
+  using std::align_val_t;
+  constexpr align_val_t wide{64};
+  expect_pair("new", 10, [] { return operator new(10); }, [](void* p) { operator delete(p); });
+  expect_pair(
+      "new, sized", 10, [] { return operator new(10); }, [](void* p) { operator delete(p, 10); });
+  expect_pair(
+      "new[]", 10, [] { return operator new[](10); }, [](void* p) { operator delete[](p); });
+  expect_pair(
+      "new[], sized", 10, [] { return operator new[](10); },
+      [](void* p) { operator delete[](p, 10); });
+  expect_pair(
+      "nothrow", 10, [] { return operator new(10, std::nothrow); },
+      [](void* p) { operator delete(p, std::nothrow); });
+  expect_pair(
+      "nothrow[]", 10, [] { return operator new[](10, std::nothrow); },
+      [](void* p) { operator delete[](p, std::nothrow); });
+  expect_pair(
+      "aligned", 100, [] { return operator new(100, wide); },
+      [](void* p) { operator delete(p, wide); });
+  expect_pair(
+      "aligned, sized", 100, [] { return operator new(100, wide); },
+      [](void* p) { operator delete(p, 100, wide); });
+  expect_pair(
+      "aligned[]", 100, [] { return operator new[](100, wide); },
+      [](void* p) { operator delete[](p, wide); });
+  expect_pair(
+      "aligned[] nothrow", 100, [] { return operator new[](100, wide, std::nothrow); },
+      [](void* p) { operator delete[](p, wide, std::nothrow); });
+}
+
+TEST(Scopes, CountAReallocInPlaceAndOneThatMoves) {
+  const count_scope scope;
+  void* block = std::malloc(100);
+  block = std::realloc(block, 104);
+  block = std::realloc(block, 60'000);
+  block = std::realloc(block, 1 << 20);
+  block = std::realloc(block, 2 << 20);  // a large block, which may grow where it is
+  const figures f = scope.now();
+  EXPECT_EQ(f.allocations, 5u);
+  EXPECT_EQ(f.reallocations, 4u);
+  EXPECT_EQ(f.frees, 4u);
+  EXPECT_EQ(f.live_blocks, 1u);
+  EXPECT_EQ(f.live_bytes, std::uint64_t{2} << 20);
+  std::free(block);
+  EXPECT_EQ(scope.now().live_blocks, 0u);
+}
+
+TEST(Scopes, SeeAnExceptionAsABlock) {
+  const count_scope scope;
+  try {
+    throw std::runtime_error("a message that is too long for the string itself");
+  } catch (const std::runtime_error&) {
+    EXPECT_GE(scope.now().live_blocks, 2u);
+  }
+  EXPECT_EQ(scope.now().live_blocks, 0u);
+  try {
+    const leak_scope leaks;
+    throw std::runtime_error("the scope ends while this lives, and does not fail");
+  } catch (const std::runtime_error&) {
+  }
+}
+
+TEST(Scopes, CountBlocksThatOtherThreadsFree) {
+  std::thread([] {}).join();  // the C library keeps the memory of a thread's start for the next one
+  const leak_scope leaks;
+  std::vector<void*> blocks(200);
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::malloc(i * i * 10);
+  std::thread other([&] {
+    for (void* const block : blocks) std::free(block);
+  });
+  other.join();
+  EXPECT_EQ(leaks.now().freed_elsewhere, 200u + 1u)
+      << "the blocks, and the thread's function object";
+}
+
+TEST(Scopes, KeepErrno) {
+  const count_scope scope;
+  errno = 77;
+  std::free(std::malloc(10));
+  const figures f = scope.now();
+  EXPECT_EQ(errno, 77);
+  EXPECT_EQ(f.allocations, 1u);
+}
+
+}  // namespace
