@@ -29,7 +29,9 @@ class test_scopes {
  public:
   static constexpr unsigned depth_max = 16;
 
-  constexpr test_scopes() noexcept = default;
+  /// Whether the blocks of allocations are followed, which takes memory.
+  enum class follow : bool { nothing, blocks };
+  constexpr explicit test_scopes(follow f = follow::blocks) noexcept : follow_(f) {}
   test_scopes(const test_scopes&) = delete;
   test_scopes& operator=(const test_scopes&) = delete;
 
@@ -61,7 +63,8 @@ class test_scopes {
   /// Effects: counts a new block, which is not null. O(depth).
   void allocated(const void* block, std::size_t size) noexcept {
     freed_unseen(block);
-    const bool is_followed = blocks_.add({block, size, ++last_});
+    ++last_;
+    const bool is_followed = follow_ == follow::blocks && blocks_.add({block, size, last_});
     for_each_open([&](open_scope& s) {
       ++s.figures.allocations;
       s.figures.bytes_allocated += size;
@@ -167,6 +170,7 @@ class test_scopes {
     if (was.address != nullptr) for_each_open([&](open_scope& s) { s.was_freed_elsewhere(was); });
   }
 
+  follow follow_;
   followed_blocks blocks_;
   std::uint64_t last_ = 0;  ///< number of the last allocation
   unsigned depth_ = 0;

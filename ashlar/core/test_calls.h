@@ -61,8 +61,10 @@ struct ashlar_test_calls {
   unsigned (*begin)(const struct ashlar_test_rules* rules);
   int (*figures)(unsigned scope, struct ashlar_test_figures* out);
   int (*end)(unsigned scope, struct ashlar_test_figures* out);
-  /* Calls `call` in a scope of its own, which no other scope sees. Returns how many allocations
-   * this heap served in it; -1 where this heap can count nothing. */
+  /* Returns 1 where this heap can count the calling thread's calls; else 0 with errno. */
+  int (*can_count)(void);
+  /* Calls `call`, which no scope sees. Returns how many allocations this heap served meanwhile.
+   * Requires: it can count. */
   int (*sees)(void (*call)(void));
 };
 

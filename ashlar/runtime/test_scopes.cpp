@@ -20,6 +20,12 @@ namespace {
 
 using detail::test_scopes;
 
+/// Effects: the thread counts in `scopes` from now on, and does not hit.
+void count_in(test_scopes& scopes) noexcept {
+  self.scopes = &scopes;
+  self.counts_calls = true;
+  if (self.own != nullptr) leave_hit_paths(*self.own);
+}
 /// Effects: the thread has scopes from now on, of which none is open, and no hits. Returns: false
 /// when the system refuses memory.
 [[nodiscard]] bool start_counting() noexcept {
@@ -27,22 +33,24 @@ using detail::test_scopes;
   if (there == nullptr) return false;
   // With a cache the thread's end is noticed.
   if (const visit here; here.is_inside()) static_cast<void>(own_cache());
-  self.scopes = new (there) test_scopes;
-  self.counts_calls = true;
-  if (self.own != nullptr) leave_hit_paths(*self.own);
+  count_in(*new (there) test_scopes);
   return true;
 }
-/// Effects: the thread has no scopes any more. Requires: it has.
-void forget_scopes() noexcept {
+/// Effects: gives back the memory of the thread's scopes. Requires: it has some.
+void release_scopes() noexcept {
   self.scopes->~test_scopes();
   os::page_source::deallocate(self.scopes, sizeof(test_scopes), alignof(test_scopes));
+}
+/// Effects: the thread has no scopes any more, and hits if threads do.
+void stop_counting() noexcept {
   self.scopes = nullptr;
   self.counts_calls = false;
-}
-/// Effects: the same, and it hits if threads do.
-void stop_counting() noexcept {
-  forget_scopes();
   if (self.own != nullptr && is_plain()) enter_hit_paths(*self.own);
+}
+
+/// Returns: whether the thread has scopes that do not count now: a report function runs.
+[[nodiscard]] bool is_paused() noexcept {
+  return self.counts_calls && self.scopes == nullptr;
 }
 
 /// Returns: whether a live block starts at `block`, which this thread was given. Never ends in a
@@ -60,7 +68,7 @@ void stop_counting() noexcept {
 [[nodiscard]] bool fill(unsigned scope, ashlar_test_figures& out) noexcept {
   out = {};
   if (self.scopes == nullptr || !self.scopes->is_open(scope)) {
-    errno = self.counts_calls && self.scopes == nullptr ? EBUSY : EINVAL;
+    errno = is_paused() ? EBUSY : EINVAL;
     return false;
   }
   {
@@ -72,12 +80,14 @@ void stop_counting() noexcept {
   return true;
 }
 
+int can_count() noexcept {
+  if (!os::heap_is_the_sanitizers() && !is_paused()) return 1;
+  errno = is_paused() ? EBUSY : ENOTSUP;
+  return 0;
+}
+
 unsigned begin(const ashlar_test_rules* rules) noexcept {
-  const bool is_paused = self.counts_calls && self.scopes == nullptr;
-  if (os::heap_is_the_sanitizers() || is_paused) {
-    errno = is_paused ? EBUSY : ENOTSUP;
-    return 0;
-  }
+  if (can_count() == 0) return 0;
   if (self.scopes == nullptr && !start_counting()) {
     errno = ENOMEM;
     return 0;
@@ -95,28 +105,29 @@ int end(unsigned scope, ashlar_test_figures* out) noexcept {
   ashlar_test_figures unused;
   if (!fill(scope, out != nullptr ? *out : unused)) return -1;
   self.scopes->end(scope);
-  if (self.scopes->depth() == 0) stop_counting();
+  if (self.scopes->depth() == 0) {
+    release_scopes();
+    stop_counting();
+  }
   return 0;
 }
 
 int sees(void (*call)()) noexcept {
-  const bool is_counting = self.counts_calls;
-  if (is_counting && self.scopes == nullptr) return -1;  // in a report function
-  test_scopes* const outer = std::exchange(self.scopes, nullptr);
-  self.counts_calls = false;
-  int seen = -1;
-  if (const unsigned scope = begin(nullptr); scope != 0) {
-    call();
-    ashlar_test_figures f;
-    seen = end(scope, &f) == 0 ? static_cast<int>(f.allocations) : -1;
-  }
-  self.scopes = outer;
-  self.counts_calls = is_counting;
-  if (is_counting && self.own != nullptr) leave_hit_paths(*self.own);
-  return seen;
+  test_scopes own(test_scopes::follow::nothing);
+  const unsigned scope = own.begin({});
+  test_scopes* const outer = self.scopes;
+  count_in(own);
+  call();
+  ashlar_test_figures f;
+  own.figures(scope, f);
+  if (outer != nullptr)
+    self.scopes = outer;
+  else
+    stop_counting();
+  return static_cast<int>(f.allocations);
 }
 
-constexpr ashlar_test_calls own_calls = {ASHLAR_TEST_VERSION, begin, figures, end, sees};
+constexpr ashlar_test_calls own_calls = {ASHLAR_TEST_VERSION, begin, figures, end, can_count, sees};
 
 /// Effects: `text` says which of the `forbidden` kinds the call is, and from where it comes,
 /// without the end of the last line.
@@ -156,7 +167,10 @@ void expect_allowed(test_scopes& scopes, unsigned kinds, const char* call, std::
 }
 
 void end_test_scopes() noexcept {
-  if (self.scopes != nullptr) forget_scopes();
+  if (self.scopes == nullptr) return;
+  release_scopes();
+  self.scopes = nullptr;
+  self.counts_calls = false;
 }
 
 const ashlar_test_calls* test_calls() noexcept {
