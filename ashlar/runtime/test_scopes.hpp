@@ -1,5 +1,5 @@
-// runtime/test_scopes.hpp: the calling thread's test scopes, and the process heap's misses on their
-// way through them. Layer: runtime. For the process heap's own source files.
+// runtime/test_scopes.hpp: the calling thread's test scopes, through which its misses go.
+// Layer: runtime. For the process heap's own source files.
 //
 // A thread with an open scope does not hit: its tops are empty ones, as where a check looks at
 // calls. So each of its calls comes to a miss, and the miss asks `self.scopes` first. What serves
