@@ -48,6 +48,7 @@
 
 #include <ashlar/core/test_calls.h>
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has none */
 #ifdef __cplusplus
 #include <new>
 extern "C" {
@@ -230,5 +231,6 @@ static inline int ashlar_test_end(struct ashlar_test_scope* scope,
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-use-nullptr) */
 
 #endif

@@ -304,7 +304,8 @@ TEST(TestScope, LetsExceptionsThrough) {
   try {
     const cleans_up object;
     throw 1;
-  } catch (int) {
+  } catch (int thrown) {
+    EXPECT_EQ(thrown, 1);
   }
   ASSERT_EQ(messages.size(), 1u);
 }
