@@ -3,7 +3,7 @@
  * A test scope lasts from ashlar_test_begin to ashlar_test_end. It counts what the calling thread
  * allocates and frees meanwhile, wherever the call stands: in the program, in the C library, in any
  * other library. Calls of other threads are not counted, and cost as much as before. Outside of
- * scopes nothing costs anything.
+ * scopes a hit costs nothing more, and a miss 3 instructions.
  *
  * What is counted: calls of malloc, free and their kin and of operator new and delete, where the
  * drop-in library serves them (preloaded, or linked); and calls of xmalloc, ashlar::allocator and
