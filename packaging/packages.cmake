@@ -102,13 +102,11 @@ foreach(upper ASHLAR_MALLOC ASHLAR_LIBRARY ASHLAR_TOOLS)
 endforeach()
 list(APPEND CPACK_DEBIAN_ASHLAR_LIBRARY_PACKAGE_CONTROL_EXTRA ${documents}/shlibs)
 
-# The command's own help is its manual page, so that the page cannot be out of date.
-install(CODE "set(ashlar_command \"$<TARGET_FILE:ashlar_cli>\")
-  set(ashlar_manual \"${documents}/ashlar.1\")
-  set(ashlar_version ${PROJECT_VERSION})
-  set(ashlar_gzip \"${ASHLAR_GZIP}\")" COMPONENT ashlar_tools)
-install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/manual_page.cmake COMPONENT ashlar_tools)
-install(FILES ${documents}/ashlar.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ashlar_tools)
+# Debian's rule: manual pages are compressed. They are installed by tools/cli, which comes before this.
+install(CODE "
+  file(GLOB ashlar_pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/ashlar*.1\")
+  execute_process(COMMAND \"${ASHLAR_GZIP}\" -9nf \${ashlar_pages} COMMAND_ERROR_IS_FATAL ANY)"
+  COMPONENT ashlar_tools)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ashlar)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
 # Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs site
-# packages coverage ports torture bare-metal browser recording uplot fleet
+# packages coverage ports torture bare-metal browser shells recording uplot fleet
 set -euo pipefail
 
 declare -A packages=(
@@ -22,6 +22,7 @@ declare -A packages=(
   [ports]="g++-12-multilib g++-aarch64-linux-gnu qemu-user-static googletest"  # not gcc-multilib: it goes with no cross compiler
   [torture]="python3 libpython3.11-testsuite git perl sqlite3 redis-server redis-tools g++ clang-19"
   [browser]="chromium fonts-dejavu-core"  # what looks at the page of `ashlar report`: 180 MB to fetch, 650 MB installed
+  [shells]="bash zsh fish man-db"  # what tries the completion of command lines, and looks at the manual pages
   [recording]="python3 g++ valgrind heaptrack"  # bench/recording
   [uplot]="npm openssl"  # for third_party/uplot/renew.sh only
   [fleet]="python3-distributed"  # examples/fleet on Dask; setpriv is in util-linux, which every Debian has

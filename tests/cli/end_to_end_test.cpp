@@ -68,8 +68,9 @@ class Run : public Command {
 
 TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
   std::vector<words> all{{"--help"}, {"compare", "-h"}};
-  for (const char* name : {"run", "record", "report", "stat", "diff", "dump", "compare", "summary",
-                           "profile", "merge", "tune", "replay", "verify", "check"})
+  for (const char* name :
+       {"run", "record", "report", "stat", "diff", "dump", "compare", "summary", "profile", "merge",
+        "tune", "replay", "verify", "check", "leaks", "help", "completion"})
     all.push_back({name, "--help"});
   for (const words& asked : all) {
     const ended result = command(asked);

@@ -114,8 +114,11 @@ def check_command(prefix: pathlib.Path) -> None:
     command = prefix / "bin/ashlar"
     text = run(command, "--help")
     expect("record" in text and "compare" in text, f"ashlar --help says: {text}")
-    page = run("gzip", "-dc", prefix / "share/man/man1/ashlar.1.gz")
-    expect("record" in page and ".SH NAME" in page, "the manual page has not what --help says")
+    page = run("gzip", "-dc", prefix / "share/man/man1/ashlar-record.1.gz")
+    expect("stacks" in page and ".SH NAME" in page, "the manual page has not what --help says")
+    for script in ("bash-completion/completions/ashlar", "zsh/vendor-completions/_ashlar",
+                   "fish/vendor_completions.d/ashlar.fish"):
+        expect("stacks" in (prefix / "share" / script).read_text(), f"{script} completes no --stacks")
     # By itself the command finds the drop-in library and the recorder of its own prefix.
     run(command, "run", "--", "python3", "-c", "pass")
     trace = prefix.parent.parent / "run.atrace"

@@ -353,7 +353,7 @@ TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
       {{trace, "--on", text + ".so"}, "text.atrace.so"},
       {{trace, "--on", path("nonesuch.json")}, "nonesuch.json"},
       {{trace, "--on", no_pools}, "no.json"},
-      {{trace, "--touch", "none"}, "--touch none"},
+      {{trace, "--touch", "none"}, "--touch: 'none'"},
       {{trace, "-n", "0"}, "--runs"},
       {{trace, "--on", "system", "--json", path("none/such.json")}, "such.json"},
       {{path("nonesuch.atrace"), "--on", "system"}, "nonesuch.atrace"},

@@ -99,7 +99,7 @@ TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
   ASSERT_EQ(ashlar("profile -o " + profile + " " + sample).status, 0);
   expect_refused("tune --borrow " + profile, "--borrow");
   expect_refused("tune --resolution exact " + profile, "--resolution exact");
-  expect_refused("tune --resolution coarse " + sample, "--resolution coarse");
+  expect_refused("tune --resolution coarse " + sample, "--resolution: 'coarse'");
   expect_refused("tune --mode heap --resolution profile " + profile, "--resolution");
   ASSERT_EQ(ashlar("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
   expect_refused("check --against " + path("b.json") + " " + profile, "borrow");
@@ -194,12 +194,12 @@ TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
 }
 
 TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
-  expect_refused("tune --mode other " + sample, "neither static nor heap");
+  expect_refused("tune --mode other " + sample, "'other' is none of static, heap");
   expect_refused("tune --mode heap --margin 5 " + sample, "--margin");
   expect_refused("tune --mode heap --borrow " + sample, "--borrow");
   expect_refused("tune --mode heap --classes 13 " + sample, "14");
   expect_refused("tune --mode heap --classes 89 " + sample, "88");
-  expect_refused("tune --mode heap --weigh now " + sample, "--weigh now");
+  expect_refused("tune --mode heap --weigh now " + sample, "--weigh: 'now'");
   expect_refused("tune --weigh peak " + sample, "--weigh");
 }
 
@@ -297,7 +297,7 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   expect_refused("tune --budget -5" + to + sample, "--budget: '-5'");
   expect_refused("tune --budget 18446744073709551616" + to + sample, "2^64");
   expect_refused("tune --budget 1.5MiB" + to + sample, "'1.5MiB'");
-  expect_refused("tune --mode frob" + to + sample, "--mode frob");
+  expect_refused("tune --mode frob" + to + sample, "--mode: 'frob'");
   expect_refused("tune --namespace 7up" + to + sample, "7up");
   expect_refused("tune --namespace class" + to + sample, "'class'");
   expect_refused("tune --namespace my::xor" + to + sample, "'my::xor'");

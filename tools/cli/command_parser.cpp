@@ -46,6 +46,60 @@ CLI::Option& add_number(CLI::App& parser, const char* names, const char* value_n
   });
 }
 
+std::vector<std::string> choices_of(const std::string& value_name) {
+  std::vector<std::string> choices;
+  if (value_name.find('|') == std::string::npos) return choices;
+  for (std::size_t from = 0; from <= value_name.size();) {
+    const std::size_t to = std::min(value_name.find('|', from), value_name.size());
+    choices.push_back(value_name.substr(from, to - from));
+    from = to + 1;
+  }
+  return choices;
+}
+
+void require_choice(CLI::Option& option, const char* value_name) {
+  const std::vector<std::string> choices = choices_of(value_name);
+  if (choices.empty()) return;
+  option.check([choices](const std::string& text) {
+    return std::find(choices.begin(), choices.end(), text) != choices.end()
+               ? std::string{}
+               : fmt::format("'{}' is none of {}", text, fmt::join(choices, ", "));
+  });
+}
+
+// Not by CLI::App::help, which prints the help of the command that the line names.
+std::string help_of(const CLI::App& app) {
+  return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+}
+
+option_description description_of(const CLI::Option& option) {
+  option_description made;
+  for (const std::string& name : option.get_snames()) made.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) made.names.push_back("--" + name);
+  const bool is_argument = made.names.empty();
+  // A flag is an option that the library expects no value of.
+  made.value_is_optional = !is_argument && option.get_items_expected_min() == 0;
+  made.value_name = is_argument ? option.get_name(true) : option.get_type_name();
+  made.choices = choices_of(made.value_name);
+  made.help = option.get_description();
+  made.is_repeated = is_argument && option.get_items_expected_max() > 1;
+  return made;
+}
+
+command_description description_of(const CLI::App& app, const command_text& text,
+                                   const std::string& words) {
+  command_description made;
+  made.name = text.name;
+  made.summary = text.summary;
+  made.usage = fmt::format("{} {}", words, text.usage);
+  made.footer = text.footer;
+  for (const CLI::Option* each : app.get_options()) {
+    (each->nonpositional() ? made.options : made.arguments).push_back(description_of(*each));
+  }
+  made.takes_program = app.get_prefix_command();
+  return made;
+}
+
 }  // namespace
 
 split_words split_at_separator(std::vector<std::string> words) {
@@ -105,10 +159,15 @@ option option::excludes(const option& other) {
 }
 
 option command::argument(const char* name, std::string& into, const char* help) {
-  return option(*parser_.add_option(name, into, help)->required());
+  return further_argument(name, into, help).required();
 }
 option command::arguments(const char* name, std::vector<std::string>& into, const char* help) {
   return further_arguments(name, into, help).required();
+}
+option command::further_argument(const char* name, std::string& into, const char* help) {
+  CLI::Option& added = *parser_.add_option(name, into, help);
+  require_choice(added, name);
+  return option(added);
 }
 option command::further_arguments(const char* name, std::vector<std::string>& into,
                                   const char* help) {
@@ -117,7 +176,9 @@ option command::further_arguments(const char* name, std::vector<std::string>& in
 
 option command::value(const char* names, const char* value_name, std::string& into,
                       const char* help) {
-  return option(add_value(parser_, names, value_name, into, help));
+  CLI::Option& added = add_value(parser_, names, value_name, into, help);
+  require_choice(added, value_name);
+  return option(added);
 }
 option command::value(const char* names, const char* value_name, std::uint32_t& into,
                       const char* help) {
@@ -194,11 +255,17 @@ command_end command::run() const {
   return work_();
 }
 
+command_description command::description() const {
+  return description_of(parser_, text_,
+                        fmt::format("{} {}", parser_.get_parent()->get_name(), text_.name));
+}
+
 command_parser::command_parser(const command_text& tool)
-    : app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
+    : text_(tool), app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
   app_->set_version_flag("--version", fmt::format("{} {}", tool.name, ASHLAR_CLI_VERSION),
                          "Print the version and exit");
   app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->require_subcommand(0, 1);  // a word behind a command is none, whatever it is called
   app_->footer(tool.footer);
   app_->formatter(std::make_shared<help_text>(fmt::format("{} {}", tool.name, tool.usage)));
 }
@@ -211,7 +278,7 @@ command& command_parser::add(const command_text& text) {
   added.footer(text.footer);
   added.formatter(std::make_shared<help_text>(
       fmt::format("{} {} {}", app_->get_name(), text.name, text.usage)));
-  return *commands_.emplace_back(std::make_unique<command>(added, line_));
+  return *commands_.emplace_back(std::make_unique<command>(added, line_, text));
 }
 
 command_end command_parser::run(std::vector<std::string> words) {
@@ -241,6 +308,33 @@ std::string command_parser::help_command() const {
   return command_line + " --help";
 }
 
+std::string command_parser::help() const {
+  return help_of(*app_);
+}
+
+std::string command_parser::help(const std::string& command_name) const {
+  const CLI::App& app = *app_;
+  for (const CLI::App* each : app.get_subcommands({})) {
+    if (each->get_name() == command_name) return help_of(*each);
+  }
+  throw command_error(status_usage, describe_unknown_command(command_name));
+}
+
+tool_description command_parser::description() const {
+  tool_description made{description_of(*app_, text_, text_.name), {}};
+  std::vector<std::string> names;
+  for (const auto& each : commands_) {
+    made.commands.push_back(each->description());
+    names.push_back(made.commands.back().name);
+  }
+  for (command_description& each : made.commands) {
+    for (option_description& argument : each.arguments) {
+      if (argument.value_name == "COMMAND") argument.choices = names;
+    }
+  }
+  return made;
+}
+
 // Where no command was named, the first word that is not an option.
 std::string command_parser::describe_extra_word() const {
   const CLI::App& app = *app_;
@@ -248,7 +342,12 @@ std::string command_parser::describe_extra_word() const {
   const bool names_command = !app.get_subcommands().empty();
   const std::string& word = !extra.empty() ? extra.front() : line_.own.front();
   if (names_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
+  return describe_unknown_command(word);
+}
+
+std::string command_parser::describe_unknown_command(const std::string& word) const {
   std::string known;
+  const CLI::App& app = *app_;
   for (const CLI::App* each : app.get_subcommands({}))
     known += (known.empty() ? "" : ", ") + each->get_name();
   return fmt::format("unknown command '{}' (there are {})", word, known);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/command_description.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -66,18 +68,20 @@ class option {
 // before is the default.
 class command {
  public:
-  command(CLI::App& parser, const split_words& line) : parser_(parser), line_(line) {}
+  command(CLI::App& parser, const split_words& line, const command_text& text)
+      : parser_(parser), line_(line), text_(text) {}
   command(const command&) = delete;
   command& operator=(const command&) = delete;
 
-  // Words without a name, which must not be missing.
+  // Words without a name, which must not be missing. One with a name like "bash|zsh" is one of these.
   option argument(const char* name, std::string& into, const char* help);
   option arguments(const char* name, std::vector<std::string>& into, const char* help);
   // The same, which may.
+  option further_argument(const char* name, std::string& into, const char* help);
   option further_arguments(const char* name, std::vector<std::string>& into, const char* help);
 
   // Words behind a name, called `value_name` in the help. A list has a value each time that the
-  // option is given.
+  // option is given. A text of a `value_name` like "static|heap" is one of these words.
   option value(const char* names, const char* value_name, std::string& into, const char* help);
   option value(const char* names, const char* value_name, std::uint32_t& into, const char* help);
   option value(const char* names, const char* value_name, std::uint64_t& into, const char* help);
@@ -112,10 +116,12 @@ class command {
 
   [[nodiscard]] bool is_named() const;  // by the line
   [[nodiscard]] command_end run() const;
+  [[nodiscard]] command_description description() const;
 
  private:
   CLI::App& parser_;
   const split_words& line_;
+  command_text text_;
   std::function<command_end()> work_;
   std::vector<std::string> with_number_;  // flag_with_value's
 };
@@ -139,9 +145,18 @@ class command_parser {
   // Returns: the command line that explains what the last one did not know.
   [[nodiscard]] std::string help_command() const;
 
+  // Returns: what `ashlar --help` prints, or `ashlar COMMAND --help`. Throws: command_error, of
+  // status_usage for an unknown command.
+  [[nodiscard]] std::string help() const;
+  [[nodiscard]] std::string help(const std::string& command_name) const;
+  // Returns: what its command lines may say. An argument COMMAND is the name of a command.
+  [[nodiscard]] tool_description description() const;
+
  private:
   [[nodiscard]] std::string describe_extra_word() const;
+  [[nodiscard]] std::string describe_unknown_command(const std::string& word) const;
 
+  command_text text_;
   std::unique_ptr<CLI::App> app_;
   split_words line_;
   std::vector<std::unique_ptr<command>> commands_;

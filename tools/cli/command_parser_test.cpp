@@ -1,5 +1,6 @@
 #include "tools/cli/command_parser.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -22,6 +23,7 @@ struct some_tool {
   std::optional<std::uint64_t> seed;
   words only;
   std::string output;
+  std::string kind;
   bool all = false;
   std::uint32_t depth = 0;
   words program;
@@ -37,6 +39,7 @@ struct some_tool {
     every.value("--seed", "N", seed, "Of the order");
     every.value("--only", "NAMES", only, "These").separated_by_commas();
     every.output(output, "What it writes");
+    every.value("--kind", "near|far", kind, "Of what it writes");
     const option everything = every.flag("--all", all, "Everything");
     every.flag_with_value("--depth", "DEPTH", 16, depth, "So deep").excludes(everything);
     every.does([this] {
@@ -90,7 +93,7 @@ TEST(CommandParser, EveryWordFillsItsPlace) {
   some_tool tool;
   const command_end end =
       tool.parser.run({"every", "a", "--rows", "7", "--budget=2KiB", "--only", "x,y", "c", "--only",
-                       "z", "--depth", "-o", "b", "d", "--on", "ashlar"});
+                       "z", "--depth", "-o", "b", "d", "--on", "ashlar", "--kind", "far"});
   EXPECT_EQ(end.exit_status, 5);
   EXPECT_FALSE(end.wait_status.has_value());
   EXPECT_EQ(tool.done, 1);
@@ -101,6 +104,7 @@ TEST(CommandParser, EveryWordFillsItsPlace) {
   EXPECT_EQ(tool.budget.value_or(0), 2048u);
   EXPECT_EQ(tool.only, (words{"x", "y", "z"}));
   EXPECT_EQ(tool.output, "b");
+  EXPECT_EQ(tool.kind, "far");
   EXPECT_FALSE(tool.all);
   EXPECT_EQ(tool.depth, 16u);
 }
@@ -134,6 +138,8 @@ TEST(CommandParser, WhatCannotBeIsRefusedByName) {
       {{"every", "a", "--budget", "1.5MiB"}, {"--budget: '1.5MiB'", "tool every --help"}},
       {{"every", "a", "--budget", "18446744073709551616"}, {"2^64", "tool every --help"}},
       {{"every", "a", "--budget", "17179869184GiB"}, {"2^64", "tool every --help"}},
+      {{"every", "a", "--kind", "away"},
+       {"--kind: 'away' is none of near, far", "tool every --help"}},
       {{"every", "a", "--all", "--depth"}, {"--depth", "tool every --help"}},
       {{"every", "a", "--most"}, {"unknown option '--most'", "tool every --help"}},
       {{"need", "a"}, {"--output", "tool need --help"}},
@@ -166,6 +172,47 @@ TEST(CommandParser, AProgramsWordsAreItsOwn) {
     EXPECT_FALSE(tool.all);
     EXPECT_EQ(tool.done, 0);
   }
+}
+
+TEST(CommandParser, AFileMayBeCalledAsACommandIs) {
+  some_tool tool;
+  EXPECT_EQ(tool.parser.run({"every", "need", "start"}).exit_status, 5);
+  EXPECT_EQ(tool.input, "need");
+  EXPECT_EQ(tool.more, words{"start"});
+}
+
+TEST(CommandParser, TheDescriptionHasWhatALineMaySay) {
+  const some_tool tool;
+  const tool_description all = tool.parser.description();
+  EXPECT_EQ(all.tool.usage, "tool COMMAND ...");
+  ASSERT_EQ(all.commands.size(), 3u);
+  const command_description& every = all.commands.front();
+  EXPECT_EQ(every.name, "every");
+  EXPECT_EQ(every.usage, "tool every [OPTIONS] FILE [MORE...]");
+  EXPECT_FALSE(every.takes_program);
+  EXPECT_TRUE(all.commands.back().takes_program);
+  ASSERT_EQ(every.arguments.size(), 2u);
+  EXPECT_EQ(every.arguments[0].value_name, "FILE");
+  EXPECT_FALSE(every.arguments[0].is_repeated);
+  EXPECT_TRUE(every.arguments[1].is_repeated);
+  const auto named = [&](const std::string& name) {
+    return *std::find_if(every.options.begin(), every.options.end(),
+                         [&](const auto& each) { return each.names.back() == name; });
+  };
+  EXPECT_EQ(named("--output").names, (words{"-o", "--output"}));
+  EXPECT_EQ(named("--output").value_name, "FILE");
+  EXPECT_FALSE(named("--output").value_is_optional);
+  EXPECT_EQ(named("--kind").choices, (words{"near", "far"}));
+  EXPECT_EQ(named("--all").value_name, "");
+  EXPECT_EQ(named("--depth").value_name, "DEPTH");
+  EXPECT_TRUE(named("--depth").value_is_optional);
+}
+
+TEST(CommandParser, HelpIsThatOfTheNamedCommand) {
+  const some_tool tool;
+  EXPECT_TRUE(tool.parser.help("every").find("tool every [OPTIONS]") != std::string::npos);
+  EXPECT_TRUE(tool.parser.help().find("tool COMMAND") != std::string::npos);
+  EXPECT_THROW(static_cast<void>(tool.parser.help("most")), command_error);
 }
 
 TEST(CommandParser, HelpIsOnStandardOutput) {

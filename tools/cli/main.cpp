@@ -23,7 +23,7 @@ constexpr const char* tool_footer =
     R"(Examples:
   ashlar run -- python3 work.py          run it on ashlar's heap, then report its pools
   ashlar compare -n 9 -- ./server --once time and memory beside the system's allocator
-  ashlar COMMAND --help                  the options of one command
+  ashlar help COMMAND                    the options of one command
 
 Exit status: run passes the program's own on; 2 a wrong command line, 126 and 127 a program
 that cannot be executed or found, 1 anything else that went wrong.)";

@@ -115,9 +115,6 @@ int status_of(const replay_report& report) {
 // written or a worker failed; 128 + n when signal n ended it early. Throws: command_error,
 // trace::trace_error.
 int replay_command(const replay_options& options) try {
-  if (options.touch != "ends" && options.touch != "all")
-    throw command_error(status_usage,
-                        fmt::format("--touch {}: there are ends and all", options.touch));
   const measure::signal_watch watch;
   std::vector<replay_target> targets = find_replay_targets(options.on, watch);
   std::vector<std::string> inputs{options.trace};
@@ -160,7 +157,7 @@ void add_replay(command_parser& to) {
              ".json of ashlar tune (default ashlar)")
       .separated_by_commas();
   add_rounds(replay, with->rounds, "For the time, on each (default 3)");
-  replay.value("--touch", "WHICH", with->touch,
+  replay.value("--touch", "ends|all", with->touch,
                "What is written into a block and checked: its ends (default), or all of it");
   add_seed(replay, with->seed, "Of the order (default: a random one)");
   replay.file("--json", with->json_path, "Write all of it as JSON to FILE, too");

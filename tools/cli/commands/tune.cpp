@@ -69,9 +69,6 @@ int tune_command(const tune_words& words) {
     require_none_of(words.pools);
     return tune_heap(words.of_both, words.heap);
   }
-  if (words.mode != "static")
-    throw command_error(status_usage,
-                        fmt::format("--mode {}: neither static nor heap", words.mode));
   require_none_of(words.heap);
   return tune_pools(words.of_both, words.pools);
 }
@@ -107,9 +104,9 @@ void add_tune(command_parser& to) {
   tune.arguments("TRACE", with->of_both.inputs, "What ashlar record or ashlar profile wrote");
   tune.value("--classes", "K", with->of_both.classes,
              "At most K classes, or auto: the knee of the curve");
-  tune.value("--mode", "MODE", with->mode,
+  tune.value("--mode", "static|heap", with->mode,
              "static: pools of fixed sizes and capacities; heap: the process heap's size classes");
-  tune.value("--weigh", "WHAT", with->heap.weigh,
+  tune.value("--weigh", "peak|time|both", with->heap.weigh,
              "heap: least slack at the peak, over time, or both (default)");
   tune.value("--margin", "PERCENT", with->pools.margin_percent,
              "Blocks more than the peak (default 0)");
@@ -118,7 +115,7 @@ void add_tune(command_parser& to) {
   tune.value("--align", "BYTES", with->pools.alignment, "Of every block at least (default 16)")
       .in_bytes();
   tune.value("--largest", "BYTES", with->pools.largest, "Leave larger requests out").in_bytes();
-  tune.value("--resolution", "WHICH", with->pools.resolution,
+  tune.value("--resolution", "exact|profile", with->pools.resolution,
              "exact sizes, or profile: what profiles tell apart (default where there is one)");
   tune.flag("--borrow", with->pools.borrow, "An exhausted class may take from the next");
   tune.flag("--rules", with->pools.rules, "Print what other rules would come to");

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -36,12 +35,7 @@ tune::heap_class_request heap_request_of(const tune_options& options, const heap
                                       options.classes, least, most_classes));
     request.classes = *number;
   }
-  try {
-    request.by = tune::weigh_of(heap.weigh);
-  } catch (const std::out_of_range&) {
-    throw command_error(status_usage,
-                        fmt::format("--weigh {}: neither peak, time nor both", heap.weigh));
-  }
+  request.by = tune::weigh_of(heap.weigh);
   return request;
 }
 

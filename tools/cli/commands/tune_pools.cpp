@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -67,12 +66,7 @@ tune::resolution resolution_for(const tune_options& options, const pool_options&
   if (pools.resolution.empty()) {
     return tune::has_profile(options.inputs) ? tune::resolution::profile : tune::resolution::exact;
   }
-  try {
-    return tune::resolution_of(pools.resolution);
-  } catch (const std::out_of_range&) {
-    throw command_error(
-        status_usage, fmt::format("--resolution {}: neither exact nor profile", pools.resolution));
-  }
+  return tune::resolution_of(pools.resolution);
 }
 
 // Beside the header, where the user named none; then only what tune wrote is written over there.
