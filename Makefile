@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages amalgamation build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel amalgamation build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -35,7 +35,7 @@ test-landing: ## what a landing passes besides: the command, other programs, bar
 	@scripts/test.sh --landing
 
 test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes)
-	@scripts/setup.sh $(landing_packages) packages
+	@scripts/setup.sh $(landing_packages) packages wheel
 	@scripts/test.sh --all
 
 test-ports: ## other processors: i386, and aarch64 under qemu
@@ -119,6 +119,10 @@ coverage: ## line and branch coverage of core, pool, arena, heap against their b
 packages: ## the Debian packages into build/packages, with their sizes (packaging/README.md)
 	@scripts/setup.sh build packages
 	@packaging/make_packages.sh -j $(JOBS)
+
+wheel: ## the command as a Python wheel: build/wheel/ashlar-*.whl
+	@scripts/setup.sh build wheel
+	@packaging/make_wheel.py -j $(JOBS)
 
 amalgamation: ## the pools and arenas as one header: build/ashlar_pools.hpp
 	@scripts/amalgamate.py build/ashlar_pools.hpp

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, and tells which.
 # Usage: scripts/setup.sh PURPOSE...   with PURPOSE one of: build test demo programs bench peers cargo chart misuse docs site
-# packages coverage ports torture bare-metal browser shells recording uplot fleet
+# packages wheel coverage ports torture bare-metal browser shells recording uplot fleet
 set -euo pipefail
 
 declare -A packages=(
@@ -17,6 +17,7 @@ declare -A packages=(
   [docs]="doxygen python3"
   [site]="python3 python3-venv"  # MkDocs itself comes from PyPI, into a folder of build/ (scripts/site.py)
   [packages]="dpkg-dev file gzip lintian"
+  [wheel]="python3 python3-venv binutils libelf-dev liblzma-dev libbz2-dev zlib1g-dev"  # static libraries
   [coverage]="gcovr python3"  # gcov is g++'s own
   [bare-metal]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm gcc-riscv64-unknown-elf"  # 0.45 GB to fetch, 2.6 GB installed
   [ports]="g++-12-multilib g++-aarch64-linux-gnu qemu-user-static googletest"  # not gcc-multilib: it goes with no cross compiler
