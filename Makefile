@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel amalgamation build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -123,6 +123,10 @@ packages: ## the Debian packages into build/packages, with their sizes (packagin
 wheel: ## the command as a Python wheel: build/wheel/ashlar-*.whl
 	@scripts/setup.sh build wheel
 	@packaging/make_wheel.py -j $(JOBS)
+
+crate: ## the Rust crate with a global allocator: build/crate/ashlar-*.crate
+	@command -v cargo >/dev/null || scripts/setup.sh cargo
+	@packaging/make_crate.sh
 
 amalgamation: ## the pools and arenas as one header: build/ashlar_pools.hpp
 	@scripts/amalgamate.py build/ashlar_pools.hpp

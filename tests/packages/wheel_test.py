@@ -54,7 +54,7 @@ def main() -> None:
 
     wheel = options.wheel
     if wheel is None:
-        said = run(sys.executable, options.root / "packaging/make_wheel.py", work / "build", folder=work)
+        said = run(sys.executable, options.root.resolve() / "packaging/make_wheel.py", work / "build", folder=work)
         wheel = pathlib.Path(said.splitlines()[-1])
     wheel = wheel.resolve()
     expect(re.fullmatch(r"ashlar-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name) is not None,

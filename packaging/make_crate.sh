@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Packs the Rust crate, with the library's sources, and prints its path: build/crate/ashlar-VERSION.crate, or in FOLDER.
+# Usage: packaging/make_crate.sh [FOLDER]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(realpath -m "${1:-build/crate}")
+version=$(sed -nE 's/^project\(ashlar VERSION (\S+).*/\1/p' CMakeLists.txt)
+grep -qx "version = \"$version\"" packaging/rust/Cargo.toml || {
+  echo "crate: packaging/rust/Cargo.toml does not have the version $version of CMakeLists.txt" >&2
+  exit 1
+}
+umask 022
+rm -rf "$folder"
+mkdir -p "$folder/ashlar"
+cp -r packaging/rust/. LICENSE "$folder/ashlar"
+# Not libashlar's xmalloc: another library of the program may have functions of that name. What threads of libashlar need
+# of it is runtime/created_blocks.cpp.
+{
+  sed -n '/^set(shared_sources/,/)$/p' ashlar/CMakeLists.txt | grep -oE '[a-z_]+/[a-z_]+\.cpp'
+  echo runtime/created_blocks.cpp
+} >"$folder/ashlar/sources.txt"
+while read -r file; do
+  mkdir -p "$folder/ashlar/cpp/$(dirname "$file")"
+  cp "$file" "$folder/ashlar/cpp/$file"
+done < <(find ashlar/{core,pool,arena,heap,os,check,runtime,adapt} -name '*.h' -o -name '*.hpp' |
+  grep -v _test; sed 's|^|ashlar/|' "$folder/ashlar/sources.txt")
+# --no-verify: tests/packages builds it.
+cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$folder/ashlar/Cargo.toml" \
+  --target-dir "$folder/target" >&2
+cp "$folder/target/package/ashlar-$version.crate" "$folder"
+echo "$folder/ashlar-$version.crate"

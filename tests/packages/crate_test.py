@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Packs the Rust crate and follows it: its own tests run from the unpacked file in an empty folder, and so does
+a program that depends on it.
+
+Run: crate_test.py --root CHECKOUT --work SCRATCH_FOLDER
+Ends with 77 where cargo, or the crates that it builds with, cannot be had.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+
+PROJECT = """[package]
+name = "program"
+version = "0.0.0"
+edition = "2021"
+[dependencies]
+ashlar = {{ path = "{crate}" }}
+[workspace]
+"""
+PROGRAM = """use std::alloc::{alloc, dealloc, Layout};
+
+#[global_allocator]
+static GLOBAL: ashlar::Ashlar = ashlar::Ashlar;
+
+fn main() {
+    let words: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+    println!("{}", words.concat().len());
+    if std::env::args().count() > 1 {
+        let layout = Layout::new::<[u64; 8]>();
+        unsafe {
+            let block = alloc(layout);
+            dealloc(block, layout);
+            dealloc(block, layout);
+        }
+    }
+}
+"""
+
+
+def run(*command: object, folder: pathlib.Path, status: int = 0, **environment: str) -> str:
+    result = subprocess.run([str(c) for c in command], cwd=folder, env={**os.environ, **environment}, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if result.returncode != status:
+        sys.exit(f"ended with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout}")
+    return result.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    work = options.work.resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    use = work / "use"
+    use.mkdir(parents=True)
+    if shutil.which("cargo") is None:
+        print("no cargo here (Debian: cargo-web)")
+        sys.exit(77)
+
+    packed = pathlib.Path(run(options.root.resolve() / "packaging/make_crate.sh", work / "crate", folder=work).splitlines()[-1])
+    with tarfile.open(packed) as archive:
+        archive.extractall(use)
+    crate = use / packed.name.removesuffix(".crate")
+    fetched = subprocess.run(["cargo", "fetch", "--quiet", "--locked"], cwd=crate, check=False).returncode == 0
+    if not fetched:
+        print("cargo cannot fetch the crate cc, which compiles the library's sources")
+        sys.exit(77)
+    shared = {"CARGO_TARGET_DIR": str(use / "target"), "CARGO_NET_OFFLINE": "true"}
+    print(run("cargo", "test", "--locked", folder=crate, **shared))
+
+    program = use / "program"
+    (program / "src").mkdir(parents=True)
+    (program / "Cargo.toml").write_text(PROJECT.format(crate=crate))
+    (program / "src/main.rs").write_text(PROGRAM)
+    run("cargo", "build", folder=program, **shared)
+    made = use / "target/debug/program"
+    for check in ("0", "1", "full"):
+        said = run(made, folder=use, ASHLAR_CHECK=check)
+        if said != "2890\n":
+            sys.exit(f"crate: the program says with ASHLAR_CHECK={check}: {said}")
+        said = run(made, "twice", folder=use, status=-6, ASHLAR_CHECK=check)
+        if "ashlar: dealloc(" not in said:
+            sys.exit(f"crate: a block that is freed twice is not told with ASHLAR_CHECK={check}: {said}")
+    needed = run("readelf", "-d", made, folder=use)
+    if "libstdc++" in needed:
+        sys.exit(f"crate: the program needs the C++ library:\n{needed}")
+    size = packed.stat().st_size
+    shutil.rmtree(work)
+    print(f"{packed.name}: {size:,} bytes; tested from its file, and used")
+
+
+if __name__ == "__main__":
+    main()
