@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -130,6 +130,11 @@ crate: ## the Rust crate with a global allocator: build/crate/ashlar-*.crate
 
 amalgamation: ## the pools and arenas as one header: build/ashlar_pools.hpp
 	@scripts/amalgamate.py build/ashlar_pools.hpp
+
+release: ## all files of a release, with checksums and a bill of materials, into build/release-files
+	@scripts/setup.sh build packages wheel
+	@command -v cargo >/dev/null || scripts/setup.sh cargo
+	@packaging/make_release.sh -j $(JOBS)
 
 docs: ## the API reference: build/docs/html/index.html
 	@scripts/setup.sh docs

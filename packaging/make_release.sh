@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds all files of a release into build/release-files, or into FOLDER: the source archive, the Debian packages, the
+# Python wheel, the Rust crate, ashlar_pools.hpp, the bill of materials and SHA256SUMS. The same commit gives the same
+# files, in any folder, on a machine with the same packages.
+# Usage: packaging/make_release.sh [-j JOBS] [FOLDER]
+set -euo pipefail
+jobs=$(nproc)
+if [ "${1-}" = -j ]; then
+  jobs=$2
+  shift 2
+fi
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$(realpath -m "${1:-$root/build/release-files}")
+cd "$root"
+[ -z "$(git status --porcelain)" ] || {
+  echo "release: the checkout has changes that are in no commit; commit them, so that the source archive has them" >&2
+  exit 1
+}
+version=$(sed -nE 's/^project\(ashlar VERSION (\S+).*/\1/p' CMakeLists.txt)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+umask 022
+rm -rf "$folder"
+mkdir -p "$folder"
+
+git archive --prefix="ashlar-$version/" HEAD | gzip -9n >"$folder/ashlar-$version.tar.gz"
+scripts/amalgamate.py "$folder/ashlar_pools.hpp" >&2
+packaging/make_packages.sh -j "$jobs" >&2
+cp build/packages/*.deb "$folder"
+cp "$(packaging/make_wheel.py -j "$jobs")" "$folder"
+cp "$(packaging/make_crate.sh)" "$folder"
+packaging/make_sbom.py "$folder" "$folder/ashlar-$version.spdx.json"
+chmod 644 "$folder"/*
+(cd "$folder" && sha256sum -- * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
+(cd "$folder" && stat -c '%10s %n' -- *)
