@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/report/marked_counts.hpp"
+#include "tools/trace/marked_counts.hpp"
 
 namespace ashlar::report {
 
@@ -67,7 +67,7 @@ class timeline {
   heap_state state_;
   point best_;                  // of the open interval
   bool best_is_marked_ = true;  // its classes are those at the mark; otherwise those in kept_
-  marked_counts layers_;
+  trace::marked_counts layers_;
   std::vector<std::int64_t> kept_;
   std::vector<point> points_;
   std::vector<std::int64_t> rows_;

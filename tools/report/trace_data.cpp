@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tools/report/bins.hpp"
-#include "tools/report/marked_counts.hpp"
 #include "tools/report/timeline.hpp"
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/marked_counts.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::report {
@@ -93,9 +93,9 @@ class set_account {
   }
 
   class_set set_;
-  marked_counts blocks_;
-  marked_counts bytes_;        // asked for
-  marked_counts block_bytes_;  // of the blocks that hold them
+  trace::marked_counts blocks_;
+  trace::marked_counts bytes_;        // asked for
+  trace::marked_counts block_bytes_;  // of the blocks that hold them
   std::vector<std::uint64_t> births_;
   std::vector<std::int64_t> peak_blocks_;
   std::uint64_t slack_ = 0;
@@ -149,8 +149,8 @@ class call_account {
   std::unordered_map<std::uint32_t, std::size_t> index_;
   std::vector<std::uint64_t> births_;
   std::vector<std::uint64_t> bytes_;
-  marked_counts live_blocks_;
-  marked_counts live_bytes_;
+  trace::marked_counts live_blocks_;
+  trace::marked_counts live_bytes_;
 };
 
 class trace_account {
@@ -430,8 +430,8 @@ class trace_account {
   std::uint64_t blocks_at_peak_ = 0;
   double byte_seconds_ = 0;
   std::vector<std::uint64_t> size_births_;
-  marked_counts size_blocks_;
-  marked_counts size_bytes_;
+  trace::marked_counts size_blocks_;
+  trace::marked_counts size_bytes_;
   std::array<std::uint64_t, time_bins::count> lifetime_blocks_{};
   std::array<std::uint64_t, time_bins::count> lifetime_bytes_{};
   std::uint64_t unknown_deaths_ = 0;

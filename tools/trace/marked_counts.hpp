@@ -1,4 +1,4 @@
-// tools/report/marked_counts.hpp: counts, and what each was when a mark was set. Layer: report.
+// tools/trace/marked_counts.hpp: counts, and what each was when a mark was set. Layer: trace.
 //
 // A program that grows reaches a new peak with each block: to copy all counts each time would cost more than all else.
 // So a mark is a number, and a count remembers by how much it has changed since the mark that it last saw.
@@ -9,11 +9,17 @@
 #include <cstdint>
 #include <vector>
 
-namespace ashlar::report {
+namespace ashlar::trace {
 
 class marked_counts {
  public:
   explicit marked_counts(std::size_t count) : counts_(count) {}
+
+  /// Effects: there is one count more, which is 0 and was 0 at the mark. Returns: its index.
+  std::size_t add_count() {
+    counts_.emplace_back();
+    return counts_.size() - 1;
+  }
 
   void add(std::size_t i, std::int64_t change) {
     entry& e = counts_[i];
@@ -44,4 +50,4 @@ class marked_counts {
   std::uint64_t mark_ = 0;
 };
 
-}  // namespace ashlar::report
+}  // namespace ashlar::trace
