@@ -1,0 +1,139 @@
+// tools/findings/call_owner.cpp. Layer: findings.
+#include "tools/findings/call_owner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace ashlar::findings {
+namespace {
+
+using trace::named_call;
+
+std::string_view module_name(const named_call& call) {
+  const std::string_view path = call.module;
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool is_of_system(const named_call& call) {
+  static constexpr std::array<std::string_view, 8> libraries{
+      "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
+  const std::string_view name = module_name(call);
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](std::string_view library) { return name.starts_with(library); });
+}
+
+// What a program calls to get a block of its own; anything else in the C library keeps the block.
+bool is_for_the_caller(std::string_view function) {
+  static constexpr std::array<std::string_view, 10> names{
+      "strdup",   "strndup", "asprintf",     "vasprintf",   "getline",
+      "getdelim", "wcsdup",  "reallocarray", "__vasprintf", "__vasprintf_internal"};
+  while (function.starts_with('_') && !function.starts_with("__vasprintf"))
+    function.remove_prefix(1);
+  return std::find(names.begin(), names.end(), function) != names.end();
+}
+
+// Names of the C++ and Rust libraries; a template may have its result before it ("void std::f<T>()").
+bool is_of_standard_namespace(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> spaces{
+      "std::",       "__gnu_cxx::", "alloc::", "core::",
+      "hashbrown::", "<alloc::",    "<core::", "operator new"};
+  return std::any_of(spaces.begin(), spaces.end(),
+                     [&](std::string_view space) { return name.starts_with(space); });
+}
+
+bool is_of_standard_library(const named_call& call) {
+  if (call.file.find("/include/c++/") != std::string::npos || call.file.starts_with("/rustc/"))
+    return true;
+  return is_of_standard_namespace(short_name(function_of(call)));
+}
+
+// The C++ library's strings are compiled into it; their blocks are the program's all the same.
+bool keeps_its_blocks(const named_call& call) {
+  if (!is_of_system(call)) return false;
+  const std::string name = short_name(function_of(call));
+  return !is_for_the_caller(name) && !name.starts_with("std::__cxx11::basic_string::") &&
+         !name.starts_with("std::basic_string::");
+}
+
+bool says_that_it_allocates(std::string_view function) {
+  std::string name = short_name(function);
+  name.erase(0, name.rfind(':') + 1);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.find("alloc") != std::string::npos || name.find("strdup") != std::string::npos ||
+         name.find("strndup") != std::string::npos;
+}
+
+}  // namespace
+
+std::string_view function_of(const named_call& call) {
+  const std::string_view name = call.name;
+  const std::string_view module = module_name(call);
+  const std::string_view between = " in ";
+  if (module.empty() || name.size() < module.size() + between.size() || !name.ends_with(module))
+    return {};
+  const std::string_view rest = name.substr(0, name.size() - module.size());
+  return rest.ends_with(between) ? rest.substr(0, rest.size() - between.size())
+                                 : std::string_view();
+}
+
+std::string short_name(std::string_view function) {
+  if (function.starts_with('<')) return std::string(function);  // Rust: "<Type as Trait>::function"
+  constexpr std::string_view anonymous = "(anonymous namespace)";
+  std::string name;
+  int depth = 0;  // of template arguments
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char c = function[i];
+    const bool names_operator = name.ends_with("operator") || name.ends_with("operator<");
+    if (depth > 0) {
+      depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+    } else if (c == '<' && !names_operator) {
+      ++depth;
+    } else if (c == '(' && function.substr(i).starts_with(anonymous)) {
+      name += "(anonymous)";
+      i += anonymous.size() - 1;
+    } else if (c == ' ' && name.find("operator") == std::string::npos) {
+      name.clear();  // what was before it is the result's type
+    } else if (c == '(' && name.ends_with("operator")) {
+      name += c;  // "operator()"
+    } else if (c == '(' || (c == ' ' && !name.ends_with("operator"))) {
+      break;
+    } else {
+      name += c;
+    }
+  }
+  return name;
+}
+
+std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
+  if (calls.empty() || keeps_its_blocks(calls.front())) return std::nullopt;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].module.empty()) return std::nullopt;  // cut, or code in no file
+    if (is_of_system(calls[i]) || is_of_standard_library(calls[i])) {
+      if (i > 0 && keeps_its_blocks(calls[i]) && !is_of_standard_library(calls[i]))
+        return std::nullopt;
+      continue;
+    }
+    if (!says_that_it_allocates(function_of(calls[i]))) return i;
+  }
+  return std::nullopt;
+}
+
+bool is_container_node(std::span<const named_call> calls) {
+  static constexpr std::array<std::string_view, 8> nodes{
+      "_Rb_tree_node<", "_Hash_node<",  "_List_node<",  "_Fwd_list_node<",
+      "__tree_node<",   "__hash_node<", "__list_node<", "__forward_list_node<"};
+  return std::any_of(calls.begin(), calls.end(), [](const named_call& call) {
+    // The allocator is one of nodes: its first argument.
+    const std::size_t at = call.name.find("allocator<");
+    if (at == std::string::npos) return false;
+    const std::string_view rest = std::string_view(call.name).substr(at, 80);
+    return std::any_of(nodes.begin(), nodes.end(), [&](std::string_view node) {
+      const std::size_t found = rest.find(node);
+      return found != std::string_view::npos && found < 40;
+    });
+  });
+}
+
+}  // namespace ashlar::findings

@@ -1,0 +1,31 @@
+// tools/findings/call_owner.hpp: whose line a block is for. Layer: findings.
+//
+//   operator new's caller ... std::vector::push_back | xmalloc | parse at parser.cpp:12 | main
+//   ------- the standard library: skipped ---------- | skipped | the owner              |
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/trace/call_names.hpp"
+
+namespace ashlar::findings {
+
+/// Returns: the index of the first call, from the inside out, that is the program's own: neither the
+/// standard library's nor a function whose name says that it allocates ("xmalloc", "strdup"). Where
+/// the C or C++ library keeps the block for itself, as fopen does, or nothing else is there: nothing.
+[[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
+
+/// Returns: the function of a call without its module; empty where it is unknown.
+[[nodiscard]] std::string_view function_of(const trace::named_call& call);
+
+/// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.
+[[nodiscard]] std::string short_name(std::string_view function);
+
+/// Whether a call is one of a standard container for a node: one block an element.
+[[nodiscard]] bool is_container_node(std::span<const trace::named_call> calls);
+
+}  // namespace ashlar::findings

@@ -1,0 +1,105 @@
+#include "tools/findings/call_owner.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ashlar::findings {
+namespace {
+
+using trace::named_call;
+
+named_call in_program(const std::string& function, const std::string& file = "/src/a.cpp") {
+  return {function + " in program", file, 1, "/bin/program"};
+}
+named_call in_library(const std::string& function, const std::string& library) {
+  return {function + " in " + library, "", 0, "/lib/" + library};
+}
+
+TEST(CallOwner, FunctionOfACall) {
+  EXPECT_EQ(function_of(in_program("f(int in)")), "f(int in)");
+  EXPECT_EQ(function_of({"program+0x12", "", 0, "/bin/program"}), "");
+  EXPECT_EQ(function_of({"0x1234", "", 0, ""}), "");
+}
+
+TEST(CallOwner, ShortNames) {
+  EXPECT_EQ(short_name("void std::vector<int, std::allocator<int> >::push_back(int&&)"),
+            "std::vector::push_back");
+  EXPECT_EQ(short_name("int& std::map<char, f<(a)1>>::operator[](char const&)"),
+            "std::map::operator[]");
+  EXPECT_EQ(short_name("std::basic_string<char>::operator+=(char)"),
+            "std::basic_string::operator+=");
+  EXPECT_EQ(short_name("main"), "main");
+  EXPECT_EQ(short_name("shop::(anonymous namespace)::fill(shop::table&)"),
+            "shop::(anonymous)::fill");
+  EXPECT_EQ(short_name("std::ostream& operator<< <char>(std::ostream&, char)"), "operator<<");
+  EXPECT_EQ(short_name("bool less<int>::operator()(int, int) const"), "less::operator()");
+  EXPECT_EQ(short_name("operator new(unsigned long)"), "operator new");
+  EXPECT_EQ(short_name("<alloc::vec::Vec<T> as Clone>::clone"),
+            "<alloc::vec::Vec<T> as Clone>::clone");
+  EXPECT_EQ(short_name(""), "");
+}
+
+TEST(CallOwner, ItIsTheFirstCallOfTheProgramsOwn) {
+  const std::vector<named_call> calls{
+      in_program("std::__new_allocator<int>::allocate(unsigned long, void const*)",
+                 "/usr/include/c++/12/bits/new_allocator.h"),
+      in_program("void std::vector<int>::push_back(int&&)", ""), in_program("load(char const*)"),
+      in_program("main")};
+  EXPECT_EQ(owner_of(calls), 2u);
+}
+
+TEST(CallOwner, FunctionsThatAllocateForOthersAreNone) {
+  EXPECT_EQ(owner_of(std::vector{in_program("do_xmalloc"), in_program("xcalloc"),
+                                 in_library("sqlite3DbMallocRaw", "libsqlite3.so.0"),
+                                 in_program("parse"), in_program("main")}),
+            3u);
+  EXPECT_EQ(owner_of(std::vector{in_library("__strdup", "libc.so.6"), in_program("parse")}), 1u);
+  EXPECT_EQ(owner_of(std::vector{in_library("<alloc::vec::Vec<T> as Clone>::clone", "program"),
+                                 in_program("app::work")}),
+            1u);
+}
+
+TEST(CallOwner, WhatTheCLibraryKeepsIsNobodys) {
+  EXPECT_EQ(owner_of(std::vector{in_library("fopen", "libc.so.6"), in_program("main")}),
+            std::nullopt);
+  EXPECT_EQ(owner_of(std::vector{in_library("strdup", "libc.so.6"),
+                                 in_library("setlocale", "libc.so.6"), in_program("main")}),
+            std::nullopt);
+  EXPECT_EQ(owner_of(std::vector{
+                in_library("std::basic_filebuf<char>::open(char const*)", "libstdc++.so.6"),
+                in_program("main")}),
+            std::nullopt);
+  EXPECT_EQ(owner_of(std::vector{in_library("std::__cxx11::basic_string<char>::_M_create(unsigned "
+                                            "long&, unsigned long)",
+                                            "libstdc++.so.6"),
+                                 in_program("main")}),
+            1u);
+}
+
+TEST(CallOwner, WithoutACallOfTheProgramThereIsNone) {
+  EXPECT_EQ(owner_of({}), std::nullopt);
+  EXPECT_EQ(owner_of(std::vector<named_call>{{"[stack cut at 1 frames]", "", 0, ""}}),
+            std::nullopt);
+  EXPECT_EQ(owner_of(std::vector{in_program("xmalloc")}), std::nullopt);
+}
+
+TEST(CallOwner, NodesOfContainersAreKnownByTheirAllocator) {
+  const auto allocates = [](const std::string& type) {
+    return std::vector{in_program("std::__new_allocator<" + type + ">::allocate(unsigned long)")};
+  };
+  EXPECT_TRUE(is_container_node(allocates("std::_Rb_tree_node<std::pair<int const, double> >")));
+  EXPECT_TRUE(is_container_node(allocates("std::__detail::_Hash_node<int, false>")));
+  EXPECT_TRUE(is_container_node(allocates("std::_List_node<int>")));
+  EXPECT_FALSE(is_container_node(allocates("int")));
+  // An array of pointers to nodes is none.
+  EXPECT_FALSE(is_container_node(allocates("std::__detail::_Hash_node_base*")));
+  // A vector whose elements are somewhere else's nodes is none, as far as a name can tell.
+  EXPECT_FALSE(
+      is_container_node(allocates("std::pair<a_type_with_a_long_name_of_its_own, "
+                                  "std::_List_node<int>>")));
+}
+
+}  // namespace
+}  // namespace ashlar::findings

@@ -1,0 +1,40 @@
+// tools/findings/finder.hpp: a trace's findings, from one pass over it. Layer: findings.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tools/findings/finding.hpp"
+#include "tools/findings/site_history.hpp"
+#include "tools/findings/site_table.hpp"
+#include "tools/trace/lifetimes.hpp"
+
+namespace ashlar::findings {
+
+/// What was looked at, beside the findings.
+struct findings_of_run {
+  run_totals totals;
+  std::vector<finding> list;  ///< the best first
+};
+
+/// Counts steps that somebody else reads. Not thread-safe.
+/// Memory: an entry for each call site, stack, thread and living block; none grows with the events.
+class finder {
+ public:
+  /// Requires: the stacks live longer.
+  finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of);
+  finder(const finder&) = delete;
+  finder& operator=(const finder&) = delete;
+
+  /// Requires: each step of the trace, in order.
+  void count(const trace::step& s) { histories_.count(s); }
+  [[nodiscard]] findings_of_run findings() const;
+
+ private:
+  const std::vector<trace::stack_definition>& stacks_;
+  names_of_stack names_of_;
+  site_table sites_;
+  site_histories histories_;
+};
+
+}  // namespace ashlar::findings

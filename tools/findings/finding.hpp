@@ -1,0 +1,58 @@
+// tools/findings/finding.hpp: what a program could change, with its place and what that would save.
+// Layer: findings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/trace/call_names.hpp"
+
+namespace ashlar::findings {
+
+enum class finding_kind : std::uint8_t {
+  growth,     ///< a block is outgrown again and again: nothing said how large it would become
+  temporary,  ///< made and freed within a few calls
+  handoff,    ///< one thread makes the blocks, another frees them
+  together,   ///< many blocks die at once
+  nodes,      ///< a container has a small block for each element
+  pool,       ///< many blocks of one size come and go
+  hot_loop,   ///< very many blocks, of which hardly one lives at a time
+  slack,      ///< a little more than a block size of the heap holds
+};
+inline constexpr std::size_t finding_kinds = 8;
+
+/// How a finding is known.
+enum class sureness : std::uint8_t {
+  seen,      ///< the trace shows it: each block that counts did this
+  inferred,  ///< from blocks that came and went beside each other, or from names of functions
+};
+
+struct finding {
+  finding_kind kind{};
+  sureness how_sure = sureness::seen;
+  std::vector<trace::named_call>
+      calls;              ///< the most frequent stack of the site, from the inside out
+  std::size_t owner = 0;  ///< index in it: the line to look at
+  std::string through;    ///< the library's function that this line calls, in short; empty: none
+  std::uint32_t main_stack = UINT32_MAX;     ///< index of that stack among the trace's definitions
+  std::uint64_t main_stack_allocations = 0;  ///< that came by it
+  /// Owners of other sites that the same change helps, and share the figures.
+  std::vector<trace::named_call> also;
+
+  std::uint64_t bytes_saved_at_peak = 0;
+  std::uint64_t allocations_saved = 0;
+
+  std::uint64_t allocations = 0;    ///< of the site
+  std::uint64_t bytes_at_peak = 0;  ///< that it held
+  std::uint64_t most_live = 0;      ///< blocks at once
+  std::uint64_t fitting =
+      0;  ///< allocations that did what the kind says; of slack: blocks at the peak
+  std::uint64_t block_bytes = 0;    ///< the one size; 0: several
+  std::uint64_t chains = 0;         ///< of growth: blocks that were outgrown first
+  std::uint64_t bursts = 0;         ///< of together: how often
+  std::uint64_t smaller_bytes = 0;  ///< of slack: the size that would be enough less
+  std::uint64_t saved_a_block = 0;  ///< of slack: bytes
+};
+
+}  // namespace ashlar::findings

@@ -1,0 +1,20 @@
+// tools/findings/remedies.hpp: what each kind of finding is called, and what helps. Layer: findings.
+#pragma once
+
+#include <string_view>
+
+#include "tools/findings/finding.hpp"
+
+namespace ashlar::findings {
+
+struct remedy {
+  std::string_view name;      ///< of the kind, as JSON and docs/findings.md have it: "hot_loop"
+  std::string_view title;     ///< "Blocks that live for a moment"
+  std::string_view words;     ///< what to do, in sentences
+  std::string_view standard;  ///< code with the standard library; empty: none
+  std::string_view ashlar;    ///< code with ashlar; empty: none
+};
+
+[[nodiscard]] remedy remedy_for(finding_kind kind);
+
+}  // namespace ashlar::findings

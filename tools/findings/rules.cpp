@@ -1,0 +1,292 @@
+// tools/findings/rules.cpp. Layer: findings.
+#include "tools/findings/rules.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <ashlar/heap/class_table.hpp>
+
+#include "tools/findings/call_owner.hpp"
+
+namespace ashlar::findings {
+namespace {
+
+using namespace thresholds;
+using ashlar::detail::class_table;
+using ashlar::detail::standard_classes;
+
+// Without overflow: a damaged trace may say anything.
+bool is_percent_of(std::uint64_t part, std::uint64_t percent, std::uint64_t whole) {
+  return static_cast<double>(part) * 100 >=
+         static_cast<double>(percent) * static_cast<double>(whole);
+}
+
+bool saves_bytes(const finding& f, const run_totals& run) {
+  return f.bytes_saved_at_peak >= least_bytes &&
+         is_percent_of(f.bytes_saved_at_peak, percent_of_run, run.peak_bytes);
+}
+
+bool is_worth_it(const finding& f, const run_totals& run) {
+  return saves_bytes(f, run) || (f.allocations_saved >= least_allocations &&
+                                 is_percent_of(f.allocations_saved, percent_of_run, run.births));
+}
+
+std::uint64_t less(std::uint64_t from, std::uint64_t what) {
+  return from - std::min(from, what);
+}
+
+std::uint64_t chunks_of(std::uint64_t bytes) {
+  return (bytes + chunk_bytes - 1) / chunk_bytes;
+}
+
+// Bytes of the process heap's block for this size; 0: it is in no class.
+std::uint64_t block_of_heap(std::uint64_t size) {
+  return size == 0 || !class_table::serves(size, 0)
+             ? 0
+             : standard_classes.block_size(standard_classes.of_size(size));
+}
+
+// The one size that nearly all blocks have; null: none.
+const size_history* common_size(const site_history& h) {
+  const auto most = std::max_element(
+      h.sizes.begin(), h.sizes.end(),
+      [](const size_history& a, const size_history& b) { return a.births < b.births; });
+  return most != h.sizes.end() && is_percent_of(most->births, fitting, h.births) ? &*most : nullptr;
+}
+
+// What blocks of exactly their size save beside those of the process heap.
+std::uint64_t rounding_at_peak(const size_history& of) {
+  return less(block_of_heap(of.size), of.size) * of.blocks_at_peak;
+}
+
+// What a site is about to be called, with what all kinds tell of it.
+finding begun(finding_kind kind, const site& at, const site_history& h) {
+  finding f;
+  f.kind = kind;
+  f.calls = at.calls;
+  f.owner = at.owner;
+  if (at.owner > 0) f.through = short_name(function_of(at.calls[at.owner - 1]));
+  f.allocations = h.births;
+  f.bytes_at_peak = h.bytes_at_peak;
+  f.most_live = h.most_live;
+  f.main_stack = h.main_stack;
+  f.main_stack_allocations = h.main_stack_births;
+  return f;
+}
+
+// A container that the program's line itself works on. Others, as inside of std::regex, cannot be told to reserve.
+bool can_reserve(const site& at) {
+  if (at.owner == 0) return true;
+  static constexpr const char* containers[] = {
+      "std::vector::",       "std::basic_string::", "std::__cxx11::basic_string::",
+      "std::unordered_",     "std::__1::vector::",  "std::__1::basic_string::",
+      "std::__1::unordered_"};
+  const std::string through = short_name(function_of(at.calls[at.owner - 1]));
+  if (!through.starts_with("std::")) return true;  // the program's own realloc, or its wrapper
+  return std::any_of(std::begin(containers), std::end(containers),
+                     [&](const char* name) { return through.starts_with(name); });
+}
+
+std::optional<finding> growth(const site& at, const site_history& h) {
+  const std::uint64_t steps = h.grown_by_realloc + h.grown_by_copy;
+  if (steps == 0 || !is_percent_of(steps, growth_fitting, h.births) ||
+      !is_percent_of(steps, fitting, steps + h.replaced_by_smaller) ||
+      steps < steps_a_chain * h.outgrown_first || !can_reserve(at))
+    return std::nullopt;
+  finding f = begun(finding_kind::growth, at, h);
+  f.how_sure = h.grown_by_realloc >= h.grown_by_copy ? sureness::seen : sureness::inferred;
+  f.fitting = steps;
+  f.chains = h.outgrown_first;
+  f.allocations_saved = steps;
+  f.bytes_saved_at_peak = h.outgrown_at_peak;
+  return f;
+}
+
+std::optional<finding> temporary(const site& at, const site_history& h) {
+  if (!is_percent_of(h.temporary, fitting, h.births)) return std::nullopt;
+  finding f = begun(finding_kind::temporary, at, h);
+  f.fitting = h.temporary;
+  f.allocations_saved = less(h.births, h.most_live);
+  return f;
+}
+
+std::optional<finding> handoff(const site& at, const site_history& h) {
+  if (!is_percent_of(h.handed_over, fitting, h.births)) return std::nullopt;
+  finding f = begun(finding_kind::handoff, at, h);
+  f.fitting = h.handed_over;
+  f.allocations_saved = less(h.births, h.most_live);
+  return f;
+}
+
+std::optional<finding> together(const site& at, const site_history& h) {
+  if (!is_percent_of(h.in_bursts, fitting, h.births) || h.bytes / h.births > small_block)
+    return std::nullopt;
+  finding f = begun(finding_kind::together, at, h);
+  f.fitting = h.in_bursts;
+  f.bursts = h.bursts;
+  f.allocations_saved = less(h.in_bursts, h.burst_chunks);
+  if (const size_history* const one = common_size(h)) {
+    f.block_bytes = one->size;
+    f.bytes_saved_at_peak = rounding_at_peak(*one);
+  }
+  return f;
+}
+
+std::optional<finding> pool(const site& at, const site_history& h) {
+  const size_history* const one = common_size(h);
+  if (one == nullptr || one->size > small_block || h.most_live < pool_live) return std::nullopt;
+  const bool are_nodes = is_container_node(std::span(at.calls).first(at.owner));
+  if (!are_nodes && h.births < pool_turnover * h.most_live) return std::nullopt;
+  finding f = begun(are_nodes ? finding_kind::nodes : finding_kind::pool, at, h);
+  f.how_sure = are_nodes ? sureness::inferred : sureness::seen;
+  f.fitting = one->births;
+  f.block_bytes = one->size;
+  f.allocations_saved = less(h.births, chunks_of(h.most_live * one->size));
+  f.bytes_saved_at_peak = rounding_at_peak(*one);
+  return f;
+}
+
+std::optional<finding> hot_loop(const site& at, const site_history& h) {
+  if (h.births < hot_allocations || h.most_live > hot_live) return std::nullopt;
+  finding f = begun(finding_kind::hot_loop, at, h);
+  f.fitting = h.births;
+  f.allocations_saved = less(h.births, h.most_live);
+  return f;
+}
+
+std::optional<finding> slack(const site& at, const site_history& h) {
+  std::optional<finding> most;
+  for (const size_history& one : h.sizes) {
+    const std::uint64_t block = block_of_heap(one.size);
+    if (one.size < slack_least_size || block == 0) continue;
+    // The block size below: what one granule less than the smallest request of this class gets.
+    const auto of_class = standard_classes.of_size(one.size);
+    const std::uint64_t below = standard_classes.block_size(static_cast<class_index>(of_class - 1));
+    if (one.size - below > one.size / slack_excess) continue;
+    finding f = begun(finding_kind::slack, at, h);
+    f.fitting = one.blocks_at_peak;
+    f.block_bytes = one.size;
+    f.smaller_bytes = one.size - below;
+    f.saved_a_block = block - below;
+    f.bytes_saved_at_peak = f.saved_a_block * one.blocks_at_peak;
+    if (!most || f.bytes_saved_at_peak > most->bytes_saved_at_peak) most = std::move(f);
+  }
+  return most;
+}
+
+// What describes a site best comes first: growth dies near, too, and blocks that die together come and go.
+constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
+    growth, temporary, handoff, together, pool, hot_loop};
+
+std::string key_of(const trace::named_call& owner) {
+  return owner.text();
+}
+
+void add(finding& to, const finding& more) {
+  to.bytes_saved_at_peak += more.bytes_saved_at_peak;
+  to.allocations_saved += more.allocations_saved;
+  to.allocations += more.allocations;
+  to.bytes_at_peak += more.bytes_at_peak;
+  to.most_live += more.most_live;
+  to.fitting += more.fitting;
+  to.chains += more.chains;
+  to.bursts = std::max(to.bursts, more.bursts);
+  if (more.block_bytes != to.block_bytes) to.block_bytes = 0;
+  if (more.how_sure == sureness::inferred) to.how_sure = sureness::inferred;
+}
+
+struct judgement {
+  finding found;
+  burst when;  // of together
+};
+
+// Effects: the most valuable first, and what has one key with it is added to it.
+template <class KeyOf, class Add>
+void merge(std::vector<judgement>& all, const KeyOf& key_of, const Add& add_to) {
+  std::sort(all.begin(), all.end(), [](const judgement& a, const judgement& b) {
+    return std::tuple(b.found.allocations_saved, a.found.main_stack) <
+           std::tuple(a.found.allocations_saved, b.found.main_stack);
+  });
+  std::vector<judgement> merged;
+  std::map<decltype(key_of(all.front())), std::size_t> known;
+  for (judgement& each : all) {
+    const auto [at, is_new] = known.emplace(key_of(each), merged.size());
+    if (is_new) {
+      merged.push_back(std::move(each));
+    } else {
+      add_to(merged[at->second].found, each.found);
+    }
+  }
+  all = std::move(merged);
+}
+
+bool overlap(const burst& a, const burst& b) {
+  return a.thread == b.thread && a.first <= b.last && b.first <= a.last;
+}
+
+// Blocks of several sites that die at the same moments need one arena.
+void join_bursts(std::vector<judgement>& all) {
+  std::vector<judgement> joined;
+  for (judgement& each : all) {
+    const auto same = std::find_if(joined.begin(), joined.end(), [&](const judgement& other) {
+      return each.found.kind == finding_kind::together &&
+             other.found.kind == finding_kind::together &&
+             each.found.bursts == other.found.bursts && overlap(each.when, other.when);
+    });
+    if (same == joined.end()) {
+      joined.push_back(std::move(each));
+      continue;
+    }
+    add(same->found, each.found);
+    same->found.also.push_back(each.found.calls[each.found.owner]);
+  }
+  all = std::move(joined);
+}
+
+}  // namespace
+
+std::vector<finding> judged(const std::vector<site>& sites,
+                            const std::vector<site_history>& histories, const run_totals& run) {
+  std::vector<judgement> all;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const site_history& h = histories[i];
+    if (h.births == 0) continue;
+    std::optional<finding> found;
+    for (const auto rule : exclusive_rules)
+      if (!found) found = rule(sites[i], h);
+    const bool has_own_blocks =
+        found && (found->kind == finding_kind::pool || found->kind == finding_kind::nodes ||
+                  found->kind == finding_kind::together);
+    if (found) all.push_back({std::move(*found), h.last_burst});
+    // An arena or a pool has no classes.
+    if (has_own_blocks) continue;
+    if (std::optional<finding> wasted = slack(sites[i], h)) all.push_back({std::move(*wasted), {}});
+  }
+  merge(
+      all,
+      [](const judgement& j) {
+        return std::tuple(j.found.kind, key_of(j.found.calls[j.found.owner]),
+                          j.found.kind == finding_kind::slack ? j.found.block_bytes : 0);
+      },
+      add);
+  join_bursts(all);
+
+  std::vector<finding> findings;
+  for (judgement& each : all) {
+    if (!is_worth_it(each.found, run)) continue;
+    if (!saves_bytes(each.found, run)) each.found.bytes_saved_at_peak = 0;
+    findings.push_back(std::move(each.found));
+  }
+  std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
+    return std::tuple(b.bytes_saved_at_peak, b.allocations_saved, a.main_stack) <
+           std::tuple(a.bytes_saved_at_peak, a.allocations_saved, b.main_stack);
+  });
+  return findings;
+}
+
+}  // namespace ashlar::findings

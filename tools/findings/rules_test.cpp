@@ -1,0 +1,326 @@
+// Each rule on a run that it is about, and on the nearest run that it is not about.
+#include "tools/findings/rules.hpp"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tools/findings/remedies.hpp"
+#include "tools/findings/test_runs.hpp"
+
+namespace ashlar::findings {
+namespace {
+
+using test::run;
+
+// The kinds that were found, the best first, and their sites: "growth:f temporary:g ".
+std::string kinds_of(const findings_of_run& found) {
+  std::string kinds;
+  for (const finding& f : found.list)
+    kinds += std::string(remedy_for(f.kind).name) + ':' + f.calls[f.owner].name + ' ';
+  return kinds;
+}
+std::string kinds_of(const run& r) {
+  return kinds_of(r.findings());
+}
+
+TEST(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
+  run r;
+  for (int i = 0; i < 2000; ++i) {
+    const auto a = r.make("f", 100);
+    const auto b = r.make("g", 100);  // lives through one call more, and one less than it may
+    r.drop(a);
+    r.drop(b);
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "temporary:f in program temporary:g in program ");
+  EXPECT_EQ(found.list[0].fitting, 2000u);
+  EXPECT_EQ(found.list[0].most_live, 1u);
+  EXPECT_EQ(found.list[0].allocations_saved, 1999u);
+  EXPECT_EQ(found.list[0].bytes_saved_at_peak, 0u);
+  EXPECT_EQ(found.list[0].how_sure, sureness::seen);
+}
+
+TEST(FindingRules, ABlockThatLivesLongerIsNot) {
+  run r;
+  for (int i = 0; i < 2000; ++i) {
+    const auto a = r.make("f", 100);
+    for (int k = 0; k < 4; ++k) static_cast<void>(r.make("kept", 8));
+    r.drop(a);
+  }
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+TEST(FindingRules, FewTemporariesAreNotWorthALine) {
+  run few;
+  for (int i = 0; i < 999; ++i) few.drop(few.make("f", 100));
+  EXPECT_EQ(kinds_of(few), "");
+  run rare;  // below a hundredth of all allocations
+  for (int i = 0; i < 1500; ++i) rare.drop(rare.make("f", 100));
+  for (int i = 0; i < 160'000; ++i) static_cast<void>(rare.make("kept", 8));
+  EXPECT_EQ(kinds_of(rare), "");
+}
+
+TEST(FindingRules, MixedSitesAreNotTemporary) {
+  run r;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const auto a = r.make("f", 100 + i % 30);
+    if (i % 10 != 0) r.drop(a);  // a tenth stays
+  }
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+TEST(FindingRules, GrowthByRealloc) {
+  run r;
+  for (int i = 0; i < 300; ++i) {
+    auto text = r.make("read", 16);
+    for (std::uint64_t k = 2; k <= 8; ++k) text = r.resize(text, "read", 16 * k);
+    r.drop(text);
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "growth:read in program ");
+  EXPECT_EQ(found.list[0].fitting, 2100u);
+  EXPECT_EQ(found.list[0].chains, 300u);
+  EXPECT_EQ(found.list[0].allocations_saved, 2100u);
+  EXPECT_EQ(found.list[0].how_sure, sureness::seen);
+}
+
+TEST(FindingRules, AReallocThatShrinksOrIsAloneIsNoGrowth) {
+  run shrinks;
+  for (int i = 0; i < 2000; ++i) {
+    static_cast<void>(shrinks.resize(shrinks.make("read", 4096), "trim", 100));
+  }
+  EXPECT_EQ(kinds_of(shrinks), "");
+  run once;
+  for (int i = 0; i < 2000; ++i) static_cast<void>(once.resize(once.make("read", 16), "grow", 100));
+  EXPECT_EQ(kinds_of(once), "");
+}
+
+const std::string push_back =
+    "std::vector<int>::_M_realloc_insert<int>(int&&)|"
+    "std::vector<int>::push_back(int&&)|load";
+
+TEST(FindingRules, GrowthOfAVectorAndItsCopyAtThePeak) {
+  run r;
+  auto kept = r.make(push_back, 64);
+  for (std::uint64_t size = 128; size <= 16 * 1024 * 1024; size *= 2) {
+    const auto larger = r.make(push_back, size);
+    r.drop(kept);
+    kept = larger;
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "growth:load in program ");
+  EXPECT_EQ(found.totals.peak_bytes, 24u * 1024 * 1024);
+  EXPECT_EQ(found.list[0].bytes_saved_at_peak, 8u * 1024 * 1024);
+  EXPECT_EQ(found.list[0].how_sure, sureness::inferred);
+  EXPECT_EQ(found.list[0].through, "std::vector::push_back");
+}
+
+TEST(FindingRules, ACopyThatWasNotAtThePeakSavesNoBytes) {
+  run r;
+  auto kept = r.make(push_back, 64);
+  for (std::uint64_t size = 128; size <= 1024 * 1024; size *= 2) {
+    const auto larger = r.make(push_back, size);
+    r.drop(kept);
+    kept = larger;
+  }
+  static_cast<void>(r.make("other", 4 * 1024 * 1024));
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+TEST(FindingRules, BlocksThatReplaceEachOtherAtRandomAreNoGrowth) {
+  run r;
+  std::mt19937 random(1);
+  auto kept = r.make("swap", 64);
+  for (int i = 0; i < 5000; ++i) {
+    for (int k = 0; k < 4; ++k) static_cast<void>(r.make("kept", 8));
+    const auto next = r.make("swap", 1 + random() % 1000);
+    r.drop(kept);
+    kept = next;
+  }
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+TEST(FindingRules, AContainerInsideOfTheLibraryCannotReserve) {
+  run r;
+  for (int i = 0; i < 1000; ++i) {
+    std::uint64_t kept = 0;
+    for (std::uint64_t size = 16; size <= 256; size *= 2) {
+      const auto larger =
+          r.make("std::vector<int>::push_back(int&&)|std::regex::regex(char const*)|f", size);
+      if (kept != 0) r.drop(kept);
+      kept = larger;
+    }
+  }
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+TEST(FindingRules, BlocksThatDieTogetherWantAnArena) {
+  run r;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<run::block> nodes;
+    std::vector<run::block> names;
+    for (int i = 0; i < 500; ++i) {
+      nodes.push_back(r.make("node", 40));
+      if (i % 2 == 0) names.push_back(r.make("name", 24));
+    }
+    for (const auto b : nodes) r.drop(b);
+    for (const auto b : names) r.drop(b);
+  }
+  const findings_of_run found = r.findings();
+  // Two sites that die at the same moments... not quite: the names die after the nodes.
+  EXPECT_EQ(kinds_of(found), "together:node in program together:name in program ");
+  EXPECT_EQ(found.list[0].bursts, 10u);
+  EXPECT_EQ(found.list[0].fitting, 5000u);
+  EXPECT_EQ(found.list[0].allocations_saved, 4990u);
+}
+
+TEST(FindingRules, SitesThatDieAtTheSameMomentsAreOneFinding) {
+  run r;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<run::block> both;
+    for (int i = 0; i < 500; ++i) {
+      both.push_back(r.make("node", 40));
+      if (i % 2 == 0) both.push_back(r.make("name", 24));
+    }
+    for (const auto b : both) r.drop(b);
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "together:node in program ");
+  ASSERT_EQ(found.list[0].also.size(), 1u);
+  EXPECT_EQ(found.list[0].also[0].name, "name in program");
+  EXPECT_EQ(found.list[0].allocations, 7500u);
+  EXPECT_EQ(found.list[0].allocations_saved, 7480u);
+}
+
+TEST(FindingRules, BlocksThatDieWhileOthersAreMadeDoNotDieTogether) {
+  run r;
+  std::vector<run::block> live;
+  std::mt19937 random(1);
+  for (int i = 0; i < 10'000; ++i) live.push_back(r.make("node", 8 + random() % 1000));
+  for (const auto b : live) {
+    r.drop(b);
+    static_cast<void>(r.make("kept", 8));
+  }
+  EXPECT_EQ(kinds_of(r), "");
+}
+
+// Blocks that come and go in any order, some hundred at a time.
+void churn(run& r, const std::string& site, int rounds, std::uint64_t size,
+           std::uint64_t sizes = 1) {
+  std::mt19937 random(1);
+  std::vector<run::block> live;
+  for (int i = 0; i < rounds; ++i) {
+    live.push_back(r.make(site, size + random() % sizes));
+    if (live.size() < 200) continue;
+    std::swap(live[random() % live.size()], live.back());
+    r.drop(live.back());
+    live.pop_back();
+  }
+}
+
+TEST(FindingRules, ManyBlocksOfOneSizeWantAPool) {
+  run r;
+  churn(r, "job", 5000, 72);
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "pool:job in program ");
+  EXPECT_EQ(found.list[0].block_bytes, 72u);
+  EXPECT_EQ(found.list[0].most_live, 200u);
+  EXPECT_EQ(found.list[0].allocations_saved, 4999u);  // 200 blocks are less than a chunk
+  run several;
+  churn(several, "job", 5000, 72, 64);
+  EXPECT_EQ(kinds_of(several), "");
+  run kept;
+  for (int i = 0; i < 5000; ++i) static_cast<void>(kept.make("job", 72));
+  EXPECT_EQ(kinds_of(kept), "");
+}
+
+TEST(FindingRules, AContainersNodesAreToldByTheirName) {
+  run r;
+  const std::string node =
+      "std::__new_allocator<std::_Rb_tree_node<int> >::allocate(unsigned long)|"
+      "std::map<int, int>::operator[](int&&)|index";
+  for (int i = 0; i < 5000; ++i) static_cast<void>(r.make(node, 48));
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "nodes:index in program ");
+  EXPECT_EQ(found.list[0].through, "std::map::operator[]");
+  EXPECT_EQ(found.list[0].how_sure, sureness::inferred);
+}
+
+TEST(FindingRules, BlocksThatAnotherThreadFrees) {
+  run r;
+  for (int i = 0; i < 2000; ++i) r.drop(r.make("send", 100), 2);
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "handoff:send in program ");
+  EXPECT_EQ(found.list[0].allocations_saved, 1999u);
+  run half;
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const auto b = half.make("send", 100);
+    for (int k = 0; k < 4; ++k) static_cast<void>(half.make("kept", 8));
+    half.drop(b, 1 + i % 2);
+  }
+  EXPECT_EQ(kinds_of(half), "");
+}
+
+TEST(FindingRules, AHotLoopHasFewBlocksAtOnce) {
+  run r;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const auto b = r.make("work", 100 + i % 50);
+    for (int k = 0; k < 5; ++k) static_cast<void>(r.make("kept", 8));
+    r.drop(b);
+  }
+  EXPECT_EQ(kinds_of(r), "hot_loop:work in program ");
+}
+
+TEST(FindingRules, SlackJustAboveAClass) {
+  run r;
+  for (int i = 0; i < 500; ++i) static_cast<void>(r.make("buffer", 4096 + 16));
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "slack:buffer in program ");
+  EXPECT_EQ(found.list[0].smaller_bytes, 16u);
+  EXPECT_EQ(found.list[0].saved_a_block, 512u);
+  EXPECT_EQ(found.list[0].bytes_saved_at_peak, 500u * 512);
+  run below;
+  for (int i = 0; i < 500; ++i) static_cast<void>(below.make("buffer", 4096));
+  EXPECT_EQ(kinds_of(below), "");
+  run far_above;
+  for (int i = 0; i < 500; ++i) static_cast<void>(far_above.make("buffer", 4096 + 300));
+  EXPECT_EQ(kinds_of(far_above), "");
+}
+
+TEST(FindingRules, TheBestIsFirst) {
+  run r;
+  for (int i = 0; i < 3000; ++i) r.drop(r.make("few", 100));
+  for (int i = 0; i < 5000; ++i) r.drop(r.make("many", 100));
+  for (int i = 0; i < 500; ++i) static_cast<void>(r.make("buffer", 4096 + 16));
+  EXPECT_EQ(kinds_of(r),
+            "slack:buffer in program temporary:many in program temporary:few in program ");
+}
+
+TEST(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
+  run r;
+  for (int i = 0; i < 2000; ++i) {
+    r.drop(r.make("std::to_string(int)|f", 100));
+    r.drop(r.make("std::operator+(char const*)|f", 100));
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "temporary:f in program ");
+  EXPECT_EQ(found.list[0].allocations, 4000u);
+  EXPECT_EQ(found.list[0].allocations_saved, 3998u);
+}
+
+TEST(FindingRules, AnEmptyRunHasNone) {
+  EXPECT_EQ(kinds_of(run()), "");
+}
+
+TEST(Remedies, EachKindHasWordsAndCode) {
+  for (std::size_t k = 0; k < finding_kinds; ++k) {
+    const remedy what = remedy_for(static_cast<finding_kind>(k));
+    EXPECT_FALSE(what.title.empty() || what.words.empty() || what.standard.empty()) << what.name;
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::findings

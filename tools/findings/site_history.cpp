@@ -1,0 +1,192 @@
+// tools/findings/site_history.cpp. Layer: findings.
+#include "tools/findings/site_history.hpp"
+
+#include <algorithm>
+
+namespace ashlar::findings {
+namespace {
+
+// The new block comes, its elements are moved, and the old block goes: at most one other call between.
+constexpr std::uint64_t calls_of_a_copy = 2;
+
+}  // namespace
+
+site_histories::site_histories(const site_table& sites)
+    : sites_(sites),
+      accounts_(sites.sites().size()),
+      stack_births_(sites.stacks()),
+      live_blocks_(sites.sites().size()),
+      live_bytes_(sites.sites().size()),
+      size_blocks_(0) {}
+
+site_histories::thread_state& site_histories::thread(std::uint32_t number) {
+  if (last_thread_ == nullptr || last_number_ != number) {
+    last_thread_ = &threads_[number];
+    last_number_ = number;
+  }
+  return *last_thread_;
+}
+
+void site_histories::count(const trace::step& s) {
+  const bool is_peak = counts_.count(s);
+  if (s.happened == trace::step::what::birth) birth(s);
+  if (s.happened == trace::step::what::death) death(s);
+  if (is_peak) mark_peak();
+}
+
+void site_histories::mark_peak() {
+  live_blocks_.mark();
+  live_bytes_.mark();
+  size_blocks_.mark();
+  peak_order_ = order_;
+  peak_outgrown_bytes_ = 0;
+}
+
+void site_histories::birth(const trace::step& s) {
+  thread_state& by = thread(s.thread);
+  ++by.calls;
+  ++by.births;
+  ++order_;
+  if (s.slot >= blocks_.size()) blocks_.resize(s.slot + std::size_t{1});
+  block& made = blocks_[s.slot];
+  const site_table::place place = sites_.of(s.stack);
+  made = {by.calls, order_, place.site, 0, 0, false};
+  by.may_outgrow = false;
+  if (place.site == site_table::nobody) return;
+  account& to = accounts_[place.site];
+  site_history& h = to.history;
+  ++h.births;
+  h.bytes += s.size;
+  if (++stack_births_[place.stack] > h.main_stack_births) {
+    h.main_stack_births = stack_births_[place.stack];
+    h.main_stack = place.stack;
+  }
+  h.most_live = std::max(h.most_live, ++to.live);
+  live_blocks_.add(place.site, 1);
+  live_bytes_.add(place.site, static_cast<std::int64_t>(s.size));
+  count_size(to, made, s.size);
+  if (to.now.is_dying) to.now.is_mixed = true;
+  ++to.now.births;
+  to.now.bytes += s.size;
+  count_growth(by, s, made, to);
+}
+
+void site_histories::count_size(account& of, block& made, std::uint64_t size) {
+  std::vector<size_history>& sizes = of.history.sizes;
+  const auto found = std::find_if(sizes.begin(), sizes.end(),
+                                  [&](const size_history& known) { return known.size == size; });
+  auto index = static_cast<std::size_t>(found - sizes.begin());
+  if (found == sizes.end()) {
+    if (sizes.size() == sizes_a_site) return;
+    sizes.push_back({size, 0, 0});
+    of.size_counts.push_back(size_blocks_.add_count());
+  }
+  ++sizes[index].births;
+  size_blocks_.add(of.size_counts[index], 1);
+  made.size_index = static_cast<std::uint32_t>(index);
+  made.has_size = true;
+}
+
+void site_histories::count_growth(thread_state& of, const trace::step& s, block& made,
+                                  account& to) {
+  const bool is_realloc = s.kind == trace::event_kind::by_realloc;
+  if (is_realloc && s.previous != trace::no_slot && s.size > of.given_up_bytes) {
+    made.growth = of.given_up_growth + 1;
+    ++to.history.grown_by_realloc;
+    to.history.outgrown_first += of.given_up_growth == 0 ? 1 : 0;
+    to.history.outgrown_bytes += of.given_up_bytes;
+  }
+  of.may_outgrow = !is_realloc || s.previous == trace::no_slot;
+  of.last_block = made;
+  of.last_slot = s.slot;
+  of.last_bytes = s.size;
+}
+
+void site_histories::death(const trace::step& s) {
+  thread_state& by = thread(s.thread);
+  ++by.calls;
+  const block dead = s.slot < blocks_.size() ? blocks_[s.slot] : block();
+  const bool is_realloc = s.kind == trace::event_kind::from_realloc;
+  if (is_realloc) {
+    by.given_up_bytes = s.size;
+    by.given_up_growth = dead.growth;
+  }
+  if (dead.site == site_table::nobody) return;
+  account& of = accounts_[dead.site];
+  --of.live;
+  live_blocks_.add(dead.site, -1);
+  live_bytes_.add(dead.site, -static_cast<std::int64_t>(s.size));
+  if (dead.has_size) size_blocks_.add(of.size_counts[dead.size_index], -1);
+
+  generation& now = of.now;
+  if (!now.is_dying) {
+    now.is_dying = true;
+    now.thread = s.thread;
+    now.first_death = by.calls;
+    now.births_then = by.births;
+  }
+  // A block that ends with its program, or whose death is missing, was not freed.
+  if (is_realloc || !trace::is_death(s.kind) || now.thread != s.thread) now.is_mixed = true;
+  if (of.live == 0) end_generation(of, by);
+  if (is_realloc || !trace::is_death(s.kind)) return;
+
+  if (s.born_by != s.thread) {
+    ++of.history.handed_over;
+  } else if (!outgrown(by, s, dead, of) && by.calls - dead.call <= near_calls) {
+    ++of.history.temporary;
+  }
+}
+
+// Whether the thread's last birth took the place of this block.
+bool site_histories::outgrown(thread_state& by, const trace::step& s, const block& dead,
+                              account& of) {
+  if (!by.may_outgrow || by.last_block.site != dead.site || by.last_block.order <= dead.order ||
+      by.calls - by.last_block.call > calls_of_a_copy)
+    return false;
+  by.may_outgrow = false;
+  site_history& h = of.history;
+  if (by.last_bytes <= s.size) {
+    ++h.replaced_by_smaller;
+    return false;
+  }
+  ++h.grown_by_copy;
+  h.outgrown_first += dead.growth == 0 ? 1 : 0;
+  h.outgrown_bytes += s.size;
+  block& successor = blocks_[by.last_slot];
+  if (successor.order == by.last_block.order) successor.growth = dead.growth + 1;
+  if (by.last_block.order == peak_order_) {
+    peak_site_ = dead.site;
+    peak_outgrown_bytes_ = s.size;
+  }
+  return true;
+}
+
+void site_histories::end_generation(account& of, const thread_state& by) {
+  const generation& ended = of.now;
+  if (!ended.is_mixed && ended.births >= least_burst &&
+      (by.births - ended.births_then) * deaths_a_birth <= ended.births) {
+    of.history.in_bursts += ended.births;
+    ++of.history.bursts;
+    of.history.burst_chunks += (ended.bytes + chunk_bytes - 1) / chunk_bytes;
+    of.history.last_burst = {ended.thread, ended.first_death, by.calls};
+  }
+  of.now = generation();
+}
+
+std::vector<site_history> site_histories::histories() const {
+  std::vector<site_history> all;
+  all.reserve(accounts_.size());
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    site_history h = accounts_[i].history;
+    h.blocks_at_peak = static_cast<std::uint64_t>(live_blocks_.at_mark(i));
+    h.bytes_at_peak = static_cast<std::uint64_t>(live_bytes_.at_mark(i));
+    for (std::size_t k = 0; k < h.sizes.size(); ++k)
+      h.sizes[k].blocks_at_peak =
+          static_cast<std::uint64_t>(size_blocks_.at_mark(accounts_[i].size_counts[k]));
+    if (i == peak_site_) h.outgrown_at_peak = peak_outgrown_bytes_;
+    all.push_back(std::move(h));
+  }
+  return all;
+}
+
+}  // namespace ashlar::findings

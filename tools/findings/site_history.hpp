@@ -1,0 +1,152 @@
+// tools/findings/site_history.hpp: what the blocks of each call site did, in one pass. Layer: findings.
+//
+// A block's age is counted in calls of the allocator that its thread made since, not in time: so two
+// runs of one program have the same figures, and a slow machine has no other findings than a fast one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/findings/site_table.hpp"
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/marked_counts.hpp"
+#include "tools/trace/step_counts.hpp"
+
+namespace ashlar::findings {
+
+/// Bytes of one piece that an arena or a growing pool takes from the heap, in all estimates.
+inline constexpr std::uint64_t chunk_bytes = 64 * 1024;
+/// A block is temporary if its thread frees it before it called the allocator so often again.
+inline constexpr std::uint64_t near_calls = 4;
+/// Blocks die together if so many at least were there, and ...
+inline constexpr std::uint64_t least_burst = 64;
+/// ... while they died, the thread made at most a 20th as many new ones of any site.
+inline constexpr std::uint64_t deaths_a_birth = 20;
+/// Sizes of one site that are told apart; the blocks of further ones have none.
+inline constexpr std::size_t sizes_a_site = 16;
+
+struct size_history {
+  std::uint64_t size = 0;
+  std::uint64_t births = 0;
+  std::uint64_t blocks_at_peak = 0;
+};
+
+/// When blocks died together: which thread's, from its call to its call.
+struct burst {
+  std::uint32_t thread = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+struct site_history {
+  std::uint64_t births = 0;
+  std::uint64_t bytes = 0;  ///< of all births
+  std::uint64_t most_live = 0;
+  std::uint64_t blocks_at_peak = 0;
+  std::uint64_t bytes_at_peak = 0;
+  std::uint64_t temporary =
+      0;  ///< births whose block died near, in its thread, and was not outgrown
+  std::uint64_t handed_over = 0;  ///< births whose block another thread freed
+  // A larger block that came in the place of one: by realloc, or the new one came, and the old one was freed.
+  std::uint64_t grown_by_realloc = 0;
+  std::uint64_t grown_by_copy = 0;
+  std::uint64_t outgrown_first = 0;  ///< of these: the block that was outgrown had not grown itself
+  std::uint64_t outgrown_bytes = 0;  ///< of the blocks that were outgrown
+  std::uint64_t replaced_by_smaller = 0;  ///< a copy that was no larger: so this is not growth
+  std::uint64_t outgrown_at_peak = 0;  ///< bytes of a block whose copy was being made at the peak
+  // Blocks that died together, all that the site had.
+  std::uint64_t in_bursts = 0;
+  std::uint64_t bursts = 0;
+  std::uint64_t burst_chunks = 0;  ///< chunks that these blocks would have needed
+  burst last_burst;
+  std::vector<size_history> sizes;  ///< at most sizes_a_site, the first that were asked for
+  std::uint32_t main_stack = site_table::no_stack;  ///< index of the stack with the most births
+  std::uint64_t main_stack_births = 0;
+};
+
+/// What all sites have in common.
+struct run_totals {
+  std::uint64_t births = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+/// Not thread-safe. Does not own the table.
+class site_histories {
+ public:
+  explicit site_histories(const site_table& sites);
+
+  /// Effects: counts the step. Requires: each step of a trace, in order.
+  void count(const trace::step& s);
+
+  /// Returns: the histories by site. Complexity: O(sites and their sizes).
+  [[nodiscard]] std::vector<site_history> histories() const;
+  [[nodiscard]] run_totals totals() const { return {counts_.births, counts_.peak_bytes}; }
+
+ private:
+  // What is remembered of a block.
+  struct block {
+    std::uint64_t call = 0;   // of its thread's calls, the one that made it
+    std::uint64_t order = 0;  // of all births
+    std::uint32_t site = site_table::nobody;
+    std::uint32_t growth = 0;  // how many blocks were outgrown before it
+    std::uint32_t size_index = 0;
+    bool has_size = false;
+  };
+  struct thread_state {
+    std::uint64_t calls = 0;
+    std::uint64_t births = 0;
+    // The last birth, while it may turn out to have outgrown another block.
+    bool may_outgrow = false;
+    block last_block;
+    std::uint32_t last_slot = 0;
+    std::uint64_t last_bytes = 0;
+    std::uint64_t given_up_bytes = 0;  // by realloc, until the birth behind it
+    std::uint32_t given_up_growth = 0;
+  };
+  // From a site's first birth to the death of its last block.
+  struct generation {
+    std::uint64_t births = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t first_death = 0;  // the thread's calls
+    std::uint64_t births_then = 0;  // the thread's births at the first death
+    std::uint32_t thread = 0;
+    bool is_dying = false;
+    bool is_mixed = false;  // births between deaths, or several threads
+  };
+  struct account {
+    site_history history;
+    std::uint64_t live = 0;
+    generation now;
+    std::vector<std::size_t> size_counts;  // indices in size_blocks_
+  };
+
+  void birth(const trace::step& s);
+  void death(const trace::step& s);
+  void count_growth(thread_state& of, const trace::step& s, block& made, account& to);
+  bool outgrown(thread_state& by, const trace::step& s, const block& dead, account& of);
+  void count_size(account& of, block& made, std::uint64_t size);
+  static void end_generation(account& of, const thread_state& by);
+  thread_state& thread(std::uint32_t number);
+  void mark_peak();
+
+  const site_table& sites_;
+  trace::step_counts counts_;
+  std::vector<account> accounts_;            // by site
+  std::vector<std::uint64_t> stack_births_;  // by index of stack
+  std::vector<block> blocks_;                // by slot
+  std::unordered_map<std::uint32_t, thread_state> threads_;
+  thread_state* last_thread_ = nullptr;
+  std::uint32_t last_number_ = 0;
+  std::uint64_t order_ = 0;
+  trace::marked_counts live_blocks_;  // by site
+  trace::marked_counts live_bytes_;
+  trace::marked_counts size_blocks_;  // by site and size
+  // The block whose birth was the peak, and what it turned out to have outgrown.
+  std::uint64_t peak_order_ = 0;
+  std::uint32_t peak_site_ = site_table::nobody;
+  std::uint64_t peak_outgrown_bytes_ = 0;
+};
+
+}  // namespace ashlar::findings

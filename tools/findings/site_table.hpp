@@ -1,0 +1,52 @@
+// tools/findings/site_table.hpp: the call sites of a trace: stacks whose inner calls are the same, up
+// to the line that owns the block. Layer: findings.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/trace/call_names.hpp"
+#include "tools/trace/format.hpp"
+
+namespace ashlar::findings {
+
+/// The calls of a stack, from the inside out.
+using names_of_stack =
+    std::function<std::vector<trace::named_call>(const trace::stack_definition&)>;
+
+/// A call site of the program. Stacks differ outside of the owner, by who called it.
+struct site {
+  std::vector<trace::named_call> calls;  ///< of its first stack, from the inside out
+  std::size_t owner = 0;                 ///< index of the program's own line in them
+};
+
+/// Which site a stack belongs to. Immutable.
+class site_table {
+ public:
+  static constexpr std::uint32_t nobody = UINT32_MAX;
+  static constexpr std::uint32_t no_stack = UINT32_MAX;
+
+  /// Complexity: names each stack once.
+  site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of);
+
+  /// Where a stack is: its index among the definitions, and its site; `nobody` where no line of the
+  /// program owns the block (call_owner.hpp), or there is no such stack.
+  struct place {
+    std::uint32_t stack = no_stack;
+    std::uint32_t site = nobody;
+  };
+  [[nodiscard]] place of(std::uint32_t stack_number) const {
+    const auto found = places_.find(stack_number);
+    return found == places_.end() ? place() : found->second;
+  }
+  [[nodiscard]] const std::vector<site>& sites() const { return sites_; }
+  [[nodiscard]] std::size_t stacks() const { return places_.size(); }
+
+ private:
+  std::unordered_map<std::uint32_t, place> places_;
+  std::vector<site> sites_;
+};
+
+}  // namespace ashlar::findings

@@ -1,0 +1,73 @@
+// tools/findings/test_runs.hpp: small runs made by hand, for the tests of this room.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/findings/finder.hpp"
+#include "tools/trace/trace_test_files.hpp"
+
+namespace ashlar::findings::test {
+
+/// A run whose every birth has a call site of its own name.
+class run {
+ public:
+  using block = std::uint64_t;
+
+  block make(const std::string& site, std::uint64_t size, std::uint32_t thread = 1) {
+    trace::event e = trace::test::birth(thread, ++time_, next_ += 0x10000, size);
+    e.stack = stack_of(site);
+    events_.push_back(e);
+    return e.address;
+  }
+  void drop(block b, std::uint32_t thread = 1) {
+    events_.push_back(trace::test::death(thread, ++time_, b));
+  }
+  block resize(block b, const std::string& site, std::uint64_t size, std::uint32_t thread = 1) {
+    events_.push_back(trace::test::death(thread, ++time_, b));
+    events_.back().kind = trace::event_kind::from_realloc;
+    const block again = make(site, size, thread);
+    events_.back().kind = trace::event_kind::by_realloc;
+    return again;
+  }
+
+  /// The calls of a site: the names between its '|', the last one the program's line, called by main.
+  static std::vector<trace::named_call> calls_of(const std::string& site) {
+    std::vector<trace::named_call> calls;
+    for (std::size_t at = 0; at <= site.size();) {
+      const std::size_t end = std::min(site.find('|', at), site.size());
+      calls.push_back({site.substr(at, end - at) + " in program", "", 0, "/bin/program"});
+      at = end + 1;
+    }
+    calls.back().file = "a.cpp";
+    calls.back().line = 1;
+    calls.push_back({"main in program", "a.cpp", 99, "/bin/program"});
+    return calls;
+  }
+
+  [[nodiscard]] findings_of_run findings() const {
+    trace::trace_reader reader = trace::test::read(trace::test::written(events_));
+    std::vector<trace::stack_definition> stacks;
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) stacks.push_back({i + 1, {i + 1}});
+    finder finder(stacks, [&](const auto& stack) { return calls_of(sites_[stack.number - 1]); });
+    trace::lifetimes steps(reader);
+    for (trace::step s; steps.next(s);) finder.count(s);
+    return finder.findings();
+  }
+
+ private:
+  std::uint32_t stack_of(const std::string& site) {
+    for (std::uint32_t i = 0; i < sites_.size(); ++i)
+      if (sites_[i] == site) return i + 1;
+    sites_.push_back(site);
+    return static_cast<std::uint32_t>(sites_.size());
+  }
+
+  std::vector<trace::event> events_;
+  std::vector<std::string> sites_;
+  std::uint64_t time_ = 0;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace ashlar::findings::test
