@@ -173,6 +173,7 @@ class trace_account {
     trace::step s;
     while (life.next(s)) {
       pass_time(s.time);
+      if (request_.also) request_.also(s);
       const bool is_peak = counts_.count(s);
       if (s.happened == trace::step::what::birth) birth(s);
       if (s.happened == trace::step::what::death) death(s);

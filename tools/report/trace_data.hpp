@@ -9,14 +9,16 @@
 
 #include "tools/report/call_tree.hpp"
 #include "tools/report/class_set.hpp"
+#include "tools/trace/lifetimes.hpp"
 #include "tools/trace/reader.hpp"
 
 namespace ashlar::report {
 
 struct trace_request {
-  std::string file;                 ///< as it is named on the page
-  std::optional<class_set> chosen;  ///< beside the process heap's
-  names_of_stack names_of;          ///< empty: by the files as they are now
+  std::string file;                              ///< as it is named on the page
+  std::optional<class_set> chosen;               ///< beside the process heap's
+  names_of_stack names_of;                       ///< empty: by the files as they are now
+  std::function<void(const trace::step&)> also;  ///< is told each step, too; empty: nobody
 };
 
 /// Returns: the members of the report's data that are about the trace (docs/report.md lists them).

@@ -11,11 +11,13 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/finding_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/findings/finder.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
@@ -44,7 +46,7 @@ Examples:
 constexpr unsigned report_schema = 1;
 
 nlohmann::json report_data(const report_options& options) {
-  report::trace_request request{.file = options.trace, .chosen = {}, .names_of = {}};
+  report::trace_request request{.file = options.trace, .chosen = {}, .names_of = {}, .also = {}};
   nlohmann::json pools;
   nlohmann::json compare;
   nlohmann::json replay;
@@ -60,7 +62,10 @@ nlohmann::json report_data(const report_options& options) {
   const auto reader = open_trace(options.trace);
   trace::call_names calls(reader->modules());
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
+  findings::finder finder(reader->stacks(), request.names_of);
+  request.also = [&](const trace::step& s) { finder.count(s); };
   nlohmann::json data = report::trace_data(*reader, request);
+  data["findings"] = reader->stacks().empty() ? nlohmann::json() : findings_json(finder.findings());
   tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";

@@ -1,0 +1,200 @@
+// tools/cli/finding_report.cpp. Layer: cli.
+#include "tools/cli/finding_report.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/text.hpp"
+#include "tools/findings/remedies.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+using findings::finding;
+using findings::finding_kind;
+
+constexpr std::size_t callers_shown = 3;
+constexpr std::size_t text_columns = 98;
+
+std::string blocks(std::uint64_t count) {
+  return fmt::format("{} block{}", format_count(count), count == 1 ? "" : "s");
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// What the trace shows, in sentences.
+std::string evidence_of(const finding& f) {
+  const std::string part = fmt::format("{} of {}", format_count(f.fitting), blocks(f.allocations));
+  const std::string at_once = fmt::format("At most {} lived at once.", format_count(f.most_live));
+  switch (f.kind) {
+    case finding_kind::growth:
+      return fmt::format(
+          "{} took the place of a smaller one. {} grew, in {:.1f} steps each on average.", part,
+          blocks(f.chains), ratio(f.fitting, f.chains));
+    case finding_kind::temporary:
+      return fmt::format(
+          "{} were freed by their thread before it had called the allocator {} times more. {}",
+          part, findings::near_calls, at_once);
+    case finding_kind::handoff:
+      return fmt::format("{} were freed by another thread than the one that made them. {}", part,
+                         at_once);
+    case finding_kind::together:
+      return fmt::format(
+          "{} were freed at {}: all that there were. Meanwhile nearly nothing was "
+          "allocated.",
+          part, f.bursts == 1 ? "once" : format_count(f.bursts) + " moments");
+    case finding_kind::nodes:
+      return fmt::format("{} have {} bytes, and the calls name a container's node. {}", part,
+                         format_count(f.block_bytes), at_once);
+    case finding_kind::pool:
+      return fmt::format("{} have {} bytes. {}", part, format_count(f.block_bytes), at_once);
+    case finding_kind::hot_loop:
+      return fmt::format("{} were made. {}", blocks(f.allocations), at_once);
+    case finding_kind::slack:
+      return fmt::format(
+          "{} of {} bytes lived at the peak. If each were {} byte{} smaller, ashlar's "
+          "heap would need {} bytes less for it.",
+          blocks(f.fitting), format_count(f.block_bytes), f.smaller_bytes,
+          f.smaller_bytes == 1 ? "" : "s", format_count(f.saved_a_block));
+  }
+  return {};
+}
+
+std::string_view word_of(findings::sureness how) {
+  return how == findings::sureness::seen ? "seen" : "likely";
+}
+
+// "299,999 allocations" or "1.5 MiB at the peak, 299,999 allocations".
+std::string savings_of(const finding& f) {
+  std::string text;
+  if (f.bytes_saved_at_peak != 0) text = format_bytes(f.bytes_saved_at_peak) + " at the peak";
+  if (f.allocations_saved != 0)
+    text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
+                        format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
+  return text;
+}
+
+// The calls around the owner, without those that were cut or are before main.
+std::vector<trace::named_call> callers_of(const finding& f) {
+  std::vector<trace::named_call> callers;
+  for (std::size_t i = f.owner + 1; i < f.calls.size() && callers.size() < callers_shown; ++i) {
+    if (f.calls[i].module.empty() || f.calls[i].name.starts_with("__libc_start")) break;
+    callers.push_back(f.calls[i]);
+  }
+  return callers;
+}
+
+// Effects: adds lines of at most text_columns columns.
+void add_paragraph(std::string& to, std::string_view text, std::size_t indent) {
+  const std::size_t width = text_columns - indent;
+  while (!text.empty()) {
+    std::size_t end = text.size();
+    if (end > width) {
+      end = text.rfind(' ', width);
+      if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+    }
+    to += fmt::format("{:{}}{}\n", "", indent, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+void add_code(std::string& to, std::string_view heading, std::string_view code) {
+  if (code.empty()) return;
+  to += fmt::format("\n   {}:\n", heading);
+  while (!code.empty()) {
+    const std::size_t end = std::min(code.find('\n'), code.size());
+    to += fmt::format("     {}\n", code.substr(0, end));
+    code.remove_prefix(std::min(end + 1, code.size()));
+  }
+}
+
+std::string render_finding(const finding& f, std::size_t number, bool with_code) {
+  const findings::remedy what = findings::remedy_for(f.kind);
+  std::string text = fmt::format("\n{}. {}: up to {} less\n", number, what.title, savings_of(f));
+  text += fmt::format("     {}{}{}\n", printable(f.calls[f.owner].text()),
+                      f.through.empty() ? "" : ", through ", printable(f.through));
+  for (const trace::named_call& other : f.also)
+    text += fmt::format("     and {}\n", printable(other.text()));
+  for (const trace::named_call& caller : callers_of(f))
+    text += fmt::format("       called by {}\n", printable(caller.text()));
+  add_paragraph(
+      text,
+      fmt::format("{}: {}", word_of(f.how_sure) == "seen" ? "Seen" : "Likely", evidence_of(f)), 3);
+  add_paragraph(text, what.words, 3);
+  if (with_code) {
+    add_code(text, "With the standard library", what.standard);
+    add_code(text, "With ashlar", what.ashlar);
+  }
+  return text;
+}
+
+nlohmann::json call_json(const trace::named_call& call) {
+  return {{"name", call.name}, {"source", call.place()}};
+}
+
+nlohmann::json calls_json(const std::vector<trace::named_call>& calls) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const trace::named_call& call : calls) list.push_back(call_json(call));
+  return list;
+}
+
+}  // namespace
+
+std::string render_findings(const std::string& path, const findings::findings_of_run& found,
+                            std::size_t rows) {
+  const std::size_t shown = std::min(rows, found.list.size());
+  std::string text =
+      fmt::format("{}: {} finding{} in {} allocations and {} at the peak\n", path,
+                  found.list.empty() ? "no" : format_count(found.list.size()),
+                  found.list.size() == 1 ? "" : "s", format_count(found.totals.births),
+                  format_bytes(found.totals.peak_bytes));
+  std::bitset<findings::finding_kinds> explained;  // code is shown once for each kind
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto kind = static_cast<std::size_t>(found.list[i].kind);
+    text += render_finding(found.list[i], i + 1, !explained[kind]);
+    explained.set(kind);
+  }
+  if (shown < found.list.size())
+    text += fmt::format("\n{} more (--rows {} lists them)\n",
+                        format_count(found.list.size() - shown), found.list.size());
+  return text;
+}
+
+nlohmann::json findings_json(const findings::findings_of_run& found) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const finding& f : found.list) {
+    const findings::remedy what = findings::remedy_for(f.kind);
+    list.push_back({{"kind", what.name},
+                    {"title", what.title},
+                    {"sure", word_of(f.how_sure)},
+                    {"site", call_json(f.calls[f.owner])},
+                    {"through", f.through},
+                    {"also", calls_json(f.also)},
+                    {"called_by", calls_json(callers_of(f))},
+                    {"bytes_saved_at_peak", f.bytes_saved_at_peak},
+                    {"allocations_saved", f.allocations_saved},
+                    {"allocations", f.allocations},
+                    {"bytes_at_peak", f.bytes_at_peak},
+                    {"most_live", f.most_live},
+                    {"fitting", f.fitting},
+                    {"block_bytes", f.block_bytes},
+                    {"savings", savings_of(f)},
+                    {"evidence", evidence_of(f)},
+                    {"remedy", what.words},
+                    {"standard", what.standard},
+                    {"ashlar", what.ashlar}});
+  }
+  return {{"allocations", found.totals.births},
+          {"bytes_at_peak", found.totals.peak_bytes},
+          {"findings", std::move(list)}};
+}
+
+}  // namespace ashlar::cli
