@@ -48,12 +48,23 @@ bool is_of_standard_library(const named_call& call) {
   return is_of_standard_namespace(short_name(function_of(call)));
 }
 
-// The C++ library's strings are compiled into it; their blocks are the program's all the same.
+// Strings and their streams are compiled into the C++ library; their blocks are the program's all the same.
 bool keeps_its_blocks(const named_call& call) {
   if (!is_of_system(call)) return false;
   const std::string name = short_name(function_of(call));
-  return !is_for_the_caller(name) && !name.starts_with("std::__cxx11::basic_string::") &&
-         !name.starts_with("std::basic_string::");
+  return !is_for_the_caller(name) && !name.starts_with("std::__cxx11::basic_string") &&
+         !name.starts_with("std::basic_string");
+}
+
+// Algorithms and threads of the library that allocate for themselves, whoever calls them.
+bool is_librarys_own_work(std::string_view function) {
+  static constexpr std::array<std::string_view, 9> names{
+      "std::regex_match", "std::regex_search",     "std::regex_replace",
+      "std::stable_sort", "std::stable_partition", "std::inplace_merge",
+      "std::thread::",    "std::jthread::",        "std::async"};
+  const std::string name = short_name(function);
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view own) { return name.starts_with(own); });
 }
 
 bool says_that_it_allocates(std::string_view function) {
@@ -109,13 +120,15 @@ std::string short_name(std::string_view function) {
 std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
   if (calls.empty() || keeps_its_blocks(calls.front())) return std::nullopt;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].module.empty()) return std::nullopt;  // cut, or code in no file
-    if (is_of_system(calls[i]) || is_of_standard_library(calls[i])) {
-      if (i > 0 && keeps_its_blocks(calls[i]) && !is_of_standard_library(calls[i]))
-        return std::nullopt;
+    const named_call& call = calls[i];
+    const std::string_view function = function_of(call);
+    if (call.module.empty() || is_librarys_own_work(function)) return std::nullopt;
+    if (is_of_standard_library(call)) continue;
+    if (is_of_system(call)) {
+      if (!is_for_the_caller(short_name(function))) return std::nullopt;
       continue;
     }
-    if (!says_that_it_allocates(function_of(calls[i]))) return i;
+    if (!says_that_it_allocates(function)) return i;
   }
   return std::nullopt;
 }

@@ -71,6 +71,10 @@ TEST(CallOwner, WhatTheCLibraryKeepsIsNobodys) {
                 in_library("std::basic_filebuf<char>::open(char const*)", "libstdc++.so.6"),
                 in_program("main")}),
             std::nullopt);
+  EXPECT_EQ(owner_of(std::vector{in_program("std::vector<int>::push_back(int&&)", ""),
+                                 in_program("bool std::regex_match<char>(char const*)", ""),
+                                 in_program("main")}),
+            std::nullopt);
   EXPECT_EQ(owner_of(std::vector{in_library("std::__cxx11::basic_string<char>::_M_create(unsigned "
                                             "long&, unsigned long)",
                                             "libstdc++.so.6"),

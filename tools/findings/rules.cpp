@@ -259,13 +259,13 @@ std::vector<finding> judged(const std::vector<site>& sites,
     std::optional<finding> found;
     for (const auto rule : exclusive_rules)
       if (!found) found = rule(sites[i], h);
-    const bool has_own_blocks =
-        found && (found->kind == finding_kind::pool || found->kind == finding_kind::nodes ||
-                  found->kind == finding_kind::together);
+    if (std::optional<finding> wasted = slack(sites[i], h)) {
+      // The rounding that an arena or a pool would save is told once, by what is easier to change.
+      if (found && is_worth_it(*wasted, run) && found->kind != finding_kind::growth)
+        found->bytes_saved_at_peak = 0;
+      all.push_back({std::move(*wasted), {}});
+    }
     if (found) all.push_back({std::move(*found), h.last_burst});
-    // An arena or a pool has no classes.
-    if (has_own_blocks) continue;
-    if (std::optional<finding> wasted = slack(sites[i], h)) all.push_back({std::move(*wasted), {}});
   }
   merge(
       all,

@@ -290,6 +290,17 @@ TEST(FindingRules, SlackJustAboveAClass) {
   EXPECT_EQ(kinds_of(far_above), "");
 }
 
+TEST(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
+  run r;
+  std::vector<run::block> all;
+  for (int i = 0; i < 3000; ++i) all.push_back(r.make("text", 512 + 1));
+  for (const auto b : all) r.drop(b);
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "slack:text in program together:text in program ");
+  EXPECT_EQ(found.list[0].bytes_saved_at_peak, 3000u * 64);
+  EXPECT_EQ(found.list[1].bytes_saved_at_peak, 0u);
+}
+
 TEST(FindingRules, TheBestIsFirst) {
   run r;
   for (int i = 0; i < 3000; ++i) r.drop(r.make("few", 100));

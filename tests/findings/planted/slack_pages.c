@@ -1,0 +1,24 @@
+/* Blocks of a cache: a page of a file each, and a header before it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cached_page {
+  struct cached_page* next;
+  unsigned long number;
+  char bytes[4096];
+};
+
+int main(void) {
+  struct cached_page* all = NULL;
+  for (unsigned long i = 0; i < 600; ++i) {
+    struct cached_page* const page = malloc(sizeof *page); /* planted: slack */
+    if (page == NULL) abort();
+    memset(page, 0, sizeof *page);
+    page->next = all;
+    page->number = i;
+    all = page;
+  }
+  printf("%lu\n", all->number);
+  return 0; /* the system takes the cache back */
+}
