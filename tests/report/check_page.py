@@ -46,6 +46,10 @@ TILES = """Object.fromEntries([...document.querySelectorAll('#tiles > div')].map
   [tile.querySelector('dt').textContent, tile.querySelector('dd').textContent]))"""
 
 
+FINDINGS = """[...document.querySelectorAll('.findings li')].map(item =>
+  [item.querySelector('h3').textContent, item.querySelector('.saving').textContent, item.querySelector('code').title])"""
+
+
 def whole(n: int) -> str:
     return f"{n:,}"
 
@@ -94,6 +98,13 @@ def expected_tables(data: dict) -> dict[str, list[list]]:
     return tables
 
 
+def finding_faults(shown: list, data: dict) -> list[str]:
+    def place(call: dict) -> str:
+        return call["name"] + (" at " + call["source"] if call["source"] else "")
+    expected = [[f["title"], f"saves up to {f['savings']}", place(f["site"])] for f in data["findings"]["findings"]]
+    return [] if expected and shown == expected else [f"findings: {shown}, not {expected}"]
+
+
 def table_faults(shown: dict, data: dict) -> list[str]:
     faults = []
     for caption, rows in expected_tables(data).items():
@@ -136,15 +147,16 @@ def chart_faults(b: browser.Browser, where: str) -> list[str]:
 
 
 def keyboard_faults(b: browser.Browser) -> list[str]:
-    """From the top: the skip link, the theme, the contents, then each chart; arrow keys move its readout."""
+    """From the top: the skip link, the theme, the contents, the findings' code, then each chart and its figures;
+    arrow keys move a chart's readout."""
     faults = []
     b.evaluate("scrollTo(0, 0), document.activeElement.blur()")
     stops = []
     for _ in range(40):
         b.press("Tab")
         stops.append(b.evaluate("(e => e.className || e.name || e.tagName)(document.activeElement)"))
-    order = [stops.index(s) for s in ("skip", "theme", "A", "chart", "SUMMARY") if s in stops]
-    if order != sorted(order) or len(order) != 5:
+    order = [stops.index(s) for s in ("skip", "theme", "A", "SUMMARY", "chart") if s in stops]
+    if order != sorted(order) or len(order) != 5 or "SUMMARY" not in stops[stops.index("chart"):]:
         faults.append(f"keyboard: the order of focus is {stops}")
     for i in range(b.evaluate("document.querySelectorAll('.chart').length")):
         chart = f"document.querySelectorAll('.chart')[{i}]"
@@ -254,6 +266,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     faults += chart_faults(b, "switched to light")
     b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
     faults += table_faults(b.evaluate(TABLES), data) + tile_faults(b.evaluate(TILES), data)
+    faults += finding_faults(b.evaluate(FINDINGS), data)
     faults += keyboard_faults(b)
     faults += print_faults(b, folder)
     return faults + b.problems
@@ -262,6 +275,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
 # Batches of faults that do not hide each other. Of each: what is replaced, by what, a word of what must be told.
 PLANTS = [{
     "an error on the console": ("startPrinting();\n", "console.error('planted'); startPrinting();\n", "console.error"),
+    "a finding without what it saves": ("`saves up to ${finding.savings}`", "``", "findings: "),
     "a file from the network": ("startPrinting();\n",
         "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
     "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),

@@ -8,14 +8,14 @@ EVENTS = 20_000
 
 
 def trace_text() -> str:
-    """A program with two threads that grows, works and shrinks; stacks, alignments, requests that a pool refused, a name
+    """A program with two threads that grows, works and shrinks; stacks, alignments, a waste, requests that a pool refused, a name
     that would end a script."""
     rng = random.Random(4)
     lines = ["ashlar-trace-text 1", "header program /usr/bin/</script><b>parser",
              "header arguments parser\\00</script>\\00",
              "header ticks_per_second 1000000000", "header started 1700000000",
              "module 0x1000 0x9000 0x0 /nowhere/parser"]
-    for number in range(1, 9):
+    for number in range(1, 10):
         lines.append(f"stack {number} {0x1000 + number * 16:#x} {0x2000 + number % 3 * 16:#x} 0x3000")
     sizes = [16, 24, 40, 48, 72, 100, 160, 300, 1000, 4096, 30000, 200000]
     live: list[int] = []
@@ -33,6 +33,9 @@ def trace_text() -> str:
         else:
             dead = live.pop(rng.randrange(max(0, len(live) - 200), len(live)))
             lines.append(f"{time} {thread} free {dead:#x}")
+        if i % 4 == 0:  # a temporary block, which is a finding
+            lines.append(f"{time} {thread} malloc 0x10000 64 stack=9")
+            lines.append(f"{time} {thread} free 0x10000")
         if i % 1000 == 0:
             lines.append(f"{time} {thread} refused 24 messages")
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/text.hpp"
+#include "tools/findings/call_owner.hpp"
 #include "tools/findings/remedies.hpp"
 
 namespace ashlar::cli {
@@ -82,11 +83,11 @@ std::string savings_of(const finding& f) {
   return text;
 }
 
-// The calls around the owner, without those that were cut or are before main.
+// The calls around the owner, up to what starts main or a thread, or was cut.
 std::vector<trace::named_call> callers_of(const finding& f) {
   std::vector<trace::named_call> callers;
   for (std::size_t i = f.owner + 1; i < f.calls.size() && callers.size() < callers_shown; ++i) {
-    if (f.calls[i].module.empty() || f.calls[i].name.starts_with("__libc_start")) break;
+    if (f.calls[i].module.empty() || findings::is_of_system(f.calls[i])) break;
     callers.push_back(f.calls[i]);
   }
   return callers;
@@ -118,7 +119,7 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
 
 std::string render_finding(const finding& f, std::size_t number, bool with_code) {
   const findings::remedy what = findings::remedy_for(f.kind);
-  std::string text = fmt::format("\n{}. {}: up to {} less\n", number, what.title, savings_of(f));
+  std::string text = fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f));
   text += fmt::format("     {}{}{}\n", printable(f.calls[f.owner].text()),
                       f.through.empty() ? "" : ", through ", printable(f.through));
   for (const trace::named_call& other : f.also)
@@ -137,7 +138,9 @@ std::string render_finding(const finding& f, std::size_t number, bool with_code)
 }
 
 nlohmann::json call_json(const trace::named_call& call) {
-  return {{"name", call.name}, {"source", call.place()}};
+  return {{"name", call.name},
+          {"function", findings::short_name(findings::function_of(call))},
+          {"source", call.place()}};
 }
 
 nlohmann::json calls_json(const std::vector<trace::named_call>& calls) {

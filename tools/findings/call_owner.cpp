@@ -15,14 +15,6 @@ std::string_view module_name(const named_call& call) {
   return path.substr(path.rfind('/') + 1);
 }
 
-bool is_of_system(const named_call& call) {
-  static constexpr std::array<std::string_view, 8> libraries{
-      "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
-  const std::string_view name = module_name(call);
-  return std::any_of(libraries.begin(), libraries.end(),
-                     [&](std::string_view library) { return name.starts_with(library); });
-}
-
 // What a program calls to get a block of its own; anything else in the C library keeps the block.
 bool is_for_the_caller(std::string_view function) {
   static constexpr std::array<std::string_view, 10> names{
@@ -77,6 +69,14 @@ bool says_that_it_allocates(std::string_view function) {
 }
 
 }  // namespace
+
+bool is_of_system(const named_call& call) {
+  static constexpr std::array<std::string_view, 8> libraries{
+      "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
+  const std::string_view name = module_name(call);
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](std::string_view library) { return name.starts_with(library); });
+}
 
 std::string_view function_of(const named_call& call) {
   const std::string_view name = call.name;

@@ -46,6 +46,7 @@ for (const [name, figure, more] of tiles)
 
 startTheme();
 const sections = {
+  findings: data.findings && findingsSection,
   live: liveSection,
   sizes: sizesSection,
   lifetimes: lifetimesSection,
