@@ -37,7 +37,7 @@ struct finding {
   std::string through;    ///< the library's function that this line calls, in short; empty: none
   std::uint32_t main_stack = UINT32_MAX;     ///< index of that stack among the trace's definitions
   std::uint64_t main_stack_allocations = 0;  ///< that came by it
-  /// Owners of other sites that the same change helps, and share the figures.
+  /// Other lines that the same change is about. The figures are those of all.
   std::vector<trace::named_call> also;
 
   std::uint64_t bytes_saved_at_peak = 0;

@@ -124,7 +124,8 @@ std::optional<finding> handoff(const site& at, const site_history& h) {
 }
 
 std::optional<finding> together(const site& at, const site_history& h) {
-  if (!is_percent_of(h.in_bursts, fitting, h.births) || h.bytes / h.births > small_block)
+  if (h.bursts < thresholds::bursts || !is_percent_of(h.in_bursts, fitting, h.births) ||
+      h.bytes / h.births > small_block)
     return std::nullopt;
   finding f = begun(finding_kind::together, at, h);
   f.fitting = h.in_bursts;
@@ -183,10 +184,18 @@ std::optional<finding> slack(const site& at, const site_history& h) {
 constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
     growth, temporary, handoff, together, pool, hot_loop};
 
-std::string key_of(const trace::named_call& owner) {
-  return owner.text();
+// What one finding is about. Blocks that live for a moment need one change in all of a function, where it
+// was called from one place; everything else is about a line.
+using finding_key = std::tuple<finding_kind, std::string, std::string, std::uint64_t>;
+finding_key key_of(const finding& f) {
+  const trace::named_call& owner = f.calls[f.owner];
+  const std::uint64_t size = f.kind == finding_kind::slack ? f.block_bytes : 0;
+  if (f.kind != finding_kind::temporary && f.kind != finding_kind::hot_loop)
+    return {f.kind, owner.text(), {}, size};
+  const bool has_caller = f.owner + 1 < f.calls.size();
+  return {f.kind, std::string(function_of(owner)),
+          has_caller ? f.calls[f.owner + 1].text() : owner.text(), size};
 }
-
 void add(finding& to, const finding& more) {
   to.bytes_saved_at_peak += more.bytes_saved_at_peak;
   to.allocations_saved += more.allocations_saved;
@@ -198,6 +207,12 @@ void add(finding& to, const finding& more) {
   to.bursts = std::max(to.bursts, more.bursts);
   if (more.block_bytes != to.block_bytes) to.block_bytes = 0;
   if (more.how_sure == sureness::inferred) to.how_sure = sureness::inferred;
+  const trace::named_call& owner = more.calls[more.owner];
+  const auto is_owner = [&](const trace::named_call& known) {
+    return known.text() == owner.text();
+  };
+  if (!is_owner(to.calls[to.owner]) && std::none_of(to.also.begin(), to.also.end(), is_owner))
+    to.also.push_back(owner);
 }
 
 struct judgement {
@@ -205,21 +220,20 @@ struct judgement {
   burst when;  // of together
 };
 
-// Effects: the most valuable first, and what has one key with it is added to it.
-template <class KeyOf, class Add>
-void merge(std::vector<judgement>& all, const KeyOf& key_of, const Add& add_to) {
+// Effects: the most valuable first; what has its key is added to it.
+void merge(std::vector<judgement>& all) {
   std::sort(all.begin(), all.end(), [](const judgement& a, const judgement& b) {
     return std::tuple(b.found.allocations_saved, a.found.main_stack) <
            std::tuple(a.found.allocations_saved, b.found.main_stack);
   });
   std::vector<judgement> merged;
-  std::map<decltype(key_of(all.front())), std::size_t> known;
+  std::map<finding_key, std::size_t> known;
   for (judgement& each : all) {
-    const auto [at, is_new] = known.emplace(key_of(each), merged.size());
+    const auto [at, is_new] = known.emplace(key_of(each.found), merged.size());
     if (is_new) {
       merged.push_back(std::move(each));
     } else {
-      add_to(merged[at->second].found, each.found);
+      add(merged[at->second].found, each.found);
     }
   }
   all = std::move(merged);
@@ -243,7 +257,6 @@ void join_bursts(std::vector<judgement>& all) {
       continue;
     }
     add(same->found, each.found);
-    same->found.also.push_back(each.found.calls[each.found.owner]);
   }
   all = std::move(joined);
 }
@@ -267,13 +280,7 @@ std::vector<finding> judged(const std::vector<site>& sites,
     }
     if (found) all.push_back({std::move(*found), h.last_burst});
   }
-  merge(
-      all,
-      [](const judgement& j) {
-        return std::tuple(j.found.kind, key_of(j.found.calls[j.found.owner]),
-                          j.found.kind == finding_kind::slack ? j.found.block_bytes : 0);
-      },
-      add);
+  merge(all);
   join_bursts(all);
 
   std::vector<finding> findings;

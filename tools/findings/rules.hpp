@@ -20,6 +20,7 @@ inline constexpr std::uint64_t least_bytes = 64 * 1024;
 inline constexpr std::uint64_t fitting = 95;         ///< of a site's allocations
 inline constexpr std::uint64_t growth_fitting = 50;  ///< the first block of each chain is no growth
 inline constexpr std::uint64_t steps_a_chain = 2;
+inline constexpr std::uint64_t bursts = 2;  ///< one alone may be how the program ends
 inline constexpr std::uint64_t hot_allocations = 10'000;
 inline constexpr std::uint64_t hot_live = 8;
 inline constexpr std::uint64_t pool_live = 64;
