@@ -31,15 +31,24 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// A call as a line of text: without the types of templates and arguments, which JSON has.
+std::string text_of(const trace::named_call& call) {
+  trace::named_call brief = call;
+  const std::string_view function = findings::function_of(call);
+  if (!function.empty())
+    brief.name = findings::short_name(function) + call.name.substr(function.size());
+  return printable(brief.text());
+}
+
 // What the trace shows, in sentences.
 std::string evidence_of(const finding& f) {
   const std::string part = fmt::format("{} of {}", format_count(f.fitting), blocks(f.allocations));
   const std::string at_once = fmt::format("At most {} lived at once.", format_count(f.most_live));
   switch (f.kind) {
     case finding_kind::growth:
-      return fmt::format(
-          "{} took the place of a smaller one. {} grew, in {:.1f} steps each on average.", part,
-          blocks(f.chains), ratio(f.fitting, f.chains));
+      return fmt::format("{} took the place of a smaller one. {} grew, in {:.1f} steps{}.", part,
+                         blocks(f.chains), ratio(f.fitting, f.chains),
+                         f.chains == 1 ? "" : " each on average");
     case finding_kind::temporary:
       return fmt::format(
           "{} were freed by their thread before it had called the allocator {} times more. {}",
@@ -120,12 +129,12 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
 std::string render_finding(const finding& f, std::size_t number, bool with_code) {
   const findings::remedy what = findings::remedy_for(f.kind);
   std::string text = fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f));
-  text += fmt::format("     {}{}{}\n", printable(f.calls[f.owner].text()),
+  text += fmt::format("     {}{}{}\n", text_of(f.calls[f.owner]),
                       f.through.empty() ? "" : ", through ", printable(f.through));
   for (const trace::named_call& other : f.also)
-    text += fmt::format("     and {}\n", printable(other.text()));
+    text += fmt::format("     and {}\n", text_of(other));
   for (const trace::named_call& caller : callers_of(f))
-    text += fmt::format("       called by {}\n", printable(caller.text()));
+    text += fmt::format("       called by {}\n", text_of(caller));
   add_paragraph(
       text,
       fmt::format("{}: {}", word_of(f.how_sure) == "seen" ? "Seen" : "Likely", evidence_of(f)), 3);

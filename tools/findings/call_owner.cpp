@@ -128,7 +128,10 @@ std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
       if (!is_for_the_caller(short_name(function))) return std::nullopt;
       continue;
     }
-    if (!says_that_it_allocates(function)) return i;
+    // A function without a name that works for one that allocates does nothing else.
+    const bool is_inside_of_one = function.empty() && i + 1 < calls.size() &&
+                                  says_that_it_allocates(function_of(calls[i + 1]));
+    if (!is_inside_of_one && !says_that_it_allocates(function)) return i;
   }
   return std::nullopt;
 }

@@ -55,6 +55,10 @@ TEST(CallOwner, FunctionsThatAllocateForOthersAreNone) {
                                  in_library("sqlite3DbMallocRaw", "libsqlite3.so.0"),
                                  in_program("parse"), in_program("main")}),
             3u);
+  const named_call nameless{"libsqlite3.so.0+0xa7504", "", 0, "/lib/libsqlite3.so.0"};
+  EXPECT_EQ(owner_of(std::vector{nameless, in_library("sqlite3Malloc", "libsqlite3.so.0"), nameless,
+                                 in_program("main")}),
+            2u);
   EXPECT_EQ(owner_of(std::vector{in_library("__strdup", "libc.so.6"), in_program("parse")}), 1u);
   EXPECT_EQ(owner_of(std::vector{in_library("<alloc::vec::Vec<T> as Clone>::clone", "program"),
                                  in_program("app::work")}),

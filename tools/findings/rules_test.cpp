@@ -43,6 +43,17 @@ TEST(FindingRules, ABlockThatIsFreedAtOnceIsTemporary) {
   EXPECT_EQ(found.list[0].how_sure, sureness::seen);
 }
 
+TEST(FindingRules, ATemporaryThatGrowsOnceIsTemporary) {
+  run r;
+  for (int i = 0; i < 2000; ++i) {
+    const auto number = r.make("f", 16);
+    const auto text = r.make("f", 32);
+    r.drop(number);
+    r.drop(text);
+  }
+  EXPECT_EQ(kinds_of(r), "temporary:f in program ");
+}
+
 TEST(FindingRules, ABlockThatLivesLongerIsNot) {
   run r;
   for (int i = 0; i < 2000; ++i) {

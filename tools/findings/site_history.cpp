@@ -132,22 +132,23 @@ void site_histories::death(const trace::step& s) {
 
   if (s.born_by != s.thread) {
     ++of.history.handed_over;
-  } else if (!outgrown(by, s, dead, of) && by.calls - dead.call <= near_calls) {
-    ++of.history.temporary;
+    return;
   }
+  if (by.calls - dead.call <= near_calls) ++of.history.temporary;
+  count_copy(by, s, dead, of);
 }
 
-// Whether the thread's last birth took the place of this block.
-bool site_histories::outgrown(thread_state& by, const trace::step& s, const block& dead,
-                              account& of) {
+// The thread's last birth may have taken the place of this block.
+void site_histories::count_copy(thread_state& by, const trace::step& s, const block& dead,
+                                account& of) {
   if (!by.may_outgrow || by.last_block.site != dead.site || by.last_block.order <= dead.order ||
       by.calls - by.last_block.call > calls_of_a_copy)
-    return false;
+    return;
   by.may_outgrow = false;
   site_history& h = of.history;
   if (by.last_bytes <= s.size) {
     ++h.replaced_by_smaller;
-    return false;
+    return;
   }
   ++h.grown_by_copy;
   h.outgrown_first += dead.growth == 0 ? 1 : 0;
@@ -158,7 +159,6 @@ bool site_histories::outgrown(thread_state& by, const trace::step& s, const bloc
     peak_site_ = dead.site;
     peak_outgrown_bytes_ = s.size;
   }
-  return true;
 }
 
 void site_histories::end_generation(account& of, const thread_state& by) {

@@ -125,7 +125,7 @@ class site_histories {
   void birth(const trace::step& s);
   void death(const trace::step& s);
   void count_growth(thread_state& of, const trace::step& s, block& made, account& to);
-  bool outgrown(thread_state& by, const trace::step& s, const block& dead, account& of);
+  void count_copy(thread_state& by, const trace::step& s, const block& dead, account& of);
   void count_size(account& of, block& made, std::uint64_t size);
   static void end_generation(account& of, const thread_state& by);
   thread_state& thread(std::uint32_t number);
