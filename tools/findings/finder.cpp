@@ -1,6 +1,9 @@
 // tools/findings/finder.cpp. Layer: findings.
 #include "tools/findings/finder.hpp"
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "tools/findings/rules.hpp"
@@ -13,9 +16,30 @@ finder::finder(const std::vector<trace::stack_definition>& stacks, names_of_stac
       sites_(stacks, names_of_),
       histories_(sites_) {}
 
+namespace {
+
+std::vector<std::string> without_lines(const std::vector<site>& sites,
+                                       const std::vector<site_history>& histories,
+                                       const run_totals& run) {
+  std::map<std::string, std::uint64_t> allocations;  // by file
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const trace::named_call& owner = sites[i].calls[sites[i].owner];
+    if (owner.line == 0 && owner.module.starts_with('/'))
+      allocations[owner.module] += histories[i].births;
+  }
+  std::vector<std::string> files;
+  for (const auto& [file, births] : allocations)
+    if (births * 100 >= run.births * thresholds::percent_of_run) files.push_back(file);
+  return files;
+}
+
+}  // namespace
+
 findings_of_run finder::findings() const {
   const run_totals totals = histories_.totals();
-  findings_of_run found{totals, judged(sites_.sites(), histories_.histories(), totals)};
+  const std::vector<site_history> histories = histories_.histories();
+  findings_of_run found{totals, judged(sites_.sites(), histories, totals),
+                        without_lines(sites_.sites(), histories, totals)};
   for (finding& each : found.list)
     if (each.main_stack < stacks_.size()) each.calls = names_of_(stacks_[each.main_stack]);
   return found;

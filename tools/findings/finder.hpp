@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tools/findings/finding.hpp"
@@ -15,6 +16,8 @@ namespace ashlar::findings {
 struct findings_of_run {
   run_totals totals;
   std::vector<finding> list;  ///< the best first
+  /// Programs and libraries whose lines are unknown, though a hundredth of all allocations is theirs.
+  std::vector<std::string> without_lines;
 };
 
 /// Counts steps that somebody else reads. Not thread-safe.

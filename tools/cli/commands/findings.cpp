@@ -63,7 +63,7 @@ int findings_command(const findings_options& options) {
     for (trace::step s; steps.next(s);) finder.count(s);
     const findings::findings_of_run found = finder.findings();
     std::fputs(render_findings(options.trace, found, options.rows).c_str(), stdout);
-    tell_missing_names(names.lost(), {});
+    tell_missing_names(names.lost(), found.without_lines);
     if (!options.json_path.empty()) files.commit({json_text_of(found, options.trace)});
     return 0;
   });

@@ -1,0 +1,77 @@
+// `ashlar findings` as a user meets it: what it prints and writes, and what it says of input that is none.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tests/support/command_in_folder.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using json = nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Findings : public support::CommandInFolder {
+ protected:
+  void record(const std::string& program) {
+    ASSERT_EQ(ashlar({"record", "--stacks", "-o", "run.atrace", "--",
+                      std::string(ASHLAR_TEST_PROGRAMS) + "/" + program}),
+              0)
+        << said("err");
+  }
+};
+
+TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  record("several_index");
+  ASSERT_EQ(ashlar({"findings", "--json", "found.json", "run.atrace"}), 0) << said("err");
+  const std::string text = said("out");
+  EXPECT_TRUE(contains(text, "run.atrace: 3 findings in ")) << text;
+  EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations\n"))
+      << text;
+  EXPECT_TRUE(contains(text, "several_index.cpp:34, through std::operator+")) << text;
+  EXPECT_TRUE(contains(text, "Seen: 30,000 of 30,000 blocks")) << text;
+  EXPECT_TRUE(contains(text, "With the standard library:\n     std::string key;")) << text;
+  const json found = json::parse(said("found.json"));
+  EXPECT_EQ(found["report"], "findings");
+  ASSERT_EQ(found["findings"].size(), 3u);
+  const json& first = found["findings"][0];
+  EXPECT_EQ(first["kind"], "temporary");
+  EXPECT_EQ(first["sure"], "seen");
+  EXPECT_EQ(first["allocations_saved"], 29'999);
+  EXPECT_EQ(first["site"]["function"], "main");
+  EXPECT_TRUE(contains(text, first["remedy"].get<std::string>().substr(0, 40)));
+  // Code stands once for each kind, and fewer rows say how many there are.
+  EXPECT_EQ(ashlar({"findings", "--rows", "1", "run.atrace"}), 0);
+  EXPECT_TRUE(contains(said("out"), "\n2 more (--rows 3 lists them)\n")) << said("out");
+}
+
+TEST_F(Findings, ThePageHasThem) {
+  record("temporary_buffer");
+  ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0) << said("err");
+  const json data = json::parse(said("out"));
+  ASSERT_EQ(data["findings"]["findings"].size(), 1u);
+  EXPECT_EQ(data["findings"]["findings"][0]["kind"], "temporary");
+}
+
+TEST_F(Findings, ACleanProgramHasNone) {
+  record("matrices");
+  ASSERT_EQ(ashlar({"findings", "run.atrace"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("out"), "run.atrace: no findings in ")) << said("out");
+}
+
+TEST_F(Findings, WithoutStacksAndWithoutATraceOneLineSaysWhatHelps) {
+  ASSERT_EQ(ashlar({"record", "-o", "run.atrace", "--", "/bin/true"}), 0) << said("err");
+  EXPECT_EQ(command({"findings", "run.atrace"}).exit_status(), 2);
+  EXPECT_EQ(said("err"),
+            "ashlar: run.atrace: it has no call stacks, so no line can be named: record "
+            "with 'ashlar record --stacks'\n");
+  EXPECT_EQ(command({"findings", "/bin/true"}).exit_status(), 2);
+  EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");
+  EXPECT_EQ(command({"findings", "--json", "nonesuch/found.json", "run.atrace"}).exit_status(), 2);
+  EXPECT_TRUE(contains(said("err"), "nonesuch/found.json")) << said("err");
+}
+
+}  // namespace
