@@ -96,7 +96,7 @@ std::string savings_of(const finding& f) {
 std::vector<trace::named_call> callers_of(const finding& f) {
   std::vector<trace::named_call> callers;
   for (std::size_t i = f.owner + 1; i < f.calls.size() && callers.size() < callers_shown; ++i) {
-    if (f.calls[i].module.empty() || findings::is_of_system(f.calls[i])) break;
+    if (!findings::is_of_program(f.calls[i])) break;
     callers.push_back(f.calls[i]);
   }
   return callers;

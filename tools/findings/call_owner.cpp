@@ -15,6 +15,14 @@ std::string_view module_name(const named_call& call) {
   return path.substr(path.rfind('/') + 1);
 }
 
+bool is_of_system(const named_call& call) {
+  static constexpr std::array<std::string_view, 8> libraries{
+      "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
+  const std::string_view name = module_name(call);
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](std::string_view library) { return name.starts_with(library); });
+}
+
 // What a program calls to get a block of its own; anything else in the C library keeps the block.
 bool is_for_the_caller(std::string_view function) {
   static constexpr std::array<std::string_view, 10> names{
@@ -70,12 +78,8 @@ bool says_that_it_allocates(std::string_view function) {
 
 }  // namespace
 
-bool is_of_system(const named_call& call) {
-  static constexpr std::array<std::string_view, 8> libraries{
-      "libc.so.", "libc-", "libm.so.", "libpthread.", "libstdc++.", "libc++.", "libgcc_s.", "ld-"};
-  const std::string_view name = module_name(call);
-  return std::any_of(libraries.begin(), libraries.end(),
-                     [&](std::string_view library) { return name.starts_with(library); });
+bool is_of_program(const named_call& call) {
+  return !call.module.empty() && !is_of_system(call);
 }
 
 std::string_view function_of(const named_call& call) {

@@ -19,8 +19,8 @@ namespace ashlar::findings {
 /// the C or C++ library keeps the block for itself, as fopen does, or nothing else is there: nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
 
-/// Whether a call is of the C or C++ library's own code, or of the loader.
-[[nodiscard]] bool is_of_system(const trace::named_call& call);
+/// Whether a call is in a file of the program or of a library that is not the C or C++ library's.
+[[nodiscard]] bool is_of_program(const trace::named_call& call);
 
 /// Returns: the function of a call without its module; empty where it is unknown.
 [[nodiscard]] std::string_view function_of(const trace::named_call& call);

@@ -13,8 +13,10 @@ namespace ashlar::findings {
 finder::finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of)
     : stacks_(stacks),
       names_of_(std::move(names_of)),
-      sites_(stacks, names_of_),
-      histories_(sites_) {}
+      own_(stacks, names_of_, owned_by::first_own_call),
+      callers_(stacks, names_of_, owned_by::its_caller),
+      own_histories_(own_),
+      caller_histories_(callers_) {}
 
 namespace {
 
@@ -36,10 +38,17 @@ std::vector<std::string> without_lines(const std::vector<site>& sites,
 }  // namespace
 
 findings_of_run finder::findings() const {
-  const run_totals totals = histories_.totals();
-  const std::vector<site_history> histories = histories_.histories();
-  findings_of_run found{totals, judged(sites_.sites(), histories, totals),
-                        without_lines(sites_.sites(), histories, totals)};
+  const run_totals totals = own_histories_.totals();
+  const std::vector<site_history> own = own_histories_.histories();
+  const std::vector<site_history> callers = caller_histories_.histories();
+  std::vector<std::uint32_t> inner(callers.size());
+  for (const trace::stack_definition& stack : stacks_) {
+    const site_table::place caller = callers_.of(stack.number);
+    if (caller.site != site_table::nobody) inner[caller.site] = own_.of(stack.number).site;
+  }
+  findings_of_run found{totals,
+                        judged({own_.sites(), own}, {callers_.sites(), callers}, inner, totals),
+                        without_lines(own_.sites(), own, totals)};
   for (finding& each : found.list)
     if (each.main_stack < stacks_.size()) each.calls = names_of_(stacks_[each.main_stack]);
   return found;

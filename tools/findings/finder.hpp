@@ -30,14 +30,19 @@ class finder {
   finder& operator=(const finder&) = delete;
 
   /// Requires: each step of the trace, in order.
-  void count(const trace::step& s) { histories_.count(s); }
+  void count(const trace::step& s) {
+    own_histories_.count(s);
+    caller_histories_.count(s);
+  }
   [[nodiscard]] findings_of_run findings() const;
 
  private:
   const std::vector<trace::stack_definition>& stacks_;
   names_of_stack names_of_;
-  site_table sites_;
-  site_histories histories_;
+  site_table own_;
+  site_table callers_;
+  site_histories own_histories_;
+  site_histories caller_histories_;
 };
 
 }  // namespace ashlar::findings

@@ -81,12 +81,12 @@ finding begun(finding_kind kind, const site& at, const site_history& h) {
 
 // A container that the program's line itself works on. Others, as inside of std::regex, cannot be told to reserve.
 bool can_reserve(const site& at) {
-  if (at.owner == 0) return true;
+  if (at.first_own == 0) return true;
   static constexpr const char* containers[] = {
       "std::vector::",       "std::basic_string::", "std::__cxx11::basic_string::",
       "std::unordered_",     "std::__1::vector::",  "std::__1::basic_string::",
       "std::__1::unordered_"};
-  const std::string through = short_name(function_of(at.calls[at.owner - 1]));
+  const std::string through = short_name(function_of(at.calls[at.first_own - 1]));
   if (!through.starts_with("std::")) return true;  // the program's own realloc, or its wrapper
   return std::any_of(std::begin(containers), std::end(containers),
                      [&](const char* name) { return through.starts_with(name); });
@@ -141,7 +141,7 @@ std::optional<finding> together(const site& at, const site_history& h) {
 std::optional<finding> pool(const site& at, const site_history& h) {
   const size_history* const one = common_size(h);
   if (one == nullptr || one->size > small_block || h.most_live < pool_live) return std::nullopt;
-  const bool are_nodes = is_container_node(std::span(at.calls).first(at.owner));
+  const bool are_nodes = is_container_node(std::span(at.calls).first(at.first_own));
   if (!are_nodes && h.births < pool_turnover * h.most_live) return std::nullopt;
   finding f = begun(are_nodes ? finding_kind::nodes : finding_kind::pool, at, h);
   f.how_sure = are_nodes ? sureness::inferred : sureness::seen;
@@ -183,6 +183,14 @@ std::optional<finding> slack(const site& at, const site_history& h) {
 // What describes a site best comes first: growth dies near, too, and blocks that die together come and go.
 constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
     growth, temporary, handoff, together, pool, hot_loop};
+
+std::optional<finding> exclusive(const site& at, const site_history& h) {
+  std::optional<finding> found;
+  if (h.births == 0) return found;
+  for (const auto rule : exclusive_rules)
+    if (!found) found = rule(at, h);
+  return found;
+}
 
 // What one finding is about. Blocks that live for a moment need one change in all of a function, where it
 // was called from one place; everything else is about a line.
@@ -263,22 +271,27 @@ void join_bursts(std::vector<judgement>& all) {
 
 }  // namespace
 
-std::vector<finding> judged(const std::vector<site>& sites,
-                            const std::vector<site_history>& histories, const run_totals& run) {
+std::vector<finding> judged(const judged_sites& own, const judged_sites& callers,
+                            const std::vector<std::uint32_t>& inner, const run_totals& run) {
   std::vector<judgement> all;
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const site_history& h = histories[i];
-    if (h.births == 0) continue;
-    std::optional<finding> found;
-    for (const auto rule : exclusive_rules)
-      if (!found) found = rule(sites[i], h);
-    if (std::optional<finding> wasted = slack(sites[i], h)) {
+  std::vector<bool> is_explained(own.sites.size());
+  for (std::size_t i = 0; i < own.sites.size(); ++i) {
+    const site_history& h = own.histories[i];
+    std::optional<finding> found = exclusive(own.sites[i], h);
+    is_explained[i] = found.has_value();
+    if (std::optional<finding> wasted = slack(own.sites[i], h)) {
       // The rounding that an arena or a pool would save is told once, by what is easier to change.
       if (found && is_worth_it(*wasted, run) && found->kind != finding_kind::growth)
         found->bytes_saved_at_peak = 0;
       all.push_back({std::move(*wasted), {}});
     }
     if (found) all.push_back({std::move(*found), h.last_burst});
+  }
+  for (std::size_t i = 0; i < callers.sites.size(); ++i) {
+    if (is_explained[inner[i]]) continue;
+    const site_history& h = callers.histories[i];
+    if (std::optional<finding> found = exclusive(callers.sites[i], h))
+      all.push_back({std::move(*found), h.last_burst});
   }
   merge(all);
   join_bursts(all);

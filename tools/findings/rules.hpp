@@ -32,12 +32,19 @@ inline constexpr std::uint64_t slack_excess =
     32;  ///< at most a 32nd of the size is above the class
 }  // namespace thresholds
 
+/// Sites, and what their blocks did.
+struct judged_sites {
+  const std::vector<site>& sites;
+  const std::vector<site_history>& histories;
+};
+
 /// Returns: the findings, the best first: by the bytes at the peak that a change saves, then by the
 /// allocations that it saves. Bytes below 64 KiB, or below a hundredth of the peak, count as none.
-/// Findings of one kind with one owner are one. A site has one finding, and slack beside it.
-/// Requires: the histories are those of the sites.
-[[nodiscard]] std::vector<finding> judged(const std::vector<site>& sites,
-                                          const std::vector<site_history>& histories,
+/// Findings of one kind with one owner are one. A site has one finding, and slack beside it. A site
+/// that has none is judged by its callers. Requires: `own` and `callers` are of one trace, owned by the
+/// first own call and by its caller; inner[i] is the index in `own` of the site that callers.sites[i] calls.
+[[nodiscard]] std::vector<finding> judged(const judged_sites& own, const judged_sites& callers,
+                                          const std::vector<std::uint32_t>& inner,
                                           const run_totals& run);
 
 }  // namespace ashlar::findings

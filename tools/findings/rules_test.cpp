@@ -343,6 +343,18 @@ TEST(FindingRules, OneLineWithSeveralSitesIsOneFinding) {
   EXPECT_EQ(found.list[0].allocations_saved, 3998u);
 }
 
+TEST(FindingRules, AHelperWithSeveralUsesIsJudgedByItsCallers) {
+  run r;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    r.drop(r.make("helper", 100 + i % 50, 1, "brief"));
+    static_cast<void>(r.make("helper", 100 + i % 50, 1, "keeper"));
+  }
+  const findings_of_run found = r.findings();
+  EXPECT_EQ(kinds_of(found), "temporary:brief in program ");
+  EXPECT_EQ(found.list[0].through, "helper");
+  EXPECT_EQ(found.list[0].allocations, 3000u);
+}
+
 TEST(FindingRules, AnEmptyRunHasNone) {
   EXPECT_EQ(kinds_of(run()), "");
 }

@@ -19,8 +19,13 @@ using names_of_stack =
 /// A call site of the program. Stacks differ outside of the owner, by who called it.
 struct site {
   std::vector<trace::named_call> calls;  ///< of its first stack, from the inside out
-  std::size_t owner = 0;                 ///< index of the program's own line in them
+  std::size_t owner = 0;      ///< index of the line that is told: the first own one, or its caller
+  std::size_t first_own = 0;  ///< index of the program's own line in them
 };
+
+/// Which line owns a block. A helper that the whole program calls is judged by its callers, too: its
+/// blocks may behave in one way for each of them.
+enum class owned_by { first_own_call, its_caller };
 
 /// Which site a stack belongs to. Immutable.
 class site_table {
@@ -29,10 +34,11 @@ class site_table {
   static constexpr std::uint32_t no_stack = UINT32_MAX;
 
   /// Complexity: names each stack once.
-  site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of);
+  site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of,
+             owned_by whom);
 
   /// Where a stack is: its index among the definitions, and its site; `nobody` where no line of the
-  /// program owns the block (call_owner.hpp), or there is no such stack.
+  /// program owns the block (call_owner.hpp), or no own line called it, or there is no such stack.
   struct place {
     std::uint32_t stack = no_stack;
     std::uint32_t site = nobody;

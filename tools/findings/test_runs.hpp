@@ -15,9 +15,11 @@ class run {
  public:
   using block = std::uint64_t;
 
-  block make(const std::string& site, std::uint64_t size, std::uint32_t thread = 1) {
+  // `caller`: who calls the site.
+  block make(const std::string& site, std::uint64_t size, std::uint32_t thread = 1,
+             const std::string& caller = "main") {
     trace::event e = trace::test::birth(thread, ++time_, next_ += 0x10000, size);
-    e.stack = stack_of(site);
+    e.stack = stack_of(site + '|' + caller);
     events_.push_back(e);
     return e.address;
   }
@@ -32,7 +34,7 @@ class run {
     return again;
   }
 
-  /// The calls of a site: the names between its '|', the last one the program's line, called by main.
+  /// The calls of a stack: the names between its '|', the last two with lines.
   static std::vector<trace::named_call> calls_of(const std::string& site) {
     std::vector<trace::named_call> calls;
     for (std::size_t at = 0; at <= site.size();) {
@@ -40,9 +42,10 @@ class run {
       calls.push_back({site.substr(at, end - at) + " in program", "", 0, "/bin/program"});
       at = end + 1;
     }
-    calls.back().file = "a.cpp";
-    calls.back().line = 1;
-    calls.push_back({"main in program", "a.cpp", 99, "/bin/program"});
+    for (std::size_t i = calls.size() - 2; i < calls.size(); ++i) {
+      calls[i].file = "a.cpp";
+      calls[i].line = 1;
+    }
     return calls;
   }
 
