@@ -13,10 +13,9 @@ namespace ashlar::findings {
 finder::finder(const std::vector<trace::stack_definition>& stacks, names_of_stack names_of)
     : stacks_(stacks),
       names_of_(std::move(names_of)),
-      own_(stacks, names_of_, owned_by::first_own_call),
-      callers_(stacks, names_of_, owned_by::its_caller),
-      own_histories_(own_),
-      caller_histories_(callers_) {}
+      sites_(stacks, names_of_),
+      own_histories_(sites_, owned_by::first_own_call),
+      caller_histories_(sites_, owned_by::its_caller) {}
 
 namespace {
 
@@ -43,12 +42,15 @@ findings_of_run finder::findings() const {
   const std::vector<site_history> callers = caller_histories_.histories();
   std::vector<std::uint32_t> inner(callers.size());
   for (const trace::stack_definition& stack : stacks_) {
-    const site_table::place caller = callers_.of(stack.number);
-    if (caller.site != site_table::nobody) inner[caller.site] = own_.of(stack.number).site;
+    const site_table::place place = sites_.of(stack.number);
+    const std::uint32_t caller = place.site(owned_by::its_caller);
+    if (caller != site_table::nobody) inner[caller] = place.site(owned_by::first_own_call);
   }
-  findings_of_run found{totals,
-                        judged({own_.sites(), own}, {callers_.sites(), callers}, inner, totals),
-                        without_lines(own_.sites(), own, totals)};
+  const std::vector<site>& own_sites = sites_.sites(owned_by::first_own_call);
+  findings_of_run found{
+      totals,
+      judged({own_sites, own}, {sites_.sites(owned_by::its_caller), callers}, inner, totals),
+      without_lines(own_sites, own, totals)};
   for (finding& each : found.list)
     if (each.main_stack < stacks_.size()) each.calls = names_of_(stacks_[each.main_stack]);
   return found;

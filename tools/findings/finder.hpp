@@ -39,8 +39,7 @@ class finder {
  private:
   const std::vector<trace::stack_definition>& stacks_;
   names_of_stack names_of_;
-  site_table own_;
-  site_table callers_;
+  site_table sites_;
   site_histories own_histories_;
   site_histories caller_histories_;
 };

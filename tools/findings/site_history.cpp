@@ -11,12 +11,13 @@ constexpr std::uint64_t calls_of_a_copy = 2;
 
 }  // namespace
 
-site_histories::site_histories(const site_table& sites)
+site_histories::site_histories(const site_table& sites, owned_by whom)
     : sites_(sites),
-      accounts_(sites.sites().size()),
+      whom_(whom),
+      accounts_(sites.sites(whom).size()),
       stack_births_(sites.stacks()),
-      live_blocks_(sites.sites().size()),
-      live_bytes_(sites.sites().size()),
+      live_blocks_(sites.sites(whom).size()),
+      live_bytes_(sites.sites(whom).size()),
       size_blocks_(0) {}
 
 site_histories::thread_state& site_histories::thread(std::uint32_t number) {
@@ -50,10 +51,11 @@ void site_histories::birth(const trace::step& s) {
   if (s.slot >= blocks_.size()) blocks_.resize(s.slot + std::size_t{1});
   block& made = blocks_[s.slot];
   const site_table::place place = sites_.of(s.stack);
-  made = {by.calls, order_, place.site, 0, 0, false};
+  const std::uint32_t site = place.site(whom_);
+  made = {by.calls, order_, site, 0, 0, false};
   by.may_outgrow = false;
-  if (place.site == site_table::nobody) return;
-  account& to = accounts_[place.site];
+  if (site == site_table::nobody) return;
+  account& to = accounts_[site];
   site_history& h = to.history;
   ++h.births;
   h.bytes += s.size;
@@ -62,8 +64,8 @@ void site_histories::birth(const trace::step& s) {
     h.main_stack = place.stack;
   }
   h.most_live = std::max(h.most_live, ++to.live);
-  live_blocks_.add(place.site, 1);
-  live_bytes_.add(place.site, static_cast<std::int64_t>(s.size));
+  live_blocks_.add(site, 1);
+  live_bytes_.add(site, static_cast<std::int64_t>(s.size));
   count_size(to, made, s.size);
   if (to.now.is_dying) to.now.is_mixed = true;
   ++to.now.births;

@@ -75,7 +75,7 @@ struct run_totals {
 /// Not thread-safe. Does not own the table.
 class site_histories {
  public:
-  explicit site_histories(const site_table& sites);
+  site_histories(const site_table& sites, owned_by whom);
 
   /// Effects: counts the step. Requires: each step of a trace, in order.
   void count(const trace::step& s);
@@ -132,6 +132,7 @@ class site_histories {
   void mark_peak();
 
   const site_table& sites_;
+  owned_by whom_;
   trace::step_counts counts_;
   std::vector<account> accounts_;            // by site
   std::vector<std::uint64_t> stack_births_;  // by index of stack

@@ -2,6 +2,8 @@
 // to the line that owns the block. Layer: findings.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -25,34 +27,38 @@ struct site {
 
 /// Which line owns a block. A helper that the whole program calls is judged by its callers, too: its
 /// blocks may behave in one way for each of them.
-enum class owned_by { first_own_call, its_caller };
+enum class owned_by : std::uint8_t { first_own_call, its_caller };
 
-/// Which site a stack belongs to. Immutable.
+/// Which sites a stack belongs to. Immutable.
 class site_table {
  public:
   static constexpr std::uint32_t nobody = UINT32_MAX;
   static constexpr std::uint32_t no_stack = UINT32_MAX;
 
   /// Complexity: names each stack once.
-  site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of,
-             owned_by whom);
+  site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of);
 
-  /// Where a stack is: its index among the definitions, and its site; `nobody` where no line of the
-  /// program owns the block (call_owner.hpp), or no own line called it, or there is no such stack.
+  /// Where a stack is: its index among the definitions, and the index of its site; `nobody` where no
+  /// line of the program owns the block (call_owner.hpp) or called its owner, or there is no such stack.
   struct place {
     std::uint32_t stack = no_stack;
-    std::uint32_t site = nobody;
+    std::array<std::uint32_t, 2> sites{nobody, nobody};  // by owned_by
+    [[nodiscard]] std::uint32_t site(owned_by whom) const {
+      return sites[static_cast<std::size_t>(whom)];
+    }
   };
   [[nodiscard]] place of(std::uint32_t stack_number) const {
     const auto found = places_.find(stack_number);
     return found == places_.end() ? place() : found->second;
   }
-  [[nodiscard]] const std::vector<site>& sites() const { return sites_; }
+  [[nodiscard]] const std::vector<site>& sites(owned_by whom) const {
+    return sites_[static_cast<std::size_t>(whom)];
+  }
   [[nodiscard]] std::size_t stacks() const { return places_.size(); }
 
  private:
   std::unordered_map<std::uint32_t, place> places_;
-  std::vector<site> sites_;
+  std::array<std::vector<site>, 2> sites_;  // by owned_by
 };
 
 }  // namespace ashlar::findings
