@@ -33,7 +33,8 @@ bool is_for_the_caller(std::string_view function) {
   return std::find(names.begin(), names.end(), function) != names.end();
 }
 
-// Names of the C++ and Rust libraries; a template may have its result before it ("void std::f<T>()").
+// Names of the C++ and Rust libraries; a template may have its result before it ("void
+// std::f<T>()").
 bool is_of_standard_namespace(std::string_view name) {
   static constexpr std::array<std::string_view, 8> spaces{
       "std::",       "__gnu_cxx::", "alloc::", "core::",
@@ -48,7 +49,8 @@ bool is_of_standard_library(const named_call& call) {
   return is_of_standard_namespace(short_name(function_of(call)));
 }
 
-// Strings and their streams are compiled into the C++ library; their blocks are the program's all the same.
+// Strings and their streams are compiled into the C++ library; their blocks are the program's all
+// the same.
 bool keeps_its_blocks(const named_call& call) {
   if (!is_of_system(call)) return false;
   const std::string name = short_name(function_of(call));

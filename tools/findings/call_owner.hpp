@@ -14,9 +14,10 @@
 
 namespace ashlar::findings {
 
-/// Returns: the index of the first call, from the inside out, that is the program's own: neither the
-/// standard library's nor a function whose name says that it allocates ("xmalloc", "strdup"). Where
-/// the C or C++ library keeps the block for itself, as fopen does, or nothing else is there: nothing.
+/// Returns: the index of the first call, from the inside out, that is the program's own: neither
+/// the standard library's nor a function whose name says that it allocates ("xmalloc", "strdup").
+/// Where the C or C++ library keeps the block for itself, as fopen does, or nothing else is there:
+/// nothing.
 [[nodiscard]] std::optional<std::size_t> owner_of(std::span<const trace::named_call> calls);
 
 /// Whether a call is in a file of the program or of a library that is not the C or C++ library's.

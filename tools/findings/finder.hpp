@@ -16,7 +16,8 @@ namespace ashlar::findings {
 struct findings_of_run {
   run_totals totals;
   std::vector<finding> list;  ///< the best first
-  /// Programs and libraries whose lines are unknown, though a hundredth of all allocations is theirs.
+  /// Programs and libraries whose lines are unknown, though a hundredth of all allocations is
+  /// theirs.
   std::vector<std::string> without_lines;
 };
 

@@ -35,8 +35,7 @@ struct finding {
       calls;              ///< the most frequent stack of the site, from the inside out
   std::size_t owner = 0;  ///< index in it: the line to look at
   std::string through;    ///< the library's function that this line calls, in short; empty: none
-  std::uint32_t main_stack = UINT32_MAX;     ///< index of that stack among the trace's definitions
-  std::uint64_t main_stack_allocations = 0;  ///< that came by it
+  std::uint32_t main_stack = UINT32_MAX;  ///< index of that stack among the trace's definitions
   /// Other lines that the same change is about. The figures are those of all.
   std::vector<trace::named_call> also;
 

@@ -1,4 +1,5 @@
-// tools/findings/remedies.hpp: what each kind of finding is called, and what helps. Layer: findings.
+// tools/findings/remedies.hpp: what each kind of finding is called, and what helps.
+// Layer: findings.
 #pragma once
 
 #include <string_view>

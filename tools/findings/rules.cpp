@@ -2,6 +2,7 @@
 #include "tools/findings/rules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -64,7 +65,7 @@ std::uint64_t rounding_at_peak(const size_history& of) {
   return less(block_of_heap(of.size), of.size) * of.blocks_at_peak;
 }
 
-// What a site is about to be called, with what all kinds tell of it.
+// A finding of this kind at this site, with the figures that all kinds have.
 finding begun(finding_kind kind, const site& at, const site_history& h) {
   finding f;
   f.kind = kind;
@@ -75,11 +76,11 @@ finding begun(finding_kind kind, const site& at, const site_history& h) {
   f.bytes_at_peak = h.bytes_at_peak;
   f.most_live = h.most_live;
   f.main_stack = h.main_stack;
-  f.main_stack_allocations = h.main_stack_births;
   return f;
 }
 
-// A container that the program's line itself works on. Others, as inside of std::regex, cannot be told to reserve.
+// A container that the program's line itself works on. Others, as inside of std::regex, cannot be
+// told to reserve.
 bool can_reserve(const site& at) {
   if (at.first_own == 0) return true;
   static constexpr const char* containers[] = {
@@ -180,7 +181,8 @@ std::optional<finding> slack(const site& at, const site_history& h) {
   return most;
 }
 
-// What describes a site best comes first: growth dies near, too, and blocks that die together come and go.
+// What describes a site best comes first: blocks that are outgrown die near, too, and blocks that
+// die together come and go.
 constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
     growth, temporary, handoff, together, pool, hot_loop};
 
@@ -192,8 +194,8 @@ std::optional<finding> exclusive(const site& at, const site_history& h) {
   return found;
 }
 
-// What one finding is about. Blocks that live for a moment need one change in all of a function, where it
-// was called from one place; everything else is about a line.
+// What one finding is about. Blocks that live for a moment need one change in all of a function,
+// where it was called from one place; everything else is about a line.
 using finding_key = std::tuple<finding_kind, std::string, std::string, std::uint64_t>;
 finding_key key_of(const finding& f) {
   const trace::named_call& owner = f.calls[f.owner];
@@ -204,6 +206,7 @@ finding_key key_of(const finding& f) {
   return {f.kind, std::string(function_of(owner)),
           has_caller ? f.calls[f.owner + 1].text() : owner.text(), size};
 }
+
 void add(finding& to, const finding& more) {
   to.bytes_saved_at_peak += more.bytes_saved_at_peak;
   to.allocations_saved += more.allocations_saved;
@@ -254,19 +257,23 @@ bool overlap(const burst& a, const burst& b) {
 // Blocks of several sites that die at the same moments need one arena.
 void join_bursts(std::vector<judgement>& all) {
   std::vector<judgement> joined;
+  std::vector<judgement> others;
   for (judgement& each : all) {
-    const auto same = std::find_if(joined.begin(), joined.end(), [&](const judgement& other) {
-      return each.found.kind == finding_kind::together &&
-             other.found.kind == finding_kind::together &&
-             each.found.bursts == other.found.bursts && overlap(each.when, other.when);
+    if (each.found.kind != finding_kind::together) {
+      others.push_back(std::move(each));
+      continue;
+    }
+    const auto same = std::find_if(joined.begin(), joined.end(), [&](const judgement& known) {
+      return each.found.bursts == known.found.bursts && overlap(each.when, known.when);
     });
     if (same == joined.end()) {
       joined.push_back(std::move(each));
-      continue;
+    } else {
+      add(same->found, each.found);
     }
-    add(same->found, each.found);
   }
-  all = std::move(joined);
+  std::move(joined.begin(), joined.end(), std::back_inserter(others));
+  all = std::move(others);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 
 namespace ashlar::findings {
 
-/// What is worth a reader's time, and how nearly all of a site's blocks have to fit. All shares are in percent.
+/// What is worth a reader's time, and how nearly all of a site's blocks have to fit. All shares are
+/// in percent.
 namespace thresholds {
 inline constexpr std::uint64_t percent_of_run =
     1;  ///< of all allocations, or of the bytes at the peak
@@ -41,8 +42,9 @@ struct judged_sites {
 /// Returns: the findings, the best first: by the bytes at the peak that a change saves, then by the
 /// allocations that it saves. Bytes below 64 KiB, or below a hundredth of the peak, count as none.
 /// Findings of one kind with one owner are one. A site has one finding, and slack beside it. A site
-/// that has none is judged by its callers. Requires: `own` and `callers` are of one trace, owned by the
-/// first own call and by its caller; inner[i] is the index in `own` of the site that callers.sites[i] calls.
+/// that has none is judged by its callers. Requires: `own` and `callers` are of one trace, owned by
+/// the first own call and by its caller; inner[i] is the index in `own` of the site that
+/// callers.sites[i] calls.
 [[nodiscard]] std::vector<finding> judged(const judged_sites& own, const judged_sites& callers,
                                           const std::vector<std::uint32_t>& inner,
                                           const run_totals& run);

@@ -6,7 +6,8 @@
 namespace ashlar::findings {
 namespace {
 
-// The new block comes, its elements are moved, and the old block goes: at most one other call between.
+// The new block comes, its elements are moved, and the old block goes: at most one other call
+// between.
 constexpr std::uint64_t calls_of_a_copy = 2;
 
 }  // namespace

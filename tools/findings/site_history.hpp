@@ -1,7 +1,9 @@
-// tools/findings/site_history.hpp: what the blocks of each call site did, in one pass. Layer: findings.
+// tools/findings/site_history.hpp: what the blocks of each call site did, in one pass.
+// Layer: findings.
 //
-// A block's age is counted in calls of the allocator that its thread made since, not in time: so two
-// runs of one program have the same figures, and a slow machine has no other findings than a fast one.
+// A block's age is counted in calls of the allocator that its thread made since, not in time: so
+// two runs of one program have the same figures, and a slow machine has no other findings than a
+// fast one.
 #pragma once
 
 #include <array>
@@ -46,10 +48,10 @@ struct site_history {
   std::uint64_t most_live = 0;
   std::uint64_t blocks_at_peak = 0;
   std::uint64_t bytes_at_peak = 0;
-  std::uint64_t temporary =
-      0;  ///< births whose block died near, in its thread, and was not outgrown
+  std::uint64_t temporary = 0;    ///< births whose block died near, in its thread
   std::uint64_t handed_over = 0;  ///< births whose block another thread freed
-  // A larger block that came in the place of one: by realloc, or the new one came, and the old one was freed.
+  // A larger block that came in the place of one: by realloc, or the new one came, and the old one
+  // was freed.
   std::uint64_t grown_by_realloc = 0;
   std::uint64_t grown_by_copy = 0;
   std::uint64_t outgrown_first = 0;  ///< of these: the block that was outgrown had not grown itself

@@ -1,5 +1,5 @@
-// tools/findings/site_table.hpp: the call sites of a trace: stacks whose inner calls are the same, up
-// to the line that owns the block. Layer: findings.
+// tools/findings/site_table.hpp: the call sites of a trace: stacks whose inner calls are the same,
+// up to the line that owns the block. Layer: findings.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ struct site {
   std::size_t first_own = 0;  ///< index of the program's own line in them
 };
 
-/// Which line owns a block. A helper that the whole program calls is judged by its callers, too: its
-/// blocks may behave in one way for each of them.
+/// Which line owns a block. A helper that the whole program calls is judged by its callers, too:
+/// its blocks may behave in one way for each of them.
 enum class owned_by : std::uint8_t { first_own_call, its_caller };
 
 /// Which sites a stack belongs to. Immutable.
@@ -38,8 +38,9 @@ class site_table {
   /// Complexity: names each stack once.
   site_table(const std::vector<trace::stack_definition>& stacks, const names_of_stack& names_of);
 
-  /// Where a stack is: its index among the definitions, and the index of its site; `nobody` where no
-  /// line of the program owns the block (call_owner.hpp) or called its owner, or there is no such stack.
+  /// Where a stack is: its index among the definitions, and the index of its site; `nobody` where
+  /// no line of the program owns the block (call_owner.hpp) or called its owner, or there is no
+  /// such stack.
   struct place {
     std::uint32_t stack = no_stack;
     std::array<std::uint32_t, 2> sites{nobody, nobody};  // by owned_by
