@@ -146,15 +146,15 @@ std::string render_finding(const finding& f, std::size_t number, bool with_code)
   return text;
 }
 
-nlohmann::json call_json(const trace::named_call& call) {
+nlohmann::json place_json(const trace::named_call& call) {
   return {{"name", call.name},
           {"function", findings::short_name(findings::function_of(call))},
           {"source", call.place()}};
 }
 
-nlohmann::json calls_json(const std::vector<trace::named_call>& calls) {
+nlohmann::json places_json(const std::vector<trace::named_call>& calls) {
   nlohmann::json list = nlohmann::json::array();
-  for (const trace::named_call& call : calls) list.push_back(call_json(call));
+  for (const trace::named_call& call : calls) list.push_back(place_json(call));
   return list;
 }
 
@@ -187,10 +187,10 @@ nlohmann::json findings_json(const findings::findings_of_run& found) {
     list.push_back({{"kind", what.name},
                     {"title", what.title},
                     {"sure", word_of(f.how_sure)},
-                    {"site", call_json(f.calls[f.owner])},
+                    {"site", place_json(f.calls[f.owner])},
                     {"through", f.through},
-                    {"also", calls_json(f.also)},
-                    {"called_by", calls_json(callers_of(f))},
+                    {"also", places_json(f.also)},
+                    {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
                     {"allocations_saved", f.allocations_saved},
                     {"allocations", f.allocations},
