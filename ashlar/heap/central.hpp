@@ -175,9 +175,11 @@ class central {
   [[nodiscard]] slab_bytes bytes_of_slabs() noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t size = shape_->block_size;
-    const std::size_t free = counts_.made - (counts_.taken - counts_.given) - stashed();
+    const auto made = static_cast<std::size_t>(counts_.made);
+    const auto held = static_cast<std::size_t>(counts_.taken - counts_.given);
+    const std::size_t idle = (made - held - stashed()) * size;
     const std::size_t absent = absent_pages_ << page_shift;
-    return {.blocks = counts_.made * size, .idle = free * size - std::min(free * size, absent)};
+    return {.blocks = made * size, .idle = idle - std::min(idle, absent)};
   }
 
   /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no live block
