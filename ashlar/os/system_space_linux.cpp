@@ -141,8 +141,13 @@ bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   // DONTUNMAP: the old addresses stay ours at every moment, so no other thread's mapping can land
   // in them. Systems that do not know the flag refuse, and the caller copies.
-  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) !=
-         MAP_FAILED;
+  if (::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) ==
+      MAP_FAILED)
+    return false;
+  // qemu 7.2 takes the old addresses for unmapped then, and ends a program that writes there. If this is refused, they
+  // are as the system left them: zeros.
+  static_cast<void>(renew(from, bytes));
+  return true;
 }
 
 void system_space::release(void* p, std::size_t bytes) noexcept {
