@@ -38,9 +38,11 @@ test-all: ## all of it at length: every type, level and library, more operations
 	@scripts/setup.sh $(landing_packages) packages wheel
 	@scripts/test.sh --all
 
-test-ports: ## other processors: i386, and aarch64 under qemu
+test-ports: ## other systems and processors, most of them under qemu: the table in results/ports.md
 	@scripts/setup.sh build test ports
+	@scripts/zig.py
 	@scripts/test.sh --ports
+	@scripts/ports_report.py
 
 MUTANTS_ARGS ?=
 mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)

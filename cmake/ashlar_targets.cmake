@@ -1,4 +1,6 @@
 # The helpers that every CMakeLists.txt here uses.
+include(CheckIncludeFile)
+check_include_file(execinfo.h ASHLAR_HAS_EXECINFO)
 
 # Instrumented programs are large: the system's linker takes several times as long for them as LLVM's, where that is there.
 set(ashlar_linker "")
@@ -74,6 +76,13 @@ function(ashlar_test_options target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
   endif()
   target_compile_definitions(${target} PRIVATE $<$<BOOL:${ASHLAR_TEST_ALL}>:ASHLAR_TEST_ALL>)  # tests/support/extent.hpp
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests/support/process.hpp
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    target_compile_definitions(${target} PRIVATE "ASHLAR_EMULATOR=\"${emulator}\"")
+  endif()
+  if(NOT ASHLAR_HAS_EXECINFO)  # os/call_stack_linux.cpp: the unwinder has to be in the program
+    target_link_options(${target} PRIVATE -Wl,-u,_Unwind_Backtrace)
+  endif()
   target_link_libraries(${target} PRIVATE ashlar GTest::gtest_main)
   if(ASHLAR_COVERAGE)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/coverage_at_abort.cpp)
@@ -102,7 +111,12 @@ function(ashlar_test name)
   ashlar_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   ashlar_test_headers(${name} ${arg_OPTIONS})
-  add_test(NAME ${name} COMMAND ${name})
+  # Under an emulator a death test cannot start the program anew, and the emulator adds to what it says.
+  set(filter)
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(filter --gtest_filter=-*DeathTest*)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${filter})
   # COST: these are the longest, and what begins last with nothing beside it costs a processor.
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 10 LABELS "${arg_LABELS}")
 endfunction()
@@ -110,6 +124,7 @@ endfunction()
 # ashlar_expect(<target> <regex>): a ctest entry of that name: the program ends with 0 and its output matches.
 # Not PASS_REGULAR_EXPRESSION: with that ctest does not look at the exit code, nor so at what a sanitizer found.
 function(ashlar_expect name regex)
-  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> "-DEXPECT=${regex}"
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${name}>"
+    "-DEXPECT=${regex}"
     -P ${PROJECT_SOURCE_DIR}/cmake/expect.cmake)
 endfunction()

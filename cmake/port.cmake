@@ -1,18 +1,38 @@
-# A toolchain: Debian's compiler for another Linux, and qemu to run what it makes (`make test-ports`).
-# ASHLAR_PORT: aarch64, or i386, which needs no qemu.
+# A toolchain for another system or processor, and what runs the programs that it makes (`make test-ports`).
+# ASHLAR_PORT is one of:
+#   aarch64 s390x   Debian's cross compiler, and qemu to run what it makes
+#   i386            the compiler of this machine
+#   musl            zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
-# So the heap's own tests, which reserve hundreds of GiB, are not among those that run there.
+# So the heap's own tests, which reserve hundreds of GiB, run where there is no qemu (the suite native).
 set(CMAKE_SYSTEM_NAME Linux)
-set(CMAKE_SYSTEM_PROCESSOR ${ASHLAR_PORT})
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ASHLAR_PORT)
 if(ASHLAR_PORT STREQUAL "i386")
+  set(CMAKE_SYSTEM_PROCESSOR i386)
   set(CMAKE_C_COMPILER gcc-12)
   set(CMAKE_CXX_COMPILER g++-12)
   # The kernel's headers. gcc-multilib has a link to them, but cannot be installed beside a cross compiler.
   set(CMAKE_C_FLAGS_INIT "-m32 -idirafter /usr/include/x86_64-linux-gnu")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+elseif(ASHLAR_PORT STREQUAL "musl")
+  set(CMAKE_SYSTEM_PROCESSOR x86_64)
+  set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
+  set(CMAKE_C_COMPILER ${zig} cc -target x86_64-linux-musl)
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target x86_64-linux-musl)
+  # zig adds checks of its own where nothing is optimised, and keeps frame pointers.
+  set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined -fomit-frame-pointer")
+  set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+  foreach(tool nm objcopy objdump)  # those of this machine's processor know the files
+    string(TOUPPER CMAKE_${tool} variable)
+    set(${variable} ${tool})
+  endforeach()
+  set(CMAKE_LINKER ld)
+  set(CMAKE_EXE_LINKER_FLAGS_INIT -dynamic)  # as the programs of a musl system; zig links statically otherwise
 else()
-  set(CMAKE_C_COMPILER ${ASHLAR_PORT}-linux-gnu-gcc)
-  set(CMAKE_CXX_COMPILER ${ASHLAR_PORT}-linux-gnu-g++)
-  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${ASHLAR_PORT}-static -L /usr/${ASHLAR_PORT}-linux-gnu)
+  set(CMAKE_SYSTEM_PROCESSOR ${ASHLAR_PORT})
+  set(triplet ${ASHLAR_PORT}-linux-gnu)
+  set(CMAKE_C_COMPILER ${triplet}-gcc)
+  set(CMAKE_CXX_COMPILER ${triplet}-g++)
+  find_program(ASHLAR_QEMU qemu-${CMAKE_SYSTEM_PROCESSOR}-static REQUIRED)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_QEMU} -L /usr/${triplet})
 endif()

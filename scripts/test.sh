@@ -5,7 +5,7 @@
 # (scripts/lint.sh), or fuzz (each harness for a minute).
 # Default: format library asan-ubsan tsan.
 # --landing: what a landing passes besides: landing clang pages-64k lint fuzz.
-# --ports: other processors, with 8 GB of memory for each process.
+# --ports: other systems and processors, with 8 GB of memory for each process.
 # --all: the steps with "-all", which build and run what takes too long for every landing; lint-all has clang's analyzer.
 # While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
 set -euo pipefail
@@ -20,7 +20,7 @@ case ${1-} in
     ;;
   --ports)
     shift
-    steps=(port-i386 port-aarch64)
+    steps=(port-i386 port-musl port-aarch64 port-s390x)
     # Of what programs and qemu write to, not of addresses.
     ulimit -d 8000000
     ;;
@@ -92,7 +92,8 @@ for i in "${!steps[@]}"; do
       finish_build "$step"
       built=$((SECONDS - started))
       if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
-      ctest --test-dir "build/$step" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests"
+      ctest --test-dir "build/$step" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests" \
+        --output-junit "$PWD/build/$step/tests.xml"
       while read -r name; do
         skipped+=("$step, $name: $(first_words "$step" "$name")")
       done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$logs/tests")

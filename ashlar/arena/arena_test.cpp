@@ -24,7 +24,7 @@ using ashlar_test::test_source;
 using ashlar_test::test_source_ref;
 
 constexpr std::size_t word = sizeof(void*);
-constexpr std::size_t head = 6 * word;  // of a chunk
+constexpr std::size_t head = align_up(5 * word, alignof(std::max_align_t));  // of a chunk
 
 template <class... Policies>
 using growing = arena<test_source_ref, Policies...>;
@@ -42,9 +42,14 @@ static_assert(sizeof(arena<counting::none>) == 4 * word);  // destructors, top, 
 static_assert(sizeof(arena<>) == 7 * word);
 static_assert(sizeof(arena<counting::none, exhaustion::throw_bad_alloc, at_death::stop,
                            named<"a long name that costs nothing">>) == 4 * word);
-static_assert(sizeof(static_arena<1024, counting::none>) == 1024 + 4 * word);
-static_assert(sizeof(static_arena<1024>) == 1024 + 6 * word);
-static_assert(sizeof(static_arena<1024, counting::none, spin_lock>) == 1024 + 4 * word);
+// Its storage has a word before it and the others behind it, each part in whole alignments of the storage.
+constexpr std::size_t kilobyte_arena(std::size_t words) {
+  constexpr std::size_t alignment = alignof(std::max_align_t);
+  return align_up(word, alignment) + 1024 + align_up((words - 1) * word, alignment);
+}
+static_assert(sizeof(static_arena<1024, counting::none>) == kilobyte_arena(2));
+static_assert(sizeof(static_arena<1024>) == kilobyte_arena(5));
+static_assert(sizeof(static_arena<1024, counting::none, spin_lock>) == kilobyte_arena(3));
 
 static_assert(!std::is_copy_constructible_v<arena<>> && !std::is_copy_assignable_v<arena<>>);
 static_assert(std::is_nothrow_move_constructible_v<arena<>>);

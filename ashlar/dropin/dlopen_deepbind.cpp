@@ -9,13 +9,14 @@
 
 #include <dlfcn.h>
 
+#include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 using namespace ashlar;
 
 namespace {
 
-using dlopen_function = void*(const char*, int) noexcept;
+using dlopen_function = void*(const char*, int)ASHLAR_C_FUNCTION;
 
 /// Returns: the dlopen that the process would have without this library; null: there is none.
 dlopen_function* next_dlopen() noexcept {
@@ -45,7 +46,7 @@ bool keeps_deepbind() noexcept {
 
 /// The C library takes its caller's address to find the caller's RUNPATH, $ORIGIN and namespace. So
 /// the call of the next dlopen has to be a jump, which leaves our caller's return address in place.
-extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int mode) noexcept {
+extern "C" ASHLAR_EXPORT void* dlopen(const char* file, int mode) ASHLAR_C_FUNCTION {
   dlopen_function* const next = next_dlopen();
   if (next == nullptr) [[unlikely]]
     return nullptr;

@@ -2,6 +2,16 @@
 // Layer: dropin. exports.map lists the same names.
 #pragma once
 
+#include <cstdlib>
+
+// Behind the parameters of a C library's function: what the system's headers say of exceptions, which a definition has
+// to repeat. glibc's say noexcept, others nothing. All that is marked so is compiled without exceptions.
+#if defined(__GLIBC__)
+#define ASHLAR_C_FUNCTION noexcept
+#else
+#define ASHLAR_C_FUNCTION
+#endif
+
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]
 
 /// Effects: `name` is a second name of the function `of`, which this file defines. The assembler

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <malloc.h>
-
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/process_heap.hpp>
@@ -43,29 +41,31 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
 
 extern "C" {
 
-ASHLAR_EXPORT void* malloc(std::size_t size) noexcept {
+ASHLAR_EXPORT void* malloc(std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::allocate(size, "malloc");
 }
 /// The same by a name that nobody else can define (serves_process.cpp).
 [[gnu::alias("malloc"), gnu::visibility("hidden"), gnu::malloc, gnu::alloc_size(1)]] void*
 ashlar_own_malloc(std::size_t) noexcept;
-ASHLAR_EXPORT void free(void* block) noexcept {
+ASHLAR_EXPORT void free(void* block) ASHLAR_C_FUNCTION {
   runtime::deallocate(block, "free");
 }
-ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) noexcept {
+ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::allocate_zeroed(count, size, "calloc");
 }
-ASHLAR_EXPORT void* realloc(void* block, std::size_t size) noexcept {
+ASHLAR_EXPORT void* realloc(void* block, std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::reallocate(block, size, "realloc");
 }
 /// By realloc's public name: who replaces realloc, as valgrind does, need not know this function.
-ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
+ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count,
+                                 std::size_t size) ASHLAR_C_FUNCTION {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return c_rules::or_enomem(nullptr);
   return realloc(block, bytes);
 }
 
-ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment,
+                                 std::size_t size) ASHLAR_C_FUNCTION {
   // A smaller alignment than a pointer's is not allowed, and the smallest allowed one always hits.
   const std::size_t mask = (alignment - 1) | (sizeof(void*) - 1);
   if ((mask & alignment) == 0) [[likely]] {  // a power of two that is allowed, or 0, which misses
@@ -77,35 +77,35 @@ ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size
   }
   return posix_memalign_missed(result, alignment, size);
 }
-ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) ASHLAR_C_FUNCTION {
   return allocate_at_least_aligned(alignment, size, "aligned_alloc");
 }
-ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) noexcept {
+ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) ASHLAR_C_FUNCTION {
   return allocate_at_least_aligned(alignment, size, "memalign");
 }
-ASHLAR_EXPORT void* valloc(std::size_t size) noexcept {
+ASHLAR_EXPORT void* valloc(std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::allocate_aligned(detail::page_size, size, "valloc");
 }
 /// By memalign's public name, as reallocarray by realloc's.
-ASHLAR_EXPORT void* pvalloc(std::size_t size) noexcept {
+ASHLAR_EXPORT void* pvalloc(std::size_t size) ASHLAR_C_FUNCTION {
   std::size_t whole_pages = 0;
   if (!align_up_checked(size, detail::page_size, whole_pages)) return c_rules::or_enomem(nullptr);
   return memalign(detail::page_size, whole_pages);
 }
 
-ASHLAR_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+ASHLAR_EXPORT std::size_t malloc_usable_size(void* block) ASHLAR_C_FUNCTION {
   return c_rules::usable_size(block, "malloc_usable_size");
 }
 /// The padding that glibc would leave at the top has no meaning here: everything free goes back.
-ASHLAR_EXPORT int malloc_trim(std::size_t) noexcept {
+ASHLAR_EXPORT int malloc_trim(std::size_t) ASHLAR_C_FUNCTION {
   return runtime::trim() != 0 ? 1 : 0;
 }
 
 /// C23. The sizes are not compared: realloc leaves a block where it is when it shrinks a little.
-ASHLAR_EXPORT void free_sized(void* block, std::size_t) noexcept {
+ASHLAR_EXPORT void free_sized(void* block, std::size_t) ASHLAR_C_FUNCTION {
   runtime::deallocate(block, "free_sized");
 }
-ASHLAR_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept {
+ASHLAR_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) ASHLAR_C_FUNCTION {
   runtime::deallocate(block, "free_aligned_sized");
 }
 

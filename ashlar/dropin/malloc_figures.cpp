@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <cstdio>
 
-#include <malloc.h>
 #include <pthread.h>
 
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/dropin/glibc_malloc.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
@@ -66,8 +66,8 @@ std::size_t as_size(std::uint64_t figure) noexcept {
   return static_cast<std::size_t>(std::min<std::uint64_t>(figure, SIZE_MAX));
 }
 
-struct mallinfo2 as_mallinfo2(const figures& f) noexcept {
-  struct mallinfo2 info = {};  // what is not below stays 0: glibc's fastbins
+glibc::mallinfo2 as_mallinfo2(const figures& f) noexcept {
+  glibc::mallinfo2 info = {};  // what is not below stays 0: glibc's fastbins
   info.arena = as_size(f.arena);
   info.ordblks = as_size(f.free_chunks);
   info.hblks = as_size(f.large);
@@ -132,13 +132,13 @@ void write_system(std::FILE* out, const figures& f) noexcept {
 
 extern "C" {
 
-ASHLAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
+ASHLAR_EXPORT glibc::mallinfo2 mallinfo2() ASHLAR_C_FUNCTION {
   return as_mallinfo2(take_figures());
 }
 
-ASHLAR_EXPORT struct mallinfo mallinfo() noexcept {
-  const struct mallinfo2 wide = mallinfo2();
-  struct mallinfo info = {};
+ASHLAR_EXPORT glibc::mallinfo mallinfo() ASHLAR_C_FUNCTION {
+  const glibc::mallinfo2 wide = mallinfo2();
+  glibc::mallinfo info = {};
   info.arena = saturated(wide.arena);
   info.ordblks = saturated(wide.ordblks);
   info.hblks = saturated(wide.hblks);
@@ -150,7 +150,7 @@ ASHLAR_EXPORT struct mallinfo mallinfo() noexcept {
 }
 
 /// Returns: as glibc, EINVAL for an option, of which there is none, without setting errno.
-ASHLAR_EXPORT int malloc_info(int options, std::FILE* out) noexcept {
+ASHLAR_EXPORT int malloc_info(int options, std::FILE* out) ASHLAR_C_FUNCTION {
   if (options != 0) return EINVAL;
   const figures f = take_figures();
   const not_cancelled guard;
@@ -169,7 +169,7 @@ ASHLAR_EXPORT int malloc_info(int options, std::FILE* out) noexcept {
   return 0;
 }
 
-ASHLAR_EXPORT void malloc_stats() noexcept {
+ASHLAR_EXPORT void malloc_stats() ASHLAR_C_FUNCTION {
   const figures f = take_figures();
   const not_cancelled guard;
   // By hand and in one piece: for a stream without a buffer fprintf takes 8 KiB of stack for one.

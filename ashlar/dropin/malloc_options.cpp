@@ -6,9 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include <malloc.h>
-
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/dropin/glibc_malloc.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -33,17 +32,17 @@ namespace {
 
 extern "C" {
 
-ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {
+ASHLAR_EXPORT int mallopt(int parameter, int value) ASHLAR_C_FUNCTION {
   switch (parameter) {
-    case M_PERTURB:
+    case glibc::perturb:
       return runtime::fill_blocks(static_cast<unsigned char>(value)) ? 1 : 0;
-    case M_TRIM_THRESHOLD: {
+    case glibc::trim_threshold: {
       detail::purge_policy policy = runtime::the_heap.purge_policy();
       policy.keep_bytes = static_cast<std::size_t>(value);  // -1: everything
       runtime::the_heap.set_purge_policy(policy);
       return 1;
     }
-    case M_ARENA_MAX:
+    case glibc::arena_max:
       return value >= 1 ? 1 : 0;  // there is one heap, whatever the number of threads
     default:
       return 0;
@@ -51,11 +50,11 @@ ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {
 }
 
 /// A heap's state cannot be saved; glibc's cannot, either, since 2.25.
-ASHLAR_EXPORT void* malloc_get_state() noexcept {
+ASHLAR_EXPORT void* malloc_get_state() ASHLAR_C_FUNCTION {
   errno = ENOSYS;
   return nullptr;
 }
-ASHLAR_EXPORT int malloc_set_state(void*) noexcept {
+ASHLAR_EXPORT int malloc_set_state(void*) ASHLAR_C_FUNCTION {
   errno = ENOSYS;
   return -1;
 }

@@ -6,11 +6,16 @@
 #include <cstddef>
 
 #include <dlfcn.h>
+#if __has_include(<execinfo.h>)
 #include <execinfo.h>
+#else
+#include <unwind.h>
+#endif
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/core/config.hpp>
 #include <ashlar/os/call_stack.hpp>
 
 namespace ashlar::os {
@@ -36,11 +41,38 @@ const void* own_library() noexcept {
   return own == module_of(entry) ? nullptr : own;
 }
 
+// No frame of their own, of which `capture` knows how many there are.
+#if __has_include(<execinfo.h>)
+ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
+  return ::backtrace(frames, room);
+}
+#else
+// A C library without backtrace: the unwinder is the program's, if it has one, as C++ programs have.
+#pragma weak _Unwind_Backtrace
+#pragma weak _Unwind_GetIP
+ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
+  if (&_Unwind_Backtrace == nullptr) return 0;
+  struct storage {
+    void** frames;
+    int room, found;
+  } to{frames, room, 0};
+  _Unwind_Backtrace(
+      [](_Unwind_Context* context, void* data) {
+        auto& s = *static_cast<storage*>(data);
+        if (s.found == s.room) return _URC_END_OF_STACK;
+        s.frames[s.found++] = reinterpret_cast<void*>(_Unwind_GetIP(context));
+        return _URC_NO_REASON;
+      },
+      &to);
+  return to.found;
+}
+#endif
+
 /// Returns: how many frames were stored in `frames`.
 int unwind(void** frames, int room) noexcept {
   capturing = true;
   const int saved = errno;
-  const int found = ::backtrace(frames, room);
+  const int found = return_addresses(frames, room);
   errno = saved;
   capturing = false;
   was_used.store(true, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 // os/loaded_module_linux.cpp: os/loaded_module.hpp by dl_iterate_phdr.
 // Layer: os.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +39,51 @@ bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char
     left -= end;
   }
   return false;
+}
+
+/// The symbols by which a module and others find each other.
+struct dynamic_symbols {
+  const ElfW(Sym) * table = nullptr;
+  std::size_t count = 0;
+};
+
+/// Returns: how many symbols the module has, from its table for looking them up: four words, a filter of pointers, the
+/// first symbol of each bucket, and a word for each symbol from `first` on, whose lowest bit ends a bucket.
+std::size_t count_hashed(const std::uint32_t* words) noexcept {
+  const std::uint32_t buckets = words[0], first = words[1], filter = words[2];
+  const std::uint32_t* const bucket = words + 4 + filter * (sizeof(ElfW(Addr)) / sizeof *words);
+  const std::uint32_t* const chain = bucket + buckets;
+  std::uint32_t last = *std::max_element(bucket, chain);
+  if (last < first) return first;
+  while ((chain[last - first] & 1) == 0) ++last;
+  return std::size_t{last} + 1;
+}
+
+dynamic_symbols symbols_of(const dl_phdr_info& module, const ElfW(Phdr) & dynamic) noexcept {
+  dynamic_symbols symbols;
+  for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(mapped(module, dynamic.p_vaddr));
+       entry->d_tag != DT_NULL; ++entry) {
+    // Some loaders put addresses in the place of offsets, others do not.
+    const ElfW(Addr) at = entry->d_un.d_ptr;
+    const std::byte* const place =
+        mapped(module, at < module.dlpi_addr ? at : at - module.dlpi_addr);
+    if (entry->d_tag == DT_SYMTAB) symbols.table = reinterpret_cast<const ElfW(Sym)*>(place);
+    if (entry->d_tag == DT_GNU_HASH)
+      symbols.count = count_hashed(reinterpret_cast<const std::uint32_t*>(place));
+    if (entry->d_tag == DT_HASH) symbols.count = reinterpret_cast<const Elf_Symndx*>(place)[1];
+  }
+  return symbols;
+}
+
+/// Returns: whether the module does not define the function that has `address`, but has a jump to it there.
+bool refers_to(const dl_phdr_info& module, const ElfW(Phdr) & dynamic,
+               ElfW(Addr) address) noexcept {
+  const dynamic_symbols symbols = symbols_of(module, dynamic);
+  return symbols.table != nullptr &&
+         std::any_of(symbols.table, symbols.table + symbols.count, [&](const ElfW(Sym) & s) {
+           return s.st_shndx == SHN_UNDEF && s.st_value != 0 &&
+                  module.dlpi_addr + s.st_value == address;
+         });
 }
 
 loaded_module as_module(const dl_phdr_info& module) noexcept {
@@ -107,12 +153,10 @@ const char* path_of(const void* address) noexcept {
 }
 
 bool is_only_referred_to(const void* function) noexcept {
-  ::Dl_info info;
-  const ElfW(Sym)* symbol = nullptr;
-  return ::dladdr1(const_cast<void*>(function), &info,
-                   reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)),
-                   RTLD_DL_SYMENT) != 0 &&
-         symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
+  const auto address = reinterpret_cast<ElfW(Addr)>(function);
+  return find([address](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
+           return segment.p_type == PT_DYNAMIC && refers_to(module, segment, address);
+         }).begin != nullptr;
 }
 
 }  // namespace ashlar::os

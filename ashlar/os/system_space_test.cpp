@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <tests/support/emulated.hpp>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -140,7 +141,9 @@ TEST(SystemSpace, RefusalsAreReportedAndErrnoIsKept) {
     void* gone = system_space::reserve(mib);
     system_space::release(gone, mib);
     EXPECT_FALSE(system_space::commit(gone, mib));
-    EXPECT_FALSE(system_space::purge(gone, mib));
+    if (!support::emulated) {
+      EXPECT_FALSE(system_space::purge(gone, mib));  // qemu lets it pass
+    }
     EXPECT_FALSE(system_space::move(gone, r.p, mib));
   }
   EXPECT_EQ(errno, 1234);
@@ -186,6 +189,7 @@ TEST(SystemSpace, PhysicalMemoryAndLimitArePlausible) {
 }
 
 TEST(SystemSpace, ARoomIsNobodysUntilItIsClaimed) {
+  if (support::emulated) GTEST_SKIP() << "an emulator may leave one room only";
   const reservation near(system_space::reserve_zeros(mib), mib);
   std::size_t bytes = 512 * mib, other_bytes = 512 * mib;
   errno = 1234;

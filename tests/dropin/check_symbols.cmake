@@ -1,6 +1,6 @@
-# Requires that LIBRARY exports what LIST says and nothing else.
+# Requires that LIBRARY exports what LIST says and nothing else, and not what ABSENT names.
 # SIZE: how the platform's names say size_t, m (as LIST has it) or j.
-# Run: cmake -DSIZE=<m|j> -DNM=<nm> -DLIBRARY=<file> -DLIST=<symbols.txt> -P check_symbols.cmake
+# Run: cmake -DSIZE=<m|j> -DNM=<nm> -DLIBRARY=<file> -DLIST=<symbols.txt> [-DABSENT=<name>] -P check_symbols.cmake
 cmake_minimum_required(VERSION 3.25)
 set(required "")
 set(allowed "")
@@ -16,6 +16,11 @@ foreach(line IN LISTS lines)
     list(APPEND required ${CMAKE_MATCH_1})
   endif()
 endforeach()
+
+if(ABSENT)
+  list(REMOVE_ITEM required ${ABSENT})
+  list(REMOVE_ITEM allowed ${ABSENT})
+endif()
 
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY}
   OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #ifdef ASHLAR_FACE_DROP_IN
-#include <malloc.h>
+#include <tests/support/glibc_names.h>
 #else
 #include <ashlar/ashlar.h>
 #endif

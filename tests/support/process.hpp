@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,10 +21,22 @@ struct outcome {
   std::string out, err;
 };
 
-/// Effects: runs `arguments` with the caller's environment and `environment` ("NAME=value") added,
+/// Returns: what has to stand before a program of this build to run it: nothing, or an emulator and its arguments.
+inline std::vector<std::string> emulator() {
+  std::vector<std::string> words;
+#ifdef ASHLAR_EMULATOR
+  std::istringstream list(ASHLAR_EMULATOR);
+  for (std::string word; list >> word;) words.push_back(word);
+#endif
+  return words;
+}
+
+/// Effects: runs `program_and_arguments` with the caller's environment and `environment` ("NAME=value") added,
 /// waits for its end. A program that hangs is ended by SIGALRM after `seconds`.
-inline outcome run(const std::vector<std::string>& arguments,
+inline outcome run(const std::vector<std::string>& program_and_arguments,
                    const std::vector<std::string>& environment, unsigned seconds) {
+  std::vector<std::string> arguments = emulator();
+  arguments.insert(arguments.end(), program_and_arguments.begin(), program_and_arguments.end());
   std::vector<char*> argument_list, environment_list;
   for (const std::string& s : arguments) argument_list.push_back(const_cast<char*>(s.c_str()));
   argument_list.push_back(nullptr);

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Counts the instructions of a hit in a library's code, for processors that callgrind does not know.
+
+A hit is the straight line from a function's first instruction to its first return: what misses branches away from it.
+Run: straight_path.py --objdump OBJDUMP --library LIBRARY --target NAME --golden FILE. FILE has a line for each target and
+function: target, function, instructions. Another number than that is a failure.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|pop\s+\{.*pc\}|ldp?.*pc)\b")
+# Branches that are always taken: behind one the line is no longer straight.
+JUMP = re.compile(r"^(jmp|b|j|jg|br)\s")
+
+
+def count(objdump: str, library: pathlib.Path, function: str) -> int:
+    """The instructions from the function's first one to its first return."""
+    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", f"--disassemble={function}", library], check=True,
+                          capture_output=True, text=True).stdout
+    instructions = 0
+    for line in text.splitlines():
+        found = re.match(r"^\s+[0-9a-f]+:\s+(.*)$", line)
+        if not found or found[1].startswith("."):
+            continue
+        instruction = found[1].strip()
+        instructions += 1
+        if RETURN.match(instruction):
+            return instructions
+        if JUMP.match(instruction):
+            raise SystemExit(f"straight_path: {function}: '{instruction}' comes before a return: the hit is not straight")
+    raise SystemExit(f"straight_path: {library} has no code of {function} with a return")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("objdump", "library", "target", "golden"):
+        parser.add_argument(f"--{name}", required=True)
+    args = parser.parse_args()
+    golden = [line.split() for line in pathlib.Path(args.golden).read_text().splitlines()
+              if line and not line.startswith("#")]
+    mine = [(function, int(number)) for target, function, number in golden if target == args.target]
+    if not mine:
+        print(f"straight_path: {args.golden} has no line for {args.target}", file=sys.stderr)
+        return 1
+    wrong = 0
+    for function, expected in mine:
+        counted = count(args.objdump, pathlib.Path(args.library), function)
+        print(f"{args.target} {function} {counted}" + ("" if counted == expected else f", golden {expected}"))
+        wrong += counted != expected
+    if wrong:
+        print(f"straight_path: the hit path changed. If that is worth it, change {args.golden}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
