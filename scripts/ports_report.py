@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Writes results/ports.md: what was built and tested for each system and processor (`make test-ports`).
+
+It reads what the tests of each preset port-* left in build/ (tests.xml, by ctest --output-junit). A preset that has
+none is told as not run; one with a failed test is an error.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "results/ports.md"
+sys.path.insert(0, str(ROOT / "tests/golden"))
+import straight_path  # noqa: E402
+
+# What a port does not have or show, beside what COMMON says.
+LACKS = {
+    "i386": "",
+    "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
+            "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
+}
+EMULATED = "the heap's unit tests (too long under qemu)"
+COMMON = """The `ashlar` command, its recorder and Python's tests are not built for any of these. What qemu runs has qemu's
+system calls and memory order. No row was run on the processor that it names, but for i386 and musl."""
+ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
+
+
+def fail(message: str) -> None:
+    raise SystemExit(f"ports_report: {message}")
+
+
+def setting(folder: pathlib.Path, file: str, name: str) -> str:
+    """A variable that CMake left in a file of the build, or an empty text."""
+    for path in folder.glob(file):
+        found = re.search(rf'^(?:set\({name} "?|{name}:[A-Z]+=)(.*?)"?\)?$', path.read_text(), re.M)
+        if found:
+            return found[1]
+    return ""
+
+
+def tests(folder: pathlib.Path) -> str:
+    """How many of the test programs passed."""
+    path = folder / "tests.xml"
+    if not path.is_file():
+        return "not run"
+    listed = subprocess.run(["ctest", "--test-dir", folder, "-N"], check=True, capture_output=True, text=True).stdout
+    there = re.search(r"^Total Tests: (\d+)$", listed, re.M)
+    suite = xml.parse(path).getroot()
+    if int(suite.get("failures", 0)) != 0:
+        fail(f"{path.relative_to(ROOT)}: {suite.get('failures')} tests failed: no table of those that passed")
+    passed = sum(program.get("status") == "run" for program in suite.iter("testcase"))
+    return f"{passed} of {there[1]} programs passed"
+
+
+def row(preset: dict[str, str]) -> str:
+    folder = ROOT / "build" / preset["name"]
+    what = preset["displayName"].removesuffix(" (make test-ports)")
+    port = preset["name"].removeprefix("port-")
+    if not folder.is_dir():
+        return f"| `{preset['name']}` | {what} | | | | not run | |"
+    compiler = {"GNU": "gcc", "Clang": "clang (zig's)"}[setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake",
+                                                               "CMAKE_CXX_COMPILER_ID")]
+    version = setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake", "CMAKE_CXX_COMPILER_VERSION")
+    emulator = setting(folder, "CMakeCache.txt", "ASHLAR_QEMU")
+    by = pathlib.Path(emulator).name.removesuffix("-static") if emulator else "this machine"
+    done = tests(folder)
+    if done == "not run":
+        by = ""
+    missing = [a for a in ARTEFACTS if not (folder / "ashlar" / a).exists()]
+    built = "all but " + ", ".join(missing) if missing else "all"
+    lacks = LACKS.get(port, EMULATED) or "nothing more"
+    return f"| `{preset['name']}` | {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
+
+
+def main() -> None:
+    presets = [p for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+               if p["name"].startswith("port-")]
+    lines = ["# Systems and processors", "",
+             "`make test-ports` builds and tests these, and writes this page. `built` is of five files: "
+             + ", ".join(f"`{a}`" for a in ARTEFACTS) + ".", "",
+             "| preset | target | compiler | built | run by | tests | what is not there |", "|---|---|---|---|---|---|---|"]
+    lines += [row(p) for p in presets]
+    lines += ["", COMMON, "", "## Instructions of a hit", "",
+              "Counted in the drop-in library's code, from the function's first instruction to its return, when nothing is",
+              "missed. `tests/golden/straight_path.txt` pins them.", "",
+              "| preset | `malloc` | `free` |", "|---|---:|---:|"]
+    for preset in presets:
+        folder = ROOT / "build" / preset["name"]
+        library = folder / "ashlar/libashlar-malloc.so"
+        if not library.is_file():
+            continue
+        objdump = setting(folder, "CMakeCache.txt", "CMAKE_OBJDUMP") or "objdump"  # as cmake/port.cmake has it
+        counts = [str(straight_path.count(objdump, library, name)) for name in ("malloc", "free")]
+        lines.append(f"| `{preset['name']}` | {' | '.join(counts)} |")
+    PAGE.write_text("\n".join(lines) + "\n")
+    print(f"{PAGE.relative_to(ROOT)}: {len(presets)} systems and processors")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        fail(str(error))
