@@ -144,9 +144,11 @@ bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   if (::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) ==
       MAP_FAILED)
     return false;
-  // qemu 7.2 takes the old addresses for unmapped then, and ends a program that writes there. If this is refused, they
-  // are as the system left them: zeros.
+#if !defined(__x86_64__)
+  // qemu 7.2 takes the old addresses for unmapped then, and ends a program that writes there. It
+  // seldom runs x86-64. If this is refused, they are as the system left them: zeros.
   static_cast<void>(renew(from, bytes));
+#endif
   return true;
 }
 
