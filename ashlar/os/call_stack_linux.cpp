@@ -17,16 +17,16 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/thread_words.hpp>
 
 namespace ashlar::os {
+
+constinit thread_local thread_words own_words;
+
 namespace {
 
-/// The unwinder is loaded at its first use, which allocates: those calls are not looked at.
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool capturing = false;
-/// Whether the unwinder is loaded.
+/// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
-/// A system call each time would take as long as all the other checks.
-[[gnu::tls_model("initial-exec")]] constinit thread_local pid_t own_number = 0;
 
 const void* module_of(const void* address) noexcept {
   Dl_info info{};
@@ -70,11 +70,11 @@ ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
 
 /// Returns: how many frames were stored in `frames`.
 int unwind(void** frames, int room) noexcept {
-  capturing = true;
+  own_words.is_capturing = true;
   const int saved = errno;
   const int found = return_addresses(frames, room);
   errno = saved;
-  capturing = false;
+  own_words.is_capturing = false;
   was_used.store(true, std::memory_order_relaxed);
   return found;
 }
@@ -83,7 +83,7 @@ int unwind(void** frames, int room) noexcept {
 
 void capture(call_stack& out, unsigned depth) noexcept {
   out.depth = 0;
-  if (capturing || depth == 0 || environ == nullptr) return;
+  if (own_words.is_capturing || depth == 0 || environ == nullptr) return;
   constexpr int inside_max = 12;  // frames of our own, which come first
   void* frames[call_stack::depth_max + inside_max];
   const int found =
@@ -100,7 +100,7 @@ void capture_interrupted(call_stack& out, unsigned depth, const void* interrupte
   depth = std::min(depth, call_stack::depth_max);
   if (interrupted == nullptr || depth == 0) return;
   out.frames[out.depth++] = interrupted;
-  if (capturing || !was_used.load(std::memory_order_relaxed)) return;
+  if (own_words.is_capturing || !was_used.load(std::memory_order_relaxed)) return;
   constexpr int handler_max = 12;  // frames of the handler and of what the system puts below it
   void* frames[call_stack::depth_max + handler_max];
   const int found = unwind(frames, static_cast<int>(depth) + handler_max);
@@ -135,11 +135,12 @@ void append_frames(text_writer& to, const call_stack& stack) noexcept {
 }
 
 std::size_t thread_number() noexcept {
-  if (own_number == 0) own_number = static_cast<pid_t>(::syscall(SYS_gettid));
-  return static_cast<std::size_t>(own_number);
+  // A system call each time would take as long as all the other checks.
+  if (own_words.number == 0) own_words.number = static_cast<pid_t>(::syscall(SYS_gettid));
+  return static_cast<std::size_t>(own_words.number);
 }
 void forget_thread_number() noexcept {
-  own_number = 0;
+  own_words.number = 0;
 }
 
 }  // namespace ashlar::os

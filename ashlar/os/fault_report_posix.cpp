@@ -12,18 +12,16 @@
 #include <unistd.h>
 
 #include <ashlar/os/fault_report.hpp>
+#include <ashlar/os/thread_words.hpp>
 
 namespace ashlar::os {
 namespace {
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local const fault_history* own_history =
-    nullptr;
-
 class with_history {
  public:
   explicit with_history(const fault_history& history) noexcept
-      : before_(std::exchange(own_history, &history)) {}
-  ~with_history() { own_history = before_; }
+      : before_(std::exchange(own_words.history, &history)) {}
+  ~with_history() { own_words.history = before_; }
   with_history(const with_history&) = delete;
   with_history& operator=(const with_history&) = delete;
 
@@ -169,7 +167,7 @@ void end_in_fault(const fault& what, const fault_history& history) noexcept {
   ashlar_fault(what);
 }
 const fault_history* history_of_fault() noexcept {
-  return own_history;
+  return own_words.history;
 }
 
 void append_text(text_writer& to, const fault& what, const fault_history* history) noexcept {

@@ -16,6 +16,7 @@
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/fault_report.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/fault_response.hpp>
 
 namespace ashlar::runtime {
@@ -29,8 +30,6 @@ constinit std::atomic<bool> complained{false};  ///< that the file cannot be wri
 constinit bool writes_json = false;
 constinit char file_pattern[fault_path_max] = {};
 constinit unsigned stack_depth = 0;
-/// The program's function is running in this thread: a fault inside it is the last one.
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool calling_back = false;
 
 /// A report's texts. Too much for a stack, on which a handler of a signal may have 8 KiB.
 struct report_memory {
@@ -145,15 +144,16 @@ const char* name_of_action(fault_action a) noexcept {
 /// Returns: what follows a fault now. A function that the program has not given is not called.
 fault_action action_now() noexcept {
   const fault_action a = the_action.load(std::memory_order_acquire);
-  const bool can = !calling_back && the_callback.load(std::memory_order_relaxed) != nullptr;
+  const bool can =
+      !os::own_words.is_called_back && the_callback.load(std::memory_order_relaxed) != nullptr;
   return a == fault_action::callback && !can ? fault_action::abort : a;
 }
 
 void call_program(const void* with) noexcept {
   const auto& info = *static_cast<const ashlar_fault_info*>(with);
-  calling_back = true;
+  os::own_words.is_called_back = true;
   the_callback.load(std::memory_order_relaxed)(&info);
-  calling_back = false;
+  os::own_words.is_called_back = false;
 }
 
 void call_back(const fault& what, bool goes_on) noexcept {
