@@ -58,17 +58,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
-    work_left work = this->work_of_call();
-    keep_to_share(own, work);
+    keep_to_share(own);
     const bool first_miss = !own.is_open(c);
-    if (!open(own, c, work)) return allocate_uncached(c);
+    if (!open(own, c)) return allocate_uncached(c);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (own.count(c) != 0) return pop(own, c);
     const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
     const std::size_t room = caches_.count() == 1 ? wanted : own.capacity[c];
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, wanted, room, own_blocks{*this, &own}, work);
+    const std::size_t got = take(c, first + room, wanted, room, own_blocks{*this, &own});
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     note_marks(own, c, first, got);
@@ -76,7 +75,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     own.moved_blocks += got;
     void* const block = pop(own, c);
     publish(own, c);
-    maintain(own_blocks{*this, &own}, work);
+    maintain();
     return block;
   }
 
@@ -88,18 +87,23 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (c == 0) return deallocate_large(block, call);
     detail::live_mark* const mark = this->mark_of_live(block, c, call);
     if (mark == nullptr) return;
-    work_left work = this->work_of_call();
-    keep_to_share(own, work);
-    if (!open(own, c, work)) return deallocate_uncached(block, call);
-    if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full))
+    keep_to_share(own);
+    if (!open(own, c)) return deallocate_uncached(block, call);
+    if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
-      give_first(own, c, (own.capacity[c] + 1u) / 2, call, work, resting_place::stash);
+      void** const first = own.first(c);
+      const std::size_t half = (own.capacity[c] + 1u) / 2;
+      give(c, first, half, call);
+      cache::move_slots(first, first + half, own.capacity[c] - half);
+      own.top(c) -= half;
+      own.moved_blocks += half;
+    }
     *mark = 0;
     void** const slot = own.top(c)++;
     *slot = block;
     detail::mark_beside(slot) = mark;
     publish(own, c);
-    maintain(own_blocks{*this, &own}, work);
+    maintain();
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
@@ -121,8 +125,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!this->start()) return nullptr;
     void* block = nullptr;
-    work_left work = this->work_of_call();
-    if (take(c, &block + 1, 1, 1, own_blocks{*this, nullptr}, work) == 0) return nullptr;
+    if (take(c, &block + 1, 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
     *this->mark_at(block, c) = detail::mark_of(block);
     return block;
   }
@@ -135,9 +138,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     detail::live_mark* const mark = this->mark_of_live(block, c, call);
     if (mark == nullptr) return;
     *mark = 0;
-    work_left work = this->work_of_call();
-    give(c, &block, 1, call, work);
-    maintain(own_blocks{*this, nullptr}, work);
+    give(c, &block, 1, call);
+    maintain();
   }
 
   // ---- caches ---------------------------------------------------------------------------------
@@ -165,10 +167,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
-  void flush(cache& own) noexcept {
-    work_left work = work_left::endless();
-    flush_to(own, resting_place::stash, work);
-  }
+  void flush(cache& own) noexcept { flush_to(own, resting_place::stash); }
 
   // ---- beforehand -----------------------------------------------------------------------------
 
@@ -227,7 +226,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   using shared::maintain;
   using shared::take;
   using resting_place = detail::resting_place;
-  using work_left = detail::work_left;
 
   /// What a cache has that the heap wants back before it grows. Null: there is no cache.
   struct own_blocks {
@@ -240,15 +238,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     [[nodiscard]] std::size_t resting(class_index c) const noexcept {
       return own != nullptr && is_resting(*own, c) ? own->count(c) : 0;
     }
-    void begin_giving() const noexcept {
-      if (own != nullptr) own->giving = static_cast<class_index>(classes::count() - 1);
-    }
-    void give_resting(work_left& work) const noexcept {
-      if (own != nullptr) heap.flush_resting(*own, work);
+    void give_resting() const noexcept {
+      if (own != nullptr) heap.flush_resting(*own);
     }
     void give_all() const noexcept {
-      work_left work = work_left::endless();
-      if (own != nullptr) heap.flush_to(*own, resting_place::slabs, work);
+      if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
     }
   };
 
@@ -256,13 +250,12 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   static constexpr std::size_t stacks_a_miss = 8;
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
-  /// `share`. It goes round, and looks at `looks` stacks at most, while there is work left: what is
-  /// used since the last look stays. Twice round closes all. Returns: whether there is so much room.
-  /// Requires: the caller is done with all stacks but `kept`.
+  /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last look
+  /// stays. Twice round closes all. Returns: whether there is so much room. Requires: the caller is
+  /// done with all stacks but `kept`.
   bool make_room(cache& own, class_index kept, std::size_t more, std::size_t share,
-                 std::size_t looks, work_left& work) noexcept {
-    for (; own.room_bytes() + more > share && looks != 0 && work.any(); --looks) {
-      work.spend(detail::cost::stack_seen);
+                 std::size_t looks) noexcept {
+    for (; own.room_bytes() + more > share && looks != 0; --looks) {
       own.looked_at = static_cast<class_index>((own.looked_at + 1u) % classes::count());
       const class_index c = own.looked_at;
       if (!own.is_open(c) || c == kept) continue;
@@ -270,37 +263,30 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
         publish(own, c);
         continue;
       }
-      if (flush_class(own, c, resting_place::stash, work)) own.close(c, classes::block_size(c));
+      flush_class(own, c, resting_place::stash);
+      own.close(c, classes::block_size(c));
     }
     return own.room_bytes() + more <= share;
   }
 
   /// Effects: called at a miss: what the cache holds beyond its share, because there are more
   /// caches now, goes back.
-  void keep_to_share(cache& own, work_left& work) noexcept {
+  void keep_to_share(cache& own) noexcept {
     if (caches_.is_beyond_share(own.room_bytes())) [[unlikely]]
-      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), work));
+      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count()));
   }
 
   /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
   /// whether it is open.
-  bool open(cache& own, class_index c, work_left& work) noexcept {
+  bool open(cache& own, class_index c) noexcept {
     if (own.is_open(c)) [[likely]]
       return true;
     const std::size_t size = classes::block_size(c), share = caches_.share();
     if (size > std::min(this->bounds().cached_block_max, heap_bounds::block_max_of_share(share)))
       return false;
-    const std::uint16_t blocks = within_stack(detail::first_capacity(
-        size,
-        std::min(this->bounds().stack_bytes_first, heap_bounds::stack_bytes_of_share(share))));
-    return make_room(own, c, blocks * size, share, stacks_a_miss, work) &&
-           own.open(c, size, blocks);
-  }
-
-  /// Returns: `blocks`, or what a stack holds at most.
-  [[nodiscard]] std::uint16_t within_stack(std::uint16_t blocks) const noexcept {
-    return static_cast<std::uint16_t>(
-        std::min<std::size_t>(blocks, this->bounds().stack_blocks_max));
+    const std::uint16_t blocks = detail::first_capacity(
+        size, std::min(this->bounds().stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
+    return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
   }
 
   /// Effects: beside each of `count` blocks stands its mark.
@@ -329,8 +315,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// whether it got it.
   bool grow(cache& own, class_index c, detail::miss what) noexcept {
     const std::size_t size = classes::block_size(c);
-    const std::uint16_t blocks = within_stack(own.wanted(c, size, what));
-    if (blocks <= own.capacity[c]) return false;
+    const std::uint16_t blocks = own.wanted(c, size, what);
+    if (blocks == own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
     const std::size_t held = this->held();
     if (own.capacity_bytes + more >
@@ -339,31 +325,19 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     return own.room_bytes() + more <= caches_.share() && own.grow(c, size, blocks);
   }
 
-  /// Effects: gives back the first `count` blocks of stack `c`, not 0, or as many of them as there is
-  /// work left for.
-  void give_first(cache& own, class_index c, std::size_t count, const char* call, work_left& work,
-                  resting_place to) noexcept {
-    void** const first = own.first(c);
-    const std::size_t done = give(c, first, count, call, work, to);
-    cache::move_slots(first, first + done, own.count(c) - done);
-    own.top(c) -= done;
-    own.moved_blocks += done;
-  }
-
-  /// Effects: gives back all of stack `c`, if there is work left for that. Returns: whether it is
-  /// empty.
-  bool flush_class(cache& own, class_index c, resting_place to, work_left& work) noexcept {
-    if (own.count(c) != 0 && work.any()) {
-      work.spend(detail::cost::stack_emptied);
-      give_first(own, c, own.count(c), detail::earlier_free, work, to);
+  void flush_class(cache& own, class_index c, resting_place to) noexcept {
+    const std::size_t count = own.count(c);
+    if (count != 0) {
+      give(c, own.first(c), count, detail::earlier_free, to);
+      own.top(c) = own.first(c);
+      own.moved_blocks += count;
     }
     publish(own, c);  // hits may have emptied it since it was published
-    return own.count(c) == 0;
   }
 
-  void flush_to(cache& own, resting_place to, work_left& work) noexcept {
+  void flush_to(cache& own, resting_place to) noexcept {
     for (std::size_t c = 1; c < classes::count(); ++c)
-      flush_class(own, static_cast<class_index>(c), to, work);
+      flush_class(own, static_cast<class_index>(c), to);
   }
 
   /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look
@@ -371,15 +345,14 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
-  /// Effects: goes on giving back to the slabs what rests, while there is work left, and looks at the
-  /// other stacks, so that next time it may. The largest blocks are the first.
-  void flush_resting(cache& own, work_left& work) noexcept {
-    for (; own.giving != 0 && work.any(); --own.giving) {
-      work.spend(detail::cost::stack_seen);
-      if (!is_resting(own, own.giving))
-        publish(own, own.giving);
-      else if (!flush_class(own, own.giving, resting_place::slabs, work))
-        return;
+  /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may.
+  void flush_resting(cache& own) noexcept {
+    for (std::size_t i = 1; i < classes::count(); ++i) {
+      const auto c = static_cast<class_index>(i);
+      if (is_resting(own, c))
+        flush_class(own, c, resting_place::slabs);
+      else
+        publish(own, c);
     }
   }
 

@@ -30,7 +30,6 @@
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/slab.hpp>
-#include <ashlar/heap/work_left.hpp>
 
 namespace ashlar::detail {
 
@@ -75,10 +74,10 @@ class central {
   }
 
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... From slabs it takes more, up to
-  /// `most`, if the last line of marks ends there: then no other thread writes to that line. Returns: how many: fewer
-  /// where no work is left to search more slabs; 0 when out of memory, or when it would take growth and that is refused.
+  /// `most`, if the last line of marks ends there: then no other thread writes to that line. Returns: how many; 0 when
+  /// out of memory, or when it would take growth and that is refused.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, std::size_t most,
-                                 growth g, work_left& work) noexcept {
+                                 growth g) noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t stashed = this->stashed();
     std::size_t got = std::min(count, stashed);
@@ -87,83 +86,63 @@ class central {
       set_stashed(stashed - got);
       lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
     } else {
-      got = take_from_slabs(page_heap, out, count, most, g, work);
+      got = take_from_slabs(page_heap, out, count, most, g);
     }
     counts_.taken += got;
     counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     return got;
   }
 
-  /// Effects: takes blocks back, the first of them: those that the stash holds, and as many more as
-  /// there is work left to sort into their slabs; one at least. A fault naming `call` for an address
-  /// that is no block in use of this class: at once if it has to be sorted into its slab, else when
-  /// it is. Where the process goes on after it, that address is dropped. Returns: how many.
-  /// Requires: count != 0.
-  std::size_t give(pages& page_heap, void* const* blocks, std::size_t count, const char* call,
-                   work_left& work) noexcept {
+  /// Effects: takes blocks back. A fault naming `call` for an address that is no block in use of this
+  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes on
+  /// after it, that address is dropped.
+  void give(pages& page_heap, void* const* blocks, std::size_t count, const char* call) noexcept {
     misuse bad;
     std::size_t done = 0;
     {
       const std::lock_guard guard(mutex_);
       const std::size_t stashed = this->stashed();
-      done = std::min(count, stash_capacity_ - stashed);
-      std::memcpy(stash_ + stashed, blocks, done * sizeof(void*));
-      set_stashed(stashed + done);
-      counts_.given += done;
-      if (done == 0 || (done != count && work.any()))
-        done += put_into_slabs(page_heap, blocks + done, count - done, work, bad);
+      const std::size_t fits = std::min(count, stash_capacity_ - stashed);
+      std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
+      set_stashed(stashed + fits);
+      counts_.given += fits;
+      done = fits + put_into_slabs(page_heap, blocks + fits, count - fits, bad);
     }
     if (bad.address == nullptr) [[likely]]
-      return done;
+      return;
     report(page_heap, bad, call);
-    return done + give_to_slabs(page_heap, blocks + done, count - done, call, work);
+    give_to_slabs(page_heap, blocks + done, count - done, call);
   }
 
   /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
   /// be memory that it never had yet.
-  std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                            const char* call, work_left& work) noexcept {
-    std::size_t done = 0;
-    while (done != count) {
+  void give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
+                     const char* call) noexcept {
+    while (count != 0) {
       misuse bad;
+      std::size_t done = 0;
       {
         const std::lock_guard guard(mutex_);
-        done += put_into_slabs(page_heap, blocks + done, count - done, work, bad);
+        done = put_into_slabs(page_heap, blocks, count, bad);
       }
-      if (bad.address == nullptr) [[likely]]
-        break;
       report(page_heap, bad, call);
+      blocks += done;
+      count -= done;
     }
-    return done;
   }
 
-  /// Effects: sorts the stash back into the slabs, so that empty ones leave, while there is work
-  /// left. Returns: whether all of it is done.
-  bool settle(pages& page_heap, work_left& work) noexcept {
-    for (std::size_t left = stashed(); left != 0;) {
-      if (!work.any()) return false;
-      const std::size_t done = sort_back(page_heap, sort_of::all, work);
-      if (done == 0) return true;  // others took the rest
-      left -= std::min(left, done);
-    }
-    return true;
-  }
+  /// Effects: sorts the stash back into the slabs, so that empty ones leave.
+  void settle(pages& page_heap) noexcept { settle(page_heap, SIZE_MAX); }
 
-  /// The same with what nobody has needed since the last call that was done: the stash's bottom,
-  /// below the lowest it has been since.
-  bool settle_unused(pages& page_heap, work_left& work) noexcept {
-    while (work.any())
-      if (sort_back(page_heap, sort_of::unused, work) == 0) return true;
-    return false;
-  }
+  /// Effects: sorts back what nobody has needed since the last call: the stash's bottom, below the
+  /// lowest it has been since.
+  void settle_unused(pages& page_heap) noexcept { settle(page_heap, 0); }
 
   /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last look
   /// (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the bytes.
   /// Requires: one thread at a time does this. No lock is held during the system calls.
-  std::size_t give_back_free_pages(pages& page_heap, slab_place place, bool at_once,
-                                   work_left& work) noexcept {
+  std::size_t give_back_free_pages(pages& page_heap, slab_place place, bool at_once) noexcept {
     const slab_shape& shape = *shape_;
-    work.spend(cost::slab_searched + shape.pages * cost::page_of_slab);
     run* slab = nullptr;
     page_set leaving = 0;
     {
@@ -178,7 +157,7 @@ class central {
       slab->fullness = away;
     }
     // Of a slab that is on no list nobody takes a block, so its free pages stay free.
-    const page_set gone = page_heap.purge_pages(*slab, leaving, work);
+    const page_set gone = page_heap.purge_pages(*slab, leaving);
     {
       const std::lock_guard guard(mutex_);
       slab->absent |= gone;
@@ -320,9 +299,9 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            std::size_t most, growth g, work_left& work) noexcept {
+                                            std::size_t most, growth g) noexcept {
     std::size_t got = 0;
-    while (got != count && (got == 0 || work.any())) {
+    while (got != count) {
       run* r = fullest_slab();
       // A short batch is better than a new slab: memory grows only when nothing else is left.
       if (r == nullptr && got == 0) r = add_slab(page_heap, g);
@@ -340,7 +319,6 @@ class central {
       if ((r->seen_free | r->absent) != 0)
         forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
       relink(r, *shape_);
-      work.spend(cost::slab_taken_from + shape_->words * cost::word_of_slab);
     }
     return got;
   }
@@ -366,6 +344,12 @@ class central {
     slab.seen_free &= ~taken;
   }
 
+  /// An address that is no block in use; null: none was found. It is reported after the lock is open:
+  /// a handler of the abort may allocate.
+  struct misuse {
+    fault_kind kind = fault_kind::not_in_use;
+    const void* address = nullptr;
+  };
   void report(const pages& page_heap, const misuse& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]
       ashlar_misuse({.kind = bad.kind,
@@ -377,53 +361,36 @@ class central {
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
 
-  enum class sort_of : bool { unused, all };
-  /// So many blocks are sorted back before the lock is open again.
-  static constexpr std::size_t sorted_at_once = 256;
-
-  /// Effects: sorts back a part of the stash, from the top down, or of what has not been needed.
-  /// Returns: how many blocks; 0 when there is nothing to sort, and what is there now is what will
-  /// not have been needed. O(sorted_at_once).
-  std::size_t sort_back(pages& page_heap, sort_of what, work_left& work) noexcept {
+  /// Effects: sorts back the lowest `count` of the stash, or what has not been needed if that is more.
+  void settle(pages& page_heap, std::size_t count) noexcept {
     misuse bad;
-    std::size_t done = 0;
-    {
-      const std::lock_guard guard(mutex_);
-      const std::size_t stashed = this->stashed();
-      if (lowest_stashed_ == 0 && what == sort_of::unused) {
-        lowest_stashed_ = stashed;
-        return 0;
+    do {
+      bad = {};
+      {
+        const std::lock_guard guard(mutex_);
+        const std::size_t stashed = this->stashed();
+        // After a misuse all of it goes.
+        count = std::min(std::max(count, lowest_stashed_), stashed);
+        const std::size_t done = put_into_slabs(page_heap, stash_, count, bad);
+        if (done != 0) std::memmove(stash_, stash_ + done, (stashed - done) * sizeof(void*));
+        counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
+        set_stashed(stashed - done);
+        lowest_stashed_ = stashed - done;
       }
-      const std::size_t end = what == sort_of::all ? stashed : lowest_stashed_;
-      const std::size_t count = std::min(end, sorted_at_once);
-      if (count == 0) return 0;
-      void** const part = stash_ + (end - count);
-      done = put_into_slabs(page_heap, part, count, work, bad);
-      counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
-      // What is left of the part moves down, and as many blocks from the top fill the gap.
-      std::memmove(part, part + done, (count - done) * sizeof(void*));
-      const std::size_t filling = std::min(done, stashed - end);
-      std::memmove(stash_ + (end - done), stash_ + (stashed - filling), filling * sizeof(void*));
-      set_stashed(stashed - done);
-      lowest_stashed_ = std::min(lowest_stashed_, end - done);
-    }
-    report(page_heap, bad, earlier_free);
-    return done;
+      report(page_heap, bad, earlier_free);
+    } while (bad.address != nullptr);
   }
 
-  /// Effects: sorts blocks back, one at least, while there is work left, and up to the first misuse,
-  /// which is dropped; counts those that were given. Returns: how many are dealt with; the last is a
-  /// misuse where `bad` has one then.
+  /// Effects: sorts blocks back, up to the first misuse, which is dropped; counts those that were
+  /// given. Returns: how many are dealt with; not all only where it is a misuse, which is `bad` then.
   [[nodiscard]] std::size_t put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                                           work_left& budget, misuse& bad) noexcept {
+                                           misuse& bad) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
     const class_index c = class_;
-    work_left work = budget;
     std::size_t i = 0;
-    while (i < count && bad.address == nullptr && (i == 0 || work.any())) {
+    while (i < count && bad.address == nullptr) {
       char* base = nullptr;
-      work.spend(cost::slab_found);
       run* r = page_heap.slab_of(blocks[i], c, base);
       if (r == nullptr) [[unlikely]] {
         bad = {fault_kind::not_in_use, blocks[i]};
@@ -434,17 +401,13 @@ class central {
         if (put == 0) [[unlikely]]
           break;
         i += put;
-        work.spend(cost::stretch_sorted + put * cost::block_of_stretch);
-      } while (i < count && work.any() &&
+      } while (i < count &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
-      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
+      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]]
         remove_slab(page_heap, r);
-        work.spend(cost::slab_removed);
-      } else {
+      else
         relink(r, shape);
-      }
     }
-    budget = work;
     counts_.given += i;
     return bad.address == nullptr ? i : i + 1;
   }
@@ -455,6 +418,42 @@ class central {
     counts_.made -= shape_->blocks;
     absent_pages_ -= pages_in(r->absent);
     page_heap.delete_slab(r, *shape_);
+  }
+
+  /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
+  /// free in the order of allocation, or in reverse, more often than not, and then a whole stretch
+  /// costs a few words of the bitmap. Returns: how many; 0 and `bad` when one is no block in use.
+  /// Requires: blocks[0] is inside the slab.
+  [[nodiscard]] static std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
+                                               void* const* blocks, std::size_t count,
+                                               misuse& bad) noexcept {
+    const std::size_t size = shape.block_size;
+    char* const first = static_cast<char*>(blocks[0]);
+    const auto offset = static_cast<std::size_t>(first - base);
+    const std::uint32_t index = shape.index_of(offset);
+    if (index * size != offset || index >= shape.blocks) [[unlikely]] {
+      bad = {fault_kind::interior_pointer, first};
+      return 0;
+    }
+    const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
+    const auto up = static_cast<std::ptrdiff_t>(size);
+    if (step != up && step != -up) {
+      if (put_block(slab, index)) [[likely]]
+        return 1;
+      bad = {fault_kind::double_free, first};
+      return 0;
+    }
+    std::uint32_t length = 2;
+    const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
+    const std::size_t most = std::min(count, in_slab);
+    while (length < most && blocks[length] == first + length * step) ++length;
+    if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
+    const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
+    if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
+      return length;
+    if (put_block(slab, index)) return 1;  // one of the others is free already
+    bad = {fault_kind::double_free, first};
+    return 0;
   }
 
   lock_type mutex_;

@@ -74,9 +74,8 @@ class central_set {
 
   /// Effects: sorts every stash back into its slabs.
   void settle(pages_type& pages) noexcept {
-    work_left work = work_left::endless();
     for (std::size_t c = 1; c < Classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages, work);
+      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages);
   }
 
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.

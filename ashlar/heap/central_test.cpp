@@ -39,37 +39,16 @@ struct fixture {
   std::vector<void*> take(std::size_t count, growth g = growth::allowed) {
     return take_up_to(count, count, g);
   }
-  std::size_t take_to(void** end, std::size_t count, std::size_t most, growth g) {
-    work_left work = work_left::endless();
-    return one.take(*heap, end, count, most, g, work);
-  }
   std::vector<void*> take_up_to(std::size_t count, std::size_t most, growth g = growth::allowed) {
     std::vector<void*> out(most);
-    const std::size_t got = take_to(out.data() + most, count, most, g);
+    const std::size_t got = one.take(*heap, out.data() + most, count, most, g);
     std::reverse(out.begin(), out.end());
     out.resize(got);
     return out;
   }
   void give(const std::vector<void*>& blocks) {
     if (blocks.empty()) return;
-    work_left work = work_left::endless();
-    EXPECT_EQ(one.give(*heap, blocks.data(), blocks.size(), "free", work), blocks.size());
-  }
-  void settle() {
-    work_left work = work_left::endless();
-    EXPECT_TRUE(one.settle(*heap, work));
-  }
-  void settle_unused() {
-    work_left work = work_left::endless();
-    EXPECT_TRUE(one.settle_unused(*heap, work));
-  }
-  [[nodiscard]] slab_place first_slab() {
-    work_left work = work_left::endless();
-    return heap->next_slab({}, work);
-  }
-  std::size_t give_back_free_pages(slab_place place) {
-    work_left work = work_left::endless();
-    return one.give_back_free_pages(*heap, place, true, work);
+    one.give(*heap, blocks.data(), blocks.size(), "free");
   }
   /// The invariant of central.hpp, with what the test holds as the blocks that are out.
   void audit(std::uint64_t held) {
@@ -114,8 +93,8 @@ TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
       blocks.erase(blocks.begin(), end);
       EXPECT_TRUE(f.take(1, growth::refused).empty()) << "the only slab with free blocks is away";
     });
-    const slab_place place = f.first_slab();
-    EXPECT_EQ(f.give_back_free_pages(place), page_size);
+    const slab_place place = f.heap->next_slab({});
+    EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), page_size);
     EXPECT_EQ(f.one.counts().slabs, all ? 1u : 2u);
     f.audit(blocks.size() + others.size());
     EXPECT_EQ(f.take(1, growth::refused).size(), 1u) << "of the slab, or of its pages";
@@ -125,12 +104,12 @@ TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
 TEST(Central, ASlabThatIsFullOrGoneHasNoPagesToGive) {
   fixture f(detail::standard_classes.of_size(256), 0);
   const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
-  const slab_place place = f.first_slab();
+  const slab_place place = f.heap->next_slab({});
   const std::uint64_t purges = f.space.calls(space_call::purge);
-  EXPECT_EQ(f.give_back_free_pages(place), 0u) << "full";
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "full";
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 0u);
-  EXPECT_EQ(f.give_back_free_pages(place), 0u) << "gone";
+  EXPECT_EQ(f.one.give_back_free_pages(*f.heap, place, true), 0u) << "gone";
   EXPECT_EQ(f.space.calls(space_call::purge), purges);
   f.audit(0);
 }
@@ -156,9 +135,9 @@ TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   f.give(second);
   f.audit(30);
   std::vector<void*> out(30);
-  ASSERT_EQ(f.take_to(out.data() + 30, 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, 30, growth::allowed), 30u);
   EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
-  ASSERT_EQ(f.take_to(out.data() + 30, 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, 30, growth::allowed), 30u);
   EXPECT_EQ(out, first);
   f.audit(90);
 }
@@ -230,7 +209,7 @@ TEST(Central, SettlingLetsEmptySlabsLeave) {
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 4u);
   f.audit(0);
-  f.settle();
+  f.one.settle(*f.heap);
   f.audit(0);
   EXPECT_EQ(f.one.counts().slabs, 0u);
   EXPECT_EQ(f.one.counts().made, 0u);
@@ -294,11 +273,11 @@ TEST(Central, RandomProgramsAgreeWithASetOfHeldBlocks) {
         }
         f.give(back);
       }
-      if (step % 300 == 7) f.settle();
+      if (step % 300 == 7) f.one.settle(*f.heap);
       if (step % 100 == 0) f.audit(held.size());
     }
     f.give(held);
-    f.settle();
+    f.one.settle(*f.heap);
     f.audit(0);
     EXPECT_EQ(f.one.counts().slabs, 0u);
   }
@@ -310,23 +289,23 @@ TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
   ASSERT_EQ(blocks.size(), 300u);
   f.give(blocks);
   EXPECT_EQ(f.one.stashed(), 300u);
-  f.settle_unused();
+  f.one.settle_unused(*f.heap);
   EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
   std::vector<void*> needed = f.take(100);
   f.give(needed);
-  f.settle_unused();
+  f.one.settle_unused(*f.heap);
   EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
   f.audit(0);
-  f.settle_unused();
+  f.one.settle_unused(*f.heap);
   EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
   EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
   f.audit(0);
   needed = f.take(100);
   f.give(needed);
-  f.settle_unused();
+  f.one.settle_unused(*f.heap);
   EXPECT_EQ(f.one.stashed(), 100u);
   EXPECT_EQ(f.take(40).size(), 40u);
-  f.settle();
+  f.one.settle(*f.heap);
   EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
   f.audit(40);
 }
@@ -340,18 +319,8 @@ TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
   for (int step = 0; step < 5000; ++step) {
     switch (random() % 8) {
       case 0:
-        f.settle_unused();
-        // Part by part from the low-water mark down; the newest blocks fill each gap.
-        for (std::size_t part = 0; lowest != 0; lowest -= part) {
-          part = std::min<std::size_t>(lowest, 256);
-          const auto gap = stash.begin() + static_cast<std::ptrdiff_t>(lowest - part);
-          const auto end = stash.begin() + static_cast<std::ptrdiff_t>(lowest);
-          const auto filling = std::min<std::ptrdiff_t>(end - gap, stash.end() - end);
-          std::vector<void*> left(stash.begin(), gap);
-          left.insert(left.end(), stash.end() - filling, stash.end());
-          left.insert(left.end(), end, stash.end() - filling);
-          stash = std::move(left);
-        }
+        f.one.settle_unused(*f.heap);
+        stash.erase(stash.begin(), stash.begin() + static_cast<std::ptrdiff_t>(lowest));
         lowest = stash.size();
         break;
       case 1:
@@ -513,7 +482,7 @@ fixture* faulty = nullptr;
 extern "C" void allocate_and_leave(int) {
   void* out[4];
   const bool served =
-      faulty->take_to(out + 4, 4, 4, growth::allowed) != 0 &&
+      faulty->one.take(*faulty->heap, out + 4, 4, 4, growth::allowed) != 0 &&
       faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
   ::_exit(served ? 7 : 8);
 }
@@ -539,7 +508,7 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
   stashing.give({others[0], others[0]});
   const auto settle = [&] {
     prepare(stashing);
-    stashing.settle();
+    stashing.one.settle(*stashing.heap);
   };
   EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
 }
@@ -548,7 +517,7 @@ TEST(CentralDeathTest, AStashedDoubleFreeIsSeenWhenItSettles) {
   fixture f(6, 10);
   const std::vector<void*> blocks = f.take(10);
   f.give({blocks[0], blocks[0]});
-  EXPECT_DEATH(f.settle(), "the block is free already");
+  EXPECT_DEATH(f.one.settle(*f.heap), "the block is free already");
 }
 
 TEST(CentralDeathTest, AuditSeesAWrongBitmap) {

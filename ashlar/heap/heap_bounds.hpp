@@ -13,9 +13,8 @@
 // n caches share T evenly: each may hold S = T / n, blocks up to S / 8, and a stack of it S / 32 or
 // 4 KiB at first. Stacks grow to half of what the heap has handed out at most, all together.
 //
-// A cache keeps to its share at each miss. What one call has no work left for goes at the next ones.
-// The cache of a thread that is idle cannot be reached, and holds what its share was at its last
-// miss. In the order in which they began, the k-th of N
+// A cache keeps to its share at each miss. The cache of a thread that is idle cannot be reached,
+// and holds what its share was at its last miss. In the order in which they began, the k-th of N
 // caches that exist has shared with the k - 1 before it at least, so all together never hold more
 // than
 //
@@ -47,20 +46,8 @@ struct heap_bounds {
   std::size_t settle_bytes_min = 512 * 1024;
   /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
   std::size_t slabs_a_look = 8192;
-  /// What a call may do besides its request, in instructions (work_left.hpp). The rest waits for the
-  /// next call that misses its cache. And the blocks that a stack holds at most: a batch is half of
-  /// it, or as many as it holds.
-  std::size_t work_a_call = 10'000;
-  std::size_t stack_blocks_max = detail::cached_blocks_max;
-  /// Misses sort back, look and give back. Else only a thread that looks does (look_step).
-  bool misses_keep_up = true;
 
   static constexpr std::size_t stash_bytes_min = 4096;
-  /// Of a request that makes the heap grow, of each block of its batch, and of the piece of work that
-  /// exceeds what was left.
-  static constexpr std::size_t call_instructions = 3000;
-  static constexpr std::size_t block_instructions = 10;
-  static constexpr std::size_t piece_instructions = 1500;
 
   /// Returns: what all caches together may hold on a machine with so many processors.
   [[nodiscard]] constexpr std::size_t caches_total(std::size_t processors) const noexcept {
@@ -73,21 +60,6 @@ struct heap_bounds {
   /// Returns: what a stack holds at first, or less, in a cache with this share.
   [[nodiscard]] static constexpr std::size_t stack_bytes_of_share(std::size_t share) noexcept {
     return share / 32;
-  }
-
-  /// Returns: the most instructions of one malloc, free, or realloc of a block of a class, of
-  /// x86-64 (gcc 12, Release). Left out are system calls, copied and cleared bytes, the first call of
-  /// a process, and calls that memory was refused to. For a heap of one range of addresses.
-  [[nodiscard]] constexpr std::size_t call_instructions_max() const noexcept {
-    return call_instructions + stack_blocks_max * block_instructions + work_a_call +
-           (misses_keep_up ? piece_instructions : 0);
-  }
-
-  /// Effects: every call is short. Batches are small, and calls leave upkeep to a thread that looks.
-  constexpr void keep_calls_short() noexcept {
-    work_a_call = 256;
-    stack_blocks_max = 32;
-    misses_keep_up = false;
   }
 
   [[nodiscard]] static constexpr heap_bounds of_budget(std::size_t bytes) noexcept {

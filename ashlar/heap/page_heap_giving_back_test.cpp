@@ -34,14 +34,14 @@ TEST(PageHeap, GivesBackNothingBeforeTheDelayAndEverythingAfter) {
   free_apart(m, 5);
   for (std::uint64_t t = 5'000; t < 6'000; t += 37) {
     space.set_clock(t);
-    purge_aged(m.heap());
+    m.heap().purge_aged();
   }
   space.set_clock(5'999);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 0u);
   EXPECT_EQ(space.calls(space_call::purge), 0u);
   space.set_clock(6'000);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 5 * 16 * page_size);
   m.audit();
 }
@@ -58,10 +58,10 @@ TEST(PageHeap, KeepsWhatIsYoungerThanTheDelay) {
   space.set_clock(900);
   m.drop(b);
   space.set_clock(1'300);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 16 * page_size);
   space.set_clock(2'400);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 40 * page_size);
 }
 
@@ -72,18 +72,18 @@ TEST(PageHeap, AgesRightlyWhenTheClocksLowBitsWrap) {
   m.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
   free_apart(m, 2);
   space.set_clock((std::uint64_t{1} << 32) + 499);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 0u);
   space.set_clock((std::uint64_t{1} << 32) + 1'000);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 2 * 16 * page_size);
   // What became free after the wrap is young, though its low bits are less than the clock's.
   free_apart(m, 3);
   space.set_clock((std::uint64_t{1} << 32) + 1'999);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 2 * 16 * page_size);
   space.set_clock((std::uint64_t{1} << 32) + 2'000);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 5 * 16 * page_size);
 }
 
@@ -93,7 +93,7 @@ TEST(PageHeap, KeepsTheBytesItWasToldToKeep) {
   m.heap().set_policy({.delay_ms = 100, .keep_bytes = 3 * 16 * page_size});
   free_apart(m, 10);
   space.set_clock(1'000'000);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, 7 * 16 * page_size);
   EXPECT_EQ(m.heap().purge_all(), 3 * 16 * page_size) << "to keep is for ageing only";
 }
@@ -106,7 +106,7 @@ TEST(PageHeap, DelayZeroGivesBackWheneverItLooks) {
   const std::size_t bytes = slab->pages * page_size;
   m.drop(slab);
   EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << "who gives back is told to";
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   EXPECT_EQ(m.heap().stats().given_back_bytes, bytes);
   EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
   run* again = m.new_slab(7);
@@ -119,7 +119,7 @@ TEST(PageHeap, DelayBelowZeroNeverGivesBackByItself) {
   m.heap().set_policy({.delay_ms = -1, .keep_bytes = 0});
   free_apart(m, 3);
   space.set_clock(std::uint64_t{1} << 40);
-  purge_aged(m.heap());
+  m.heap().purge_aged();
   free_apart(m, 3);
   EXPECT_EQ(m.heap().stats().given_back_bytes, 0u);
   EXPECT_GT(m.heap().purge_all(), 0u);
@@ -132,7 +132,7 @@ TEST(PageHeap, AVeryLongDelayIsNotAShortOne) {
     m.heap().set_policy({.delay_ms = delay, .keep_bytes = 0});
     free_apart(m, 3);
     space.set_clock(space.now_ms() + 60'000);
-    purge_aged(m.heap());
+    m.heap().purge_aged();
     EXPECT_EQ(m.heap().stats().given_back_bytes, 0u) << delay;
   }
 }

@@ -726,11 +726,6 @@ TEST(PageHeapDeathTest, AuditSeesWrongRunsAndWrongSums) {
   EXPECT_DEATH(audit_with([&] { r->kind = run_kind::clean; }), broken);
 }
 
-slab_place next_slab(pages& heap, slab_place from) {
-  work_left work = work_left::endless();
-  return heap.next_slab(from, work);
-}
-
 // Who walks over the slabs holds no lock between two of them, so a place may be anything by then.
 TEST(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   sealable<test_space> space;
@@ -741,7 +736,7 @@ TEST(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   run* const large = m.new_large(3, 1);
   run* const last = m.new_slab(larger);
   const auto next_is = [&m](slab_place from, const run* r) {
-    const slab_place place = next_slab(m.heap(), from);
+    const slab_place place = m.heap().next_slab(from);
     return place.size_class == r->size_class && m.heap().slab_at(place, r->size_class) == r;
   };
   const std::size_t second_page = second->first, last_page = last->first;
@@ -749,8 +744,8 @@ TEST(PageHeap, SlabsAreFoundByTheirPlaceWhateverCameOfIt) {
   EXPECT_TRUE(next_is({.page = first->first + first->pages}, second));
   EXPECT_TRUE(next_is({.page = second_page + second->pages}, last)) << "over the large block";
   EXPECT_TRUE(next_is({.page = second_page + 1}, last)) << "from inside of a slab";
-  EXPECT_EQ(next_slab(m.heap(), {.page = last_page + last->pages}).size_class, 0u);
-  EXPECT_EQ(next_slab(m.heap(), {.range = 7}).size_class, 0u);
+  EXPECT_EQ(m.heap().next_slab({.page = last_page + last->pages}).size_class, 0u);
+  EXPECT_EQ(m.heap().next_slab({.range = 7}).size_class, 0u);
 
   EXPECT_EQ(m.heap().slab_at({.page = second_page}, larger), nullptr);
   EXPECT_EQ(m.heap().slab_at({.page = second_page + 1}, small), nullptr);

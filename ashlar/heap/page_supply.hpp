@@ -28,7 +28,6 @@
 #include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/slab.hpp>
 #include <ashlar/heap/unlock_guard.hpp>
-#include <ashlar/heap/work_left.hpp>
 
 namespace ashlar::detail {
 
@@ -69,47 +68,20 @@ class page_supply {
 
   /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is
   /// held by a thread that waits for this one.
-  std::size_t purge_all() noexcept {
-    if (space_.is_sealed()) return 0;
-    const std::lock_guard one_at_a_time(purge_mutex_);
-    const std::lock_guard guard(mutex_);
-    // First all of it is taken out, so that nobody else takes it meanwhile.
-    run* taken = nullptr;
-    runs_.each_dirty([&](run* r) {
-      take_to_purge(r, taken);
-      return true;
-    });
-    return purge(taken);
-  }
+  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
 
   struct purged {
     std::size_t bytes = 0;
     bool complete = true;  ///< nothing is left that another call would give back
   };
-  /// Effects: goes on looking for what has been dirty for the delay (`any_age`: whatever is dirty),
-  /// and gives it back, but for the bytes to keep: at most `runs_max` runs, and while there is work
-  /// left. Nothing when the policy says never, or while another thread purges.
-  purged purge_aged(work_left& work, std::size_t runs_max, bool any_age = false) noexcept {
+  /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for
+  /// the bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
+  purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
     const std::int64_t delay = delay_ms();
-    if (delay < 0 || space_.is_sealed() || !purge_mutex_.try_lock()) return {};
-    const std::lock_guard one_at_a_time(purge_mutex_, std::adopt_lock);
-    const auto until =
-        static_cast<std::uint32_t>(space_.now_ms() - static_cast<std::uint64_t>(delay));
-    const std::size_t keep_bytes = keep_bytes_.load(std::memory_order_relaxed);
-    const std::lock_guard guard(mutex_);
-    run* taken = nullptr;
-    std::size_t count = 0;
-    const bool at_end = runs_.walk_dirty(work, [&](run* r) {
-      if (((runs_.dirty_pages() - r->pages) << page_shift) < keep_bytes) return true;
-      if (!any_age && static_cast<std::int32_t>(until - r->dirty_since_ms) < 0) return true;
-      take_to_purge(r, taken);
-      work.spend(cost::run_purged);
-      return ++count < runs_max;
-    });
-    const std::size_t bytes = purge(taken);
-    // Runs that the system did not take are dirty again: where it takes none, another try ends
-    // nothing.
-    return {bytes, at_end || (count != 0 && bytes == 0)};
+    if (delay < 0) return {};
+    const auto now = static_cast<std::int64_t>(space_.now_ms());
+    return purge(any_age ? INT64_MAX : now - delay, keep_bytes_.load(std::memory_order_relaxed),
+                 runs_max);
   }
 
   /// Returns: bytes of pages that are in use or dirty, at some recent moment. Takes no lock.
@@ -124,7 +96,7 @@ class page_supply {
 
   /// Effects: gives back some pages of a slab. Returns: those that are gone. Requires: nobody has a
   /// block there, or can get one until this returns.
-  [[nodiscard]] page_set purge_pages(const run& slab, page_set leaving, work_left& work) noexcept {
+  [[nodiscard]] page_set purge_pages(const run& slab, page_set leaving) noexcept {
     page_set gone = 0;
     for (page_set left = leaving; left != 0;) {
       const int first = std::countr_zero(left);
@@ -134,7 +106,6 @@ class page_supply {
       char* const begin = runs_.address_of(slab) + (static_cast<std::size_t>(first) << page_shift);
       if (space_.purge(begin, static_cast<std::size_t>(count) << page_shift)) gone |= stretch;
       left &= ~stretch;
-      work.spend(cost::pages_purged);
     }
     const std::lock_guard guard(mutex_);
     given_back_bytes_ += static_cast<std::size_t>(std::popcount(gone)) << page_shift;
@@ -277,19 +248,31 @@ class page_supply {
     return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
   }
 
-  /// Effects: a dirty run is nobody's until it is purged: the first in the list `taken`.
-  void take_to_purge(run* r, run*& taken) noexcept {
-    runs_.take_out(r);
-    r->kind = run_kind::purging;
-    used_pages_ += r->pages;
-    r->next = taken;
-    taken = r;
-  }
-
-  /// Effects: gives back the runs of a list. The lock is open during each system call. Returns: the
-  /// bytes. Requires: both locks are held.
-  std::size_t purge(run* taken) noexcept {
+  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before
+  /// `until_ms`, but for those without which less than `keep_bytes` would stay. The lock is open
+  /// during each system call.
+  purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
+    if (space_.is_sealed()) return {};
     std::size_t bytes_purged = 0;
+    const std::lock_guard one_at_a_time(purge_mutex_);
+    const std::lock_guard guard(mutex_);
+    // First all that is old enough is taken out, so that nobody else takes it meanwhile.
+    run* taken = nullptr;
+    std::size_t count = 0;
+    const auto take_old = [&](run* r) {
+      if (((runs_.dirty_pages() - r->pages) << page_shift) < keep_bytes) return true;
+      const bool old =
+          until_ms == INT64_MAX ||
+          static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
+      if (!old) return true;
+      runs_.take_out(r);
+      r->kind = run_kind::purging;
+      used_pages_ += r->pages;
+      r->next = taken;
+      taken = r;
+      return ++count < runs_max;
+    };
+    runs_.each_dirty(take_old);
     while (taken != nullptr) {
       run* const r = taken;
       taken = r->next;
@@ -315,7 +298,9 @@ class page_supply {
       note_committed();
     }
     given_back_bytes_ += bytes_purged;
-    return bytes_purged;
+    // Runs that the system did not take are dirty again: where it takes none, another try ends
+    // nothing.
+    return {bytes_purged, count < runs_max || bytes_purged == 0};
   }
 
   typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;

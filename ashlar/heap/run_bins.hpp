@@ -12,7 +12,6 @@
 
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/heap/run.hpp>
-#include <ashlar/heap/work_left.hpp>
 
 namespace ashlar::detail {
 
@@ -28,7 +27,6 @@ class run_bins {
   }
 
   void remove(run* r) noexcept {
-    if (r == walk_next_) walk_next_ = r->next;
     const unsigned b = bin_of(r->pages);
     unlink_from(head_[b], *r);
     if (head_[b] == nullptr) nonempty_[b / 64] &= ~(std::uint64_t{1} << (b % 64));
@@ -72,28 +70,6 @@ class run_bins {
     }
   }
 
-  /// Effects: as for_each, but goes on where the last walk stopped, and only while there is work
-  /// left. What came to an earlier place meanwhile waits for the next walk. Returns: whether the
-  /// walk has come to its end.
-  template <class Visitor>
-  [[nodiscard]] bool walk_on(work_left& work, Visitor visit) {
-    while (work.any()) {
-      while (walk_next_ == nullptr) {
-        walk_bin_ = next_nonempty(walk_bin_);
-        if (walk_bin_ == bin_count) {
-          walk_bin_ = 0;
-          return true;
-        }
-        walk_next_ = head_[walk_bin_++];
-      }
-      run* const r = walk_next_;
-      walk_next_ = r->next;
-      work.spend(cost::run_passed);
-      if (!visit(r)) return false;
-    }
-    return false;
-  }
-
  private:
   static constexpr unsigned exact_bins = 32;
   static constexpr unsigned bin_count = 256;
@@ -118,8 +94,6 @@ class run_bins {
   run* head_[bin_count] = {};
   std::uint64_t nonempty_[bin_count / 64] = {};
   std::size_t pages_ = 0;
-  run* walk_next_ = nullptr;  ///< that the walk visits next, in a bin; null: the first of walk_bin_
-  unsigned walk_bin_ = 0;
 };
 
 }  // namespace ashlar::detail

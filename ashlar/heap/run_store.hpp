@@ -33,7 +33,6 @@
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
 #include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/work_left.hpp>
 
 namespace ashlar::detail {
 
@@ -42,8 +41,6 @@ struct slab_place {
   std::uint32_t range = 0;
   std::size_t page = 0;
   class_index size_class = 0;
-
-  [[nodiscard]] bool is_first() const noexcept { return range == 0 && page == 0; }
 };
 
 template <address_space Space>
@@ -113,18 +110,6 @@ class run_store {
     const auto look = [&](run* r) { return go_on = visit(r); };
     dirty_.for_each(look);
     if (go_on) rests_.for_each(look);
-  }
-  /// The same while there is work left, from where the last walk stopped. Returns: whether it has
-  /// come to its end.
-  template <class Visit>
-  [[nodiscard]] bool walk_dirty(work_left& work, Visit visit) noexcept {
-    if (!walks_rests_) {
-      if (!dirty_.walk_on(work, visit)) return false;
-      walks_rests_ = true;
-    }
-    if (!rests_.walk_on(work, visit)) return false;
-    walks_rests_ = false;
-    return true;
   }
   /// Effects: `r`, which is free, is in no bin.
   void take_out(run* r) noexcept { bins_of(*r)->remove(r); }
@@ -302,9 +287,8 @@ class run_store {
 
   // ---- slabs ------------------------------------------------------------------------------------
 
-  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`. A place
-  /// of class 0 when there is none: the first place of all, or, where no work is left, how far it came.
-  [[nodiscard]] slab_place next_slab(slab_place from, work_left& work) noexcept {
+  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
+  [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
     for (; from.range < ranges_.count(); ++from.range, from.page = 0) {
       const page_range& range = ranges_[from.range];
       while (from.page < range.top) {
@@ -312,8 +296,6 @@ class run_store {
         const bool begins = r != nullptr && r->first == from.page;
         if (begins && r->kind == run_kind::slab) return {from.range, from.page, r->size_class};
         from.page += begins ? r->pages : 1;  // inside of a run that has merged since
-        work.spend(cost::run_passed);
-        if (!work.any()) return {from.range, from.page, 0};
       }
     }
     return {};
@@ -468,7 +450,6 @@ class run_store {
   ranges_type ranges_;
   run_bins dirty_, rests_, clean_, headrooms_;
   std::size_t pieces_ = 0;
-  bool walks_rests_ = false;
 };
 
 }  // namespace ashlar::detail

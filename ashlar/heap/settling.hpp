@@ -5,9 +5,6 @@
 // So growth pays for sorting: for each page that the heap has grown by since the last time, 64
 // blocks may be sorted back. Much that rests (bytes_min and more) is sorted back after any growth.
 //
-// What is to be sorted back is sorted by and by, class by class, the largest blocks first: they are
-// the fewest, and hold the most memory back. Each miss goes on with it.
-//
 // Law: sorting happens only before growth that something has paid for. Growth that sorting avoided
 // pays nothing: where memory only goes to and fro between classes, a little more of it is cheaper
 // than sorting each time.
@@ -17,7 +14,6 @@
 #include <atomic>
 #include <cstddef>
 
-#include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/central_set.hpp>
 
 namespace ashlar::detail {
@@ -27,7 +23,7 @@ class settling {
   /// Effects: called before the heap grows by `pages`, while `all` rests. When this returns true,
   /// what was paid is spent. Few blocks may hold many slabs back, one each at worst, so a little is
   /// sorted back too, once the heap has grown enough to pay for it.
-  /// Returns: whether sorting back has to begin.
+  /// Returns: whether the caller has to sort back.
   [[nodiscard]] bool pays_before_growth(const resting_blocks& all, std::size_t pages,
                                         std::size_t bytes_min) noexcept {
     const std::size_t grown = grown_.load(std::memory_order_relaxed);
@@ -38,18 +34,6 @@ class settling {
     }
     grown_.store(0, std::memory_order_relaxed);
     return true;
-  }
-
-  /// Effects: all stashes are to be sorted back, from that of class `last` down.
-  void begin(std::size_t last) noexcept { next_class_.store(last, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_under_way() const noexcept { return next_class() != 0; }
-  /// Returns: the class whose stash is sorted back now; 0: all are done.
-  [[nodiscard]] class_index next_class() const noexcept {
-    return static_cast<class_index>(next_class_.load(std::memory_order_relaxed));
-  }
-  /// Effects: the stash of class `c` is done, unless another thread has said so.
-  void done(std::size_t c) noexcept {
-    next_class_.compare_exchange_strong(c, c - 1, std::memory_order_relaxed);
   }
 
   /// Returns: whether to sort back `all` that rests, when the owner of a cache ends that moved
@@ -65,7 +49,6 @@ class settling {
   static constexpr std::size_t blocks_a_page = 64;
 
   std::atomic<std::size_t> grown_{0};  ///< pages since the last sorting
-  std::atomic<std::size_t> next_class_{0};
 };
 
 }  // namespace ashlar::detail

@@ -36,10 +36,10 @@
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/interface_hits.hpp>
+#include <ashlar/heap/looks.hpp>
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/upkeep.hpp>
-#include <ashlar/heap/work_left.hpp>
+#include <ashlar/heap/settling.hpp>
 
 namespace ashlar::detail {
 
@@ -51,8 +51,7 @@ enum class resting_place : bool { stash, slabs };
 struct no_cache {
   [[nodiscard]] std::size_t count(class_index) const noexcept { return 0; }
   [[nodiscard]] std::size_t resting(class_index) const noexcept { return 0; }
-  void begin_giving() const noexcept {}
-  void give_resting(work_left&) const noexcept {}
+  void give_resting() const noexcept {}
   void give_all() const noexcept {}
 };
 
@@ -119,17 +118,16 @@ class shared_heap {
     const std::size_t pages = divide_up(size, page_size);
     const std::size_t before = from->pages;
     if (pages < before) return nullptr;
-    work_left work = work_of_call();
     if (before >= remap_pages_min) {
       if (run* to = pages_.move_large(from, pages); to != nullptr) {
         held_.note_large(before, pages);
-        maintain(no_cache{}, work);
+        maintain();
         return pages_.address_of(*to);
       }
     }
     run* to = pages_.new_large_to_grow(pages, growth::refused);
     if (to == nullptr) {
-      upkeep_.before_growth(no_cache{}, pages, work);
+      settle_before_growth(no_cache{}, pages);
       to = pages_.new_large_to_grow(pages, growth::allowed);
     }
     if (to == nullptr) return nullptr;
@@ -139,7 +137,7 @@ class shared_heap {
     discard(block, 0, before);
     static_cast<void>(pages_.delete_outgrown(block));
     held_.note_large(before, 0);
-    maintain(no_cache{}, work);
+    maintain();
     return moved;
   }
 
@@ -195,9 +193,6 @@ class shared_heap {
     pages_.set_pages_max(bounds.budget_bytes >> page_shift);
   }
 
-  /// As heap_bounds::keep_calls_short. Requires: one thread uses the heap.
-  void keep_calls_short() noexcept { bounds_.keep_calls_short(); }
-
   /// As page_heap::close_behind_slabs.
   void close_behind_slabs(std::size_t most) noexcept { pages_.close_behind_slabs(most); }
 
@@ -207,26 +202,38 @@ class shared_heap {
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the
   /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed
   /// blocks).
-  std::size_t trim() noexcept { return has_started() ? upkeep_.trim() : 0; }
+  std::size_t trim() noexcept {
+    if (!has_started()) return 0;
+    centrals_.settle(pages_);
+    const std::size_t bytes = looks_.give_back_all(centrals_, pages_);
+    return bytes + pages_.purge_all();
+  }
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_purge_policy(const detail::purge_policy& policy) noexcept {
     pages_.set_policy(policy);
-    upkeep_.forget_time();
+    looks_.forget_time();
   }
   /// Returns: milliseconds between two looks; negative when free pages never go back.
   [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
-    return upkeep_.look_interval_ms();
+    return detail::look_interval_ms(pages_.delay_ms());
   }
 
   /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
   /// back, or the free pages of some slabs. No lock is held afterwards. Any thread may look at any
   /// time. Returns: false when `look` has come to its end.
-  bool look_step(look_progress& look) noexcept { return has_started() && upkeep_.look_step(look); }
+  bool look_step(look_progress& look) noexcept {
+    return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
+  }
 
   /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
   /// look_step.
-  void let_misses_look(bool on) noexcept { upkeep_.let_misses_look(on); }
+  void let_misses_look(bool on) noexcept {
+    if (on)
+      looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
+    else
+      looks_.let_others_look();
+  }
 
   /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
@@ -269,31 +276,29 @@ class shared_heap {
   /// memory is out. Requires: started.
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, std::size_t most,
-                                 Cached cached, work_left& work) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, most, growth::refused, work);
+                                 Cached cached) noexcept {
+    std::size_t got = centrals_[c].take(pages_, out, count, most, growth::refused);
     if (got == 0) {
-      upkeep_.before_growth(cached, classes::shape(c).pages, work);
-      const std::size_t grown = pages_.grown_pages();
-      got = centrals_[c].take(pages_, out, count, most, growth::allowed, work);
-      if (got == 0 && upkeep_.settle_all(cached))
-        got = centrals_[c].take(pages_, out, count, most, growth::allowed, work);
+      settle_before_growth(cached, classes::shape(c).pages);
+      got = centrals_[c].take(pages_, out, count, most, growth::allowed);
+      if (got == 0 && settle_all(cached))
+        got = centrals_[c].take(pages_, out, count, most, growth::allowed);
       if (got == 0) return 0;
-      upkeep_.after_growth(held(), pages_.grown_pages() - grown, work);
+      looks_.after_growth(centrals_, pages_, held());
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     return got;
   }
 
-  /// Effects: takes back the first of `count` blocks of class `c`, not 0: as many as there is work
-  /// left for, one at least. Ends in a fault naming `call` for an address that is no block in use, at
-  /// once or when it is sorted back. Returns: how many.
-  std::size_t give(class_index c, void* const* blocks, std::size_t count, const char* call,
-                   work_left& work, resting_place to = resting_place::stash) noexcept {
-    const std::size_t done = to == resting_place::stash
-                                 ? centrals_[c].give(pages_, blocks, count, call, work)
-                                 : centrals_[c].give_to_slabs(pages_, blocks, count, call, work);
-    held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
-    return done;
+  /// Effects: takes back `count` blocks of class `c`. Ends in a fault naming `call` for an address
+  /// that is no block in use, at once or when it is sorted back.
+  void give(class_index c, void* const* blocks, std::size_t count, const char* call,
+            resting_place to = resting_place::stash) noexcept {
+    if (to == resting_place::stash)
+      centrals_[c].give(pages_, blocks, count, call);
+    else
+      centrals_[c].give_to_slabs(pages_, blocks, count, call);
+    held_.note(-static_cast<std::int64_t>(count * classes::block_size(c)));
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
@@ -307,14 +312,12 @@ class shared_heap {
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
     run* r = pages_.new_large(pages, align_pages, growth::refused);
     if (r == nullptr) {
-      work_left work = work_of_call();
-      // A cache's few pages would not be what is missing.
-      upkeep_.before_growth(no_cache{}, pages, work);
+      settle_before_growth(no_cache{}, pages);  // a cache's few pages would not be what is missing
       r = pages_.new_large(pages, align_pages, growth::allowed);
-      if (r == nullptr && upkeep_.settle_all(cached))
+      if (r == nullptr && settle_all(cached))
         r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr) return nullptr;
-      upkeep_.after_growth(held(), 0, work);
+      looks_.after_growth(centrals_, pages_, held());
     }
     held_.note_large(0, r->pages);
     zeroed = r->zero;
@@ -328,8 +331,7 @@ class shared_heap {
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
-    work_left work = work_of_call();
-    maintain(no_cache{}, work);
+    maintain();
   }
 
   /// Returns: whether every block is in the first range.
@@ -352,17 +354,26 @@ class shared_heap {
     return nullptr;
   }
 
-  /// Returns: what a call may do besides its request.
-  [[nodiscard]] work_left work_of_call() const noexcept { return work_left(bounds_.work_a_call); }
-  /// As upkeep::after_miss.
-  template <class Cached>
-  void maintain(Cached cached, work_left& work) noexcept {
-    upkeep_.after_miss(cached, work);
+  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
+  /// cache's misses, with no lock held: a heap that is not used at all does not look.
+  void maintain() noexcept {
+    const std::int64_t delay = pages_.delay_ms();
+    if (delay >= 0 && looks_.is_time(space_.now_ms(), delay)) [[unlikely]]
+      look();
+  }
+  ASHLAR_COLD void look() noexcept {
+    look_progress progress;
+    while (look_step(progress)) {
+    }
   }
 
-  /// As upkeep::after_owner.
+  /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
+  /// centrals: when it pays, sorts the stashes back.
   void settle_after(std::size_t moved_blocks) noexcept {
-    upkeep_.after_owner(moved_blocks, held());
+    const auto all = centrals_.resting([](class_index) { return std::size_t{0}; });
+    const auto held = held_.now();
+    if (settling::pays_at_end(all, moved_blocks, held, bounds_.settle_bytes_min))
+      centrals_.settle(pages_);
   }
 
   /// Effects: there are `bytes` of free memory in one piece, in memory, and stashes for any class
@@ -411,14 +422,14 @@ class shared_heap {
   /// For a fork.
   void lock() noexcept {
     start_mutex_.lock();
-    upkeep_.lock();
+    looks_.lock();
     centrals_.lock();
     pages_.lock_all();
   }
   void unlock() noexcept {
     pages_.unlock_all();
     centrals_.unlock();
-    upkeep_.unlock();
+    looks_.unlock();
     start_mutex_.unlock();
   }
 
@@ -449,14 +460,38 @@ class shared_heap {
     if (!space_.purge(begin, bytes)) std::memset(begin, 0, bytes);
   }
 
+  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in
+  /// `cached`, goes back to its slabs, so that those which become empty serve instead. O(classes),
+  /// plus the blocks.
+  template <class Cached>
+  [[gnu::noinline]] void settle_before_growth(Cached cached, std::size_t pages) noexcept {
+    const resting_blocks all =
+        centrals_.resting([cached](class_index c) { return cached.resting(c); });
+    if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
+    cached.give_resting();
+    centrals_.settle(pages_);
+  }
+
+  /// Effects: the heap cannot grow: all that rests in stashes and `cached` is sorted back, whatever
+  /// it costs. Returns: whether there was anything.
+  template <class Cached>
+  bool settle_all(Cached cached) noexcept {
+    if (centrals_.resting([cached](class_index c) { return cached.count(c); }).blocks == 0)
+      return false;
+    cached.give_all();
+    centrals_.settle(pages_);
+    return true;
+  }
+
   sealable<space_type> space_;
   pages_type pages_;
   centrals_type centrals_;
   std::atomic<bool> started_{false};
   bool discards_ = false;  ///< written while there is one thread
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
+  settling settling_;
+  looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;
-  upkeep<space_type, mutex_type, classes> upkeep_{space_, centrals_, pages_, bounds_};
   std::size_t caches_bytes_ = 0;  ///< what all caches together may hold
   exact_counting<pages_type> counting_;
   held_bytes held_;

@@ -96,7 +96,7 @@ struct thread_cache {
       face_free[c] = 0;
     }
     last_limit = closed_bottom + 1;
-    looked_at = giving = 0;
+    looked_at = 0;
     opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
     face_waiting = nullptr;
@@ -187,7 +187,6 @@ struct thread_cache {
   std::uint16_t bottom_slot[class_count];
   std::uint16_t last_limit;    ///< the slot behind the last room
   class_index looked_at;       ///< the stack that the owner last looked at for room to take
-  class_index giving;          ///< the stack that is given back next if it rests; 0: none is
   std::size_t opened_bytes;    ///< that open stacks had room for before they grew
   std::size_t capacity_bytes;  ///< that `grow` has added to open stacks
   std::size_t moved_blocks;    ///< that came from the centrals and went there since the start

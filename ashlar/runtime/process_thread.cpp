@@ -221,7 +221,6 @@ void start_process() noexcept {
   respond_to_faults_as(s.faults);
   call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
-  if (s.short_calls) the_heap.keep_calls_short();
   if (s.background) static_cast<void>(the_background.turn(true));
   start_watch(s);
 }

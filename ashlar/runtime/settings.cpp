@@ -111,9 +111,6 @@ settings read_settings(char** environment) noexcept {
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", s.purge.keep_bytes);
   s.background = read_word(environment, "ASHLAR_BACKGROUND", {"0", "1"}, "0 or 1") != 0;
-  s.short_calls = read_word(environment, "ASHLAR_LATENCY", {"usual", "low"}, "usual or low") != 0;
-  // What calls do not do, that thread does.
-  s.background = s.background || s.short_calls;
   const bool exact =
       read_word(environment, "ASHLAR_STATS", {"batch", "exact"}, "batch or exact") != 0;
   const std::size_t check =

@@ -15,11 +15,9 @@ namespace ashlar::runtime {
 struct settings {
   detail::purge_policy purge;
   bool background =
-      false;  ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
-  bool short_calls =
-      false;           ///< small batches, and calls leave upkeep to that thread: ASHLAR_LATENCY=low
-  bool exact = false;  ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
-  bool full = false;   ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
+      false;            ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
+  bool exact = false;   ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
+  bool full = false;    ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
   bool harden = false;  ///< words, canaries, zeros, a quarantine: ASHLAR_HARDEN=1
   bool shuffle =
       false;  ///< if hardened: new blocks come in random order, too: ASHLAR_HARDEN_SHUFFLE=1

@@ -65,9 +65,6 @@ TEST_F(Settings, GoodValuesAreTakenInSilence) {
   EXPECT_FALSE(with("ASHLAR_STATS", "batch").exact);
   EXPECT_TRUE(with("ASHLAR_BACKGROUND", "1").background);
   EXPECT_FALSE(with("ASHLAR_BACKGROUND", "0").background);
-  EXPECT_TRUE(with("ASHLAR_LATENCY", "low").short_calls);
-  EXPECT_TRUE(with("ASHLAR_LATENCY", "low").background) << "it does what calls leave";
-  EXPECT_FALSE(with("ASHLAR_LATENCY", "usual").short_calls);
   EXPECT_EQ(complaint, "");
 }
 

@@ -21,12 +21,6 @@ using test::space_call;
 using test::test_space;
 using pages = page_heap<test_space, std::mutex>;
 
-/// Effects: all that has been dirty for the delay is given back.
-inline void purge_aged(pages& heap) {
-  work_left work = work_left::endless();
-  EXPECT_TRUE(heap.purge_aged(work, SIZE_MAX).complete);
-}
-
 /// A page heap and what is live in it. Each page handed out is checked and then filled with a
 /// pattern of its own; a run's pattern is checked when it is given back. What a refused renewal
 /// takes out of use is remembered as lost: nobody may ever get it.
@@ -286,7 +280,7 @@ inline void step(modelled_page_heap& m, sealable<test_space>& space, std::mt1993
       break;
     case 12:
       space.set_clock(space.now_ms() + random() % 400);
-      purge_aged(m.heap());
+      m.heap().purge_aged();
       break;
     default:
       if (run* r = m.any(random, false); r != nullptr) m.drop(r);
