@@ -61,9 +61,8 @@ ASHLAR_COLD void draw_secrets() noexcept {
     const auto bits = [](const void* p) -> std::uint64_t {
       return reinterpret_cast<std::uintptr_t>(p);
     };
-    std::uint64_t x = 0;
-    x = os::system_space::now_ms() ^ bits(&x) ^ bits(&words) << 20 ^
-        std::uint64_t{os::thread_number()} << 48;
+    std::uint64_t x = os::system_space::now_ms();
+    x ^= bits(&x) ^ bits(&words) << 20 ^ std::uint64_t{os::thread_number()} << 48;
     for (std::uint64_t& d : drawn) {
       x += 0x9e3779b97f4a7c15u;
       d = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
