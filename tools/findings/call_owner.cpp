@@ -112,12 +112,10 @@ std::string short_name(std::string_view function) {
       i += anonymous.size() - 1;
     } else if (c == ' ' && name.find("operator") == std::string::npos) {
       name.clear();  // what was before it is the result's type
-    } else if (c == '(' && name.ends_with("operator")) {
-      name += c;  // "operator()"
-    } else if (c == '(' || (c == ' ' && !name.ends_with("operator"))) {
+    } else if ((c == '(' || c == ' ') && !name.ends_with("operator")) {
       break;
     } else {
-      name += c;
+      name += c;  // also the parenthesis of "operator()"
     }
   }
   return name;
