@@ -55,6 +55,9 @@ class hoard {
 };
 
 inline void limit_to(std::size_t bytes) {
+  // First the stack grows: where the limit forbids that, the system ends the program by SIGSEGV.
+  volatile char stack[256 * 1024];
+  for (std::size_t i = 0; i < sizeof stack; i += 4096) stack[i] = 0;
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_AS, &limit) == 0);
   limit.rlim_cur = bytes;
