@@ -34,7 +34,7 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
 }
 
 ASHLAR_HOT void free_block(void* block, const char* call) noexcept {
-  const class_index c = runtime::tops.tables.classes.of(block);
+  const class_index c = runtime::tops.tables.class_of(block);
   if (!runtime::process_hits::try_deallocate(runtime::tops, block, c)) [[unlikely]]
     return free_missed(block, call);
   xmalloc_blocks.freed_by_hit(c);

@@ -108,7 +108,7 @@ ASHLAR_COLD void delete_array_nothrow_missed(void* p, Align... a) noexcept {
 /// The hit of an operator that is made of others: that of the basic form, where this library serves
 /// all.
 [[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
-  return c_rules::hits::try_deallocate(runtime::tops, runtime::tops.pages_of_made_forms, block);
+  return c_rules::hits::try_deallocate(runtime::tops, runtime::tops.end_of_made_forms, block);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n) noexcept {
   return c_rules::hits::try_allocate(runtime::tops, runtime::tops.sizes_of_made_forms, n);

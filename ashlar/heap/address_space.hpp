@@ -37,6 +37,7 @@ namespace ashlar {
 ///   processors()       how many processors this process may use, 1 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
 ///   entropy()          may be left out: a random number that tells where in a room things lie; 0 for none
+///   secret()           may be left out: a random number that nobody outside the process can know; 0 for none
 template <class S>
 concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.reserve(n) } noexcept -> std::same_as<void*>;

@@ -59,24 +59,24 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
     keep_to_share(own);
+    own.adopt(this->keys());
     const bool first_miss = !own.is_open(c);
     if (!open(own, c)) return allocate_uncached(c);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
-    if (own.count(c) != 0) return pop(own, c);
-    const std::size_t wanted = std::max<std::size_t>(own.capacity[c] / 2, 1);
-    const std::size_t room = caches_.count() == 1 ? wanted : own.capacity[c];
+    if (void* const block = pop(own, c); block != nullptr) return block;
+    const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, wanted, room, own_blocks{*this, &own});
+    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own});
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
-    note_marks(own, c, first, got);
+    if (!own.uses_keys()) note_marks(own, c, first, got);
     own.top(c) = first + got;
     own.moved_blocks += got;
     void* const block = pop(own, c);
     publish(own, c);
     maintain();
-    return block;
+    return block != nullptr ? block : allocate_uncached(c);  // all were written to
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
@@ -85,10 +85,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    detail::live_mark* const mark = this->mark_of_live(block, c, call);
-    if (mark == nullptr) return;
+    if (!this->expect_in_use(block, c, call)) return;
     keep_to_share(own);
-    if (!open(own, c)) return deallocate_uncached(block, call);
+    if (!open(own, c)) return give_uncached(block, c, call);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       void** const first = own.first(c);
@@ -98,10 +97,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       own.top(c) -= half;
       own.moved_blocks += half;
     }
-    *mark = 0;
     void** const slot = own.top(c)++;
     *slot = block;
-    detail::mark_beside(slot) = mark;
+    detail::mark_beside(slot) = this->put_to_rest(block, c);
     publish(own, c);
     maintain();
   }
@@ -125,8 +123,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
     if (!this->start()) return nullptr;
     void* block = nullptr;
-    if (take(c, &block + 1, 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
-    *this->mark_at(block, c) = detail::mark_of(block);
+    do {
+      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
+    } while (!this->wake(block, c));
     return block;
   }
 
@@ -135,20 +134,22 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    detail::live_mark* const mark = this->mark_of_live(block, c, call);
-    if (mark == nullptr) return;
-    *mark = 0;
-    give(c, &block, 1, call);
-    maintain();
+    if (this->expect_in_use(block, c, call)) give_uncached(block, c, call);
   }
 
   // ---- caches ---------------------------------------------------------------------------------
 
   /// Returns: an empty cache for a new owner, or null. O(classes).
   [[nodiscard]] cache* attach() noexcept {
-    return this->start()
-               ? caches_.attach(this->sealed_space(), this->first_tables(), this->caches_bytes())
-               : nullptr;
+    return this->start() ? caches_.attach(this->sealed_space(), this->first_tables(), this->keys(),
+                                          this->caches_bytes())
+                         : nullptr;
+  }
+
+  /// Effects: from now on the tops of the cache are at `there`, as they are now. Requires: it stays until they are moved
+  /// again, or the cache is detached.
+  void keep_tops_at(cache& own, detail::cache_tops& there) noexcept {
+    own.keep_tops_at(there, this->keys());
   }
 
   /// Returns: caches that have an owner.
@@ -291,23 +292,33 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: beside each of `count` blocks stands its mark.
   void note_marks(const cache& own, class_index c, void** slots, std::size_t count) noexcept {
-    const detail::mark_tables marks = own.own_tops.tables.marks;
+    const detail::block_tables& tables = own.own_tops.tables;
     const unsigned shift = classes::mark_shift(c);
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i)
-      detail::mark_beside(slots + i) = marks.at(slots[i], shift);
+      detail::mark_beside(slots + i) = tables.mark_at(slots[i], shift);
     if (this->has_one_range()) [[likely]]
       return;
     for (std::size_t i = 0; i < count; ++i)
       detail::mark_beside(slots + i) = this->mark_at(slots[i], c);
   }
 
-  [[nodiscard]] static void* pop(cache& own, class_index c) noexcept {
-    void** const slot = own.top(c) - 1;
-    if (*slot == nullptr) return nullptr;
-    --own.top(c);
-    detail::set_mark(slot, *slot);
-    return *slot;
+  /// Returns: the block on top of stack `c`, which leaves it; null if the stack is empty. Those that
+  /// were written to while they rested leave it, too, each with a fault.
+  [[nodiscard]] void* pop(cache& own, class_index c) noexcept {
+    for (;;) {
+      void* const block = *(own.top(c) - 1);
+      if (block == nullptr) return nullptr;
+      --own.top(c);
+      if (this->wake(block, c)) return block;
+    }
+  }
+
+  /// Effects: gives back `block` of class `c`, which is in use.
+  void give_uncached(void* block, class_index c, const char* call) noexcept {
+    this->put_to_rest(block, c);
+    give(c, &block, 1, call);
+    maintain();
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond

@@ -44,9 +44,9 @@ class cache_set {
   }
 
   /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
-  /// is the same at every call. O(classes).
+  /// is the same at every call. The second cache brings `keys` into use. O(classes).
   [[nodiscard]] thread_cache* attach(sealable<Space>& space, const block_tables& tables,
-                                     std::size_t bytes) noexcept {
+                                     heap_keys& keys, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     if (bytes_ != bytes) bytes_ = bytes;  // at the first call: nobody reads it before
     thread_cache* c = spare_;
@@ -59,15 +59,16 @@ class cache_set {
       c->start(tables);
     }
     link_first(owned_, *c);
-    ++count_;
+    if (++count_ > 1 && !keys.are_in_use()) begin(keys);
+    c->adopt(keys);
     return c;
   }
 
   /// Effects: the owner of `c` has ended; the cache waits for another one, or goes back to the
   /// space. Requires: it is empty.
   void detach(sealable<Space>& space, thread_cache* c, const block_tables& tables) noexcept {
-    c->start(tables);
     const std::lock_guard guard(mutex_);
+    c->start(tables);
     unlink_from(owned_, *c);
     --count_;
     if (spare_count_ >= spare_max && !space.is_sealed()) {
@@ -140,6 +141,14 @@ class cache_set {
  private:
   static constexpr std::size_t spare_max = 8;
   static constexpr std::size_t cache_bytes = align_up(sizeof(thread_cache), page_size);
+
+  /// Effects: `keys` are in use, and all owners' hits use them. Requires: the lock is held.
+  void begin(heap_keys& keys) noexcept {
+    // An owner that moves its tops beside the first round sees that they are in use, or is met by the second.
+    for (thread_cache* c = owned_; c != nullptr; c = c->next) c->use_keys(keys);
+    keys.begin();
+    for (thread_cache* c = owned_; c != nullptr; c = c->next) c->use_keys(keys);
+  }
 
   void add_spare(thread_cache* c) noexcept {
     c->next = spare_;

@@ -21,7 +21,7 @@ constexpr std::size_t total = 1000;
 struct set_fixture {
   ~set_fixture() { caches.release_all(space); }
 
-  thread_cache* attach() { return caches.attach(space, {}, total); }
+  thread_cache* attach() { return caches.attach(space, {}, keys, total); }
   void detach(thread_cache* c) { caches.detach(space, c, {}); }
   std::vector<const thread_cache*> owned() {
     std::vector<const thread_cache*> found;
@@ -30,6 +30,7 @@ struct set_fixture {
   }
 
   sealable<test_space> space;
+  heap_keys keys;
   cache_set<test_space, std::mutex> caches;
 };
 
@@ -47,6 +48,21 @@ TEST(CacheSet, CachesShareEvenly) {
   f.detach(a);
   f.detach(c);
   EXPECT_EQ(f.caches.share(), total);
+}
+
+TEST(CacheSet, TheSecondCacheBringsKeysIntoUseForAllAndForEver) {
+  set_fixture f;
+  f.keys.place(7);
+  thread_cache* const a = f.attach();
+  cache_tops elsewhere;
+  a->keep_tops_at(elsewhere, f.keys);
+  EXPECT_FALSE(a->uses_keys());
+  thread_cache* const b = f.attach();
+  EXPECT_EQ(elsewhere.secret_now(), 7u) << "without a call of its owner's";
+  EXPECT_TRUE(b->uses_keys());
+  f.detach(b);
+  f.detach(a);
+  EXPECT_TRUE(f.attach()->uses_keys()) << "alone again";
 }
 
 TEST(CacheSet, AnOwnerThatEndsLeavesItsCacheToTheNext) {

@@ -27,7 +27,10 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
+#include <ashlar/core/memory_tools.hpp>
+#include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/slab.hpp>
 
@@ -73,23 +76,30 @@ class central {
     stash_capacity_ = stash_capacity;
   }
 
-  /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... From slabs it takes more, up to
-  /// `most`, if the last line of marks ends there: then no other thread writes to that line. Returns: how many; 0 when
-  /// out of memory, or when it would take growth and that is refused.
-  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, std::size_t most,
+  /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
+  /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out of
+  /// memory, or when it would take growth and that is refused.
+  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
                                  growth g) noexcept {
-    const std::lock_guard guard(mutex_);
-    const std::size_t stashed = this->stashed();
-    std::size_t got = std::min(count, stashed);
-    if (got != 0) {
-      std::memcpy(out - got, stash_ + (stashed - got), got * sizeof(void*));
-      set_stashed(stashed - got);
-      lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
-    } else {
-      got = take_from_slabs(page_heap, out, count, most, g);
+    bool from_stash = true;
+    std::size_t got = 0;
+    {
+      const std::lock_guard guard(mutex_);
+      const std::size_t stashed = this->stashed();
+      got = std::min(count, stashed);
+      if (got != 0) {
+        std::memcpy(out - got, stash_ + (stashed - got), got * sizeof(void*));
+        set_stashed(stashed - got);
+        lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
+      } else {
+        got = take_from_slabs(page_heap, out, count, g);
+        from_stash = false;
+      }
+      counts_.taken += got;
+      counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     }
-    counts_.taken += got;
-    counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
+    // Without the lock: the blocks' pages may not be in memory yet.
+    if (!from_stash && page_heap.keys().are_in_use()) give_keys(page_heap, out - got, got);
     return got;
   }
 
@@ -182,9 +192,15 @@ class central {
     return {.blocks = made * size, .idle = idle - std::min(idle, absent)};
   }
 
-  /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no live block
-  /// of this class starts there.
-  ASHLAR_COLD void report_not_live(pages& page_heap, const void* block, const char* call) noexcept {
+  /// Effects: a fault: `block` was written to while it rested, or was freed twice.
+  ASHLAR_COLD void report_written(pages& page_heap, const void* block) const noexcept {
+    report(page_heap, {fault_kind::use_after_free, block}, earlier_free);
+  }
+
+  /// Effects: a fault that names `call` and says what is wrong with `block`. Requires: no block of
+  /// this class that is in use starts there.
+  ASHLAR_COLD void report_not_in_use(pages& page_heap, const void* block,
+                                     const char* call) noexcept {
     misuse bad{fault_kind::not_in_use, block};
     {
       const std::lock_guard guard(mutex_);
@@ -299,7 +315,7 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            std::size_t most, growth g) noexcept {
+                                            growth g) noexcept {
     std::size_t got = 0;
     while (got != count) {
       run* r = fullest_slab();
@@ -308,13 +324,7 @@ class central {
       if (r == nullptr) break;
       char* const base = page_heap.address_of(*r);
       void** const end = out - got;
-      std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
-      if (got + taken == count && count < most) {
-        const std::size_t more =
-            std::min(most - count, blocks_to_line_end(end[-static_cast<std::ptrdiff_t>(taken)]));
-        taken += take_blocks(*r, shape_->block_size, base, end - taken, more);
-        count = got + taken;
-      }
+      const std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
       got += taken;
       if ((r->seen_free | r->absent) != 0)
         forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
@@ -323,10 +333,26 @@ class central {
     return got;
   }
 
-  /// Returns: how many blocks behind `block` have their mark in the line of its mark.
-  [[nodiscard]] std::size_t blocks_to_line_end(const void* block) const noexcept {
-    const std::size_t line = bytes_of_mark_line(shape_->block_size);
-    return (line - 1 - (reinterpret_cast<std::uintptr_t>(block) & (line - 1))) / shape_->block_size;
+  /// Effects: the blocks, which no slab has any more, have their marks and keys.
+  void give_keys(pages& page_heap, void* const* blocks, std::size_t count) const noexcept {
+    const unsigned shift = mark_shift_of(shape_->block_size);
+    const std::uint64_t secret = page_heap.keys().secret();
+    tell_looking();
+    for (std::size_t i = 0; i < count; ++i) {
+      void* const block = blocks[i];
+      *page_heap.mark_at(block, shift) = mark_of(block);
+      set_first_word(block, key_of(secret, block));
+    }
+    tell_looked();
+  }
+
+  /// Effects: the blocks have no marks any more, and no keys if those are to leave no trace.
+  void take_marks(pages& page_heap, void* const* blocks, std::size_t count) const noexcept {
+    const unsigned shift = mark_shift_of(shape_->block_size);
+    for (std::size_t i = 0; i < count; ++i) *page_heap.mark_at(blocks[i], shift) = 0;
+    if (!page_heap.keys().leaves_no_trace()) [[likely]]
+      return;
+    for (std::size_t i = 0; i < count; ++i) set_first_word(blocks[i], 0);
   }
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
@@ -388,6 +414,7 @@ class central {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
     const class_index c = class_;
+    const bool keyed = page_heap.keys().are_in_use();
     std::size_t i = 0;
     while (i < count && bad.address == nullptr) {
       char* base = nullptr;
@@ -400,6 +427,7 @@ class central {
         const std::size_t put = put_stretch(*r, shape, base, blocks + i, count - i, bad);
         if (put == 0) [[unlikely]]
           break;
+        if (keyed) take_marks(page_heap, blocks + i, put);
         i += put;
       } while (i < count &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());

@@ -37,11 +37,8 @@ struct fixture {
 
   /// Returns: the blocks in the order in which a cache would hand them out.
   std::vector<void*> take(std::size_t count, growth g = growth::allowed) {
-    return take_up_to(count, count, g);
-  }
-  std::vector<void*> take_up_to(std::size_t count, std::size_t most, growth g = growth::allowed) {
-    std::vector<void*> out(most);
-    const std::size_t got = one.take(*heap, out.data() + most, count, most, g);
+    std::vector<void*> out(count);
+    const std::size_t got = one.take(*heap, out.data() + count, count, g);
     std::reverse(out.begin(), out.end());
     out.resize(got);
     return out;
@@ -135,37 +132,11 @@ TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   f.give(second);
   f.audit(30);
   std::vector<void*> out(30);
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
   EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
   EXPECT_EQ(out, first);
   f.audit(90);
-}
-
-// Two threads that write marks in one line take it from each other with each call.
-TEST(Central, ABatchFromASlabMayGoOnToTheEndOfALineOfMarks) {
-  for (const auto c : std::to_array<class_index>({1, 3, 4, 6, 12, 16, 20, 40})) {
-    fixture f(c, 100);
-    const std::size_t size = standard_classes.shapes[c].block_size;
-    const std::size_t line = bytes_of_mark_line(size);
-    const auto line_of = [line](const void* p) {
-      return reinterpret_cast<std::uintptr_t>(p) / line;
-    };
-    std::uint64_t held = 0;
-    for (const std::size_t count : {1u, 2u, 7u, 30u, 100u}) {
-      const std::vector<void*> blocks = f.take_up_to(count, count + line / size);
-      ASSERT_FALSE(blocks.empty()) << size;
-      held += blocks.size();
-      const std::vector<void*> next = f.take(1);
-      held += 1;
-      if (blocks.size() >= count && f.slab_of(next.front()) == f.slab_of(blocks.back())) {
-        EXPECT_NE(line_of(next.front()), line_of(blocks.back())) << size << ", " << count;
-      }
-      EXPECT_LT(blocks.size(), count + line / size + 1);
-    }
-    held += f.take_up_to(3, 3).size();
-    f.audit(held);
-  }
 }
 
 TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
@@ -482,7 +453,7 @@ fixture* faulty = nullptr;
 extern "C" void allocate_and_leave(int) {
   void* out[4];
   const bool served =
-      faulty->one.take(*faulty->heap, out + 4, 4, 4, growth::allowed) != 0 &&
+      faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed) != 0 &&
       faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
   ::_exit(served ? 7 : 8);
 }
@@ -558,7 +529,7 @@ TEST(CentralDeathTest, WhatIsWrongWithAnAddressIsSaid) {
   fixture f(7, 10);  // 112 bytes: a page holds 36 of them, and 64 bytes that are nobody's
   const std::vector<void*> blocks = f.take(1);
   auto* const first = static_cast<char*>(blocks[0]);
-  const auto expect = [&](const void* p) { f.one.report_not_live(*f.heap, p, "check"); };
+  const auto expect = [&](const void* p) { f.one.report_not_in_use(*f.heap, p, "check"); };
   int local = 0;
   EXPECT_DEATH(expect(&local), "no block is in use");
   EXPECT_DEATH(expect(first + 16), "inside a block");

@@ -15,7 +15,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/live_marks.hpp>
+#include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -31,7 +31,7 @@ struct class_table {
   // reach.
   std::array<std::uint32_t, class_count> sizes{};       ///< block sizes again; class 0 has 0
   std::array<std::size_t, class_count> alignments{};    ///< of every block, powers of two
-  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (live_marks.hpp)
+  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (block_marks.hpp)
 
   [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
     return sizes[std::size_t{c}];

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <tests/support/test_heap.hpp>
@@ -28,8 +29,16 @@ std::string message(const char* call, const void* address, const char* what) {
   return {line.data(), line.size()};
 }
 
-class HeapDeathTest : public testing::Test {
+/// How many caches the heap has: the only one has its blocks' marks, more have keys.
+class HeapDeathTest : public testing::TestWithParam<int> {
  protected:
+  HeapDeathTest() { share(); }
+
+  /// Effects: the heap has as many caches as are wanted.
+  void share() {
+    for (int i = 1; i < GetParam(); ++i) static_cast<void>(h->attach());
+  }
+
   /// Effects: frees and makes every block reach its slab, where misuse is seen at the latest.
   void free_and_settle(const std::vector<void*>& blocks) {
     for (void* block : blocks) deallocate(*h, *own, block);
@@ -41,7 +50,7 @@ class HeapDeathTest : public testing::Test {
   cache* own = h->attach();
 };
 
-TEST_F(HeapDeathTest, ForeignAddresses) {
+TEST_P(HeapDeathTest, ForeignAddresses) {
   int local = 0;
   constexpr const char* foreign = "the address was not allocated here";
   EXPECT_DEATH(deallocate(*h, *own, &local, "xfree"), message("xfree", &local, foreign));
@@ -56,7 +65,7 @@ TEST_F(HeapDeathTest, ForeignAddresses) {
   EXPECT_DEATH(deallocate(*h, *own, high, "xfree"), message("xfree", high, foreign));
 }
 
-TEST_F(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
+TEST_P(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
   int local = 0;
   EXPECT_DEATH(h->expect_block(&local, "free"),
                message("free", &local, "the address was not allocated here"));
@@ -69,7 +78,7 @@ TEST_F(HeapDeathTest, ABlockIsExpectedWhereNoneStarts) {
 }
 
 // Nothing is settled here: the second free itself has to see it, wherever the block rests by then.
-TEST_F(HeapDeathTest, ASecondFreeIsSeenAtOnceWhereverTheBlockRests) {
+TEST_P(HeapDeathTest, ASecondFreeIsSeenAtOnceWhereverTheBlockRests) {
   constexpr const char* twice = "the block is free already";
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u}) {
     void* const block = allocate(*h, *own, size);
@@ -94,7 +103,7 @@ TEST_F(HeapDeathTest, ASecondFreeIsSeenAtOnceWhereverTheBlockRests) {
   }
 }
 
-TEST_F(HeapDeathTest, ABlockThatWasNeverHandedOutIsSeenAtOnce) {
+TEST_P(HeapDeathTest, ABlockThatWasNeverHandedOutIsSeenAtOnce) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t size = detail::block_sizes[c];
     if (test_heap::classes::shape(static_cast<class_index>(c)).blocks == 1) break;
@@ -106,17 +115,22 @@ TEST_F(HeapDeathTest, ABlockThatWasNeverHandedOutIsSeenAtOnce) {
   }
 }
 
-TEST_F(HeapDeathTest, BlocksOfLaterRangesAreSeenAtOnce) {
+TEST_P(HeapDeathTest, BlocksOfLaterRangesAreSeenAtOnce) {
   h = std::make_unique<test_heap>();
   h->space().set_limit(16 << 20);  // a first range of 4 MiB
   own = h->attach();
+  share();
   std::vector<void*> blocks;
-  const auto is_in_first = [&](void* p) { return own->own_tops.tables.classes.of(p) != 0; };
+  const auto is_in_first = [&](void* p) { return own->own_tops.tables.class_of(p) != 0; };
   do {
     blocks.push_back(allocate(*h, *own, 1000));
     ASSERT_NE(blocks.back(), nullptr);
   } while (is_in_first(blocks.back()));
   auto* const block = static_cast<char*>(blocks.back());
+  void* const of_same_batch = allocate(*h, *own, 1000);
+  ASSERT_FALSE(is_in_first(of_same_batch));
+  deallocate(*h, *own, of_same_batch);
+  EXPECT_DEATH(deallocate(*h, *own, of_same_batch), "the block is free already");
   EXPECT_DEATH(deallocate(*h, *own, block + 16), message("free", block + 16, "the address is in"));
   deallocate(*h, *own, block);
   EXPECT_DEATH(deallocate(*h, *own, block), message("free", block, "the block is free already"));
@@ -126,7 +140,7 @@ TEST_F(HeapDeathTest, BlocksOfLaterRangesAreSeenAtOnce) {
 }
 
 // Nothing is settled here: the second free itself has to see it.
-TEST_F(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
+TEST_P(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u}) {
     const class_index c = test_heap::classes::class_for(size, 1);
     std::vector<void*> others(detail::cache_capacity(size, detail::cached_bytes_max));
@@ -150,7 +164,7 @@ TEST_F(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
 }
 
 // What a stack got last may have left it since.
-TEST_F(HeapDeathTest, ABlockFreedAndAllocatedAgainMayBeFreedAgain) {
+TEST_P(HeapDeathTest, ABlockFreedAndAllocatedAgainMayBeFreedAgain) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u})
     for (int i = 0; i < 3; ++i) {
       void* const a = allocate(*h, *own, size);
@@ -163,7 +177,7 @@ TEST_F(HeapDeathTest, ABlockFreedAndAllocatedAgainMayBeFreedAgain) {
   h->audit();
 }
 
-TEST_F(HeapDeathTest, AnAddressInsideABlockIsSeenAtOnce) {
+TEST_P(HeapDeathTest, AnAddressInsideABlockIsSeenAtOnce) {
   constexpr const char* inside = "the address is inside";
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t size = detail::block_sizes[c];
@@ -189,7 +203,7 @@ extern "C" void use_heap_and_leave(int) {
   ::_exit(served ? 7 : 8);
 }
 
-TEST_F(HeapDeathTest, FaultsAreReportedWithNoLockHeld) {
+TEST_P(HeapDeathTest, FaultsAreReportedWithNoLockHeld) {
   const auto expect_served = [&](auto misuse, const char* what) {
     const auto child = [&] {
       faulty = h.get();
@@ -219,7 +233,7 @@ TEST_F(HeapDeathTest, FaultsAreReportedWithNoLockHeld) {
       "the block is free already");
 }
 
-TEST_F(HeapDeathTest, ABlockThatHasToMoveIsLookedAtFirst) {
+TEST_P(HeapDeathTest, ABlockThatHasToMoveIsLookedAtFirst) {
   auto* block = static_cast<char*>(allocate(*h, *own, 1000));
   auto* kept = static_cast<char*>(allocate(*h, *own, 1000));
   EXPECT_EQ(h->resize_in_place(kept, 5000, "realloc"), 0u) << "in use, so it may move";
@@ -229,7 +243,7 @@ TEST_F(HeapDeathTest, ABlockThatHasToMoveIsLookedAtFirst) {
   EXPECT_DEATH(resize(block), message("realloc", block, "the block is free already"));
 }
 
-TEST_F(HeapDeathTest, LargeBlocksAreSeenAtOnce) {
+TEST_P(HeapDeathTest, LargeBlocksAreSeenAtOnce) {
   auto* block = static_cast<char*>(allocate(*h, *own, 200'000));
   constexpr const char* not_in_use = "no block is in use";
   EXPECT_DEATH(deallocate(*h, *own, block + 4096), message("free", block + 4096, not_in_use));
@@ -240,5 +254,80 @@ TEST_F(HeapDeathTest, LargeBlocksAreSeenAtOnce) {
   EXPECT_DEATH(static_cast<void>(h->resize_in_place(block, 300'000, "realloc")),
                message("realloc", block, not_in_use));
 }
+
+// What keys see and marks do not: a write to a block that rests.
+TEST_P(HeapDeathTest, ABlockThatIsWrittenToWhileItRestsIsNotHandedOut) {
+  if (GetParam() == 1) GTEST_SKIP() << "there are no keys";
+  for (const std::size_t size : {1u, 48u, 1000u, 131'072u}) {
+    void* const block = allocate(*h, *own, size);
+    std::vector<void*> others(3);
+    for (void*& other : others) other = allocate(*h, *own, size);
+    deallocate(*h, *own, block);
+    *static_cast<char*>(block) = static_cast<char>(*static_cast<char*>(block) + 1);
+    constexpr const char* written = "the block was written to after it was freed";
+    EXPECT_DEATH(static_cast<void>(allocate(*h, *own, size)),
+                 message("an earlier free", block, written));
+    h->flush(*own);
+    EXPECT_DEATH(static_cast<void>(h->allocate_uncached(test_heap::classes::class_for(size, 1))),
+                 message("an earlier free", block, written));
+    *static_cast<char*>(block) = static_cast<char>(*static_cast<char*>(block) - 1);
+    EXPECT_EQ(allocate(*h, *own, size), block);
+    for (void* other : others) deallocate(*h, *own, other);
+    deallocate(*h, *own, block);
+  }
+}
+
+// A program may hide the second free of a block by a write between the two. It still gets no block twice.
+TEST_P(HeapDeathTest, ASecondFreeThatAWriteHidesHandsNoBlockOutTwice) {
+  if (GetParam() == 1) GTEST_SKIP() << "a write hides nothing from marks";
+  auto* const block = static_cast<char*>(allocate(*h, *own, 48));
+  const auto allocate_twice = [&] {
+    deallocate(*h, *own, block);
+    *block = static_cast<char>(*block + 1);
+    deallocate(*h, *own, block);
+    if (allocate(*h, *own, 48) != block) std::fputs("another block", stderr);
+    static_cast<void>(allocate(*h, *own, 48));
+  };
+  EXPECT_DEATH(allocate_twice(),
+               "^ashlar: an earlier free.*: the block was written to after it was freed");
+}
+
+// Marks become keys when a heap gets its second cache, whatever rests where by then.
+TEST_P(HeapDeathTest, BlocksThatRestWhenASecondCacheComesAreHandedOutOnceEach) {
+  std::vector<void*> stashed(600), cached(20), held(20);
+  for (auto* blocks : {&stashed, &cached, &held})
+    for (void*& block : *blocks) block = allocate(*h, *own, 48);
+  for (void* block : stashed) deallocate(*h, *own, block);
+  h->flush(*own);
+  for (void* block : cached) deallocate(*h, *own, block);
+  cache* const another = h->attach();
+  for (void* block : held) deallocate(*h, *another, block);
+  std::vector<void*> again;
+  for (cache* const each : {own, another, own, another})
+    for (int i = 0; i < 400; ++i) {
+      again.push_back(allocate(*h, *each, 48));
+      ASSERT_NE(again.back(), nullptr);
+    }
+  std::ranges::sort(again);
+  EXPECT_EQ(std::ranges::adjacent_find(again), again.end());
+  for (std::size_t i = 0; i < again.size(); ++i)
+    deallocate(*h, i % 2 == 0 ? *own : *another, again[i]);
+  EXPECT_DEATH(deallocate(*h, *own, again[7]), "the block is free already");
+  h->flush(*own);
+  h->flush(*another);
+  h->trim();
+  h->audit();
+}
+
+// A pointer to itself is what an empty list has first. It is no key.
+TEST_P(HeapDeathTest, ABlockMayHoldItsOwnAddress) {
+  auto* const block = static_cast<void**>(allocate(*h, *own, 48));
+  *block = static_cast<void*>(block);
+  EXPECT_NE(h->resize_in_place(block, 40, "realloc"), test_heap::not_ours);
+  deallocate(*h, *own, block);
+  EXPECT_EQ(allocate(*h, *own, 48), block);
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, HeapDeathTest, testing::Values(1, 2));
 
 }  // namespace

@@ -4,9 +4,11 @@
 //   allocate(n):   size -> class (table) -> pop the stack of that class
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class
 //
-// Law: a hit reads `cache_tops`, the class tables and its stack, writes one slot, one top and the
-// block's mark (live_marks.hpp), and calls nothing. All else is a miss, also a free of an address at
-// which no live block starts. The heap's engine handles misses (basic_heap.hpp).
+// Law: a hit reads `cache_tops`, the tables and its stack, writes one slot, one top and one sign of the
+// block's use, and calls nothing. The sign is the block's mark while the thread is alone in the heap
+// (block_marks.hpp), and the block's key among others (resting_key.hpp). All else is a miss, also a
+// free of an address at which no block in use starts, and an allocation of a block that was written to
+// while it rested. The heap's engine handles misses (basic_heap.hpp).
 // Invariant: both ends of a stack are null; thread_cache.hpp has the rest.
 #pragma once
 
@@ -15,22 +17,24 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/live_marks.hpp>
-#include <ashlar/heap/page_classes.hpp>
+#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_tables.hpp>
+#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
-/// What tells of an address whose block it is in the first range. A heap that has started keeps it.
-struct block_tables {
-  page_classes classes;
-  mark_tables marks;
-};
-
-/// All that a hit reads or writes, but for the stacks and the marks.
+/// All that a hit reads or writes, but for the stacks, the marks and the keys.
 struct cache_tops {
   void** top[class_count];
-  block_tables tables;
+  block_tables tables;  ///< of the first range
+  /// Of the keys; 0 while the owner is alone in the heap. Who gets the second cache sets it.
+  std::uint64_t secret;
+
+  /// Returns: `secret`, as it is now.
+  [[nodiscard]] ASHLAR_HOT std::uint64_t secret_now() const noexcept {
+    return __atomic_load_n(&secret, __ATOMIC_RELAXED);
+  }
 };
 
 inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
@@ -39,9 +43,9 @@ inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_c
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
   return slot[slots_total];
 }
-/// Effects: the block in `slot`, which is not null, is live from now on.
+/// Effects: the block in `slot`, which is not null, has its mark.
 ASHLAR_HOT void set_mark(void** slot, const void* block) noexcept {
-  *static_cast<live_mark*>(mark_beside(slot)) = mark_of(block);
+  *static_cast<block_mark*>(mark_beside(slot)) = mark_of(block);
 }
 
 /// Returns: `top`, which the caller steps next. Where that can be done in memory, the compiler is
@@ -66,9 +70,9 @@ class hit_path {
     return pop(tops, Classes::of_size(size));
   }
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, the block is large or null, or no live block starts there. Never calls anything.
+  /// stack is full, the block is large or null, or no block in use starts there. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
-    return push(tops, tops.tables.classes.of(block), block);
+    return push(tops, tops.tables.class_of(block), block);
   }
   /// As above for a caller that knows the block's class. What it says is compared, not believed, so
   /// that a wrong size can put no block on a wrong stack. The load of the class then delays
@@ -77,12 +81,12 @@ class hit_path {
   /// class.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block,
                                                       class_index c) noexcept {
-    if (c == 0 || tops.tables.classes.of(block) != c) [[unlikely]]
+    if (c == 0 || tops.tables.class_of(block) != c) [[unlikely]]
       return false;
     return push(tops, c, block);
   }
 
-  /// As above for a caller who is believed: no misuse is seen. Requires: `block` is live, and `c` is
+  /// As above for a caller who is believed: no misuse is seen. Requires: `block` is in use, and `c` is
   /// its class, or 0. Returns: false if the stack is full, or `c` is 0.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
                                                                class_index c) noexcept {
@@ -90,31 +94,44 @@ class hit_path {
   }
 
  protected:
-  /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty.
+  /// Returns: the block on top of stack `c`, which it leaves; null if the stack is empty, or among
+  /// others if that block has not its key.
   [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
     void**& top = tops.top[std::size_t{c}];
     void** const slot = read_before_step(top) - 1;
     void* const block = *slot;
     if (block == nullptr) [[unlikely]]
       return nullptr;
+    if (const std::uint64_t secret = tops.secret_now(); secret == 0) {
+      set_mark(slot, block);
+    } else {
+      if (!has_key(secret, block)) [[unlikely]]
+        return nullptr;
+      set_first_word(block, 0);
+    }
     --top;
-    set_mark(slot, block);
     return block;
   }
-  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no live block
-  /// of the class starts there. Returns: whether it did.
+  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no block of the
+  /// class that is in use starts there. Returns: whether it did.
   template <bool Looks = true>
   [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, class_index c, void* block) noexcept {
     void**& top = tops.top[std::size_t{c}];
     void** const slot = read_before_step(top);
     if (*slot == nullptr) [[unlikely]]
       return false;
-    live_mark* const mark = tops.tables.marks.at(block, Classes::mark_shift(c));
+    block_mark* const mark = tops.tables.mark_at(block, Classes::mark_shift(c));
     if (Looks && *mark != mark_of(block)) [[unlikely]]
       return false;
-    *mark = 0;
+    if (const std::uint64_t secret = tops.secret_now(); secret == 0) {
+      *mark = 0;
+      mark_beside(slot) = mark;
+    } else {
+      if (Looks && has_key(secret, block)) [[unlikely]]
+        return false;
+      set_first_word(block, key_of(secret, block));
+    }
     *slot = block;
-    mark_beside(slot) = mark;
     ++top;
     return true;
   }

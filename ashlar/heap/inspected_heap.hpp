@@ -31,14 +31,14 @@ class inspected_heap : public shared_heap<Config> {
   found_block expect_block(const void* block, const char* call) noexcept {
     const found_block b = find(block);
     if (b.bytes == 0) fail(block, call);
-    if (b.size_class != 0 && mark_of_live(block, b.size_class, call) == nullptr) return {};
+    if (b.size_class != 0 && !expect_in_use(block, b.size_class, call)) return {};
     return b;
   }
 
   /// Returns: whether a live block starts at `block`. Never ends in a fault.
   [[nodiscard]] bool is_live(const void* block) noexcept {
     const found_block b = find(block);
-    return b.size_class != 0 ? has_live_mark(block, b.size_class) : b.bytes != 0;
+    return b.size_class != 0 ? is_in_use(block, b.size_class) : b.bytes != 0;
   }
 
   /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
@@ -84,10 +84,10 @@ class inspected_heap : public shared_heap<Config> {
 
  protected:
   using shared::counting;
+  using shared::expect_in_use;
   using shared::fail;
   using shared::find;
-  using shared::has_live_mark;
-  using shared::mark_of_live;
+  using shared::is_in_use;
 
   constexpr inspected_heap() noexcept = default;
 

@@ -9,8 +9,8 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
+#include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/heap/live_marks.hpp>
 
 namespace ashlar::detail {
 
@@ -33,10 +33,10 @@ class interface_hits : public hit_path<Classes> {
     return base::pop(tops, Classes::of_size(size));
   }
 
-  /// As `try_deallocate` for blocks of the pages below `end` only, which is `pages` of the classes or less.
+  /// As `try_deallocate` for blocks before `end` only, which is that of the tables or less.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, std::size_t end,
                                                       void* block) noexcept {
-    return base::push(tops, tops.tables.classes.of(block, end), block);
+    return base::push(tops, tops.tables.class_of(block, end), block);
   }
 
   /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
@@ -62,17 +62,20 @@ class interface_hits : public hit_path<Classes> {
   /// block is large, null or not ours. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static std::size_t try_usable_size(const cache_tops& tops,
                                                               const void* block) noexcept {
-    return Classes::block_size(tops.tables.classes.of(block));  // class 0 has blocks of 0 bytes
+    return Classes::block_size(tops.tables.class_of(block));  // class 0 has blocks of 0 bytes
   }
 
-  /// Returns: whether `block` is a live one that `resize_in_place` to `size` bytes, not 0, leaves
+  /// Returns: whether `block` is one in use that `resize_in_place` to `size` bytes, not 0, leaves
   /// as it is. False also where that is for `resize_in_place` to find out, and for 0 bytes. Never
   /// calls anything.
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
-    const class_index c = tops.tables.classes.of(block);
-    return serves_well(c, size) &&
-           *tops.tables.marks.at(block, Classes::mark_shift(c)) == mark_of(block);
+    const class_index c = tops.tables.class_of(block);
+    if (!serves_well(c, size) ||
+        *tops.tables.mark_at(block, Classes::mark_shift(c)) != mark_of(block))
+      return false;
+    const std::uint64_t secret = tops.secret_now();
+    return secret == 0 || !has_key(secret, block);
   }
 
   /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would

@@ -25,9 +25,12 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/large_blocks.hpp>
 #include <ashlar/heap/page_range.hpp>
+#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_store.hpp>
 #include <ashlar/heap/sealable.hpp>
@@ -63,40 +66,40 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// other function but set_policy and set_name.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     const std::lock_guard guard(mutex_);
-    return runs_.ranges().start(bit_words_per_page);
+    if (!runs_.ranges().start(bit_words_per_page)) return false;
+    keys_.place(draw_secret());
+    return true;
   }
 
   /// Effects: gives everything back to the space. Requires: nobody uses the heap any more, nor ever
   /// will.
   void release_all() noexcept { runs_.ranges().release_all(); }
 
-  /// Returns: what a cache needs to find a block's class by itself. Requires: started.
-  [[nodiscard]] const page_classes& first_classes() const noexcept {
-    return runs_.ranges().first_classes();
+  /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
+  [[nodiscard]] const block_tables& first_tables() const noexcept {
+    return runs_.ranges().first_tables();
   }
+  /// Returns: the keys of blocks that rest. Requires: started.
+  [[nodiscard]] heap_keys& keys() noexcept { return keys_; }
 
   /// Returns: whether there is no other range than the first. No lock: a caller who has a block of a
   /// later range knows of that range.
   [[nodiscard]] bool has_one_range() const noexcept { return runs_.ranges().count() == 1; }
-  /// Returns: where the marks of the first range are. Requires: started.
-  [[nodiscard]] const mark_tables& first_marks() const noexcept {
-    return runs_.ranges()[0].where_marks_are;
-  }
 
   // ---- lookup: address -> class, slab or large block --------------------------------------------
 
   /// Returns: the mark for `address`, which is in a slab whose windows have this length.
-  [[nodiscard]] live_mark* mark_at(const void* address, unsigned shift) noexcept {
+  [[nodiscard]] block_mark* mark_at(const void* address, unsigned shift) noexcept {
     const page_range* range = runs_.ranges().first_if_holds(number_of(address));
     if (range == nullptr) [[unlikely]]
       range = range_of(address);
-    return range->where_marks_are.at(address, shift);
+    return range->tables.mark_at(address, shift);
   }
 
   /// Returns: the class of the slab that holds `address`, if the first range does; 0 says only "ask
   /// `class_anywhere`". Any value may be passed; no lock.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    return runs_.ranges().first_classes().of(address);
+    return runs_.ranges().first_tables().class_of(address);
   }
 
   /// Returns: the class of the slab that holds `address`, in any range; 0 if none does.
@@ -348,6 +351,17 @@ class page_heap : public large_blocks<Space, Mutex> {
     return runs_.ranges().find(number_of(address));
   }
 
+  /// Returns: a number that nobody outside knows: the space's; where it has none, what its choice of
+  /// addresses gives.
+  [[nodiscard]] std::uint64_t draw_secret() noexcept {
+    if constexpr (requires { space_.secret(); }) {
+      if (const std::uint64_t drawn = space_.secret(); drawn != 0) return drawn;
+    }
+    const block_tables& tables = runs_.ranges().first_tables();
+    return ((tables.origin ^ (std::uint64_t{tables.marks} << 20)) * 0x9e37'79b9'7f4a'7c15u) | 1u;
+  }
+
+  heap_keys keys_;
   std::size_t closed_ = 0;      ///< slabs whose run has a page more than they use
   std::size_t closed_max_ = 0;  ///< as many may have one
   std::uint64_t closes_refused_ = 0;

@@ -24,7 +24,7 @@ TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
     space.set_limit(limit);
     const auto heap = std::make_unique<pages>(space);
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
-    return heap->first_classes().pages << page_shift;
+    return heap->first_tables().end / 2;
   };
   constexpr std::size_t gib = std::size_t{1} << 30;
   EXPECT_EQ(first_range(gib, SIZE_MAX), 16 * gib);
@@ -50,13 +50,14 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
     EXPECT_GE(space.live_bytes(), 30 * mib) << "halved more than was needed";
     m.audit();
   }
-  sealable<test_space> space;  // in a room: a class table of 4 MiB
+  sealable<test_space> space;  // in a room: a class table of 8 MiB
   space.set_limit(SIZE_MAX);
   space.set_physical(2 * mib * page_size);
-  space.set_reserve_max(3 * mib);
+  space.set_reserve_max(6 * mib);
   modelled m(space);
   ASSERT_NE(m.new_large(10, 1), nullptr);
-  EXPECT_EQ(m.heap().first_classes().pages, 2 * mib) << "halved more than was needed";
+  EXPECT_EQ(m.heap().first_tables().end / 2 >> page_shift, 2 * mib)
+      << "halved more than was needed";
   m.audit();
 }
 
@@ -68,7 +69,7 @@ TEST(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
   ASSERT_NE(r, nullptr);
   ASSERT_TRUE(m.heap().keep_slack());
   char* const begin = m.heap().address_of(*r);
-  char* const far = begin + ((m.heap().first_classes().pages - 1) << page_shift);
+  char* const far = begin + m.heap().first_tables().end / 2 - page_size;
   EXPECT_TRUE(m.heap().owns(begin));
   EXPECT_TRUE(m.heap().owns(begin + 2 * page_size)) << "free, but the heap's";
   for (char* const p : {far, far + page_size - 1, begin + 2048 * page_size}) {

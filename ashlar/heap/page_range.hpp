@@ -8,7 +8,7 @@
 //   run_of     number of the page's run: every page of a slab, the first of a large block, the first
 //              and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
-//   marks      which blocks of slabs are live (live_marks.hpp): four tables, up to the last slab that uses each
+//   marks      which blocks are out of their slabs (block_marks.hpp): four tables, up to the last slab that uses each
 //   slack      only while every call is counted
 //
 // A range has its addresses in one of two ways:
@@ -28,13 +28,14 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/grown_table.hpp>
-#include <ashlar/heap/live_marks.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
-/// Where the tables of marks of a range are: R of live_marks.hpp is the range's length, rounded up so that each
+/// Where the tables of marks of a range are: R of block_marks.hpp is the range's length, rounded up so that each
 /// table begins at a page.
 [[nodiscard]] constexpr std::size_t marks_span(std::size_t bytes) noexcept {
   return align_up(bytes, page_size << mark_shift_max);
@@ -43,12 +44,15 @@ namespace ashlar::detail {
 [[nodiscard]] constexpr std::size_t marks_bytes(std::size_t bytes) noexcept {
   return (marks_span(bytes) >> (mark_shift_min - 1)) - (marks_span(bytes) >> mark_shift_max);
 }
-/// Returns: the tables at `memory` of the range of `bytes` at `base`.
-[[nodiscard]] inline mark_tables marks_placed(void* memory, std::uintptr_t base,
-                                              std::size_t bytes) noexcept {
+/// Returns: the tables of the range of `bytes` at `base`, whose marks are at `marks`. Requires: as many zeros are before
+/// `classes` as the range has pages, rounded up.
+[[nodiscard]] inline block_tables tables_placed(std::uintptr_t base, std::size_t bytes,
+                                                const class_index* classes, void* marks) noexcept {
   const std::size_t span = marks_span(bytes);
-  return {.offset = span - base,
-          .table = reinterpret_cast<std::uintptr_t>(memory) - (span >> mark_shift_max)};
+  return {.origin = base - span,
+          .end = 2 * span,
+          .classes = classes - (span >> page_shift),
+          .marks = reinterpret_cast<std::uintptr_t>(marks) - (span >> mark_shift_max)};
 }
 
 /// Returns: a number that nobody can know beforehand, if the space has such; else 0.
@@ -72,7 +76,7 @@ class page_range {
     std::size_t class_bytes = 0;
     for (;; page_count /= 2) {
       if (page_count < least) return false;
-      class_bytes = align_up(page_count, page_size);
+      class_bytes = zeros_before_classes(page_count) + class_table_bytes(page_count);
       classes = space.reserve_zeros(class_bytes);
       if (classes != nullptr) break;
     }
@@ -98,19 +102,20 @@ class page_range {
         align_up(reinterpret_cast<std::uintptr_t>(room), huge_page) +
         somewhere(entropy != 0 ? entropy >> 32 << page_shift
                                : reinterpret_cast<std::uintptr_t>(classes));
-    auto* const tables = reinterpret_cast<char*>(begin);
+    auto* const begin_of_tables = reinterpret_cast<char*>(begin);
     room_ = room;
     base = begin + at.blocks + (entropy != 0 ? somewhere((entropy & UINT32_MAX) << page_shift) : 0);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = class_bytes;
     number = index;
-    class_of.place(classes, ground::reserved);
-    run_of.place(tables, ground::room);
-    bits.place(tables + at.bits, ground::room);
-    runs.place(tables + at.runs, ground::room);
-    slack_room_ = tables + at.slack;
-    place_marks(tables + at.marks, ground::room);
+    class_of.place(static_cast<char*>(classes) + zeros_before_classes(page_count),
+                   ground::reserved);
+    run_of.place(begin_of_tables, ground::room);
+    bits.place(begin_of_tables + at.bits, ground::room);
+    runs.place(begin_of_tables + at.runs, ground::room);
+    slack_room_ = begin_of_tables + at.slack;
+    place_marks(begin_of_tables + at.marks, ground::room);
     // So that a room which somebody has after all is found out now.
     if (commit_to(space, commit_step_min)) return true;
     release(space);
@@ -121,7 +126,8 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
                              std::uint8_t index) noexcept {
-    const std::size_t class_bytes = align_up(page_count, page_size);
+    const std::size_t class_bytes =
+        zeros_before_classes(page_count) + class_table_bytes(page_count);
     const layout at(page_count, bit_words);
     const std::size_t table_bytes = class_bytes + at.slack;  // of what is before it
     if (!reserve_addresses(space, page_count * page_size)) return false;
@@ -131,17 +137,17 @@ class page_range {
       *this = page_range{};
       return false;
     }
-    char* const tables = classes + class_bytes;
+    char* const begin_of_tables = classes + class_bytes;
     base = align_up(reinterpret_cast<std::uintptr_t>(reserved_), page_size);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = table_bytes;
     number = index;
-    class_of.place(classes, ground::reserved);
-    run_of.place(tables, ground::reserved);
-    bits.place(tables + at.bits, ground::reserved);
-    runs.place(tables + at.runs, ground::reserved);
-    place_marks(tables + at.marks, ground::reserved);
+    class_of.place(classes + zeros_before_classes(page_count), ground::reserved);
+    run_of.place(begin_of_tables, ground::reserved);
+    bits.place(begin_of_tables + at.bits, ground::reserved);
+    runs.place(begin_of_tables + at.runs, ground::reserved);
+    place_marks(begin_of_tables + at.marks, ground::reserved);
     return true;
   }
 
@@ -163,7 +169,7 @@ class page_range {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
     }
-    space.release(class_of.entries(), table_reservation);
+    space.release(class_of.entries() - zeros_before_classes(pages), table_reservation);
     *this = page_range{};
   }
 
@@ -367,8 +373,8 @@ class page_range {
   grown_table<run> runs;
   grown_table<std::uint64_t> bits;
   grown_table<std::uint16_t> slack;  ///< one entry a granule, only while every call is counted
-  grown_table<live_mark> marks[mark_shift_max - mark_shift_min + 1];
-  mark_tables where_marks_are;
+  grown_table<block_mark> marks[mark_shift_max - mark_shift_min + 1];
+  block_tables tables;  ///< what a hit reads, once the range is there
 
  private:
   /// Of a page: the words of a bitmap of the smallest blocks. And the pages of a short run.
@@ -383,6 +389,14 @@ class page_range {
   /// What one of the system's page tables covers: a small heap's blocks lie in one.
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
+  /// The class table has whole pages, and as many before it that stay zero (block_tables.hpp).
+  static constexpr std::size_t class_table_bytes(std::size_t page_count) noexcept {
+    return align_up(page_count, page_size);
+  }
+  static constexpr std::size_t zeros_before_classes(std::size_t page_count) noexcept {
+    return class_table_bytes(page_count);
+  }
+
   static constexpr std::size_t slots_of(std::size_t page_count) noexcept {
     return page_count * (page_size / block_granule);
   }
@@ -390,7 +404,7 @@ class page_range {
     return align_up(slots_of(page_count) * sizeof(std::uint16_t), page_size);
   }
 
-  [[nodiscard]] grown_table<live_mark>& marks_of(unsigned shift) noexcept {
+  [[nodiscard]] grown_table<block_mark>& marks_of(unsigned shift) noexcept {
     return marks[shift - mark_shift_min];
   }
   /// Returns: how many marks the pages before `end` have.
@@ -398,9 +412,9 @@ class page_range {
     return (end << page_shift) >> shift;
   }
   void place_marks(void* memory, ground from) noexcept {
-    where_marks_are = marks_placed(memory, base, pages << page_shift);
+    tables = tables_placed(base, pages << page_shift, class_of.entries(), memory);
     for (unsigned shift = mark_shift_min; shift <= mark_shift_max; ++shift)
-      marks_of(shift).place(where_marks_are.at(reinterpret_cast<void*>(base), shift), from);
+      marks_of(shift).place(tables.mark_at(reinterpret_cast<void*>(base), shift), from);
   }
 
   /// Where the tables behind run_of and the addresses begin: offsets from run_of's begin.

@@ -3,7 +3,7 @@
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It is
 // what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms (page_range.hpp),
-// so their length costs nothing but a byte a page for the class table. Later ranges serve what does not
+// so their length costs nothing but two bytes of addresses a page for the class table. Later ranges serve what does not
 // fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
 // there for the next block. Their records have a reservation of their own: a heap with one range is 40 KiB
 // smaller for that.
@@ -19,7 +19,7 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/page_classes.hpp>
+#include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/page_range.hpp>
 #include <ashlar/heap/run.hpp>
 
@@ -52,11 +52,11 @@ class range_set {
     return count() != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
   }
 
-  /// Returns: the first range's classes. Requires: it has started.
-  [[nodiscard]] const page_classes& first_classes() const noexcept { return classes_; }
+  /// Returns: the first range's tables. Requires: it has started.
+  [[nodiscard]] const block_tables& first_tables() const noexcept { return first_.tables; }
 
   [[nodiscard]] const page_range* first_if_holds(std::uintptr_t address) const noexcept {
-    return classes_.holds(address) ? &first_ : nullptr;
+    return first_.page_of(address) < first_.pages ? &first_ : nullptr;
   }
 
   /// Returns: the range that holds `address`, or null. O(ranges).
@@ -236,7 +236,6 @@ class range_set {
       drop_unused_records();
       return nullptr;
     }
-    if (i == 0) classes_ = {first_.base, first_.pages, first_.class_of.entries()};
     set_count(std::max(count(), i + 1));
     return &range;
   }
@@ -257,9 +256,6 @@ class range_set {
 
   static constexpr std::size_t later_bytes =
       align_up((ranges_max - 1) * sizeof(page_range), page_size);
-
-  // Not atomic: written once, by `start`, which happens before anybody has a block.
-  page_classes classes_;
 
   Space& space_;
   /// Slots that may be taken; a slot with 0 pages is not. Written under the lock.

@@ -78,8 +78,8 @@ TEST(RangeSet, StartsOnce) {
   test_space space;
   const auto ranges = std::make_unique<set>(space);
   EXPECT_EQ(ranges->find(1), nullptr);
-  EXPECT_EQ(ranges->first_classes().of(nullptr), 0u);
-  EXPECT_EQ(ranges->first_classes().of(reinterpret_cast<void*>(UINTPTR_MAX)), 0u);
+  EXPECT_EQ(ranges->first_tables().class_of(nullptr), 0u);
+  EXPECT_EQ(ranges->first_tables().class_of(reinterpret_cast<void*>(UINTPTR_MAX)), 0u);
   space.fail_from(1);
   EXPECT_FALSE(ranges->start(standard_classes.bit_words_per_page));
   EXPECT_EQ(space.live_reservations(), 0u);
@@ -251,7 +251,7 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   roomy f;
   EXPECT_EQ(f.first().pages, roomy::pages);
   EXPECT_LE(f.space.live_bytes(), roomy::pages + mib) << "a byte a page, and the first blocks";
-  const page_classes classes = f.ranges->first_classes();
+  const block_tables tables = f.ranges->first_tables();
   std::uint32_t next = 0;
   for (const std::size_t count : {1u, 300u, 2000u, 7u, 9000u}) {
     run* const r = f.ranges->take_fresh(count);
@@ -263,9 +263,9 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
     EXPECT_LE(f.space.live_bytes(), (std::size_t{next} << page_shift) / 6 * 7 + 2 * mib);
     EXPECT_EQ(f.ranges->reserved_bytes(), f.space.live_bytes());
   }
-  EXPECT_EQ(f.ranges->first_classes().base, classes.base);
-  EXPECT_EQ(f.ranges->first_classes().pages, classes.pages);
-  EXPECT_EQ(f.ranges->first_classes().classes, classes.classes);
+  EXPECT_EQ(f.ranges->first_tables().origin, tables.origin);
+  EXPECT_EQ(f.ranges->first_tables().end, tables.end);
+  EXPECT_EQ(f.ranges->first_tables().classes, tables.classes);
   EXPECT_EQ(f.space.live_reservations(), 2u) << "the room and the class table";
   f.ranges->release_all();
   EXPECT_EQ(f.space.live_bytes(), 0u);

@@ -27,6 +27,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_order.hpp>
+#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/central_set.hpp>
@@ -76,9 +77,13 @@ class shared_heap {
     return pages_.class_anywhere(block);
   }
 
-  /// Effects: while it is on, the pages that large blocks leave are zero: the system takes what is in them back. So
-  /// all free memory is zero, if callers clear all other blocks that they give back.
-  void discard_freed(bool on) noexcept { discards_ = on; }
+  /// Effects: while it is on, the pages that large blocks leave are zero: the system takes what is in them back. Keys
+  /// leave with the blocks that have them. So all free memory is zero, if callers clear all other blocks that they give
+  /// back.
+  void discard_freed(bool on) noexcept {
+    discards_ = on;
+    keys().leave_no_trace(on);
+  }
 
   /// Returns: the bytes a caller may use of `block`, not null; 0 after a fault: it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
@@ -93,7 +98,7 @@ class shared_heap {
   [[nodiscard]] std::size_t resize_in_place(void* block, std::size_t size,
                                             const char* call) noexcept {
     if (const class_index c = pages_.class_anywhere(block); c != 0) {
-      if (mark_of_live(block, c, call) == nullptr) return not_ours;
+      if (!expect_in_use(block, c, call)) return not_ours;
       return interface_hits<classes>::serves_well(c, size) ? classes::block_size(c) : 0;
     }
     run* r = pages_.large_at(block);
@@ -275,14 +280,14 @@ class shared_heap {
   /// ... `cached` is what the caller's cache can give back (no_cache). Returns: how many; 0 when
   /// memory is out. Requires: started.
   template <class Cached>
-  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, std::size_t most,
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
                                  Cached cached) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, most, growth::refused);
+    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused);
     if (got == 0) {
       settle_before_growth(cached, classes::shape(c).pages);
-      got = centrals_[c].take(pages_, out, count, most, growth::allowed);
+      got = centrals_[c].take(pages_, out, count, growth::allowed);
       if (got == 0 && settle_all(cached))
-        got = centrals_[c].take(pages_, out, count, most, growth::allowed);
+        got = centrals_[c].take(pages_, out, count, growth::allowed);
       if (got == 0) return 0;
       looks_.after_growth(centrals_, pages_, held());
     }
@@ -334,24 +339,42 @@ class shared_heap {
     maintain();
   }
 
-  /// Returns: whether every block is in the first range.
-  [[nodiscard]] bool has_one_range() const noexcept { return pages_.has_one_range(); }
-  /// Returns: the mark of `block`, which is in a slab of class `c`. Takes no lock but for a later
-  /// range's.
-  [[nodiscard]] live_mark* mark_at(const void* block, class_index c) noexcept {
-    return pages_.mark_at(block, classes::mark_shift(c));
+  /// Returns: whether a block in use starts at `block`, which is in a slab of class `c`. Takes no
+  /// lock but for a later range's.
+  [[nodiscard]] bool is_in_use(const void* block, class_index c) noexcept {
+    return *mark_at(block, c) == mark_of(block) && !has_its_key(block);
   }
-  [[nodiscard]] bool has_live_mark(const void* block, class_index c) noexcept {
-    return *mark_at(block, c) == mark_of(block);
+  /// As `is_in_use`, with a fault naming `call` where none is.
+  [[nodiscard]] bool expect_in_use(const void* block, class_index c, const char* call) noexcept {
+    if (is_in_use(block, c)) [[likely]]
+      return true;
+    centrals_[c].report_not_in_use(pages_, block, call);
+    return false;
   }
-  /// As `mark_at`. Where no live block starts at `block`: a fault naming `call`, and null.
-  [[nodiscard]] live_mark* mark_of_live(const void* block, class_index c,
-                                        const char* call) noexcept {
-    live_mark* const mark = mark_at(block, c);
-    if (*mark == mark_of(block)) [[likely]]
-      return mark;
-    centrals_[c].report_not_live(pages_, block, call);
-    return nullptr;
+
+  /// Effects: `block` of class `c`, which is in use, rests from now on. Returns: its mark.
+  block_mark* put_to_rest(void* block, class_index c) noexcept {
+    block_mark* const mark = mark_at(block, c);
+    if (keys().are_in_use())
+      write_first_word(block, key_of(keys().secret(), block));
+    else
+      *mark = 0;
+    return mark;
+  }
+  /// Effects: `block` of class `c`, which rests, is in use from now on. Returns: false after a fault,
+  /// and it must not be used: it was written to while it rested, or it rests twice.
+  [[nodiscard]] bool wake(void* block, class_index c) noexcept {
+    block_mark* const mark = mark_at(block, c);
+    if (*mark == 0) {
+      *mark = mark_of(block);
+      return true;
+    }
+    if (has_its_key(block)) [[likely]] {
+      write_first_word(block, 0);
+      return true;
+    }
+    centrals_[c].report_written(pages_, block);
+    return false;
   }
 
   /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
@@ -439,10 +462,17 @@ class shared_heap {
   [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
   /// Returns: what all caches together may hold. Requires: started.
   [[nodiscard]] std::size_t caches_bytes() const noexcept { return caches_bytes_; }
-  /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
-  [[nodiscard]] block_tables first_tables() const noexcept {
-    return {.classes = pages_.first_classes(), .marks = pages_.first_marks()};
+  /// Returns: the mark of `block`, which is in a slab of class `c`. Takes no lock but for a later
+  /// range's.
+  [[nodiscard]] block_mark* mark_at(const void* block, class_index c) noexcept {
+    return pages_.mark_at(block, classes::mark_shift(c));
   }
+  /// Returns: whether every block is in the first range.
+  [[nodiscard]] bool has_one_range() const noexcept { return pages_.has_one_range(); }
+  /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
+  [[nodiscard]] const block_tables& first_tables() const noexcept { return pages_.first_tables(); }
+  /// Returns: the keys of blocks that rest. Requires: started.
+  [[nodiscard]] heap_keys& keys() noexcept { return pages_.keys(); }
 
  private:
   using centrals_type = central_set<space_type, mutex_type, classes>;
@@ -451,6 +481,19 @@ class shared_heap {
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
+
+  // A block that rests is closed to the program, which a tool may watch.
+  [[nodiscard]] bool has_its_key(const void* block) noexcept {
+    tell_looking();
+    const bool has = has_key(keys().secret(), block);
+    tell_looked();
+    return has;
+  }
+  static void write_first_word(void* block, std::uint64_t value) noexcept {
+    tell_looking();
+    set_first_word(block, value);
+    tell_looked();
+  }
 
   /// Effects: pages [first, end) of a large block are zero, if the heap discards.
   void discard(void* block, std::size_t first, std::size_t end) noexcept {

@@ -15,11 +15,11 @@
 // until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
 // room, and opens and grows in it again.
 //
-// The mark of each block (live_marks.hpp) stands as far behind its slot as there are slots. So a hit
-// that pops the block need not look for it.
+// While the owner is alone in the heap, the mark of each block (block_marks.hpp) stands as far behind its
+// slot as there are slots. So a hit that pops the block need not look for it.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
-// knows, and its mark is 0; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
+// knows; it has no mark, or has its key; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
 // [bottom, limit] is null iff it is an end, and so is the slot behind the room. capacity == 0 iff
 // the stack is closed. opened_bytes + capacity_bytes is the sum of capacity * block size.
 // Thread-safety: none; one owner at a time.
@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -38,7 +39,6 @@
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/heap/page_classes.hpp>
 
 namespace ashlar::detail {
 
@@ -55,11 +55,9 @@ constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes
       std::clamp(bytes / block_size, cached_blocks_min, cached_blocks_max));
 }
 
-/// What a stack holds at first: `bytes`, but as many blocks as share a line of marks, unless the heap's bounds want less
-/// than usual. Blocks with a slab each cost most: one.
+/// What a stack holds at first. Blocks with a slab each cost most: one.
 constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   if (block_size > shared_slab_block_max) return 1;
-  if (bytes >= cached_bytes_first) bytes = std::max(bytes, bytes_of_mark_line(block_size));
   return std::min(cache_capacity(block_size, bytes), cache_capacity(block_size, cached_bytes_max));
 }
 
@@ -87,6 +85,7 @@ struct thread_cache {
   void start(const block_tables& of_heap) noexcept {
     tops = &own_tops;
     own_tops.tables = of_heap;
+    own_tops.secret = 0;
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
@@ -104,9 +103,24 @@ struct thread_cache {
 
   /// Effects: from now on the tops are at `there`, as they are now. Requires: it stays until they are moved
   /// again, or the cache starts anew.
-  void keep_tops_at(cache_tops& there) noexcept {
-    there = *tops;
-    tops = &there;
+  void keep_tops_at(cache_tops& there, const heap_keys& keys) noexcept {
+    std::copy(std::begin(tops->top), std::end(tops->top), there.top);
+    there.tables = tops->tables;
+    there.secret = tops->secret_now();
+    std::atomic_ref(tops).store(&there);
+    adopt(keys);
+  }
+
+  [[nodiscard]] bool uses_keys() const noexcept { return tops->secret_now() != 0; }
+  /// Effects: from now on the owner's hits use keys, not marks. Any thread may call it; if the owner moves the tops
+  /// meanwhile, once before `keys` come into use and once after.
+  void use_keys(const heap_keys& keys) noexcept {
+    cache_tops* const there = std::atomic_ref(tops).load();
+    std::atomic_ref(there->secret).store(keys.secret(), std::memory_order_relaxed);
+  }
+  /// Effects: the owner's hits use keys if those are in use.
+  void adopt(const heap_keys& keys) noexcept {
+    if (keys.are_in_use() && !uses_keys()) use_keys(keys);
   }
 
   [[nodiscard]] void** bottom(class_index c) noexcept { return slots + bottom_slot[c]; }

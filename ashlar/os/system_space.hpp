@@ -29,6 +29,7 @@ class system_space {
   [[nodiscard]] static std::size_t physical() noexcept;
   [[nodiscard]] static std::size_t processors() noexcept;
   [[nodiscard]] static std::uint64_t now_ms() noexcept;
+  [[nodiscard]] static std::uint64_t secret() noexcept;
 };
 
 /// Returns: bytes of this process that are in memory now (RSS); 0 where the system does not tell.

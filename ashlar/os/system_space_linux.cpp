@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <ashlar/os/random_bytes.hpp>
 #include <ashlar/os/system_space.hpp>
 
 namespace ashlar::os {
@@ -230,6 +231,11 @@ std::size_t system_space::processors() noexcept {
   cpu_set_t sets[8] = {};  // the system refuses if it was built for more processors than they hold
   if (::sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
   return static_cast<std::size_t>(CPU_COUNT_S(sizeof sets, sets));
+}
+
+std::uint64_t system_space::secret() noexcept {
+  std::uint64_t drawn = 0;
+  return fill_with_random_bytes(&drawn, sizeof drawn) ? drawn : 0;
 }
 
 std::uint64_t system_space::now_ms() noexcept {

@@ -84,6 +84,7 @@ class heap_space {
   [[nodiscard]] static std::size_t physical() noexcept { return os::system_space::physical(); }
   [[nodiscard]] static std::size_t processors() noexcept { return os::system_space::processors(); }
   [[nodiscard]] static std::uint64_t now_ms() noexcept { return os::system_space::now_ms(); }
+  [[nodiscard]] static std::uint64_t secret() noexcept { return os::system_space::secret(); }
 
  private:
   struct piece {

@@ -16,7 +16,6 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/heap/page_classes.hpp>
 #include <ashlar/runtime/process_classes.hpp>
 
 namespace ashlar::runtime {
@@ -27,7 +26,7 @@ using process_hits = detail::hit_path<process_classes>;
 /// The drop-in library's part of what a thread's hit paths use: the bounds again, for an operator that the
 /// standard makes of another. 0 where the program has replaced an operator, which is to be called then.
 struct operator_classes {
-  std::size_t pages_of_made_forms = 0;  ///< as `page_classes::pages`
+  std::size_t end_of_made_forms = 0;    ///< as `block_tables::end`
   std::size_t sizes_of_made_forms = 0;  ///< they hit for sizes below this one
 };
 struct no_operators {};

@@ -136,12 +136,12 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
 /// Returns: the class of `block`, if it is in the heap's first range and a whole block of its class may be there: its
 /// last byte is in a slab of the same class. Else 0.
 [[nodiscard]] ASHLAR_HOT class_index class_of(const cache& own, const void* block) noexcept {
-  const detail::page_classes& classes = own.tops->tables.classes;
-  const class_index c = classes.of(block);
+  const detail::block_tables& tables = own.tops->tables;
+  const class_index c = tables.class_of(block);
   if (c == 0) return 0;  // the page before it is another's
   const auto* const last =
       static_cast<const std::byte*>(block) + process_classes::block_size(c) - 1;
-  return classes.of(last) == c ? c : class_index{0};
+  return tables.class_of(last) == c ? c : class_index{0};
 }
 
 /// Returns: the bytes of `block`, anywhere in the heap. Ends in a fault naming `call` when no block can start there.

@@ -32,7 +32,7 @@ using cache = process_heap::cache;
 
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
-  return tops.tables.classes.of(block) == 0 && reserve.contains(block);
+  return tops.tables.class_of(block) == 0 && reserve.contains(block);
 }
 
 /// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,

@@ -57,7 +57,8 @@ bool set_background(bool on) noexcept;
 [[nodiscard]] bool prefault(std::size_t bytes, std::size_t threads) noexcept;
 
 /// Effects: from now on every block is handed out filled with ~`byte`, unless it is to be zero, and
-/// is filled with `byte` when it is freed: of a large block the first `small_size_max` bytes. Every
+/// is filled with `byte` when it is freed: of a large block the first `small_size_max` bytes, and of
+/// another all but its first word. Every
 /// call misses then. 0: blocks are left as they are. Returns: false, and nothing changes, when other
 /// threads have caches, whose hit paths cannot be reached, or when full checks or a memory tool look
 /// at the bytes themselves. Requires: no other thread calls this.

@@ -44,17 +44,17 @@ template <class HitState>
 void let_made_forms_hit(HitState& state) noexcept {
   if constexpr (is_drop_in) {
     if (!serves_all_operators()) return;
-    state.pages_of_made_forms = state.tables.classes.pages;
+    state.end_of_made_forms = state.tables.end;
     state.sizes_of_made_forms = detail::size_end;
   }
 }
 
 void enter_hit_paths(process_heap::cache& own) noexcept {
-  own.keep_tops_at(tops);
+  the_heap.keep_tops_at(own, tops);
   let_made_forms_hit(tops);
 }
 void leave_hit_paths(process_heap::cache& own) noexcept {
-  own.keep_tops_at(own.own_tops);
+  the_heap.keep_tops_at(own, own.own_tops);
   tops = empty_tops;
 }
 
@@ -137,7 +137,7 @@ class outside_heap {
   }
   ~outside_heap() {
     if (hits_) {
-      self.own->keep_tops_at(tops);
+      the_heap.keep_tops_at(*self.own, tops);
       let_made_forms_hit(tops);
     }
     self.outside = before_;

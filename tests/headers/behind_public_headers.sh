@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$1" && pwd)
 compiler=$2
 lines_max=1900
-seen='^ashlar/(heap/(class_table|hit_path|live_marks|page_classes|run)|runtime/(any_source|heap|heap_body|hit_path|process_classes))\.hpp$'
+seen='^ashlar/(heap/(block_marks|block_tables|class_table|hit_path|resting_key|run)|runtime/(any_source|heap|heap_body|hit_path|process_classes))\.hpp$'
 
 behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
   "$compiler" -std=c++20 -I "$root" -I "$root/ashlar/compat" -MM -x c++ -include "$root/$1" /dev/null |

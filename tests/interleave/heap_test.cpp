@@ -55,6 +55,11 @@ class tenant {
   }
   void end() { heap_.detach(own_); }
 
+  /// As the process heap's threads do when they begin to hit, and when they stop.
+  void move_tops(ashlar::detail::cache_tops& there) { heap_.keep_tops_at(*own_, there); }
+  void move_tops_back() { heap_.keep_tops_at(*own_, own_->own_tops); }
+  [[nodiscard]] bool uses_keys() const { return own_->uses_keys(); }
+
  private:
   heap& heap_;
   cache* own_;
@@ -65,6 +70,8 @@ struct world {
   heap h;
   std::set<void*> held;  // by all threads together
   void* first = nullptr;
+  std::optional<tenant> early;  // got a cache before the threads began, for one of them to use
+  bool has_second = false;      // a second cache, and no thread is inside of getting it
 };
 
 using body = std::function<void(world&)>;
@@ -75,16 +82,18 @@ unsigned preemptions() {
   return text == nullptr ? 1 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
 
-/// Two threads that do this and that, on a heap that does not exist yet, or that has one block in use.
-void expect_sound(const body& one, const body& other, bool started) {
+/// Two threads that do this and that, on a heap that does not exist yet, or that has one block in use, whose owner is
+/// still there or not.
+enum class before : std::uint8_t { nothing, a_block, an_owner };
+void expect_sound(const body& one, const body& other, before there) {
   std::optional<world> w;
   const auto begin = [&] {
     interleave::faults = 0;
     w.emplace();
-    if (!started) return;
-    tenant t(w->h, w->held);
-    w->first = t.take(small_size);
-    t.end();
+    if (there == before::nothing) return;
+    w->early.emplace(w->h, w->held);
+    w->first = w->early->take(small_size);
+    if (there == before::a_block) w->early->end();
   };
   const auto end = [&] {
     interleave::require(interleave::faults == 0, "a fault in a program without one");
@@ -119,7 +128,7 @@ void large_block(world& w) {
 }
 
 TEST(Heap, TwoThreadsStartItTogether) {
-  expect_sound(two_blocks, two_blocks, false);
+  expect_sound(two_blocks, two_blocks, before::nothing);
 }
 TEST(Heap, ABlockIsFreedByAnotherThreadWhileOneIsTaken) {
   expect_sound(
@@ -129,19 +138,45 @@ TEST(Heap, ABlockIsFreedByAnotherThreadWhileOneIsTaken) {
         t.give(w.first);
         t.end();
       },
-      true);
+      before::a_block);
+}
+// The thread that comes second tells the first to use keys, wherever the first has its tops by then.
+TEST(Heap, TheSecondCacheComesWhileTheFirstMovesItsTops) {
+  expect_sound(
+      [](world& w) {
+        tenant t(w.h, w.held);
+        w.has_second = true;
+        t.give(w.first);
+        t.take(small_size);
+        t.end();
+      },
+      [](world& w) {
+        ashlar::detail::cache_tops elsewhere;
+        tenant& t = *w.early;
+        void* const p = t.take(small_size);
+        t.move_tops(elsewhere);
+        static ashlar_stats s;
+        w.h.collect(s, nullptr);  // it waits for a thread that is about to get a cache
+        interleave::require(!w.has_second || t.uses_keys(), "a free of both by marks and by keys");
+        t.give(p);
+        t.take(small_size);
+        t.move_tops_back();
+        interleave::require(!w.has_second || t.uses_keys(), "a free of both by marks and by keys");
+        t.end();
+      },
+      before::an_owner);
 }
 TEST(Heap, LargeBlocksAndTrim) {
-  expect_sound(large_block, [](world& w) { w.h.trim(); }, true);
-  expect_sound(large_block, two_blocks, true);
+  expect_sound(large_block, [](world& w) { w.h.trim(); }, before::a_block);
+  expect_sound(large_block, two_blocks, before::a_block);
 }
 TEST(Heap, AForkTakesAllLocksWhileOthersWork) {
   const auto fork = [](world& w) {
     w.h.lock_all();
     w.h.unlock_all();
   };
-  expect_sound(two_blocks, fork, true);
-  expect_sound(large_block, fork, true);
+  expect_sound(two_blocks, fork, before::a_block);
+  expect_sound(large_block, fork, before::a_block);
 }
 
 }  // namespace

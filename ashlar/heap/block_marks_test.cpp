@@ -1,11 +1,11 @@
-// The sum of heap/live_marks.hpp: no two windows share a mark, and no two addresses of a window look alike.
+// The sum of heap/block_marks.hpp: no two windows share a mark, and no two addresses of a window look alike.
 #include <cstdint>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/class_table.hpp>
-#include <ashlar/heap/live_marks.hpp>
 #include <ashlar/heap/page_range.hpp>
 
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using namespace ashlar;
 using namespace ashlar::detail;
 
-TEST(LiveMarks, AWindowIsNoLongerThanItsBlock) {
+TEST(BlockMarks, AWindowIsNoLongerThanItsBlock) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t window = std::size_t{1} << standard::mark_shift(static_cast<class_index>(c));
     EXPECT_LE(window, block_sizes[c]);
@@ -21,28 +21,29 @@ TEST(LiveMarks, AWindowIsNoLongerThanItsBlock) {
   }
 }
 
-TEST(LiveMarks, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasThatOfAFreeBlock) {
+TEST(BlockMarks, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasNone) {
   for (std::uintptr_t begin = 0x1000; begin < 0x1200; begin += 1u << mark_shift_max) {
-    std::set<live_mark> seen;
+    std::set<block_mark> seen;
     for (std::uintptr_t at = begin; at < begin + (1u << mark_shift_max); ++at) {
-      const live_mark mark = mark_of(reinterpret_cast<const void*>(at));
+      const block_mark mark = mark_of(reinterpret_cast<const void*>(at));
       EXPECT_NE(mark, 0);
       EXPECT_TRUE(seen.insert(mark).second) << at;
     }
   }
 }
 
-TEST(LiveMarks, TheTablesOfARangeTouchAndNeverOverlap) {
-  constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'0000'0000 & UINTPTR_MAX;
+TEST(BlockMarks, TheTablesOfARangeTouchAndNeverOverlap) {
+  constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'2000'0000 & UINTPTR_MAX;
   for (const std::size_t bytes :
        {std::size_t{4096}, std::size_t{1} << 20, (std::size_t{5} << 20) + 8192}) {
-    const mark_tables tables = marks_placed(reinterpret_cast<void*>(memory), base, bytes);
+    const block_tables tables =
+        tables_placed(base, bytes, nullptr, reinterpret_cast<void*>(memory));
     std::uintptr_t end = memory;
     for (unsigned shift = mark_shift_max; shift >= mark_shift_min; --shift) {
-      const auto first =
-          reinterpret_cast<std::uintptr_t>(tables.at(reinterpret_cast<const void*>(base), shift));
+      const auto first = reinterpret_cast<std::uintptr_t>(
+          tables.mark_at(reinterpret_cast<const void*>(base), shift));
       const auto last = reinterpret_cast<std::uintptr_t>(
-          tables.at(reinterpret_cast<const void*>(base + bytes - 1), shift));
+          tables.mark_at(reinterpret_cast<const void*>(base + bytes - 1), shift));
       EXPECT_GE(first, end) << shift;
       EXPECT_EQ(first % page_size, 0u) << "a table is committed by itself";
       EXPECT_EQ(last - first, (bytes - 1) >> shift);
