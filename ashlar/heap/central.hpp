@@ -81,6 +81,7 @@ class central {
   /// memory, or when it would take growth and that is refused.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
                                  growth g) noexcept {
+    const bool keyed = page_heap.keys().are_in_use();
     bool from_stash = true;
     std::size_t got = 0;
     {
@@ -92,14 +93,14 @@ class central {
         set_stashed(stashed - got);
         lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
       } else {
-        got = take_from_slabs(page_heap, out, count, g);
+        got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g);
         from_stash = false;
       }
       counts_.taken += got;
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     }
     // Without the lock: the blocks' pages may not be in memory yet.
-    if (!from_stash && page_heap.keys().are_in_use()) give_keys(page_heap, out - got, got);
+    if (keyed && !from_stash) give_keys(page_heap, out - got, got);
     return got;
   }
 
@@ -263,6 +264,8 @@ class central {
   }
 
  private:
+  static constexpr std::size_t keyed_bytes_max = 8 * 1024;
+
   // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
   static constexpr std::uint8_t fullness_lists = 4;
   static constexpr std::uint8_t full = fullness_lists;
@@ -331,6 +334,11 @@ class central {
       relink(r, *shape_);
     }
     return got;
+  }
+
+  /// Returns: how many blocks of slabs get keys at once. That puts them in memory, and many may never be used.
+  [[nodiscard]] std::size_t keyed_batch() const noexcept {
+    return std::max<std::size_t>(keyed_bytes_max / shape_->block_size, 1);
   }
 
   /// Effects: the blocks, which no slab has any more, have their marks and keys.

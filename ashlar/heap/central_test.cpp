@@ -139,6 +139,25 @@ TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   f.audit(90);
 }
 
+// A key puts its block in memory.
+TEST(Central, WhereKeysAreInUseABatchOfSlabsHasThemAndIsShort) {
+  for (const auto c : std::to_array<class_index>({1, 6, 40, 72})) {
+    fixture f(c, 1000);
+    const std::size_t size = standard_classes.shapes[c].block_size;
+    f.heap->keys().begin();
+    const std::vector<void*> blocks = f.take(1000);
+    ASSERT_FALSE(blocks.empty());
+    EXPECT_LE(blocks.size(), std::max<std::size_t>(8192 / size, 1)) << size;
+    for (void* block : blocks) {
+      EXPECT_EQ(*f.heap->mark_at(block, mark_shift_of(size)), mark_of(block));
+      EXPECT_TRUE(has_key(f.heap->keys().secret(), block));
+    }
+    f.give(blocks);
+    EXPECT_EQ(f.take(1000).size(), blocks.size()) << "the stash";
+    f.audit(blocks.size());
+  }
+}
+
 TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
   fixture f(6, 100);
   std::vector<void*> blocks = f.take(20);
