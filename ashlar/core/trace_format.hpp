@@ -54,7 +54,8 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-inline constexpr std::uint32_t version = 2;  // 1 had no identified_modules; it is read as well
+/// 2 had no names, and 1 no identified_modules; both are read as well.
+inline constexpr std::uint32_t version = 3;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -81,6 +82,7 @@ enum class frame_kind : std::uint32_t {
   modules = 3,             // definitions: where a file was mapped
   end = 4,                 // the last frame: how many events there were
   identified_modules = 5,  // definitions: as modules, with build ids; from version 2 on
+  names = 6,               // definitions: what calls are called; from version 3 on
 };
 /// Stands in a stack behind the outermost frame that was kept, where the stack goes on.
 inline constexpr std::uint64_t cut_frame = 0;

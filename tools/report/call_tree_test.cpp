@@ -69,7 +69,7 @@ TEST(CallTree, ALineIsANodeOfItsOwn) {
 }
 
 TEST(CallTree, ACutStackHasARootOfItsOwn) {
-  trace::call_names names({});
+  trace::call_names names({}, {});
   const auto tree = call_tree({{1, {0x10, 0x20, trace::cut_frame}}, {2, {0x10, 0x20}}},
                               {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
                               [&](const auto& stack) { return names.of(stack); });

@@ -396,7 +396,7 @@ class trace_account {
     if (reader_.stacks().empty()) return nullptr;
     std::vector<call_counts> counts = calls_.counts();
     const call_counts without = counts.back();
-    trace::call_names files(reader_.modules());
+    trace::call_names files(reader_);
     const std::vector<call_node> nodes = call_tree(
         reader_.stacks(), counts, without,
         request_.names_of ? request_.names_of

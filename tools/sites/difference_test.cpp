@@ -87,8 +87,8 @@ difference compare(const recorded& before, const recorded& after,
   trace::trace_reader b = after.reader();
   const trace::trace_summary of_a = trace::summarise(a, 2);
   const trace::trace_summary of_b = trace::summarise(b, 2);
-  trace::call_names names_a(a.modules());
-  trace::call_names names_b(b.modules());
+  trace::call_names names_a(a);
+  trace::call_names names_b(b);
   return differ({a, of_a, names_a}, {b, of_b, names_b}, by, depth);
 }
 

@@ -64,7 +64,7 @@ class run {
     out.close();
     trace::trace_reader reader = trace::test::read(std::move(bytes));
     const trace::trace_summary summary = trace::summarise(reader, 2);
-    trace::call_names names(reader.modules());
+    trace::call_names names(reader);
     return find_growth(reader, summary, names);
   }
   std::vector<std::string> names() const {

@@ -17,7 +17,19 @@ std::string named_call::text() const {
   return line == 0 ? name : fmt::format("{} at {}", name, place());
 }
 
-call_names::call_names(std::vector<module_definition> modules) : modules_(std::move(modules)) {
+namespace {
+
+bool has_line(const std::vector<source_place>& places) {
+  return std::any_of(places.begin(), places.end(), [](const auto& p) { return p.line != 0; });
+}
+
+}  // namespace
+
+call_names::call_names(std::vector<module_definition> modules,
+                       const std::vector<name_definition>& known)
+    : modules_(std::move(modules)) {
+  for (const name_definition& name : known)
+    if (!name.places.empty()) in_trace_[name.address] = name.places;
   // So the system names a file that was replaced while the program ran.
   constexpr std::string_view deleted = " (deleted)";
   for (module_definition& module : modules_)
@@ -57,9 +69,8 @@ std::vector<named_call> call_names::find(std::uint64_t address) {
   const std::string file = std::filesystem::path(module->path).filename().string();
   // Nobody returns to a file's first byte: a pool.
   if (address == module->bias) return {{file, {}, 0, {}, file}};
-  note_if_lost(*module);
   std::vector<named_call> calls;
-  for (source_place& place : sources_.at(module->path, inside - module->bias, module->build_id)) {
+  for (source_place& place : places_of(*module, address)) {
     std::string name = place.function.empty()
                            ? fmt::format("{}+{:#x}", file, address - module->bias)
                            : fmt::format("{} in {}", place.function, file);
@@ -67,6 +78,20 @@ std::vector<named_call> call_names::find(std::uint64_t address) {
                      std::move(place.function)});
   }
   return calls;
+}
+
+std::vector<source_place> call_names::places_of(const module_definition& module,
+                                                std::uint64_t address) {
+  const std::uint64_t inside = address - 1 - module.bias;
+  const auto kept = in_trace_.find(address);
+  if (kept == in_trace_.end()) {
+    note_if_lost(module);
+    return sources_.at(module.path, inside, module.build_id);
+  }
+  // Without a build id the file may be any other one now.
+  if (has_line(kept->second) || module.build_id.empty()) return kept->second;
+  std::vector<source_place> found = sources_.at(module.path, inside, module.build_id);
+  return has_line(found) ? found : kept->second;
 }
 
 void call_names::note_if_lost(const module_definition& module) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/trace/format.hpp"
+#include "tools/trace/reader.hpp"
 #include "tools/trace/source_lines.hpp"
 
 namespace ashlar::trace {
@@ -29,11 +30,14 @@ struct named_call {
   [[nodiscard]] std::string text() const;
 };
 
-/// Names return addresses by the files that were mapped, if they are still what they were. Not
-/// thread-safe.
+/// Names return addresses: by the names that the trace has, and otherwise by the files that were
+/// mapped, if they are still what they were. A name in the trace that has no line gets one where the
+/// same build, by its build id, is at hand. Not thread-safe.
 class call_names {
  public:
-  explicit call_names(std::vector<module_definition> modules);
+  explicit call_names(const trace_reader& of) : call_names(of.modules(), of.names()) {}
+  /// `known`: of several names of one address the last counts.
+  call_names(std::vector<module_definition> modules, const std::vector<name_definition>& known);
 
   /// Returns: the calls from the inside out, those that the compiler put inline among them.
   std::vector<named_call> of(const stack_definition& stack);
@@ -50,9 +54,11 @@ class call_names {
  private:
   const std::vector<named_call>& at(std::uint64_t address);
   std::vector<named_call> find(std::uint64_t address);
+  std::vector<source_place> places_of(const module_definition& module, std::uint64_t address);
   void note_if_lost(const module_definition& module);
 
   std::vector<module_definition> modules_;
+  std::unordered_map<std::uint64_t, std::vector<source_place>> in_trace_;
   std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
   std::vector<lost_file> lost_;
   source_lines sources_;

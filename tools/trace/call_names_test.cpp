@@ -1,6 +1,7 @@
 #include "tools/trace/call_names.hpp"
 
 #include <bit>
+#include <filesystem>
 #include <string>
 #include <tests/support/test_folder.hpp>
 #include <vector>
@@ -33,7 +34,7 @@ std::string outermost(call_names& names, std::uint64_t address) {
 
 TEST_F(CallNames, ACallIsNamedByTheFunctionItIsIn) {
   const auto address = std::bit_cast<std::uint64_t>(&own_bias);
-  call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe"}});
+  call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe"}}, {});
   const std::string expected = "ashlar::trace::(anonymous namespace)::own_bias() in exe";
   EXPECT_EQ(outermost(names, address + 1), expected);
   EXPECT_NE(outermost(names, address), expected);  // whoever returns there has called from before
@@ -48,7 +49,7 @@ TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {
   const auto address = std::bit_cast<std::uint64_t>(&own_bias);
   const std::string own = build_id_of("/proc/self/exe");
   for (const std::string& recorded : {own, std::string("another build")}) {
-    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}});
+    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}}, {});
     const named_call call = names.of({1, {address + 1}}).back();
     if (recorded == own) {
       EXPECT_TRUE(names.lost().empty());
@@ -62,15 +63,52 @@ TEST_F(CallNames, OfAnotherBuildThereAreOffsetsOnly) {
   }
 }
 
+TEST_F(CallNames, ANameInTheTraceCountsWhateverIsAtThePathNow) {
+  const auto address = std::bit_cast<std::uint64_t>(&own_bias) + 1;
+  const std::vector<name_definition> known{
+      {address, {{"an older name", "a.c", 1}}},
+      {address, {{"inlined", "old.h", 4}, {"its old name", "old.c", 12}}}};
+  const std::string own = build_id_of("/proc/self/exe");
+  for (const char* file : {"/proc/self/exe", "/no/such/file"}) {
+    for (const std::string& recorded : {own, std::string("another build"), std::string()}) {
+      call_names names({{address - 64, address + 64, own_bias(), file, recorded}}, known);
+      const std::vector<named_call> calls = names.of({1, {address}});
+      ASSERT_EQ(calls.size(), 2u);
+      EXPECT_EQ(calls[0].text(), std::string("inlined in ") +
+                                     std::filesystem::path(file).filename().string() +
+                                     " at old.h:4");
+      EXPECT_EQ(calls[1].function, "its old name");
+      EXPECT_EQ(calls[1].module, file);
+      EXPECT_TRUE(names.lost().empty()) << "nothing is missing";
+    }
+  }
+}
+
+// Debug information may have come since.
+TEST_F(CallNames, ANameWithoutALineGetsOneOfTheSameBuildOnly) {
+  const auto address = std::bit_cast<std::uint64_t>(&own_bias) + 1;
+  const std::string own = build_id_of("/proc/self/exe");
+  call_names plain({{address - 64, address + 64, own_bias(), "/proc/self/exe", own}}, {});
+  const named_call here = plain.of({1, {address}}).back();
+  for (const std::string& recorded : {own, std::string("another build"), std::string()}) {
+    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}},
+                     {{address, {{"its old name", "", 0}}}});
+    const named_call call = names.of({1, {address}}).back();
+    const bool gets_line = recorded == own && !own.empty() && here.line != 0;
+    EXPECT_EQ(call.function, gets_line ? here.function : "its old name");
+    EXPECT_EQ(call.line, gets_line ? here.line : 0u);
+  }
+}
+
 TEST_F(CallNames, OfAFileThatIsGoneThereAreOffsetsOnly) {
   support::write_file(path("text"), "no program");
   for (const std::string& name :
        {std::string("gone"), std::string("text"), std::string("gone (deleted)")}) {
-    call_names names({{0x1000, 0x2000, 0x1000, path(name)}});
+    call_names names({{0x1000, 0x2000, 0x1000, path(name)}}, {});
     EXPECT_EQ(outermost(names, 0x1500), name.substr(0, 4) + "+0x500");
     EXPECT_EQ(names.lost().size(), name == "text" ? 0u : 1u);
   }
-  call_names pool({{0x4fff, 0x5001, 0x5000, "messages"}});
+  call_names pool({{0x4fff, 0x5001, 0x5000, "messages"}}, {});
   EXPECT_EQ(outermost(pool, 0x5000), "messages");
   EXPECT_EQ(pool.of({1, {0x5000, cut_frame}}).front().function, "messages");
   EXPECT_EQ(pool.of({1, {0x5000, cut_frame}}).back().function, "[stack cut]");

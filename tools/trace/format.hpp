@@ -64,5 +64,18 @@ struct module_definition {
   std::string build_id{};  // NOLINT(readability-redundant-member-init)
   friend bool operator==(const module_definition&, const module_definition&) = default;
 };
+/// A place in a source file. What is unknown is empty, or line 0.
+struct source_place {
+  std::string function;
+  std::string file;
+  std::uint32_t line = 0;
+  friend bool operator==(const source_place&, const source_place&) = default;
+};
+/// What a call is called, found where the program that ran was at hand: `ashlar symbols`.
+struct name_definition {
+  std::uint64_t address = 0;         // that the call returns to, as in stacks
+  std::vector<source_place> places;  // first what is inlined innermost, last the whole function
+  friend bool operator==(const name_definition&, const name_definition&) = default;
+};
 
 }  // namespace ashlar::trace

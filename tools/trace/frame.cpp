@@ -313,6 +313,22 @@ std::string encode(std::span<const module_definition> modules, compressor& with)
                            modules.size(), bytes, with);
 }
 
+std::string encode(std::span<const name_definition> names, compressor& with) {
+  std::string bytes;
+  std::uint64_t last = 0;
+  for (const name_definition& name : names) {
+    put_varint(bytes, zigzag(name.address - last));
+    last = name.address;
+    put_varint(bytes, name.places.size());
+    for (const source_place& place : name.places) {
+      put_string(bytes, place.function);
+      put_string(bytes, place.file);
+      put_varint(bytes, place.line);
+    }
+  }
+  return definitions_frame(frame_kind::names, names.size(), bytes, with);
+}
+
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
                    std::uint64_t& room, std::vector<stack_definition>& stacks) {
   std::string bytes;
@@ -355,6 +371,34 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
     modules.push_back({*begin, *end, *bias, std::string(*path), std::string(*id)});
   }
   return from.empty() ? nullptr : "bytes behind the last module";
+}
+
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::uint64_t& room, std::vector<name_definition>& names) {
+  std::string bytes;
+  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
+  byte_reader from(view_of(bytes));
+  std::uint64_t last = 0;
+  for (std::uint32_t i = 0; i < header.count; ++i) {
+    const auto difference = from.varint();
+    const auto count = from.varint();
+    if (!difference || !count || *count > from.left())
+      return "a name without its address or places";
+    if (!take(room, sizeof(name_definition))) return no_room;
+    name_definition& name = names.emplace_back();
+    name.address = last += unzigzag(*difference);
+    for (std::uint64_t place = 0; place < *count; ++place) {
+      const auto function = from.string();
+      const auto file = from.string();
+      const auto line = from.varint();
+      if (!function || !file || !line || *line > UINT32_MAX)
+        return "a name without its function, file or line";
+      if (!take(room, sizeof(source_place) + function->size() + file->size())) return no_room;
+      name.places.push_back(
+          {std::string(*function), std::string(*file), static_cast<std::uint32_t>(*line)});
+    }
+  }
+  return from.empty() ? nullptr : "bytes behind the last name";
 }
 
 std::string encode_end(std::uint64_t events) {

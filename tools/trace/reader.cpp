@@ -138,6 +138,7 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
     case frame_kind::stacks:
     case frame_kind::modules:
     case frame_kind::identified_modules:
+    case frame_kind::names:
       read_definitions(place);
       return true;
     case frame_kind::end: {
@@ -153,10 +154,13 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
 
 void trace_reader::read_definitions(const frame_place& place) {
   const std::string payload = payload_of(place);
-  const char* const fault =
-      place.header.kind == frame_kind::stacks
-          ? decode(place.header, view_of(payload), decompressor_, room_, stacks_)
-          : decode(place.header, view_of(payload), decompressor_, room_, modules_);
+  const auto decode_into = [&](auto& definitions) {
+    return decode(place.header, view_of(payload), decompressor_, room_, definitions);
+  };
+  const frame_kind kind = place.header.kind;
+  const char* const fault = kind == frame_kind::stacks  ? decode_into(stacks_)
+                            : kind == frame_kind::names ? decode_into(names_)
+                                                        : decode_into(modules_);
   if (fault != nullptr) fail(place.payload_at, fault);
 }
 

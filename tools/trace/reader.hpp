@@ -36,6 +36,8 @@ class trace_reader final : public merged_events {
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> times() const;
   [[nodiscard]] const std::vector<stack_definition>& stacks() const { return stacks_; }
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
+  /// What `ashlar symbols` put into the trace.
+  [[nodiscard]] const std::vector<name_definition>& names() const { return names_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {
     return header_.ticks_per_second();
@@ -72,6 +74,7 @@ class trace_reader final : public merged_events {
   std::uint64_t room_;  // bytes of memory that definitions and frames may still unpack to
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
+  std::vector<name_definition> names_;
   decompressor decompressor_;
   event_preview* preview_ = nullptr;
   std::vector<std::unique_ptr<cursor>> cursors_;

@@ -117,9 +117,9 @@ TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   EXPECT_TRUE(
       contains(fault_of("#!/bin/sh\necho no trace\n"), "a.atrace: at byte 0: this is no trace"));
   std::string newer = small_trace();
-  newer[8] = 3;
+  newer[8] = 4;
   EXPECT_TRUE(contains(fault_of(newer),
-                       "at byte 8: the trace has version 3, and this ashlar reads up to 2"));
+                       "at byte 8: the trace has version 4, and this ashlar reads up to 3"));
 }
 
 std::string fault_of_file(const std::string& path) {

@@ -9,13 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace ashlar::trace {
+#include "tools/trace/format.hpp"
 
-struct source_place {
-  std::string function;  // empty: unknown; so is the file
-  std::string file;
-  std::uint32_t line = 0;
-};
+namespace ashlar::trace {
 
 /// What a file is now, beside what it was when a trace was recorded.
 enum class file_state {

@@ -107,6 +107,16 @@ std::string line_of(const module_definition& module) {
   return line + '\n';
 }
 
+std::string line_of(const name_definition& name) {
+  std::string line = "name";
+  put_field(line, "", name.address, 16);
+  for (const source_place& place : name.places) {
+    line += ' ' + escape(place.function) + ' ' + escape(place.file);
+    put_field(line, "", place.line);
+  }
+  return line + '\n';
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {
@@ -131,6 +141,7 @@ class text_reader {
     trace_writer out(to, header);
     std::vector<stack_definition> stacks;
     std::vector<module_definition> modules;
+    std::vector<name_definition> names;
     for (; more; more = next()) {
       const auto words = words_of(line_);
       if (words.empty()) continue;
@@ -138,12 +149,15 @@ class text_reader {
         stacks.push_back(stack(words));
       } else if (words[0] == "module") {
         modules.push_back(module(words));
+      } else if (words[0] == "name") {
+        names.push_back(name(words));
       } else {
         read_event(words, out);
       }
     }
     out.add(stacks);
     out.add(modules);
+    out.add(names);
     out.close();
   }
 
@@ -205,6 +219,17 @@ class text_reader {
       fail("a line 'module BEGIN END BIAS PATH [BUILD-ID]' has five words or six");
     return {number(words[1]), number(words[2]), number(words[3]), text(words[4]),
             words.size() == 6 ? build_id(words[5]) : std::string()};
+  }
+
+  name_definition name(const std::vector<std::string_view>& words) const {
+    if (words.size() % 3 != 2)
+      fail("a line 'name ADDRESS FUNCTION FILE LINE ...' has three words for each place");
+    name_definition found{number(words[1]), {}};
+    for (std::size_t i = 2; i < words.size(); i += 3) {
+      found.places.push_back({text(words[i]), text(words[i + 1]),
+                              static_cast<std::uint32_t>(number(words[i + 2], UINT32_MAX))});
+    }
+    return found;
   }
 
   void read_event(const std::vector<std::string_view>& words, trace_writer& out) {
@@ -306,6 +331,7 @@ void write_text(trace_reader& from, const byte_sink& to) {
     lines += "header " + escape(name) + ' ' + escape(value) + '\n';
   for (const module_definition& module : from.modules()) lines += line_of(module);
   for (const stack_definition& stack : from.stacks()) lines += line_of(stack);
+  for (const name_definition& name : from.names()) lines += line_of(name);
   while (const event* e = from.peek()) {
     lines += line_of(*e);
     if (lines.size() >= 1u << 16) {

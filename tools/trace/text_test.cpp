@@ -72,6 +72,9 @@ std::string rich_trace() {
   out.add(std::vector<stack_definition>{{3, {1, 2, 0xffff'ffff'ffff'fff0}}, {4, {}}});
   out.add(
       std::vector<module_definition>{{1, 2, 3, "/a path/lib.so"}, {2, 3, 0, "lib", "\x01\xab"}});
+  out.add(std::vector<name_definition>{{2, {{"inlined<a, b>", "/a path/b.h", 7}, {"outer", "", 0}}},
+                                       {1, {{"", "c.c", 1}}},
+                                       {9, {}}});
   out.close();
   return bytes;
 }
@@ -87,6 +90,8 @@ TEST(Text, ATraceComesBackFromItsTextAndATextFromItsTrace) {
   EXPECT_EQ(a.header(), b.header());
   EXPECT_EQ(a.stacks(), b.stacks());
   EXPECT_EQ(a.modules(), b.modules());
+  EXPECT_EQ(a.names().size(), 3u);
+  EXPECT_EQ(a.names(), b.names());
   while (const event* e = a.peek()) {
     ASSERT_NE(b.peek(), nullptr);
     ASSERT_EQ(*b.peek(), *e);
@@ -128,11 +133,27 @@ TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
             std::string::npos);
   const std::string head = "ashlar-trace-text 1\nheader program x\n";
   const std::string at = "a.txt: at byte " + std::to_string(head.size() + 12) + ": ";
-  for (const char* wrong :
-       {"x 1 free 0x10", "2 1 frees 0x10", "2 1 free", "2 1 malloc 0x10", "2 0 free 0x10",
-        "2 1 free 0x10 12", "2 1 malloc 0x10 4 align=3", "2 1 malloc 0x10 -4",
-        "2 99999999999 free 0x10", "0 1 free 0x10", "2 1 mark 0", "2 1 mark 0 a\\", "stack 0",
-        "module 1 2 3", "2 1 malloc 0x10 99999999999999999999", "2 1 free 0x10 stack=2"}) {
+  for (const char* wrong : {"x 1 free 0x10",
+                            "2 1 frees 0x10",
+                            "2 1 free",
+                            "2 1 malloc 0x10",
+                            "2 0 free 0x10",
+                            "2 1 free 0x10 12",
+                            "2 1 malloc 0x10 4 align=3",
+                            "2 1 malloc 0x10 -4",
+                            "2 99999999999 free 0x10",
+                            "0 1 free 0x10",
+                            "2 1 mark 0",
+                            "2 1 mark 0 a\\",
+                            "stack 0",
+                            "module 1 2 3",
+                            "name",
+                            "name x",
+                            "name 1 f a.c",
+                            "name 1 f a.c x",
+                            "name 1 f a.c 4294967296",
+                            "2 1 malloc 0x10 99999999999999999999",
+                            "2 1 free 0x10 stack=2"}) {
     const std::string fault = fault_of(head + "1 1 fork 7 \n" + wrong + "\n");
     EXPECT_EQ(fault.substr(0, at.size()), at) << wrong;
   }

@@ -58,6 +58,9 @@ void trace_writer::add(const std::vector<stack_definition>& stacks) {
 void trace_writer::add(const std::vector<module_definition>& modules) {
   write_definitions(std::span(modules));
 }
+void trace_writer::add(const std::vector<name_definition>& names) {
+  write_definitions(std::span(names));
+}
 
 void trace_writer::close() {
   std::vector<std::uint32_t> threads;

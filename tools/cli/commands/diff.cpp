@@ -40,7 +40,8 @@ struct diff_options {
 
 constexpr const char* diff_footer =
     R"(Call sites are the same where their functions and files are the same, in any build and on any line.
-The programs that ran have to be where they were: build each version in a folder of its own.
+The programs that ran have to be where they were, or their names in the traces: build each version
+in a folder of its own, or record with --symbols.
 
 Examples:
   ashlar record --stacks -o before.atrace -- ./old/server --once
@@ -60,7 +61,7 @@ struct read_trace {
 
   // Throws: trace_error.
   explicit read_trace(const std::string& path)
-      : reader(open_trace(path)), summary(trace::summarise(*reader, 2)), names(reader->modules()) {
+      : reader(open_trace(path)), summary(trace::summarise(*reader, 2)), names(*reader) {
     if (summary.lost != 0)
       fmt::print(stderr, "ashlar: warning: {}: {} events were lost, so its figures are too low\n",
                  path, format_count(summary.lost));

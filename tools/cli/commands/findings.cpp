@@ -56,7 +56,7 @@ int findings_command(const findings_options& options) {
           fmt::format("{}: it has no call stacks, so no line can be named: record with 'ashlar "
                       "record --stacks'",
                       options.trace));
-    trace::call_names names(reader->modules());
+    trace::call_names names(*reader);
     findings::finder finder(reader->stacks(),
                             [&](const trace::stack_definition& stack) { return names.of(stack); });
     trace::lifetimes steps(*reader);

@@ -122,7 +122,7 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
     }
   }
   const held_figures of = tells_apart ? unreachable_figures : held_at_end;
-  trace::call_names names(reader->modules());
+  trace::call_names names(*reader);
   std::vector<call_site> sites =
       call_sites(*reader, summary.stacks, names, of.bytes, std::numeric_limits<std::size_t>::max());
   held_memory held;

@@ -16,6 +16,7 @@
 #include "tools/cli/recorded_program.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
+#include "tools/cli/trace_names.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/trace/file_recorder.hpp"
 #include "tools/trace/stream_recorder.hpp"
@@ -27,9 +28,12 @@ struct record_options {
   std::vector<std::string> command;
   std::string output;                 // empty: run.atrace; of a profile run.aprof
   std::uint32_t stack_depth = 0;      // 0: no stacks
+  bool symbols = false;               // the names of the calls go into the trace
   std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
   std::string on;  // "ashlar", a library, or empty: what the program uses by itself
 };
+
+constexpr std::uint32_t most_calls = 64;  // of a stack
 
 constexpr const char* record_footer =
     R"(The program's standard streams are its own; what was written is said on standard error. Each process
@@ -38,6 +42,7 @@ that the program forks has a trace of its own: run.PID.atrace.
 Examples:
   ashlar record -- python3 work.py
   ashlar record -o parser.atrace --stacks -- ./parser big.json
+  ashlar record --symbols -o to_send.atrace -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
   ashlar record --profile=600 -o server.aprof -- ./server
 
@@ -52,9 +57,12 @@ std::string what_is_kept(const trace_files& files) {
                      parts.size() == 1 ? "" : " and the other .part files beside it");
 }
 
-// Effects: the traces get their names, and each is told. Throws: command_error.
-void commit(trace_files& files, const std::vector<trace::file_recorder::process_result>& results,
-            const measure::child_outcome& outcome) {
+// Effects: the traces get their names, and each is told. Returns: those that have events. Throws:
+// command_error.
+std::vector<std::string> commit(trace_files& files,
+                                const std::vector<trace::file_recorder::process_result>& results,
+                                const measure::child_outcome& outcome) {
+  std::vector<std::string> with_events;
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
@@ -66,7 +74,9 @@ void commit(trace_files& files, const std::vector<trace::file_recorder::process_
     fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
                written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
                static_cast<double>(written.bytes) / static_cast<double>(result.events));
+    with_events.push_back(written.path);
   }
+  return with_events;
 }
 
 int record_trace(const record_options& options) {
@@ -81,7 +91,8 @@ int record_trace(const record_options& options) {
     return fail_beside(outcome.wait_status, program.failure() + what_is_kept(files));
   const auto results = recorder.results();
   try {
-    commit(files, results, outcome);
+    for (const std::string& trace : commit(files, results, outcome))
+      if (options.symbols) put_names_into(trace, trace);
   } catch (const command_error& error) {
     return fail_beside(outcome.wait_status, error.what() + what_is_kept(files));
   }
@@ -113,6 +124,7 @@ int record_profile(const record_options& options) {
 // was written. Returns: the program's wait status, for end_like(). Throws: command_error.
 int record_command(record_options options) {
   const bool is_profile = options.profile_seconds != 0;
+  if (options.symbols && options.stack_depth == 0) options.stack_depth = most_calls;
   if (options.output.empty()) options.output = is_profile ? "run.aprof" : "run.atrace";
   return is_profile ? record_profile(options) : record_trace(options);
 }
@@ -125,13 +137,17 @@ void add_record(command_parser& to) {
   const auto with = std::make_shared<record_options>();
   record.output(with->output, "The trace (default: run.atrace) or profile (run.aprof)");
   const option stacks = record.flag_with_value(
-      "--stacks", "DEPTH", 64, with->stack_depth,
+      "--stacks", "DEPTH", most_calls, with->stack_depth,
       "The calls that led to each block, at most DEPTH (64, which is the most)");
+  const option symbols = record.flag(
+      "--symbols", with->symbols,
+      "Put the names of these calls into the trace, as ashlar symbols does; implies --stacks");
   record
       .flag_with_value("--profile", "SECONDS", 60, with->profile_seconds,
                        "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
       .within(1, 1'000'000)
-      .excludes(stacks);
+      .excludes(stacks)
+      .excludes(symbols);
   record.value("--on", "LIBRARY", with->on,
                "Preload this allocator behind the recorder: ashlar, or a library");
   record.takes_program();

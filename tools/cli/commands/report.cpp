@@ -60,7 +60,7 @@ nlohmann::json report_data(const report_options& options) {
   if (!options.replay.empty())
     replay = report::read_replay(files::read_input(options.replay), options.replay);
   const auto reader = open_trace(options.trace);
-  trace::call_names calls(reader->modules());
+  trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
   findings::finder finder(reader->stacks(), request.names_of);
   request.also = [&](const trace::step& s) { finder.count(s); };

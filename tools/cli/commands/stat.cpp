@@ -52,7 +52,7 @@ int stat_command(const stat_options& options) {
   return with_trace_errors([&] {
     if (profiling::is_profile(options.path)) return stat_profile(options);
     const auto reader = open_trace(options.path);
-    trace::call_names names(reader->modules());
+    trace::call_names names(*reader);
     const trace_report report =
         make_trace_report(*reader, names, options.path, options.rows, options.moments);
     if (options.json) {

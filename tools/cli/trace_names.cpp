@@ -1,0 +1,59 @@
+// tools/cli/trace_names.cpp. Layer: cli.
+#include "tools/cli/trace_names.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "tools/cli/debug_hints.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/progress_line.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/trace_input.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/trace/named_trace.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+trace::found_names find_names(const std::string& path, const trace::trace_reader& reader,
+                              trace::call_names& names) {
+  progress_line line;
+  return trace::find_names(reader, names, [&](double share) {
+    line.tell(fmt::format("naming the calls of {}", path), share);
+  });
+}
+
+std::string counts_of(const trace::found_names& found) {
+  return fmt::format("{} of {} calls have names, {} have file and line",
+                     format_count(found.names.size()), format_count(found.calls),
+                     format_count(found.with_lines));
+}
+
+}  // namespace
+
+void put_names_into(const std::string& trace, const std::string& output) {
+  with_trace_errors([&] {
+    files::replaced_files files;  // it may be the trace: all is read before it is replaced
+    files.prepare("-o", output);
+    const auto reader = open_trace(trace);
+    if (reader->stacks().empty())
+      throw input_error(
+          fmt::format("'{}' has no calls to name: ashlar record --stacks records them", trace));
+    trace::call_names names(*reader);
+    const trace::found_names found = find_names(trace, *reader, names);
+    const bool is_same = output == trace && found.names == reader->names();
+    if (!is_same) {
+      const auto source = trace::open_file_source(trace);
+      trace::write_with_names(*source, reader->header(), found.names,
+                              [&](std::string_view bytes) { files.write(0, bytes); });
+      files.commit();
+    }
+    fmt::print(stderr, "ashlar: {}: {}{}\n", output, counts_of(found),
+               is_same ? "; it stays as it was" : "");
+    tell_missing_names(names.lost(), found.without_lines);
+    return 0;
+  });
+}
+
+}  // namespace ashlar::cli
