@@ -58,6 +58,11 @@ void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
                printable(path), is_gone ? "gone" : "another build than the one that ran",
                is_gone ? "it" : "that build");
   }
+  const bool is_complete = lost.empty() && without_lines.empty();
+  if (!is_complete && trace::source_lines::servers() == trace::debug_servers::no_library)
+    fmt::print(stderr,
+               "ashlar: DEBUGINFOD_URLS is set, but no server is asked without libdebuginfod "
+               "(Debian: apt-get install libdebuginfod1)\n");
   std::vector<std::string> paths;
   std::copy_if(without_lines.begin(), without_lines.end(), std::back_inserter(paths),
                [&](const std::string& path) {

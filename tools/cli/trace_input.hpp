@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "tools/cli/error.hpp"
 #include "tools/trace/error.hpp"
@@ -13,8 +15,17 @@
 
 namespace ashlar::cli {
 
-// Effects: where the trace's end is missing, says so on standard error; all before is read. Throws: trace_error.
+// Effects: what libdebuginfod fetches from now on is told on standard error, if that is a terminal: a
+// server may take long.
+inline void show_downloads() {
+  constexpr int keep = 0;  // what the user has set
+  if (::isatty(STDERR_FILENO) == 1) ::setenv("DEBUGINFOD_PROGRESS", "1", keep);
+}
+
+// Effects: where the trace's end is missing, says so on standard error; all before is read. Throws:
+// trace_error.
 inline std::unique_ptr<trace::trace_reader> open_trace(const std::string& path) {
+  show_downloads();
   auto reader = std::make_unique<trace::trace_reader>(trace::open_file_source(path));
   if (!reader->warning().empty()) fmt::print(stderr, "ashlar: warning: {}\n", reader->warning());
   return reader;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "tools/trace/symbols.hpp"
@@ -287,6 +288,15 @@ class source_lines::debug_information {
     return name != nullptr && offset < symbol.st_size ? demangled(name) : std::string();
   }
 
+  /// Returns: an open file, or -1. Where nobody has the file itself, what was taken from it serves as
+  /// well: it has the same addresses and symbols.
+  static int find_elf(Dwfl_Module* file, void** data, const char* name, Dwarf_Addr base,
+                      char** found, Elf** elf) {
+    const int whole = ::dwfl_build_id_find_elf(file, data, name, base, found, elf);
+    if (whole >= 0 || *elf != nullptr) return whole;
+    return ::dwfl_standard_find_debuginfo(file, data, name, base, name, nullptr, 0, found);
+  }
+
   static const Dwfl_Callbacks callbacks;
   Dwfl* all_;
   Dwfl_Module* file_ = nullptr;
@@ -296,7 +306,7 @@ class source_lines::debug_information {
 };
 
 const Dwfl_Callbacks source_lines::debug_information::callbacks = {
-    .find_elf = ::dwfl_build_id_find_elf,
+    .find_elf = find_elf,
     .find_debuginfo = ::dwfl_standard_find_debuginfo,
     .section_address = ::dwfl_offline_section_address,
     .debuginfo_path = nullptr,
@@ -346,7 +356,7 @@ class source_lines::module {
       return;
     }
 #ifdef ASHLAR_LIBDW
-    if (build_id.empty() || std::getenv("DEBUGINFOD_URLS") == nullptr) return;
+    if (build_id.empty() || servers() != debug_servers::asked) return;
     lines_.emplace(path, build_id);
     if (lines_->is_open())
       state_ = file_state::same;
@@ -374,6 +384,15 @@ bool source_lines::reads_lines() {
 #else
   return false;
 #endif
+}
+
+debug_servers source_lines::servers() {
+  const char* const urls = std::getenv("DEBUGINFOD_URLS");
+  if (urls == nullptr || *urls == '\0') return debug_servers::not_named;
+  void* const library = ::dlopen("libdebuginfod.so.1", RTLD_LAZY);  // as libdw does
+  if (library == nullptr) return debug_servers::no_library;
+  ::dlclose(library);
+  return debug_servers::asked;
 }
 
 source_lines::module& source_lines::open(const std::string& path, const std::string& build_id) {

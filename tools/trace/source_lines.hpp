@@ -20,9 +20,17 @@ enum class file_state {
   gone,
 };
 
+/// What comes of the variable DEBUGINFOD_URLS, which names debuginfod servers.
+enum class debug_servers {
+  not_named,   ///< so no server is asked
+  asked,       ///< for what is nowhere here, by build id
+  no_library,  ///< they are named, but libdebuginfod is not installed
+};
+
 /// Names places in files as they are now. Debug information may be in the file itself, in a file that
-/// its .gnu_debuglink names, by its build id in the system's folders, or, where DEBUGINFOD_URLS is
-/// set, with a debuginfod server. Not thread-safe.
+/// its .gnu_debuglink names, by its build id in the system's folders, or with a debuginfod server.
+/// libdw asks the servers: it loads libdebuginfod at run time, so nothing here links it. Not
+/// thread-safe.
 class source_lines {
  public:
   source_lines();
@@ -32,6 +40,7 @@ class source_lines {
 
   /// Whether this build can read lines (elfutils' libdw); without it only functions are found.
   static bool reads_lines();
+  static debug_servers servers();
 
   /// Returns: what is known of a place, in the file's own numbers: first the innermost function that
   /// the compiler put inline there, last the function that is called. One at least. `build_id`: what
