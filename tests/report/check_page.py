@@ -105,6 +105,68 @@ def finding_faults(shown: list, data: dict) -> list[str]:
     return [] if expected and shown == expected else [f"findings: {shown}, not {expected}"]
 
 
+SITES = """({
+  head: [...document.querySelectorAll('.sites th')].map(th => [th.textContent, th.ariaSort]),
+  rows: [...document.querySelector('.sites').tBodies[0].rows].map(row =>
+    [row.cells[0].title, ...[...row.cells].slice(1).map(cell => Number(cell.title.replaceAll(',', '')))]),
+  told: document.querySelector('#sites output').textContent})"""
+SITE_COUNTS = ("bytes_at_peak", "bytes_at_end", "bytes", "births", "temporaries")
+
+
+def expected_sites(data: dict, by: str, words: str = "", column: int = 0, rising: bool = False) -> list[list]:
+    """The sums of each group, the largest of a column first."""
+    groups: dict[str, list] = {}
+    for row in data["sites"]["rows"]:
+        site = data["sites"]["sites"][row["site"]]
+        text = f"{site['name']} {site['source']} {site['module']} thread {row['thread']}"
+        if not all(word in text for word in words.split()):
+            continue
+        name = {"site": site["name"], "module": site["module"] or "no file", "thread": f"thread {row['thread']}"}[by]
+        sums = groups.setdefault(name, [0] * len(SITE_COUNTS))
+        for i, key in enumerate(SITE_COUNTS):
+            sums[i] += row[key]
+    return sorted(([name, *sums] for name, sums in groups.items()), key=lambda row: row[1 + column], reverse=not rising)
+
+
+def site_faults(b: browser.Browser, data: dict) -> list[str]:
+    """The table of call sites: grouped, searched, and sorted by keyboard. Its rows add up to the program."""
+    faults = []
+    totals = [sum(row[key] for row in data["sites"]["rows"]) for key in SITE_COUNTS]
+    trace = data["trace"]
+    if totals[:4] != [data["peak"]["live_bytes"], trace["live_bytes_at_end"], trace["birth_bytes"], trace["births"]]:
+        faults.append(f"call sites: the rows add up to {totals}, not to the program's figures")
+
+    def search(words: str) -> None:
+        b.evaluate(f"(box => {{ box.value = '{words}'; box.dispatchEvent(new Event('input')); }})"
+                   "(document.querySelector('#sites input[type=search]'))")
+
+    def compare(what: str, expected: list) -> dict:
+        shown = b.evaluate(SITES)
+        if not expected or sorted(shown["rows"]) != sorted(expected):
+            faults.append(f"call sites {what}: {shown['rows']}, not {expected}")
+        return shown
+    for by in ("module", "thread", "site"):
+        b.evaluate(f"document.querySelector('input[name=sites-by][value={by}]').click()")
+        compare(f"by {by}", expected_sites(data, by))
+        search("parser thread 2")
+        compare(f"by {by}, searched", expected_sites(data, by, "parser thread 2"))
+        search("")
+    for column in range(len(SITE_COUNTS)):
+        b.evaluate(f"document.querySelectorAll('.sites th button')[{column + 1}].focus()")
+        for rising in (True, False) if column == 0 else (False, True):  # it is sorted by the first
+            b.press("Enter")
+            shown = b.evaluate(SITES)
+            values = [row[1 + column] for row in shown["rows"]]
+            sort = shown["head"][column + 1][1]
+            if values != sorted(values, reverse=not rising) or sort != ("ascending" if rising else "descending"):
+                faults.append(f"call sites by column {column}: {sort}, {values}")
+    search("nothing has this name")
+    if b.evaluate(SITES)["rows"] or "0 call sites" not in b.evaluate(SITES)["told"]:
+        faults.append("call sites: a search for nothing finds something")
+    search("")
+    return faults
+
+
 def table_faults(shown: dict, data: dict) -> list[str]:
     faults = []
     for caption, rows in expected_tables(data).items():
@@ -147,16 +209,18 @@ def chart_faults(b: browser.Browser, where: str) -> list[str]:
 
 
 def keyboard_faults(b: browser.Browser) -> list[str]:
-    """From the top: the skip link, the theme, the contents, the findings' code, then each chart and its figures;
+    """From the top: the skip link, the theme, the contents, the findings' code, the search and the headings of the call
+    sites, then each chart and its figures;
     arrow keys move a chart's readout."""
     faults = []
     b.evaluate("scrollTo(0, 0), document.activeElement.blur()")
     stops = []
-    for _ in range(40):
+    for _ in range(60):
         b.press("Tab")
-        stops.append(b.evaluate("(e => e.className || e.name || e.tagName)(document.activeElement)"))
-    order = [stops.index(s) for s in ("skip", "theme", "A", "SUMMARY", "chart") if s in stops]
-    if order != sorted(order) or len(order) != 5 or "SUMMARY" not in stops[stops.index("chart"):]:
+        stops.append(b.evaluate("(e => e.className || e.name || (e.type === 'search' ? e.type : e.tagName))(document.activeElement)"))
+    wanted = ("skip", "theme", "A", "SUMMARY", "search", "sites-by", "BUTTON", "chart")
+    order = [stops.index(s) for s in wanted if s in stops]
+    if order != sorted(order) or len(order) != len(wanted) or "SUMMARY" not in stops[stops.index("chart"):]:
         faults.append(f"keyboard: the order of focus is {stops}")
     for i in range(b.evaluate("document.querySelectorAll('.chart').length")):
         chart = f"document.querySelectorAll('.chart')[{i}]"
@@ -268,6 +332,7 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     faults += table_faults(b.evaluate(TABLES), data) + tile_faults(b.evaluate(TILES), data)
     faults += finding_faults(b.evaluate(FINDINGS), data)
     faults += keyboard_faults(b)
+    faults += site_faults(b, data)
     faults += print_faults(b, folder)
     return faults + b.problems
 
@@ -279,6 +344,7 @@ PLANTS = [{
     "a file from the network": ("startPrinting();\n",
         "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
     "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),
+    "a search that is not heard": ('search.addEventListener("input"', 'search.addEventListener("planted"', "searched"),
     "a count that is one off": ("const count = (n) => n.toLocale",
         "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
     "arrow keys that are not heard": ('frame.addEventListener("keydown"',
@@ -288,6 +354,7 @@ PLANTS = [{
     "a table without its last row": ("for (const row of rows) body",
         "for (const row of rows.slice(0, -1)) body", "rows, not"),
     "charts that keep their width": ("onPaper : Math.max(frame.clientWidth, 200)", "onPaper : 1200", "px wide"),
+    "a column that sorts by another": ("a.sums[sorted] - b.sums[sorted]", "a.sums[0] - b.sums[0]", "call sites by column"),
     "a figure that is left out": ("trace.refused_requests > 0", "false", "more that pools refused"),
     "dark paper": ('printing ? "light" : ', "", "print: not light"),
     "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),

@@ -4,29 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace ashlar::report {
 namespace {
 
 constexpr std::uint64_t smallest_share = 500;
-
-void add(call_counts& to, const call_counts& more) {
-  to.births += more.births;
-  to.bytes += more.bytes;
-  to.blocks_at_peak += more.blocks_at_peak;
-  to.bytes_at_peak += more.bytes_at_peak;
-  to.blocks_at_end += more.blocks_at_end;
-  to.bytes_at_end += more.bytes_at_end;
-}
-
-bool is_small(const call_counts& part, const call_counts& of) {
-  return part.births < of.births / smallest_share && part.bytes < of.bytes / smallest_share &&
-         part.blocks_at_peak <= of.blocks_at_peak / smallest_share &&
-         part.bytes_at_peak <= of.bytes_at_peak / smallest_share &&
-         part.blocks_at_end <= of.blocks_at_end / smallest_share &&
-         part.bytes_at_end <= of.bytes_at_end / smallest_share;
-}
 
 using node_key = std::pair<std::string, std::string>;  // name, source
 
@@ -47,7 +31,7 @@ class growing_tree {
     if (is_new) nodes_.push_back({key, {}, {}});
     return index;
   }
-  void count(std::size_t node, const call_counts& more) { add(nodes_[node].counts, more); }
+  void count(std::size_t node, const call_counts& more) { nodes_[node].counts += more; }
 
   std::vector<call_node> flattened() const {
     std::vector<call_node> flat;
@@ -61,8 +45,8 @@ class growing_tree {
       std::vector<std::size_t> shown;
       call_counts smaller;
       for (const auto& [key, child] : nodes_[index].children) {
-        if (is_small(nodes_[child].counts, nodes_[0].counts)) {
-          add(smaller, nodes_[child].counts);
+        if (nodes_[child].counts.is_below(smallest_share, nodes_[0].counts)) {
+          smaller += nodes_[child].counts;
         } else {
           shown.push_back(child);
         }
@@ -85,19 +69,25 @@ class growing_tree {
 }  // namespace
 
 std::vector<call_node> call_tree(const std::vector<trace::stack_definition>& stacks,
-                                 const std::vector<call_counts>& counts,
-                                 const call_counts& without_stack, const names_of_stack& names_of) {
+                                 const std::vector<call_counter::entry>& entries,
+                                 const names_of_stack& names_of) {
+  std::unordered_map<std::uint32_t, call_counts> by_stack;
+  for (const call_counter::entry& entry : entries) by_stack[entry.stack] += entry.counts;
   growing_tree tree;
-  for (std::size_t i = 0; i < stacks.size(); ++i) {
-    if (counts[i].births == 0) continue;
+  for (const trace::stack_definition& stack : stacks) {
+    const auto found = by_stack.find(stack.number);
+    if (found == by_stack.end()) continue;
     std::size_t node = 0;
-    tree.count(node, counts[i]);
-    const auto calls = names_of(stacks[i]);
+    tree.count(node, found->second);
+    const auto calls = names_of(stack);
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       node = tree.child(node, {call->name, call->place()});
-      tree.count(node, counts[i]);
+      tree.count(node, found->second);
     }
+    by_stack.erase(found);
   }
+  call_counts without_stack;
+  for (const auto& [number, counts] : by_stack) without_stack += counts;
   if (without_stack.births > 0) {
     tree.count(0, without_stack);
     tree.count(tree.child(0, {"(no stack recorded)", ""}), without_stack);

@@ -22,10 +22,15 @@ const call_node* find(const std::vector<call_node>& tree, const std::string& nam
 
 TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   // Frames from the inside out: c called by b called by a.
-  const std::vector<call_node> tree = call_tree(
-      {{1, {'c', 'b', 'a'}}, {2, {'d', 'b', 'a'}}, {3, {'a'}}, {4, {'x'}}},
-      {{1, 10, 1, 10, 0, 0}, {2, 40, 1, 20, 0, 0}, {4, 4, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
-      {5, 50, 0, 0, 2, 20}, letters);
+  const std::vector<call_node> tree =
+      call_tree({{1, {'c', 'b', 'a'}}, {2, {'d', 'b', 'a'}}, {3, {'a'}}, {4, {'x'}}},
+                {{1, 1, {1, 10, 1, 10, 0, 0, 0}},
+                 {2, 1, {1, 20, 0, 0, 0, 0, 1}},
+                 {2, 2, {1, 20, 1, 20, 0, 0, 0}},  // another thread
+                 {3, 1, {4, 4, 0, 0, 0, 0, 0}},
+                 {0, 1, {2, 20, 0, 0, 2, 20, 0}},
+                 {77, 1, {3, 30, 0, 0, 0, 0, 0}}},  // which the trace does not have
+                letters);
   EXPECT_EQ(tree[0].name, "program");
   EXPECT_EQ(tree[0].counts.births, 12u);
   EXPECT_EQ(tree[0].counts.bytes, 104u);
@@ -33,6 +38,7 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   ASSERT_NE(b, nullptr);
   EXPECT_EQ(b->counts.births, 3u);
   EXPECT_EQ(b->counts.bytes_at_peak, 30u);
+  EXPECT_EQ(b->counts.temporaries, 1u);
   EXPECT_EQ(tree[b->parent].name, "a");
   EXPECT_EQ(tree[b->parent].counts.births, 7u);
   EXPECT_EQ(tree[find(tree, "d")->parent].name, "b");
@@ -44,9 +50,11 @@ TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
 }
 
 TEST(CallTree, WhatIsSmallIsSummedUp) {
-  const std::vector<call_node> tree = call_tree(
-      {{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
-      {{100000, 100000, 9, 9, 0, 0}, {3, 3, 0, 0, 0, 0}, {4, 4, 0, 0, 0, 0}}, {}, letters);
+  const std::vector<call_node> tree = call_tree({{1, {'a'}}, {2, {'b'}}, {3, {'c'}}},
+                                                {{1, 1, {100000, 100000, 9, 9, 0, 0, 0}},
+                                                 {2, 1, {3, 3, 0, 0, 0, 0, 0}},
+                                                 {3, 1, {4, 4, 0, 0, 0, 0, 0}}},
+                                                letters);
   ASSERT_EQ(tree.size(), 3u);
   const call_node* const smaller = find(tree, "(smaller)");
   ASSERT_NE(smaller, nullptr);
@@ -55,12 +63,12 @@ TEST(CallTree, WhatIsSmallIsSummedUp) {
 }
 
 TEST(CallTree, ALineIsANodeOfItsOwn) {
-  const auto tree =
-      call_tree({{1, {'a'}}, {2, {'b'}}}, {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
-                [](const trace::stack_definition& stack) {
-                  return std::vector<trace::named_call>{{"inner", "in.cpp", 7, ""},
-                                                        {"outer", "out.cpp", stack.number, ""}};
-                });
+  const auto tree = call_tree(
+      {{1, {'a'}}, {2, {'b'}}}, {{1, 1, {1, 10, 1, 10, 0, 0, 0}}, {2, 1, {1, 20, 1, 20, 0, 0, 0}}},
+      [](const trace::stack_definition& stack) {
+        return std::vector<trace::named_call>{{"inner", "in.cpp", 7, ""},
+                                              {"outer", "out.cpp", stack.number, ""}};
+      });
   ASSERT_EQ(tree.size(), 5u);
   EXPECT_EQ(tree[1].name, "outer");
   EXPECT_EQ(tree[1].source, "out.cpp:2");
@@ -71,7 +79,7 @@ TEST(CallTree, ALineIsANodeOfItsOwn) {
 TEST(CallTree, ACutStackHasARootOfItsOwn) {
   trace::call_names names({}, {});
   const auto tree = call_tree({{1, {0x10, 0x20, trace::cut_frame}}, {2, {0x10, 0x20}}},
-                              {{1, 10, 1, 10, 0, 0}, {1, 20, 1, 20, 0, 0}}, {},
+                              {{1, 1, {1, 10, 1, 10, 0, 0, 0}}, {2, 1, {1, 20, 1, 20, 0, 0, 0}}},
                               [&](const auto& stack) { return names.of(stack); });
   const call_node* const cut = find(tree, "[stack cut at 2 frames]");
   ASSERT_NE(cut, nullptr);

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tools/report/bins.hpp"
+#include "tools/report/call_counter.hpp"
 #include "tools/report/timeline.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/marked_counts.hpp"
@@ -103,56 +103,6 @@ class set_account {
   double slack_seconds_ = 0;
 };
 
-class call_account {
- public:
-  explicit call_account(const std::vector<trace::stack_definition>& stacks)
-      : births_(stacks.size() + 1),
-        bytes_(stacks.size() + 1),
-        live_blocks_(stacks.size() + 1),
-        live_bytes_(stacks.size() + 1) {
-    for (std::size_t i = 0; i < stacks.size(); ++i) index_.emplace(stacks[i].number, i);
-  }
-  void birth(std::uint32_t stack, std::uint64_t size) {
-    const std::size_t i = index_of(stack);
-    ++births_[i];
-    bytes_[i] += size;
-    change(i, size, 1);
-  }
-  void death(std::uint32_t stack, std::uint64_t size) { change(index_of(stack), size, -1); }
-  void mark() {
-    live_blocks_.mark();
-    live_bytes_.mark();
-  }
-  // At [stacks]: of what had none.
-  [[nodiscard]] std::vector<call_counts> counts() const {
-    std::vector<call_counts> all(births_.size());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = {births_[i],
-                bytes_[i],
-                static_cast<std::uint64_t>(live_blocks_.at_mark(i)),
-                static_cast<std::uint64_t>(live_bytes_.at_mark(i)),
-                static_cast<std::uint64_t>(live_blocks_.now(i)),
-                static_cast<std::uint64_t>(live_bytes_.now(i))};
-    }
-    return all;
-  }
-
- private:
-  [[nodiscard]] std::size_t index_of(std::uint32_t stack) const {
-    const auto found = index_.find(stack);
-    return found == index_.end() ? births_.size() - 1 : found->second;
-  }
-  void change(std::size_t i, std::uint64_t size, std::int64_t sign) {
-    live_blocks_.add(i, sign);
-    live_bytes_.add(i, sign * static_cast<std::int64_t>(size));
-  }
-  std::unordered_map<std::uint32_t, std::size_t> index_;
-  std::vector<std::uint64_t> births_;
-  std::vector<std::uint64_t> bytes_;
-  trace::marked_counts live_blocks_;
-  trace::marked_counts live_bytes_;
-};
-
 class trace_account {
  public:
   trace_account(trace::trace_reader& reader, const trace_request& request)
@@ -160,7 +110,6 @@ class trace_account {
         request_(request),
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         heap_(class_set::process_heap()),
-        calls_(reader.stacks()),
         over_time_((request.chosen ? request.chosen->size() : heap_.set().size()) + 1),
         size_births_(size_bins::count),
         size_blocks_(size_bins::count),
@@ -174,6 +123,7 @@ class trace_account {
     while (life.next(s)) {
       pass_time(s.time);
       if (request_.also) request_.also(s);
+      calls_.count(s);
       const bool is_peak = counts_.count(s);
       if (s.happened == trace::step::what::birth) birth(s);
       if (s.happened == trace::step::what::death) death(s);
@@ -192,7 +142,7 @@ class trace_account {
              {"lifetimes", lifetime_figures()}};
     all["class_sets"] = json::array({heap_.figures(seconds())});
     if (chosen_) all["class_sets"].push_back(chosen_->figures(seconds()));
-    all["call_sites"] = call_figures();
+    put_call_figures(all);
     return all;
   }
 
@@ -216,7 +166,6 @@ class trace_account {
     const std::size_t bin = size_bins::of(s.size);
     ++size_births_[bin];
     change_size(bin, s.size, 1);
-    calls_.birth(s.stack, s.size);
     std::size_t layer = heap_.birth(s.size, s.alignment);
     if (chosen_) layer = chosen_->birth(s.size, s.alignment);
     changed(layer, static_cast<std::int64_t>(s.size));
@@ -224,7 +173,6 @@ class trace_account {
 
   void death(const trace::step& s) {
     change_size(size_bins::of(s.size), s.size, -1);
-    calls_.death(s.stack, s.size);
     // Threads' clocks may differ by a little.
     const std::size_t bin = time_bins::of(s.time > s.born_at ? s.time - s.born_at : 0);
     ++lifetime_blocks_[bin];
@@ -392,28 +340,44 @@ class trace_account {
             {"tick_seconds", seconds_per_tick_}};
   }
 
-  [[nodiscard]] json call_figures() const {
-    if (reader_.stacks().empty()) return nullptr;
-    std::vector<call_counts> counts = calls_.counts();
-    const call_counts without = counts.back();
+  static void put(json& to, const call_counts& counts) {
+    to["births"] = counts.births;
+    to["bytes"] = counts.bytes;
+    to["blocks_at_peak"] = counts.blocks_at_peak;
+    to["bytes_at_peak"] = counts.bytes_at_peak;
+    to["blocks_at_end"] = counts.blocks_at_end;
+    to["bytes_at_end"] = counts.bytes_at_end;
+    to["temporaries"] = counts.temporaries;
+  }
+
+  void put_call_figures(json& all) const {
+    all["call_sites"] = all["sites"] = nullptr;
+    if (reader_.stacks().empty()) return;
+    const std::vector<call_counter::entry> entries = calls_.counts();
     trace::call_names files(reader_);
-    const std::vector<call_node> nodes = call_tree(
-        reader_.stacks(), counts, without,
-        request_.names_of ? request_.names_of
-                          : [&files](const auto& stack) { return files.of(stack); });
-    json list = json::array();
-    for (const call_node& node : nodes) {
-      list.push_back({{"name", node.name},
-                      {"source", node.source},
-                      {"parent", node.parent},
-                      {"births", node.counts.births},
-                      {"bytes", node.counts.bytes},
-                      {"blocks_at_peak", node.counts.blocks_at_peak},
-                      {"bytes_at_peak", node.counts.bytes_at_peak},
-                      {"blocks_at_end", node.counts.blocks_at_end},
-                      {"bytes_at_end", node.counts.bytes_at_end}});
+    const names_of_stack names_of = request_.names_of
+                                        ? request_.names_of
+                                        : [&files](const auto& stack) { return files.of(stack); };
+    json& tree = all["call_sites"] = json::array();
+    for (const call_node& node : call_tree(reader_.stacks(), entries, names_of)) {
+      tree.push_back({{"name", node.name}, {"source", node.source}, {"parent", node.parent}});
+      put(tree.back(), node.counts);
     }
-    return list;
+    const site_figures found = site_rows(reader_.stacks(), entries, names_of,
+                                         request_.site_of ? request_.site_of : innermost_site);
+    json sites = json::array();
+    for (const call_site& site : found.sites) {
+      sites.push_back({{"name", site.name},
+                       {"function", site.function},
+                       {"source", site.source},
+                       {"module", site.module}});
+    }
+    json rows = json::array();
+    for (const site_row& row : found.rows) {
+      rows.push_back({{"site", row.site}, {"thread", row.thread}});
+      put(rows.back(), row.counts);
+    }
+    all["sites"] = {{"sites", std::move(sites)}, {"rows", std::move(rows)}};
   }
 
   trace::trace_reader& reader_;
@@ -421,7 +385,7 @@ class trace_account {
   double seconds_per_tick_;
   set_account heap_;
   std::optional<set_account> chosen_;
-  call_account calls_;
+  call_counter calls_;
   timeline over_time_;
   trace::step_counts counts_;
   std::optional<std::uint64_t> begin_;  // the first event's time

@@ -9,6 +9,7 @@
 
 #include "tools/report/call_tree.hpp"
 #include "tools/report/class_set.hpp"
+#include "tools/report/site_rows.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/reader.hpp"
 
@@ -18,6 +19,7 @@ struct trace_request {
   std::string file;                              ///< as it is named on the page
   std::optional<class_set> chosen;               ///< beside the process heap's
   names_of_stack names_of;                       ///< empty: by the files as they are now
+  site_of_calls site_of;                         ///< empty: the innermost call
   std::function<void(const trace::step&)> also;  ///< is told each step, too; empty: nobody
 };
 

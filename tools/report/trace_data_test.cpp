@@ -19,7 +19,7 @@ using trace::test::death;
 
 nlohmann::json data_of(const std::vector<event>& events, std::optional<class_set> chosen = {}) {
   trace::trace_reader reader = trace::test::read(trace::test::written(events));
-  return trace_data(reader, {"a.atrace", std::move(chosen), {}, {}});
+  return trace_data(reader, {"a.atrace", std::move(chosen), {}, {}, {}});
 }
 
 template <class Number = std::uint64_t>

@@ -17,6 +17,7 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/findings/call_owner.hpp"
 #include "tools/findings/finder.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
@@ -45,8 +46,15 @@ Examples:
 
 constexpr unsigned report_schema = 1;
 
+// The line that the blocks are for. Where the C or C++ library keeps them, the innermost call.
+report::call_site site_for(const std::vector<trace::named_call>& calls) {
+  const trace::named_call& call = calls[findings::owner_of(calls).value_or(0)];
+  return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
+}
+
 nlohmann::json report_data(const report_options& options) {
-  report::trace_request request{.file = options.trace, .chosen = {}, .names_of = {}, .also = {}};
+  report::trace_request request{
+      .file = options.trace, .chosen = {}, .names_of = {}, .site_of = site_for, .also = {}};
   nlohmann::json pools;
   nlohmann::json compare;
   nlohmann::json replay;

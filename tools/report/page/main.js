@@ -47,6 +47,7 @@ for (const [name, figure, more] of tiles)
 startTheme();
 const sections = {
   findings: data.findings && findingsSection,
+  sites: data.sites && sitesSection,
   live: liveSection,
   sizes: sizesSection,
   lifetimes: lifetimesSection,

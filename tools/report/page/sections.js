@@ -294,6 +294,7 @@ function callsSection(section, data) {
     ["births", "allocations", (n) => `${count(n)} allocations`],
     ["bytes", "all bytes", bytes],
     ["bytes_at_end", "still held at the end", bytes],
+    ["temporaries", "temporaries", (n) => `${count(n)} temporaries`],
   ];
   flame(section, data.call_sites, measures);
   const rows = data.call_sites.map((node, i) => {
