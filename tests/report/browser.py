@@ -149,7 +149,9 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 
     def picture(self, file: Path, whole: bool = True) -> None:
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        kind = file.suffix[1:]  # png, webp
+        quality = {} if kind == "png" else {"quality": 80}
+        data = self.call("Page.captureScreenshot", format=kind, **quality, captureBeyondViewport=whole)["data"]
         file.write_bytes(base64.b64decode(data))
 
     def pdf(self, file: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import browser
 import run_files
 
-WIDTHS = [400, 1600]
+WIDTHS = [390, 1600]
+TURNS = [720, 901, 961]  # on both sides of where the page changes its shape
 
 
 def page_data(text: str) -> dict:
@@ -320,9 +321,12 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
             faults += chart_faults(b, where)
             if b.evaluate("document.documentElement.dataset.theme") != theme:
                 faults.append(f"{where}: the page does not follow the system's colours")
-            wide = b.evaluate("document.documentElement.scrollWidth")
-            if wide > width:
-                faults.append(f"{where}: the page is {wide} px wide")
+            for part in (width, *(w for w in TURNS if w < width)):
+                b.resize(part, 900)
+                b.settle()
+                wide = b.evaluate("document.documentElement.scrollWidth")
+                if wide > part:
+                    faults.append(f"{part} px, {theme}: the page is {wide} px wide")
     b.evaluate("document.querySelector('input[name=theme][value=light]').click()")
     b.settle()
     if b.evaluate("document.documentElement.dataset.theme") != "light":
