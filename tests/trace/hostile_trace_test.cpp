@@ -115,6 +115,26 @@ TEST_F(HostileTrace, OfMillionsOfStacksIsRefused) {
   expect_refused();
 }
 
+TEST_F(HostileTrace, OfMillionsOfNamesIsRefused) {
+  compressor with;
+  const std::string long_name(1000, 'a');
+  for (const std::vector<source_place>& places :
+       {std::vector<source_place>{}, std::vector<source_place>(100),
+        std::vector<source_place>{{long_name, long_name, 1}}}) {
+    std::string frames;
+    for (std::size_t bytes = 0; bytes < 120u << 20;) {
+      constexpr std::size_t count = 1u << 12;
+      std::size_t each = sizeof(name_definition);
+      for (const source_place& place : places)
+        each += sizeof place + place.function.size() + place.file.size();
+      frames += encode(std::vector<name_definition>(count, {1, places}), with);
+      bytes += count * each;
+    }
+    write(frames, 0);
+    expect_refused();
+  }
+}
+
 /// Births of 16 bytes each, side by side from this address on.
 std::string births(std::uint32_t thread, std::uint32_t count, std::uint64_t address,
                    std::uint64_t apart) {

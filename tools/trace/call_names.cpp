@@ -26,10 +26,10 @@ bool has_line(const std::vector<source_place>& places) {
 }  // namespace
 
 call_names::call_names(std::vector<module_definition> modules,
-                       const std::vector<name_definition>& known)
+                       std::span<const name_definition> in_trace)
     : modules_(std::move(modules)) {
-  for (const name_definition& name : known)
-    if (!name.places.empty()) in_trace_[name.address] = name.places;
+  for (const name_definition& name : in_trace)
+    if (!name.places.empty()) in_trace_[name.address] = &name.places;
   // So the system names a file that was replaced while the program ran.
   constexpr std::string_view deleted = " (deleted)";
   for (module_definition& module : modules_)
@@ -88,10 +88,11 @@ std::vector<source_place> call_names::places_of(const module_definition& module,
     note_if_lost(module);
     return sources_.at(module.path, inside, module.build_id);
   }
+  const std::vector<source_place>& places = *kept->second;
   // Without a build id the file may be any other one now.
-  if (has_line(kept->second) || module.build_id.empty()) return kept->second;
+  if (has_line(places) || module.build_id.empty()) return places;
   std::vector<source_place> found = sources_.at(module.path, inside, module.build_id);
-  return has_line(found) ? found : kept->second;
+  return has_line(found) ? found : places;
 }
 
 void call_names::note_if_lost(const module_definition& module) {

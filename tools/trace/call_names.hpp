@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,9 +36,10 @@ struct named_call {
 /// same build, by its build id, is at hand. Not thread-safe.
 class call_names {
  public:
+  /// Requires: the reader lives longer.
   explicit call_names(const trace_reader& of) : call_names(of.modules(), of.names()) {}
-  /// `known`: of several names of one address the last counts.
-  call_names(std::vector<module_definition> modules, const std::vector<name_definition>& known);
+  /// Of several names of one address the last counts. Requires: `in_trace` lives longer.
+  call_names(std::vector<module_definition> modules, std::span<const name_definition> in_trace);
 
   /// Returns: the calls from the inside out, those that the compiler put inline among them.
   std::vector<named_call> of(const stack_definition& stack);
@@ -58,7 +60,7 @@ class call_names {
   void note_if_lost(const module_definition& module);
 
   std::vector<module_definition> modules_;
-  std::unordered_map<std::uint64_t, std::vector<source_place>> in_trace_;
+  std::unordered_map<std::uint64_t, const std::vector<source_place>*> in_trace_;
   std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
   std::vector<lost_file> lost_;
   source_lines sources_;

@@ -90,9 +90,9 @@ TEST_F(CallNames, ANameWithoutALineGetsOneOfTheSameBuildOnly) {
   const std::string own = build_id_of("/proc/self/exe");
   call_names plain({{address - 64, address + 64, own_bias(), "/proc/self/exe", own}}, {});
   const named_call here = plain.of({1, {address}}).back();
+  const std::vector<name_definition> known{{address, {{"its old name", "", 0}}}};
   for (const std::string& recorded : {own, std::string("another build"), std::string()}) {
-    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}},
-                     {{address, {{"its old name", "", 0}}}});
+    call_names names({{address - 64, address + 64, own_bias(), "/proc/self/exe", recorded}}, known);
     const named_call call = names.of({1, {address}}).back();
     const bool gets_line = recorded == own && !own.empty() && here.line != 0;
     EXPECT_EQ(call.function, gets_line ? here.function : "its old name");
