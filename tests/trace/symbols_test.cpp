@@ -147,6 +147,11 @@ TEST_F(Symbols, AnotherFileIsWrittenWithMinusO) {
   ASSERT_EQ(ashlar({"symbols", "a.atrace", "b.atrace"}), 0) << said("err");
   EXPECT_EQ(support::read_file(path("a.atrace")), support::read_file(path("named.atrace")));
   EXPECT_EQ(support::read_file(path("b.atrace")), support::read_file(path("named.atrace")));
+  support::write_file(path("notes.txt"), "no trace");
+  const ended other = command({"symbols", "a.atrace", "-o", "notes.txt"});
+  EXPECT_EQ(other.exit_status(), 2);
+  EXPECT_TRUE(contains(other.err, "notes.txt")) << other.err;
+  EXPECT_EQ(support::read_file(path("notes.txt")), "no trace");
   const ended both = command({"symbols", "a.atrace", "b.atrace", "-o", "c.atrace"});
   EXPECT_EQ(both.exit_status(), 2);
   EXPECT_TRUE(contains(both.err, "-o names one file")) << both.err;

@@ -18,8 +18,8 @@ namespace ashlar::cli {
 // Effects: what libdebuginfod fetches from now on is told on standard error, if that is a terminal: a
 // server may take long.
 inline void show_downloads() {
-  constexpr int keep = 0;  // what the user has set
-  if (::isatty(STDERR_FILENO) == 1) ::setenv("DEBUGINFOD_PROGRESS", "1", keep);
+  constexpr int replace = 0;  // what the user has set stays
+  if (::isatty(STDERR_FILENO) == 1) ::setenv("DEBUGINFOD_PROGRESS", "1", replace);
 }
 
 // Effects: where the trace's end is missing, says so on standard error; all before is read. Throws:

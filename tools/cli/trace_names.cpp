@@ -7,6 +7,7 @@
 
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/process_files.hpp"
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
@@ -32,19 +33,21 @@ std::string counts_of(const trace::found_names& found) {
 
 }  // namespace
 
-void put_names_into(const std::string& trace, const std::string& output) {
+void put_names_into(const std::string& path, const std::string& output) {
   with_trace_errors([&] {
     files::replaced_files files;  // it may be the trace: all is read before it is replaced
-    files.prepare("-o", output);
-    const auto reader = open_trace(trace);
+    const bool replaces = output == path;
+    if (!replaces) require_replaceable(output, trace::magic, "trace");
+    files.prepare(replaces ? "TRACE" : "-o", output);
+    const auto reader = open_trace(path);
     if (reader->stacks().empty())
       throw input_error(
-          fmt::format("'{}' has no calls to name: ashlar record --stacks records them", trace));
+          fmt::format("'{}' has no calls to name: ashlar record --stacks records them", path));
     trace::call_names names(*reader);
-    const trace::found_names found = find_names(trace, *reader, names);
-    const bool is_same = output == trace && found.names == reader->names();
+    const trace::found_names found = find_names(path, *reader, names);
+    const bool is_same = replaces && found.names == reader->names();
     if (!is_same) {
-      const auto source = trace::open_file_source(trace);
+      const auto source = trace::open_file_source(path);
       trace::write_with_names(*source, reader->header(), found.names,
                               [&](std::string_view bytes) { files.write(0, bytes); });
       files.commit();
