@@ -130,9 +130,10 @@ TEST_F(Lines, OfAnotherBuildAtTheSamePathThereAreOffsetsAndOneLine) {
   const std::string sites = stat_json()["held_at_end"].dump();
   EXPECT_TRUE(contains(sites, "program+0x")) << sites;
   EXPECT_FALSE(contains(sites, " in program\"")) << sites;
-  const std::string told = "ashlar: '" + path("program") +
-                           "' is another build than the one that ran, so its calls are offsets: "
-                           "put that build back, or record again\n";
+  const std::string told =
+      "ashlar: '" + path("program") +
+      "' is another build than the one that ran, so its calls are offsets: "
+      "put that build back, or record again (--symbols keeps the names in the trace)\n";
   EXPECT_TRUE(said("err").starts_with(told)) << said("err");
   EXPECT_FALSE(contains(said("err").substr(told.size()), "program")) << said("err");
   fs::remove(path("program"));

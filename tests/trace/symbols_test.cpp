@@ -133,7 +133,7 @@ TEST_F(Symbols, WhatCannotBeNamedIsToldOnce) {
   const ended result = command({"symbols", "run.atrace"});
   EXPECT_EQ(result.exit_status(), 0);
   const std::string told =
-      "program' is gone, so its calls are offsets: put it back, or record again";
+      "program' is gone, so its calls are offsets: put it back, or record again (--symbols ";
   EXPECT_TRUE(contains(result.err, told)) << result.err;
   EXPECT_EQ(result.err.find("program'"), result.err.rfind("program'")) << result.err;
 }

@@ -54,7 +54,8 @@ void tell_missing_names(const std::vector<trace::call_names::lost_file>& lost,
   for (const auto& [path, state] : lost) {
     const bool is_gone = state == trace::file_state::gone;
     fmt::print(stderr,
-               "ashlar: '{}' is {}, so its calls are offsets: put {} back, or record again\n",
+               "ashlar: '{}' is {}, so its calls are offsets: put {} back, or record "
+               "again (--symbols keeps the names in the trace)\n",
                printable(path), is_gone ? "gone" : "another build than the one that ran",
                is_gone ? "it" : "that build");
   }
