@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace ashlar::report {
@@ -17,34 +16,6 @@ using counts_by_site = std::map<std::pair<call_site, std::uint32_t>, call_counts
 call_site site_named(std::string name) {
   return {std::move(name), {}, {}, {}};
 }
-
-// Each stack is named once.
-class sites_of_stacks {
- public:
-  sites_of_stacks(const std::vector<trace::stack_definition>& stacks,
-                  const names_of_stack& names_of, const site_of_calls& site_of)
-      : names_of_(names_of), site_of_(site_of) {
-    for (const trace::stack_definition& stack : stacks) stacks_.emplace(stack.number, &stack);
-  }
-  const call_site& of(std::uint32_t number) {
-    const auto [found, is_new] = known_.try_emplace(number);
-    if (is_new) found->second = find(number);
-    return found->second;
-  }
-
- private:
-  call_site find(std::uint32_t number) const {
-    const auto stack = stacks_.find(number);
-    if (stack == stacks_.end()) return site_named("(no stack recorded)");
-    const std::vector<trace::named_call> calls = names_of_(*stack->second);
-    return calls.empty() ? site_named("(no stack recorded)") : site_of_(calls);
-  }
-
-  const names_of_stack& names_of_;
-  const site_of_calls& site_of_;
-  std::unordered_map<std::uint32_t, const trace::stack_definition*> stacks_;
-  std::unordered_map<std::uint32_t, call_site> known_;
-};
 
 counts_by_site without_small(const counts_by_site& all, const call_counts& total) {
   counts_by_site kept;
@@ -61,18 +32,19 @@ counts_by_site without_small(const counts_by_site& all, const call_counts& total
 }  // namespace
 
 call_site innermost_site(const std::vector<trace::named_call>& calls) {
+  if (calls.empty()) return {};
   const trace::named_call& call = calls.front();
   return {call.name, call.function, call.place(), call.module};
 }
 
-site_figures site_rows(const std::vector<trace::stack_definition>& stacks,
-                       const std::vector<call_counter::entry>& entries,
-                       const names_of_stack& names_of, const site_of_calls& site_of) {
-  sites_of_stacks sites(stacks, names_of, site_of);
+site_figures site_rows(const std::vector<call_counter::entry>& entries,
+                       const sites_by_stack& sites) {
+  const call_site none = site_named("(no stack recorded)");
   counts_by_site all;
   call_counts total;
   for (const call_counter::entry& entry : entries) {
-    all[{sites.of(entry.stack), entry.thread}] += entry.counts;
+    const auto site = sites.find(entry.stack);
+    all[{site != sites.end() ? site->second : none, entry.thread}] += entry.counts;
     total += entry.counts;
   }
   site_figures figures;

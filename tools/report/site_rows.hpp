@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tools/report/call_counter.hpp"
-#include "tools/report/call_tree.hpp"
 #include "tools/trace/call_names.hpp"
-#include "tools/trace/format.hpp"
 
 namespace ashlar::report {
 
@@ -26,8 +25,10 @@ struct call_site {
 
 /// Returns: whose blocks those of a stack are. The calls are from the inside out.
 using site_of_calls = std::function<call_site(const std::vector<trace::named_call>&)>;
-/// The innermost call.
+/// The innermost call; without a name where there is none.
 [[nodiscard]] call_site innermost_site(const std::vector<trace::named_call>& calls);
+
+using sites_by_stack = std::unordered_map<std::uint32_t, call_site>;  // by the stack's number
 
 struct site_row {
   std::size_t site = 0;      ///< its index
@@ -40,10 +41,10 @@ struct site_figures {
   std::vector<site_row> rows;  ///< the most bytes at the peak first
 };
 
-/// Returns: each site and thread once. Their counts add up to those of the entries. What is below a
-/// 10,000th of the program in every figure is summed up as "(smaller call sites)", by thread.
-[[nodiscard]] site_figures site_rows(const std::vector<trace::stack_definition>& stacks,
-                                     const std::vector<call_counter::entry>& entries,
-                                     const names_of_stack& names_of, const site_of_calls& site_of);
+/// Returns: each site and thread once. Their counts add up to those of the entries; a stack that
+/// `sites` does not have is "(no stack recorded)". What is below a 10,000th of the program in every
+/// figure is summed up as "(smaller call sites)", by thread.
+[[nodiscard]] site_figures site_rows(const std::vector<call_counter::entry>& entries,
+                                     const sites_by_stack& sites);
 
 }  // namespace ashlar::report

@@ -14,38 +14,30 @@ using trace::event_kind;
 using trace::step;
 using entries = std::vector<call_counter::entry>;
 
-// The outermost call of two.
-call_site outermost_site(const std::vector<trace::named_call>& calls) {
-  return innermost_site({calls.back()});
-}
-
-std::vector<trace::named_call> letters(const trace::stack_definition& stack) {
-  std::vector<trace::named_call> calls;
-  for (const std::uint64_t frame : stack.frames)
-    calls.push_back({std::string(1, static_cast<char>(frame)), "a.c", 7, "/bin/program"});
-  return calls;
-}
-
-const std::vector<trace::stack_definition> stacks{
-    {1, {'x', 'a'}}, {2, {'y', 'a'}}, {3, {'x', 'b'}}};
+const call_site a{"a in program", "a", "a.c:7", "/bin/program"};
+const call_site b{"b in program", "b", "b.c:9", "/bin/program"};
+const sites_by_stack sites{{1, a}, {2, a}, {3, b}};
 
 TEST(SiteRows, StacksOfOneSiteAreOneRowOfEachThread) {
   const entries counted{{1, 1, {1, 10, 1, 10, 0, 0, 0}}, {2, 1, {2, 20, 1, 5, 1, 5, 1}},
                         {2, 9, {1, 20, 1, 20, 0, 0, 0}}, {3, 1, {1, 50, 1, 50, 1, 50, 0}},
                         {0, 1, {1, 1, 1, 1, 0, 0, 0}},   {8, 1, {1, 2, 0, 0, 0, 0, 0}}};
-  const site_figures found = site_rows(stacks, counted, letters, outermost_site);
+  const site_figures found = site_rows(counted, sites);
   std::vector<std::tuple<std::string, std::uint32_t, std::uint64_t, std::uint64_t>> rows;
   for (const site_row& row : found.rows)
     rows.emplace_back(found.sites[row.site].name, row.thread, row.counts.bytes_at_peak,
                       row.counts.births);
   const decltype(rows) expected{
-      {"b", 1, 50, 1}, {"a", 9, 20, 1}, {"a", 1, 15, 3}, {"(no stack recorded)", 1, 1, 2}};
+      {b.name, 1, 50, 1}, {a.name, 9, 20, 1}, {a.name, 1, 15, 3}, {"(no stack recorded)", 1, 1, 2}};
   EXPECT_EQ(rows, expected);
   EXPECT_EQ(found.sites.size(), 3u);
-  const call_site& site = found.sites[found.rows[0].site];
-  EXPECT_EQ(site.source, "a.c:7");
-  EXPECT_EQ(site.module, "/bin/program");
-  EXPECT_EQ(site_rows(stacks, counted, letters, innermost_site).sites.size(), 3u);  // x, y, none
+  EXPECT_EQ(found.sites[found.rows[0].site], b);
+}
+
+TEST(SiteRows, TheInnermostCallIsASite) {
+  EXPECT_EQ(innermost_site({{"a in program", "a.c", 7, "/bin/program", "a"}, {"main", "", 0, ""}}),
+            a);
+  EXPECT_EQ(innermost_site({}), call_site());
 }
 
 TEST(SiteRows, WhatIsSmallIsOneRowOfEachThread) {
@@ -53,13 +45,13 @@ TEST(SiteRows, WhatIsSmallIsOneRowOfEachThread) {
                         {2, 1, {9, 9, 0, 0, 0, 0, 0}},
                         {3, 1, {8, 8, 0, 0, 0, 0, 0}},
                         {3, 2, {7, 7, 0, 0, 0, 0, 0}}};
-  const site_figures found = site_rows(stacks, counted, letters, innermost_site);
+  const site_figures found = site_rows(counted, sites);
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> births;
   for (const site_row& row : found.rows)
     births[{found.sites[row.site].name, row.thread}] = row.counts.births;
-  // Stack 3 is a site of its own thread 2, and the large one of thread 1.
+  // Stacks 1 and 2 are one site, which is large.
   const decltype(births) expected{
-      {{"x", 1}, 100'008}, {{"(smaller call sites)", 1}, 9}, {{"(smaller call sites)", 2}, 7}};
+      {{a.name, 1}, 100'009}, {{"(smaller call sites)", 1}, 8}, {{"(smaller call sites)", 2}, 7}};
   EXPECT_EQ(births, expected);
 }
 

@@ -355,16 +355,21 @@ class trace_account {
     if (reader_.stacks().empty()) return;
     const std::vector<call_counter::entry> entries = calls_.counts();
     trace::call_names files(reader_);
-    const names_of_stack names_of = request_.names_of
-                                        ? request_.names_of
-                                        : [&files](const auto& stack) { return files.of(stack); };
+    // Each stack is named once: for the tree and for the table.
+    sites_by_stack sites_of_stacks;
+    const auto names_of = [&](const trace::stack_definition& stack) {
+      std::vector<trace::named_call> calls =
+          request_.names_of ? request_.names_of(stack) : files.of(stack);
+      sites_of_stacks[stack.number] =
+          request_.site_of ? request_.site_of(calls) : innermost_site(calls);
+      return calls;
+    };
     json& tree = all["call_sites"] = json::array();
     for (const call_node& node : call_tree(reader_.stacks(), entries, names_of)) {
       tree.push_back({{"name", node.name}, {"source", node.source}, {"parent", node.parent}});
       put(tree.back(), node.counts);
     }
-    const site_figures found = site_rows(reader_.stacks(), entries, names_of,
-                                         request_.site_of ? request_.site_of : innermost_site);
+    const site_figures found = site_rows(entries, sites_of_stacks);
     json sites = json::array();
     for (const call_site& site : found.sites) {
       sites.push_back({{"name", site.name},

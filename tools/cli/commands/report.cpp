@@ -48,6 +48,7 @@ constexpr unsigned report_schema = 1;
 
 // The line that the blocks are for. Where the C or C++ library keeps them, the innermost call.
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
+  if (calls.empty()) return report::innermost_site(calls);
   const trace::named_call& call = calls[findings::owner_of(calls).value_or(0)];
   return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
 }
