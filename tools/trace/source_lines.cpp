@@ -284,16 +284,18 @@ class source_lines::debug_information {
   /// Where a symbol begins or ends.
   struct symbol_edge {
     std::uint64_t address = 0;
-    int covering = 0;                   // so many symbols cover what comes behind it
-    std::optional<std::string> name{};  // of what comes behind it, once it was asked for
+    int covering = 0;  // so many symbols cover what comes behind it
+    // Of what comes behind it, once it was asked for. gcc warns of a list that leaves it out, but for
+    // `{}`.
+    std::optional<std::string> name{};  // NOLINT(readability-redundant-member-init)
   };
   /// The library looks at all symbols for each address. Between two edges the answer is the same.
   [[nodiscard]] std::string symbol_at(std::uint64_t address) {
-    if (!edges_) collect_edges();
+    if (!are_edges_known_) collect_edges();
     const auto behind = std::upper_bound(
-        edges_->begin(), edges_->end(), address + bias_,
+        edges_.begin(), edges_.end(), address + bias_,
         [](std::uint64_t wanted, const symbol_edge& edge) { return wanted < edge.address; });
-    if (behind == edges_->begin() || std::prev(behind)->covering == 0) return {};
+    if (behind == edges_.begin() || std::prev(behind)->covering == 0) return {};
     std::optional<std::string>& name = std::prev(behind)->name;
     if (!name) name = find_symbol(address);
     return *name;
@@ -306,7 +308,7 @@ class source_lines::debug_information {
     return name != nullptr && offset < symbol.st_size ? demangled(name) : std::string();
   }
   void collect_edges() {
-    edges_.emplace();
+    are_edges_known_ = true;
     const int count = ::dwfl_module_getsymtab(file_);
     for (int i = 0; i < count; ++i) {
       GElf_Sym symbol;
@@ -315,13 +317,13 @@ class source_lines::debug_information {
               nullptr ||
           symbol.st_size == 0 || symbol.st_shndx == SHN_UNDEF)
         continue;
-      edges_->push_back({begin, 1});
-      edges_->push_back({begin + symbol.st_size, -1});
+      edges_.push_back({begin, 1});
+      edges_.push_back({begin + symbol.st_size, -1});
     }
-    std::sort(edges_->begin(), edges_->end(),
+    std::sort(edges_.begin(), edges_.end(),
               [](const symbol_edge& a, const symbol_edge& b) { return a.address < b.address; });
     int covering = 0;
-    for (symbol_edge& edge : *edges_) edge.covering = covering += edge.covering;
+    for (symbol_edge& edge : edges_) edge.covering = covering += edge.covering;
   }
 
   /// Returns: an open file, or -1. Where nobody has the file itself, what was taken from it serves as
@@ -339,7 +341,8 @@ class source_lines::debug_information {
   std::uint64_t bias_ = 0;
   std::optional<std::vector<unit_range>> units_;                  // by begin
   std::map<const void*, std::vector<function_range>> functions_;  // by compiled file
-  std::optional<std::vector<symbol_edge>> edges_;                 // by address
+  std::vector<symbol_edge> edges_;                                // by address
+  bool are_edges_known_ = false;
 };
 
 const Dwfl_Callbacks source_lines::debug_information::callbacks = {
