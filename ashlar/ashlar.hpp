@@ -14,6 +14,6 @@
 #include <ashlar/adapt/smart_pointers.hpp>
 #include <ashlar/adapt/static_pool_for.hpp>
 #include <ashlar/freestanding.hpp>
+#include <ashlar/instance/heap.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap.hpp>

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 

@@ -14,7 +14,7 @@
 //                 its free) and after its free (seen at reuse   quarantine, and writing each block
 //                 or by audit())                                twice
 // A pool records no allocation site: a trace (tools/) has it, with the stack. A heap instance with these policies
-// (runtime/heap.hpp) is checked by the engine of the process heap: full records call stacks.
+// (instance/heap.hpp) is checked by the engine of the process heap: full records call stacks.
 #pragma once
 
 #include <cstddef>

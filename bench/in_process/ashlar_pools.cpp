@@ -6,11 +6,11 @@
 #include <ashlar/adapt/allocator.hpp>
 #include <ashlar/adapt/process_source.hpp>
 #include <ashlar/arena/arena.hpp>
+#include <ashlar/instance/heap.hpp>
 #include <ashlar/pool/object_pool.hpp>
 #include <ashlar/pool/packed_pool.hpp>
 #include <ashlar/pool/pool_set.hpp>
 #include <ashlar/pool/static_pool.hpp>
-#include <ashlar/runtime/heap.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 #include "patterns.hpp"

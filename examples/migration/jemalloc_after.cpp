@@ -6,7 +6,7 @@
 
 #include <malloc.h>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 

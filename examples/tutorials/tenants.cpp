@@ -6,7 +6,7 @@
 #include <string>
 
 #include <ashlar/adapt/pmr.hpp>
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 struct tenant {
   tenant(const char* name, std::size_t budget_bytes)

@@ -4,7 +4,7 @@
 #include <tests/support/require.hpp>
 
 #include <ashlar/arena/test_source.hpp>
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #ifndef ASHLAR_FACE_DROP_IN
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 #endif
 
 namespace {

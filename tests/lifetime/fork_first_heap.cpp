@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 std::atomic<bool> is_slow = false;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <ashlar/adapt/c_api.h>
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace {
 

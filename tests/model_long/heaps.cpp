@@ -8,7 +8,7 @@
 
 #include <ashlar/arena/test_source.hpp>
 #include <ashlar/heap/basic_heap.hpp>
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 namespace model {
 namespace {

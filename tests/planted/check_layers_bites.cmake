@@ -44,6 +44,7 @@ expect(fails "pool sees arena" ashlar/pool/wrong.hpp "  #  include \"ashlar/aren
 expect(fails "os sees runtime" ashlar/os/wrong.cpp "#include <ashlar/runtime/process_heap.hpp>")
 expect(fails "runtime sees adapt" ashlar/runtime/wrong.hpp "#include <ashlar/adapt/allocator.hpp>")
 expect(fails "runtime sees dropin" ashlar/runtime/wrong.cpp "#include <ashlar/dropin/export.hpp>")
+expect(fails "adapt sees instance" ashlar/adapt/wrong.cpp "#include <ashlar/instance/heap.hpp>")
 expect(fails "compat sees dropin" ashlar/compat/wrong.h "#include <ashlar/dropin/export.hpp>")
 expect(fails "dropin sees pool" ashlar/dropin/wrong.cpp "#include <ashlar/pool/fixed_pool.hpp>")
 expect(fails "trace sees heap" tools/trace/wrong.hpp "#include <ashlar/heap/heap.hpp>")

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 
 #include "component.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <ashlar/runtime/heap.hpp>
+#include <ashlar/instance/heap.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {

@@ -1,5 +1,5 @@
-// runtime/heap_body.cpp: heap instances coming and going, threads coming and going, fork.
-// Layer: runtime.
+// instance/heap_body.cpp: heap instances coming and going, threads coming and going, fork.
+// Layer: instance.
 //
 // The registry's `links` is held for a few instructions, and never during a call into a heap: a
 // heap's source is foreign code, and may be another heap.
@@ -17,8 +17,8 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/heap/copied_block.hpp>
+#include <ashlar/instance/heap_instance.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap_instance.hpp>
 #include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::runtime {

@@ -1,5 +1,5 @@
-// runtime/any_source.hpp: a page source without its type.
-// Layer: runtime.
+// instance/any_source.hpp: a page source without its type.
+// Layer: instance.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// runtime/heap_space.hpp: where a heap instance's memory comes from, the system or a page source.
-// Layer: runtime.
+// instance/heap_space.hpp: where a heap instance's memory comes from, the system or a page source.
+// Layer: instance.
 //
 //                 blocks                                    tables, caches, stashes
 //   the system    addresses claimed as needed, backed       as the blocks; caches and stashes are
@@ -18,9 +18,9 @@
 #include <cstdint>
 
 #include <ashlar/core/lock_order.hpp>
+#include <ashlar/instance/any_source.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
-#include <ashlar/runtime/any_source.hpp>
 
 namespace ashlar::runtime {
 

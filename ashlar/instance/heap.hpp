@@ -1,5 +1,5 @@
-// runtime/heap.hpp: a heap of one's own, beside the process heap: a budget, a source, an end.
-// Layer: runtime.
+// instance/heap.hpp: a heap of one's own, beside the process heap: a budget, a source, an end.
+// Layer: instance.
 //
 //   ashlar::heap tenant({.budget_bytes = 64 << 20, .name = "tenant 7"});
 //   void* p = tenant.try_allocate(100);      any thread; null: the budget is used up
@@ -31,8 +31,8 @@
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
+#include <ashlar/instance/heap_body.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap_body.hpp>
 
 namespace ashlar {
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include <ashlar/check/misuse_report.hpp>
+#include <ashlar/instance/heap.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap.hpp>
 
 namespace {
 

@@ -1,5 +1,5 @@
-// runtime/heap_body.hpp: what a program sees of a heap instance: the hits, and the misses by name.
-// Layer: runtime.
+// instance/heap_body.hpp: what a program sees of a heap instance: the hits, and the misses by name.
+// Layer: instance.
 //
 //   thread --one pointer--> slots:  slot n: { id of a heap, tops of this thread's cache of it }
 //                                           id of heap h is in slot h % slots, or nowhere
@@ -18,7 +18,7 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/runtime/any_source.hpp>
+#include <ashlar/instance/any_source.hpp>
 
 namespace ashlar::runtime {
 

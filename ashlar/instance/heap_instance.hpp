@@ -1,5 +1,5 @@
-// runtime/heap_instance.hpp: the whole of a heap instance, and a thread's table of instances.
-// Layer: runtime. For heap_body.cpp; callers see heap_body.hpp.
+// instance/heap_instance.hpp: the whole of a heap instance, and a thread's table of instances.
+// Layer: instance. For heap_body.cpp; callers see heap_body.hpp.
 //
 // Law: a thread's cache is given back by its owner alone (thread end, slot needed for another
 // heap), and only while its heap is pinned alive; what ~heap finds is nobody's any more.
@@ -12,9 +12,9 @@
 
 #include <ashlar/check/watched_heap.hpp>
 #include <ashlar/heap/basic_heap.hpp>
+#include <ashlar/instance/heap_body.hpp>
+#include <ashlar/instance/heap_space.hpp>
 #include <ashlar/os/sanitizer.hpp>
-#include <ashlar/runtime/heap_body.hpp>
-#include <ashlar/runtime/heap_space.hpp>
 
 namespace ashlar::runtime {
 

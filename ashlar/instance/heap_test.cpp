@@ -26,9 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ashlar/instance/heap.hpp>
+#include <ashlar/instance/heap_space.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/runtime/heap.hpp>
-#include <ashlar/runtime/heap_space.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {

@@ -1,11 +1,11 @@
-// runtime/heap_space.cpp: pieces of a page source, and how large ranges should be.
-// Layer: runtime.
+// instance/heap_space.cpp: pieces of a page source, and how large ranges should be.
+// Layer: instance.
 #include <algorithm>
 #include <bit>
 #include <mutex>
 
 #include <ashlar/core/config.hpp>
-#include <ashlar/runtime/heap_space.hpp>
+#include <ashlar/instance/heap_space.hpp>
 
 namespace ashlar::runtime {
 namespace {
