@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "tools/tune/interval_program.hpp"
-#include "tools/tune/rules.hpp"
 #include "tools/tune/test_workloads.hpp"
+#include "tools/tune/tuning.hpp"
 
 namespace ashlar::tune {
 namespace {

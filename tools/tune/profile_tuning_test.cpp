@@ -19,7 +19,6 @@
 #include "tools/profile/test_runs.hpp"
 #include "tools/trace/writer.hpp"
 #include "tools/tune/heap_tuning.hpp"
-#include "tools/tune/rules.hpp"
 #include "tools/tune/tuning.hpp"
 #include "tools/tune/workload.hpp"
 

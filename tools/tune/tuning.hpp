@@ -1,4 +1,5 @@
-// tools/tune/tuning.hpp: from what was asked on the command line to the classes. Layer: tune.
+// tools/tune/tuning.hpp: from what was asked on the command line to the classes, and what other ways of choosing come to.
+// Layer: tune.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "tools/tune/borrowing.hpp"
+#include "tools/tune/interval_peaks.hpp"
 #include "tools/tune/partition.hpp"
+#include "tools/tune/sizing.hpp"
 
 namespace ashlar::tune {
 
@@ -45,5 +48,23 @@ struct tuning {
 /// none. Requires: the curve is not empty, and falls.
 [[nodiscard]] std::size_t knee_of(const std::vector<std::uint64_t>& curve,
                                   std::uint64_t other_rule);
+
+// ---- other ways of choosing, in the same bytes, to compare with -----------------------------------
+
+/// A class for each power of two that a need rounds up to, with the peak of what is alive of it.
+[[nodiscard]] std::vector<size_class> power_of_two_rule(const interval_peaks& peaks,
+                                                        std::uint64_t margin_percent);
+
+/// The cheapest at most `most_classes` classes where a class has a block for the peak of each of its needs, as if all
+/// peaks fell together: Drone OS's rule, with the best partition for it.
+[[nodiscard]] std::vector<size_class> summed_peaks_rule(const interval_peaks& peaks,
+                                                        std::size_t most_classes,
+                                                        std::uint64_t margin_percent);
+
+/// From a class for each need on, the two neighbours whose union costs least become one, until there are at most
+/// `most_classes`, and then while that saves bytes. Complexity: O(needs) peaks.
+[[nodiscard]] std::vector<size_class> greedy_rule(const interval_peaks& peaks,
+                                                  std::size_t most_classes,
+                                                  std::uint64_t margin_percent);
 
 }  // namespace ashlar::tune

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/tune/rules.hpp"
 #include "tools/tune/test_workloads.hpp"
 
 namespace ashlar::tune {

@@ -21,7 +21,7 @@
 #include "tools/tune/inputs.hpp"
 #include "tools/tune/pool_check.hpp"
 #include "tools/tune/pool_files.hpp"
-#include "tools/tune/rules.hpp"
+#include "tools/tune/tuning.hpp"
 
 namespace ashlar::verify {
 namespace {

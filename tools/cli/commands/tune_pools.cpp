@@ -19,7 +19,6 @@
 #include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/tune/pool_files.hpp"
-#include "tools/tune/rules.hpp"
 #include "tools/tune/tuning.hpp"
 #include "tools/tune/workload.hpp"
 

@@ -1,5 +1,5 @@
 // The choice against trying all choices; what is always there. (That blocks are counted right: tools/profile.)
-#include "tools/tune/heap_classes.hpp"
+#include "tools/tune/heap_tuning.hpp"
 
 #include <algorithm>
 #include <bit>
