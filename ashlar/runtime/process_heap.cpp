@@ -28,23 +28,15 @@ constinit process_heap the_heap;
 
 namespace {
 
-using cache = process_heap::cache;
-
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
   return tops.tables.class_of(block) == 0 && reserve.contains(block);
 }
 
-/// Effects: the background thread starts if it is its time. No lock of the heap is held, and this thread has a cache,
-/// whose end is noticed: only such a thread may start it.
-void note_allocation() noexcept {
-  if (self.own != nullptr) the_background.note_allocation();
-}
-
 /// Returns: a block that no hit path could give; zero if it is to be `zeroed`.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
-  note_allocation();
+  if (self.own != nullptr) the_background.note_allocation();  // no lock is held here
   const visit here;
   bool is_zero = zeroed;
   void* block = nullptr;
@@ -60,7 +52,19 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
 }
 
 /// Effects: takes a block back, not null, that no hit path could take.
-ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept;
+ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept {
+  if (is_of_reserve(block)) [[unlikely]]
+    return reserve.free(block, call);
+  const visit here;
+  if (!here.is_inside()) [[unlikely]] {
+    // In a child whose heap is lost there will be no later.
+    if (!gate.is_lost()) reserve.free_later(block, told_as(call));
+  } else if (is_plain()) [[likely]] {
+    plain_calls::give(block, call);
+  } else {
+    watched_calls().give(block, told_as(call));
+  }
+}
 
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
 /// are the same to a sized free.
@@ -94,12 +98,12 @@ void* plain_calls::take(std::size_t size, std::size_t alignment, bool& zeroed) n
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = as_run ? class_index{0} : process_classes::class_for(size, alignment);
   if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
-  cache* own = own_cache();
+  process_heap::cache* const own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
 }
 
 void plain_calls::give(void* block, const char* call) noexcept {
-  cache* own = own_cache();
+  process_heap::cache* const own = own_cache();
   if (own != nullptr)
     the_heap.deallocate_slow(*own, block, call);
   else
@@ -154,22 +158,6 @@ void deallocate_slow(void* block, const char* call) noexcept {
   if (is_hardened()) return hardened_deallocate(block, call);
   deallocate_missed(block, call);
 }
-
-namespace {
-void deallocate_missed(void* block, const char* call) noexcept {
-  if (is_of_reserve(block)) [[unlikely]]
-    return reserve.free(block, call);
-  const visit here;
-  if (!here.is_inside()) [[unlikely]] {
-    // In a child whose heap is lost there will be no later.
-    if (!gate.is_lost()) reserve.free_later(block, told_as(call));
-  } else if (is_plain()) [[likely]] {
-    plain_calls::give(block, call);
-  } else {
-    watched_calls().give(block, told_as(call));
-  }
-}
-}  // namespace
 
 void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                            const char* call) noexcept {
