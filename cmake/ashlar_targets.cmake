@@ -103,10 +103,10 @@ function(ashlar_test_headers target)
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
-# ashlar_test(<name> <source>... [LIBS lib...] [LABELS label...] [OPTIONS option...]): one GoogleTest program, one ctest
-# entry.
+# ashlar_test(<name> <source>... [LIBS lib...] [LABELS label...] [OPTIONS option...] [SHARDS n]): one GoogleTest program, one
+# ctest entry. With SHARDS, so many entries have a part of its tests each: <name>.1 and so on.
 function(ashlar_test name)
-  cmake_parse_arguments(arg "" "" "LIBS;LABELS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS" "LIBS;LABELS;OPTIONS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   ashlar_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
@@ -116,9 +116,24 @@ function(ashlar_test name)
   if(CMAKE_CROSSCOMPILING_EMULATOR)
     set(filter --gtest_filter=-*DeathTest*)
   endif()
-  add_test(NAME ${name} COMMAND ${name} ${filter})
-  # COST: these are the longest, and what begins last with nothing beside it costs a processor.
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 10 LABELS "${arg_LABELS}")
+  set(entries ${name})
+  if(arg_SHARDS)
+    set(entries)
+    foreach(shard RANGE 1 ${arg_SHARDS})
+      list(APPEND entries ${name}.${shard})
+    endforeach()
+  endif()
+  set(shard 0)
+  foreach(entry IN LISTS entries)
+    add_test(NAME ${entry} COMMAND ${name} ${filter})
+    # COST: these are the longest, and what begins last with nothing beside it costs a processor.
+    set_tests_properties(${entry} PROPERTIES TIMEOUT 600 COST 10 LABELS "${arg_LABELS}")
+    if(arg_SHARDS)
+      set_tests_properties(${entry} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    endif()
+    math(EXPR shard "${shard} + 1")
+  endforeach()
 endfunction()
 
 # ashlar_expect(<target> <regex>): a ctest entry of that name: the program ends with 0 and its output matches.
