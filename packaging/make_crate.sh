@@ -22,7 +22,7 @@ cp -r packaging/rust/. LICENSE "$folder/ashlar"
 while read -r file; do
   mkdir -p "$folder/ashlar/cpp/$(dirname "$file")"
   cp "$file" "$folder/ashlar/cpp/$file"
-done < <(find ashlar/{core,pool,arena,heap,os,check,runtime,adapt} -name '*.h' -o -name '*.hpp' |
+done < <(find ashlar/{core,pool,arena,heap,os,fault,check,runtime,adapt} -name '*.h' -o -name '*.hpp' |
   grep -v _test; sed 's|^|ashlar/|' "$folder/ashlar/sources.txt")
 # --no-verify: tests/packages builds it.
 cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$folder/ashlar/Cargo.toml" \

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include <ashlar/adapt/c_api.h>
-#include <ashlar/runtime/fault_response.hpp>
+#include <ashlar/fault/response.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 using namespace ashlar;
@@ -38,7 +38,7 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
 // The drop-in library exports it, too. Weak there, so that a static program may have both libraries.
 [[gnu::visibility("default"), gnu::weak]] int ashlar_on_fault(
     int action, ashlar_fault_callback callback) noexcept {
-  using runtime::fault_action;
+  using detail::fault_action;
   constexpr fault_action actions[] = {fault_action::abort, fault_action::go_on, fault_action::trap,
                                       fault_action::callback};
   const auto index = static_cast<unsigned>(action);
@@ -46,7 +46,7 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
     errno = EINVAL;
     return -1;
   }
-  runtime::set_fault_action(actions[index], action == ASHLAR_FAULT_CALLBACK ? callback : nullptr);
+  detail::set_fault_action(actions[index], action == ASHLAR_FAULT_CALLBACK ? callback : nullptr);
   return 0;
 }
 

@@ -9,12 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/fault/report.hpp>
 #include <ashlar/os/page_source.hpp>
 
 namespace ashlar::detail {
-
-using os::deed;
 
 struct block_record {
   std::byte* address = nullptr;  ///< what the caller has

@@ -182,12 +182,12 @@ void full_check::fail(fault_kind kind, const block_record& r, const void* addres
   const block_record what = r;
   mutex_.unlock();  // whoever handles the fault may allocate
   const deed found = deed_now(call, options_.stack_depth);
-  os::misuse({.kind = kind,
-              .call = call,
-              .address = address,
-              .block_size = what.size,
-              .pool = options_.name},
-             history_of(what, "found", found));
+  misuse({.kind = kind,
+          .call = call,
+          .address = address,
+          .block_size = what.size,
+          .pool = options_.name},
+         history_of(what, "found", found));
   mutex_.lock();
 }
 

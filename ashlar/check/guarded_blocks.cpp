@@ -301,8 +301,8 @@ void guarded_blocks::fail(fault_kind kind, const block_record& r, const void* ad
   const block_record what = r;
   mutex_.unlock();  // whoever handles the fault may allocate
   const deed found = deed_now(call, options_.stack_depth);
-  os::misuse({.kind = kind, .call = call, .address = address, .block_size = what.size},
-             history_of(what, "found", found));
+  misuse({.kind = kind, .call = call, .address = address, .block_size = what.size},
+         history_of(what, "found", found));
   mutex_.lock();
 }
 
@@ -351,8 +351,8 @@ void guarded_blocks::report(const os::access_fault& access) noexcept {
     else if (p >= block.address + block.size)
       kind = fault_kind::access_behind;
   }
-  os::end_in_fault({.kind = kind, .call = call, .address = p, .block_size = block.size},
-                   history_of(block, call, accessed));
+  end_in_fault({.kind = kind, .call = call, .address = p, .block_size = block.size},
+               history_of(block, call, accessed));
 }
 
 }  // namespace ashlar::detail

@@ -6,7 +6,7 @@
 #include <ashlar/check/leak_sites.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/os/last_words.hpp>
 
 namespace ashlar::detail {
 namespace {

@@ -73,8 +73,7 @@ deed deed_now(const char* call, unsigned stack_depth) noexcept {
   return d;
 }
 
-os::fault_history history_of(const block_record& block, const char* how,
-                             const deed& found) noexcept {
+fault_history history_of(const block_record& block, const char* how, const deed& found) noexcept {
   return {.block = block.address,
           .size = block.size,
           .how = how,

@@ -9,7 +9,7 @@
 #include <ashlar/check/block_records.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/fault/report.hpp>
 
 namespace ashlar::detail {
 
@@ -45,7 +45,7 @@ struct spoilt {
 
 /// Returns: what a report tells of the block, and of the call or access at which the fault was seen.
 /// It refers to both.
-[[nodiscard]] os::fault_history history_of(const block_record& block, const char* how,
-                                           const deed& found) noexcept;
+[[nodiscard]] fault_history history_of(const block_record& block, const char* how,
+                                       const deed& found) noexcept;
 
 }  // namespace ashlar::detail

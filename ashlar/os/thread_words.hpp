@@ -7,16 +7,18 @@
 
 #include <sys/types.h>
 
-namespace ashlar::os {
+namespace ashlar::detail {
+struct fault_history;  // fault/report.hpp
+}
 
-struct fault_history;
+namespace ashlar::os {
 
 struct thread_words {
   pid_t number = 0;           ///< the system's; 0: not asked for yet
   bool is_capturing = false;  ///< it unwinds its stack, which may call malloc
   /// The program's function of faults runs: a fault inside it is the last one.
   bool is_called_back = false;
-  const fault_history* history = nullptr;  ///< of the fault that it is about to report
+  const detail::fault_history* history = nullptr;  ///< of the fault that it is about to report
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_words own_words;
 

@@ -1,6 +1,5 @@
 // runtime/process_heap.hpp: the heap that all of a process shares, and each thread's cache of it.
-// Layer: runtime. The library's mutable globals live in this layer; tests/globals/allowed.txt
-// lists the few others.
+// Layer: runtime. Its mutable globals live in this layer; tests/globals/allowed.txt lists all others.
 //
 // For the library's own sources. A face that programs include has hit_path.hpp alone.
 #pragma once

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/fault/response.hpp>
 #include <ashlar/heap/interface_hits.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/pause.hpp>
@@ -12,7 +13,6 @@
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
-#include <ashlar/runtime/fault_response.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -218,8 +218,8 @@ void start_process() noexcept {
   if (configured || environment == nullptr) return;
   configured = true;
   const settings s = read_settings(environment);
-  respond_to_faults_as(s.faults);
-  call_back_by(run_outside);
+  detail::respond_to_faults_as(s.faults);
+  detail::call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
   if (s.background) static_cast<void>(the_background.turn(true));
   start_watch(s);

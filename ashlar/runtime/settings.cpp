@@ -45,11 +45,11 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = saved;
 }
 
-fault_settings read_fault_settings(char** environment) noexcept {
-  fault_settings s;
-  s.action = static_cast<fault_action>(read_word(environment, "ASHLAR_FAULT",
-                                                 {"abort", "continue", "trap", "callback"},
-                                                 "abort, continue, trap or callback"));
+detail::fault_settings read_fault_settings(char** environment) noexcept {
+  detail::fault_settings s;
+  s.action = static_cast<detail::fault_action>(read_word(environment, "ASHLAR_FAULT",
+                                                         {"abort", "continue", "trap", "callback"},
+                                                         "abort, continue, trap or callback"));
   s.json = read_word(environment, "ASHLAR_FAULT_FORMAT", {"text", "json"}, "text or json") != 0;
   constexpr const char* name = "ASHLAR_FAULT_FILE";
   const char* const file = find_setting(environment, name);
@@ -57,7 +57,7 @@ fault_settings read_fault_settings(char** environment) noexcept {
   // A process with more rights than its caller writes no file that the caller names.
   if (::getauxval(AT_SECURE) != 0)
     complain(name, file, "no file in a process that changes its rights (set-user-ID)");
-  else if (std::strlen(file) >= fault_path_max)
+  else if (std::strlen(file) >= detail::fault_path_max)
     complain(name, file, "a path of at most 1023 bytes");
   else
     s.file = file;

@@ -7,8 +7,8 @@
 
 #include <ashlar/check/full_check.hpp>
 #include <ashlar/check/guarded_blocks.hpp>
+#include <ashlar/fault/response.hpp>
 #include <ashlar/heap/page_heap.hpp>
-#include <ashlar/runtime/fault_response.hpp>
 
 namespace ashlar::runtime {
 
@@ -23,8 +23,8 @@ struct settings {
       false;  ///< if hardened: new blocks come in random order, too: ASHLAR_HARDEN_SHUFFLE=1
   detail::full_check_options checks;
   detail::guard_options
-      guards;             ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
-  fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
+      guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
+  detail::fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
 };
 
 /// Whether this is the hardened library: what ASHLAR_HARDEN is where the environment does not say. settings.cpp alone is

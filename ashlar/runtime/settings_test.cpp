@@ -100,7 +100,7 @@ settings from(std::vector<std::string> entries) {
 }
 
 TEST_F(Settings, FaultsAreAnsweredAndToldAsTheEnvironmentSays) {
-  using ashlar::runtime::fault_action;
+  using ashlar::detail::fault_action;
   const settings defaults = from({});
   EXPECT_EQ(defaults.faults.action, fault_action::abort);
   EXPECT_FALSE(defaults.faults.json);
@@ -111,14 +111,13 @@ TEST_F(Settings, FaultsAreAnsweredAndToldAsTheEnvironmentSays) {
   EXPECT_EQ(with("ASHLAR_FAULT", "callback").faults.action, fault_action::callback);
   EXPECT_TRUE(with("ASHLAR_FAULT_FORMAT", "json").faults.json);
   EXPECT_FALSE(with("ASHLAR_FAULT_FORMAT", "text").faults.json);
-  const std::string longest(ashlar::runtime::fault_path_max - 1, 'x');
+  const std::string longest(ashlar::detail::fault_path_max - 1, 'x');
   EXPECT_NE(with("ASHLAR_FAULT_FILE", longest.c_str()).faults.file, nullptr);
 }
 
 TEST_F(Settings, AWrongValueOfAnyLengthIsNamedWithTheRightOnes) {
   const std::string value(5000, 'x');
-  EXPECT_EQ(with("ASHLAR_FAULT", value.c_str()).faults.action,
-            ashlar::runtime::fault_action::abort);
+  EXPECT_EQ(with("ASHLAR_FAULT", value.c_str()).faults.action, ashlar::detail::fault_action::abort);
   EXPECT_TRUE(complaint.ends_with(" is ignored: expected abort, continue, trap or callback\n"))
       << complaint;
   EXPECT_EQ(with("ASHLAR_FAULT_FILE", value.c_str()).faults.file, nullptr);

@@ -42,6 +42,7 @@ expect(fails "core sees heap" ashlar/core/wrong.hpp "#include <ashlar/heap/heap.
 expect(fails "heap sees os" ashlar/heap/wrong.cpp "#include <ashlar/os/pages.hpp>")
 expect(fails "pool sees arena" ashlar/pool/wrong.hpp "  #  include \"ashlar/arena/arena.hpp\"")
 expect(fails "os sees runtime" ashlar/os/wrong.cpp "#include <ashlar/runtime/process_heap.hpp>")
+expect(fails "fault sees heap" ashlar/fault/wrong.cpp "#include <ashlar/heap/central.hpp>")
 expect(fails "runtime sees adapt" ashlar/runtime/wrong.hpp "#include <ashlar/adapt/allocator.hpp>")
 expect(fails "runtime sees dropin" ashlar/runtime/wrong.cpp "#include <ashlar/dropin/export.hpp>")
 expect(fails "adapt sees instance" ashlar/adapt/wrong.cpp "#include <ashlar/instance/heap.hpp>")

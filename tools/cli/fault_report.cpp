@@ -97,7 +97,7 @@ class namer {
     all_.text += line;
   }
 
-  // The same lines as the library's (os/fault_report.hpp).
+  // The same lines as the library's (fault/report.hpp).
   void add_object(fault_object object) {
     const auto text = [](const fault_object& of, const char* name) {
       return of.contains(name) && of[name].is_string() ? bytes_of(of[name].get<std::string>())

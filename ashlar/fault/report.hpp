@@ -1,5 +1,5 @@
-// os/fault_report.hpp: a fault as text and as JSON, and the places to which it is written.
-// Layer: os. Nothing here uses memory of the heap, which may be what is broken.
+// fault/report.hpp: what is known of a fault, as text and as JSON.
+// Layer: fault. Nothing here uses memory of the heap, which may be what is broken.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/call_stack.hpp>
 
-namespace ashlar::os {
+namespace ashlar::detail {
 
 /// Who did something to a block, and where.
 struct deed {
   const char* call = nullptr;  ///< such as "malloc"; null: not done
   std::size_t thread = 0;
-  call_stack at;
+  os::call_stack at;
 };
 
 /// What the checks know of a fault beyond the fault itself. Null: not known.
@@ -40,13 +40,4 @@ void append_text(text_writer& to, const fault& what, const fault_history* histor
 void append_json(text_writer& to, const fault& what, const fault_history* history,
                  const char* event, const char* action) noexcept;
 
-/// Effects: writes the text to standard error. A reader that does not read is waited for at most
-/// 0.2 s; what has no room by then is dropped. No signal and no cancellation comes of it. Keeps
-/// errno. Returns: whether all was written.
-bool write_to_stderr(const char* text, std::size_t size) noexcept;
-
-/// Effects: appends the text to the file at `path` by one write; creates it if need be. Waits for no
-/// reader of a pipe. Keeps errno. Returns: 0, or the error's number.
-[[nodiscard]] int append_to_file(const char* path, const char* text, std::size_t size) noexcept;
-
-}  // namespace ashlar::os
+}  // namespace ashlar::detail

@@ -1,32 +1,29 @@
-#include <cerrno>
 #include <string>
-#include <tests/support/test_folder.hpp>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/fault/report.hpp>
 
 namespace {
 
 using namespace ashlar;
-using FaultReport = support::TestFolder;
 
-std::string text_of(const fault& what, const os::fault_history* history) {
+std::string text_of(const fault& what, const detail::fault_history* history) {
   line_writer<4096> text;
-  os::append_text(text, what, history);
+  detail::append_text(text, what, history);
   return {text.data(), text.size()};
 }
-std::string json_of(const fault& what, const os::fault_history* history) {
+std::string json_of(const fault& what, const detail::fault_history* history) {
   line_writer<4096> text;
-  os::append_json(text, what, history, "fault", "abort");
+  detail::append_json(text, what, history, "fault", "abort");
   return {text.data(), text.size()};
 }
 const void* at(std::uintptr_t address) {
   return reinterpret_cast<const void*>(address);
 }
 
-TEST_F(FaultReport, SaysWhereAnAddressLies) {
-  const os::fault_history block = {.block = at(0x1000), .size = 100};
+TEST(FaultReport, SaysWhereAnAddressLies) {
+  const detail::fault_history block = {.block = at(0x1000), .size = 100};
   const auto place = [&](std::uintptr_t address) {
     const std::string text =
         text_of({.kind = fault_kind::overflow, .call = "free", .address = at(address)}, &block);
@@ -40,17 +37,17 @@ TEST_F(FaultReport, SaysWhereAnAddressLies) {
             "ashlar: 0x1064 is 1 byte past the end of the block of 100 bytes at 0x1000");
 }
 
-TEST_F(FaultReport, TellsWhoDidWhatBeforeTheFaultItself) {
-  const os::deed found{.call = "free", .thread = 7, .at = {}};
-  const os::deed made{.call = "malloc", .thread = 8, .at = {}};
-  const os::fault_history history = {.how = "found", .found = &found, .made = &made};
+TEST(FaultReport, TellsWhoDidWhatBeforeTheFaultItself) {
+  const detail::deed found{.call = "free", .thread = 7, .at = {}};
+  const detail::deed made{.call = "malloc", .thread = 8, .at = {}};
+  const detail::fault_history history = {.how = "found", .found = &found, .made = &made};
   EXPECT_EQ(text_of({.kind = fault_kind::double_free, .call = "free", .address = at(16)}, &history),
             "ashlar: found by free in thread 7\n"
             "ashlar: allocated by malloc in thread 8\n"
             "ashlar: free(0x10): the block is free already (double free)\n");
 }
 
-TEST_F(FaultReport, JsonIsOneLineWhateverTheNames) {
+TEST(FaultReport, JsonIsOneLineWhateverTheNames) {
   const std::string line =
       json_of({.kind = fault_kind::wrong_size, .call = "a\"\\\n\x01\xff", .pool = "p"}, nullptr);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -58,16 +55,6 @@ TEST_F(FaultReport, JsonIsOneLineWhateverTheNames) {
   EXPECT_NE(line.find("\"call\": \"a\\u0022\\u005c\\u000a\\u0001\\u00ff\""), std::string::npos)
       << line;
   EXPECT_TRUE(line.ends_with("}\n")) << line;
-}
-
-TEST_F(FaultReport, AFileIsAppendedToAndAnErrorIsReturned) {
-  errno = EDOM;
-  EXPECT_EQ(os::append_to_file(path("log").c_str(), "one\n", 4), 0);
-  EXPECT_EQ(os::append_to_file(path("log").c_str(), "two\n", 4), 0);
-  EXPECT_EQ(support::read_file(path("log")), "one\ntwo\n");
-  EXPECT_EQ(os::append_to_file(path("no/log").c_str(), "x", 1), ENOENT);
-  EXPECT_EQ(os::append_to_file("/dev/full", "x", 1), ENOSPC);
-  EXPECT_EQ(errno, EDOM);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// runtime/fault_response.hpp: what the process does when a fault is seen, and where it is told.
-// Layer: runtime. It stands alone: a program that has no heap gets no heap by it.
+// fault/response.hpp: what the process does when a fault is seen, and where it is told.
+// Layer: fault. It stands alone: a program that has no heap gets no heap by it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/fault_info.h>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 
 /// What follows the report of a fault. What cannot go on (a broken invariant, a refused access to
 /// memory, a fault of a pool or an arena) aborts after the same report.
@@ -45,4 +45,4 @@ void call_back_by(void (*around)(void (*run)(const void*), const void* with)) no
 /// Effects: reports the fault, and ends the process as the action says.
 [[noreturn]] void end_by_fault(const fault& what) noexcept;
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail

@@ -1,5 +1,5 @@
-// runtime/fault_response.cpp: the report of a fault and what follows it.
-// Layer: runtime.
+// fault/response.cpp: the report of a fault and what follows it.
+// Layer: fault.
 //
 //   a heap --> ashlar_misuse: go on?  yes --> report [--> the program's function] --> the heap
 //                                     no --> ashlar_fault --> report --> the end
@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/fault/report.hpp>
+#include <ashlar/fault/response.hpp>
+#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/thread_words.hpp>
-#include <ashlar/runtime/fault_response.hpp>
 
-namespace ashlar::runtime {
+namespace ashlar::detail {
 namespace {
 
 constinit std::atomic<fault_action> the_action{fault_action::abort};
@@ -85,12 +86,12 @@ void complain_of_file(const char* path, int error) noexcept {
 }
 
 template <class Memory>
-void write_report_in(Memory& memory, const fault& what, const os::fault_history* history,
+void write_report_in(Memory& memory, const fault& what, const fault_history* history,
                      const char* event, const char* action) noexcept {
   text_writer text(memory.text, sizeof memory.text);
-  os::append_text(text, what, history);
+  append_text(text, what, history);
   text_writer json(memory.json, sizeof memory.json);
-  if (writes_json) os::append_json(json, what, history, event, action);
+  if (writes_json) append_json(json, what, history, event, action);
   // The file is first: nothing that becomes of standard error can prevent it.
   bool is_in_file = false;
   if (file_pattern[0] != '\0') {
@@ -108,9 +109,9 @@ void write_report_in(Memory& memory, const fault& what, const os::fault_history*
 
 /// Effects: writes all that is known of the fault. No action: it is a report, and none follows.
 void write_report(const fault& what, const char* event, const char* action) noexcept {
-  const os::fault_history* history = os::history_of_fault();
-  os::deed found{.call = what.call, .thread = os::thread_number(), .at = {}};
-  const os::fault_history of_call = {.how = "found", .found = &found};
+  const fault_history* history = history_of_fault();
+  deed found{.call = what.call, .thread = os::thread_number(), .at = {}};
+  const fault_history of_call = {.how = "found", .found = &found};
   const bool is_fault = action != nullptr;
   if (is_fault && history == nullptr && stack_depth != 0) {
     os::capture(found.at, stack_depth);
@@ -157,7 +158,7 @@ void call_program(const void* with) noexcept {
 }
 
 void call_back(const fault& what, bool goes_on) noexcept {
-  const os::fault_history* const history = os::history_of_fault();
+  const fault_history* const history = history_of_fault();
   const ashlar_fault_info info = {.kind = name_of(what.kind),
                                   .message = describe(what.kind),
                                   .call = what.call,
@@ -200,10 +201,10 @@ void end_by_fault(const fault& what) noexcept {
   std::abort();
 }
 
-}  // namespace ashlar::runtime
+}  // namespace ashlar::detail
 
 extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept {
-  using namespace ashlar::runtime;
+  using namespace ashlar::detail;
   const fault_action action = action_now();
   const bool calls = action == fault_action::callback;
   if (action != fault_action::go_on && !calls) ashlar_fault(what);
@@ -212,5 +213,5 @@ extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept {
 }
 
 extern "C" void ashlar_report(const ashlar::fault& what) noexcept {
-  ashlar::runtime::write_report(what, "report", nullptr);
+  ashlar::detail::write_report(what, "report", nullptr);
 }

@@ -1,27 +1,20 @@
-// os/fault_report_posix.cpp: os/fault_report.hpp by POSIX calls.
-// Layer: os.
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <ctime>
+// fault/report.cpp: the texts of a report.
+// Layer: fault.
 #include <utility>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
-#include <ashlar/os/fault_report.hpp>
+#include <ashlar/fault/report.hpp>
 #include <ashlar/os/thread_words.hpp>
 
-namespace ashlar::os {
+namespace ashlar::detail {
 namespace {
 
 class with_history {
  public:
   explicit with_history(const fault_history& history) noexcept
-      : before_(std::exchange(own_words.history, &history)) {}
-  ~with_history() { own_words.history = before_; }
+      : before_(std::exchange(os::own_words.history, &history)) {}
+  ~with_history() { os::own_words.history = before_; }
   with_history(const with_history&) = delete;
   with_history& operator=(const with_history&) = delete;
 
@@ -56,7 +49,7 @@ void append_deed(text_writer& to, const char* how, const deed* d) noexcept {
   to << "ashlar: " << how;
   if (d->call != nullptr) to << " by " << d->call;
   to << " in thread " << d->thread << (d->at.depth != 0 ? ":\n" : "\n");
-  append_frames(to, d->at);
+  os::append_frames(to, d->at);
 }
 
 // ---- JSON -------------------------------------------------------------------------------------
@@ -86,7 +79,7 @@ void append_json_deed(text_writer& to, const char* name, const deed* d) noexcept
   append_string(to, "call", d->call);
   to << ", \"frames\": [";
   for (unsigned i = 0; i < d->at.depth; ++i) {
-    const frame_place place = place_of(d->at.frames[i]);
+    const os::frame_place place = os::place_of(d->at.frames[i]);
     to << (i == 0 ? "" : ", ") << "{\"number\": " << i;
     append_address(to, "address", d->at.frames[i]);
     if (place.file != nullptr) {
@@ -97,63 +90,6 @@ void append_json_deed(text_writer& to, const char* name, const deed* d) noexcept
     to << "}";
   }
   to << "]}";
-}
-
-// ---- writing ----------------------------------------------------------------------------------
-
-/// While it lives, what the thread writes causes no signal, is no cancellation point, and leaves
-/// errno as it was.
-class quiet_writing {
- public:
-  quiet_writing() noexcept : saved_(errno) {
-    ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before_);
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigemptyset(&pending);
-    ::sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &mask_before_);
-  }
-  ~quiet_writing() {
-    constexpr timespec at_once = {};
-    if (!was_pending_)
-      while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
-      }
-    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    ::pthread_setcancelstate(cancel_before_, nullptr);
-    errno = saved_;
-  }
-  quiet_writing(const quiet_writing&) = delete;
-  quiet_writing& operator=(const quiet_writing&) = delete;
-
- private:
-  int saved_;
-  int cancel_before_ = 0;
-  bool was_pending_ = false;
-  sigset_t pipe_;
-  sigset_t mask_before_;
-};
-
-/// So much is written at once that a pipe with any room takes it without waiting: PIPE_BUF.
-constexpr std::size_t bytes_at_once = 4096;
-constexpr std::uint64_t stderr_wait_ms = 200;
-
-std::uint64_t now_ms() noexcept {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(t.tv_nsec) / 1'000'000;
-}
-
-/// Returns: whether standard error has room before that time.
-bool has_room(std::uint64_t until_ms) noexcept {
-  for (;;) {
-    const std::uint64_t now = now_ms();
-    pollfd error{STDERR_FILENO, POLLOUT, 0};
-    const int ready = ::poll(&error, 1, now < until_ms ? static_cast<int>(until_ms - now) : 0);
-    if (ready >= 0 || errno != EINTR) return ready > 0 && (error.revents & POLLNVAL) == 0;
-  }
 }
 
 }  // namespace
@@ -167,7 +103,7 @@ void end_in_fault(const fault& what, const fault_history& history) noexcept {
   ashlar_fault(what);
 }
 const fault_history* history_of_fault() noexcept {
-  return own_words.history;
+  return os::own_words.history;
 }
 
 void append_text(text_writer& to, const fault& what, const fault_history* history) noexcept {
@@ -199,7 +135,7 @@ void append_json(text_writer& to, const fault& what, const fault_history* histor
   append_number(to, "blocks", what.blocks);
   append_string(to, "action", action);
   append_number(to, "pid", static_cast<std::size_t>(::getpid()));
-  append_number(to, "thread", thread_number());
+  append_number(to, "thread", os::thread_number());
   if (history != nullptr) {
     if (history->block != nullptr) {
       append_address(to, "block", history->block);
@@ -213,31 +149,4 @@ void append_json(text_writer& to, const fault& what, const fault_history* histor
   to.end_line();
 }
 
-bool write_to_stderr(const char* text, std::size_t size) noexcept {
-  const quiet_writing quiet;
-  const std::uint64_t until = now_ms() + stderr_wait_ms;
-  while (size != 0) {
-    if (!has_room(until)) return false;
-    const auto written = ::write(STDERR_FILENO, text, std::min(size, bytes_at_once));
-    if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
-    if (written < 0 && now_ms() >= until) return false;
-    if (written < 0) continue;
-    text += written;
-    size -= static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
-int append_to_file(const char* path, const char* text, std::size_t size) noexcept {
-  const quiet_writing quiet;
-  // A pipe without a reader is an error, not a wait.
-  constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  const int file = ::open(path, flags, 0666);
-  if (file < 0) return errno;
-  const auto written = ::write(file, text, size);
-  const int error = written < 0 ? errno : static_cast<std::size_t>(written) < size ? ENOSPC : 0;
-  ::close(file);
-  return error;
-}
-
-}  // namespace ashlar::os
+}  // namespace ashlar::detail
