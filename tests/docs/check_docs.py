@@ -232,7 +232,7 @@ def main() -> int:
     pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
              *sorted((root / "results").glob("*.md")),
              *(p for top in ("ashlar", "tools", "tests", "bench")
-               for p in sorted((root / top).rglob("README.md")))]
+               for p in sorted((root / top).rglob("*.md")))]
     faults: list[str] = []
     for top in ("ashlar", "tools"):
         for source in sorted((root / top).rglob("*.*")):

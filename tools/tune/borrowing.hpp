@@ -2,7 +2,7 @@
 // Layer: tune.
 //
 // What is promised is less than without borrowing: that the traces, in their order, do not fail. Another order with the
-// same peaks may. tools/tune/README.md proves that a promise for every order would cost as much as without borrowing.
+// same peaks may. tools/tune/proofs.md proves that a promise for every order would cost as much as without borrowing.
 #pragma once
 
 #include <cstdint>
