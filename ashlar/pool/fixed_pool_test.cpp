@@ -6,7 +6,9 @@
 #include <mutex>
 #include <random>
 #include <span>
+#include <tests/support/expects.hpp>
 #include <tests/support/fixed_pools.hpp>
+#include <tests/support/live_blocks.hpp>
 #include <tests/support/type_lists.hpp>
 #include <utility>
 #include <vector>
@@ -62,11 +64,6 @@ using setups = support::types<
                    on_one_piece<check::full<>>, on_slabs<>, on_slabs<check::none>>>;
 TYPED_TEST_SUITE(AnyPool, setups);
 
-struct block_model {
-  void* at;
-  unsigned char pattern;
-};
-
 TYPED_TEST(AnyPool, RandomProgramsAgreeWithTheModel) {
   std::mt19937 random(20240601);
   for (int program = 0; program < 60; ++program) {
@@ -78,7 +75,7 @@ TYPED_TEST(AnyPool, RandomProgramsAgreeWithTheModel) {
     constexpr bool counts = pool_type::counting_type::counts;
     ASSERT_GE(pool.capacity(), capacity);
     const std::size_t limit = pool.capacity();
-    std::vector<block_model> live;
+    support::live_blocks<support::expects> live;
     std::vector<void*> freed;  // LIFO order, youngest last
     std::size_t allocations = 0, frees = 0, peak = 0;
     for (int step = 0; step < 400; ++step) {
@@ -92,19 +89,13 @@ TYPED_TEST(AnyPool, RandomProgramsAgreeWithTheModel) {
           ASSERT_EQ(p, freed.back()) << "reuse is last in, first out";
           freed.pop_back();
         }
-        const auto pattern = static_cast<unsigned char>(random());
-        std::memset(p, pattern, pool.block_size());
-        live.push_back({p, pattern});
+        live.add(p, block.size_bytes, pool.block_size(), block.alignment);
         ++allocations;
         peak = std::max(peak, live.size());
       } else if (!live.empty()) {
-        const std::size_t i = random() % live.size();
-        const auto* const bytes = static_cast<const unsigned char*>(live[i].at);
-        for (std::size_t b = 0; b < pool.block_size(); ++b) ASSERT_EQ(bytes[b], live[i].pattern);
-        pool.deallocate(live[i].at);
-        freed.push_back(live[i].at);
-        live[i] = live.back();
-        live.pop_back();
+        void* const p = live.take(random() % live.size()).address;
+        pool.deallocate(p);
+        freed.push_back(p);
         ++frees;
       }
       if (step % 16 == 0) {
@@ -120,7 +111,7 @@ TYPED_TEST(AnyPool, RandomProgramsAgreeWithTheModel) {
         ASSERT_EQ(s.peak_in_use, peak);
       }
     }
-    for (const block_model& b : live) pool.deallocate(b.at);
+    while (!live.empty()) pool.deallocate(live.take_last().address);
     ASSERT_EQ(pool.stats().blocks_in_use, 0u);
     ASSERT_TRUE(pool.audit());
   }

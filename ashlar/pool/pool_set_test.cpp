@@ -8,6 +8,8 @@
 #include <new>
 #include <random>
 #include <string>
+#include <tests/support/expects.hpp>
+#include <tests/support/live_blocks.hpp>
 #include <tests/support/type_lists.hpp>
 #include <thread>
 #include <utility>
@@ -254,19 +256,13 @@ using setups =
                                   inside<spin_lock>, inside<lock_free<>>, from_source<>>>;
 TYPED_TEST_SUITE(AnySet, setups);
 
-struct block_model {
-  unsigned char* at;
-  std::size_t size, alignment;
-  unsigned char pattern;
-};
-
 TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
   std::mt19937 random(20240603);
   using set_type = typename TypeParam::set_type;
   for (int program = 0; program < 40; ++program) {
     TypeParam setup;
     auto& set = setup.set;
-    std::vector<block_model> live;
+    support::live_blocks<support::expects> live;
     std::size_t used[set_type::class_count] = {};
     std::size_t allocations = 0;
     for (int step = 0; step < 500; ++step) {
@@ -284,28 +280,22 @@ TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
                    used[expected] == set_type::block_count(expected)) {
           expected = set_type::class_count;
         }
-        auto* const p = static_cast<unsigned char*>(set.allocate(size, alignment));
+        void* const p = set.allocate(size, alignment);
         ASSERT_EQ(p == nullptr, expected == set_type::class_count);
         if (p == nullptr) continue;
         ASSERT_EQ(class_of_block(set, p), expected);
         ASSERT_TRUE(is_aligned(p, alignment));
         ++used[expected];
         ++allocations;
-        const auto pattern = static_cast<unsigned char>(random());
-        std::memset(p, pattern, size);
-        live.push_back({p, size, alignment, pattern});
+        live.add(p, size, size, alignment);
       } else if (!live.empty()) {
-        const std::size_t i = random() % live.size();
-        const block_model b = live[i];
-        for (std::size_t k = 0; k < b.size; ++k) ASSERT_EQ(b.at[k], b.pattern);
-        --used[class_of_block(set, b.at)];
+        const support::live_block b = live.take(random() % live.size());
+        --used[class_of_block(set, b.address)];
         if (random() % 2 != 0) {
-          set.deallocate(b.at, b.size, b.alignment);
+          set.deallocate(b.address, b.size, b.alignment);
         } else {
-          set.deallocate(b.at);
+          set.deallocate(b.address);
         }
-        live[i] = live.back();
-        live.pop_back();
       }
       const auto stats = set.stats();
       for (std::size_t c = 0; c < set_type::class_count; ++c) {
@@ -321,7 +311,10 @@ TYPED_TEST(AnySet, RandomProgramsAgreeWithTheModel) {
         ASSERT_TRUE(set.audit());
       }
     }
-    for (const block_model& b : live) set.deallocate(b.at, b.size, b.alignment);
+    while (!live.empty()) {
+      const support::live_block b = live.take_last();
+      set.deallocate(b.address, b.size, b.alignment);
+    }
     ASSERT_EQ(set.stats().bytes_in_use(), 0u);
     ASSERT_TRUE(set.audit());
   }

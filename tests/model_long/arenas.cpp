@@ -32,7 +32,7 @@ class arena_subject final : public subject {
     verify(0);
     const arena_stats s = room_.memory.stats();
     std::size_t bytes = 0;
-    for (const block& b : blocks_) bytes += extent(b);
+    for (const block& b : blocks_) bytes += taken_bytes(b);
     require(bytes <= s.used_bytes && s.used_bytes <= s.capacity_bytes, [&] {
       return "blocks of " + std::to_string(bytes) + " bytes in " + std::to_string(s.used_bytes) +
              " used ones of " + std::to_string(s.capacity_bytes);
@@ -45,7 +45,7 @@ class arena_subject final : public subject {
   void add_ranges(std::vector<range>& all) const override {
     for (const block& b : blocks_) {
       const auto begin = reinterpret_cast<std::uintptr_t>(b.address);
-      all.push_back({begin, begin + extent(b), name()});
+      all.push_back({begin, begin + taken_bytes(b), name()});
     }
   }
   void end() override {

@@ -121,7 +121,7 @@ class subject_of final : public subject {
   void add_ranges(std::vector<range>& all) const override {
     each_block([&](const block& b) {
       const auto begin = reinterpret_cast<std::uintptr_t>(b.address);
-      all.push_back({begin, begin + extent(b), name()});
+      all.push_back({begin, begin + taken_bytes(b), name()});
     });
   }
 

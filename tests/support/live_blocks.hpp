@@ -30,7 +30,7 @@ inline std::uintptr_t start_of(const live_block& b) {
   return reinterpret_cast<std::uintptr_t>(b.address);
 }
 /// A block of 0 bytes has an address of its own all the same.
-inline std::size_t extent(const live_block& b) {
+inline std::size_t taken_bytes(const live_block& b) {
   return std::max<std::size_t>(b.usable, 1);
 }
 
@@ -84,11 +84,11 @@ class live_blocks {
   /// Effects: the set has `b`, which another set had or which was taken. Its bytes stay.
   void insert(const live_block& b) {
     const auto after = ends_.lower_bound(start_of(b));
-    if (after != ends_.end() && start_of(b) + extent(b) > after->first)
+    if (after != ends_.end() && start_of(b) + taken_bytes(b) > after->first)
       fail("overlaps the block behind it", b);
     if (after != ends_.begin() && std::prev(after)->second > start_of(b))
       fail("overlaps the block before it", b);
-    ends_.emplace_hint(after, start_of(b), start_of(b) + extent(b));
+    ends_.emplace_hint(after, start_of(b), start_of(b) + taken_bytes(b));
     bytes_ += b.usable;
     blocks_.push_back(b);
   }

@@ -9,11 +9,9 @@
 
 namespace support {
 
-namespace detail {
 inline std::uint64_t pattern_word(std::uint64_t key, std::size_t index) noexcept {
   return (key * 0x9e3779b97f4a7c15u) ^ (static_cast<std::uint64_t>(index) * 0xff51afd7ed558ccdu);
 }
-}  // namespace detail
 
 /// Writes the pattern of `key` into bytes [from, to) of the block; `from` is rounded down to 8.
 inline void fill_pattern(void* block, std::uint64_t key, std::size_t to,
@@ -21,11 +19,11 @@ inline void fill_pattern(void* block, std::uint64_t key, std::size_t to,
   auto* bytes = static_cast<unsigned char*>(block);
   std::size_t at = from / 8 * 8;
   for (; at + 8 <= to; at += 8) {
-    const std::uint64_t word = detail::pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, at / 8);
     std::memcpy(bytes + at, &word, 8);
   }
   if (at < to) {
-    const std::uint64_t word = detail::pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, at / 8);
     std::memcpy(bytes + at, &word, to - at);
   }
 }
@@ -36,7 +34,7 @@ inline std::size_t find_damage(const void* block, std::uint64_t key, std::size_t
                                std::size_t from = 0) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(block);
   for (std::size_t at = from / 8 * 8; at < size; at += 8) {
-    const std::uint64_t word = detail::pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, at / 8);
     const std::size_t length = size - at < 8 ? size - at : 8;
     // A comparison of eight bytes is an instruction, one of some bytes a call.
     if (length == 8 ? std::memcmp(bytes + at, &word, 8) == 0
