@@ -217,7 +217,6 @@ class block_words {
 class random_numbers {
  public:
   constexpr void seed(std::uint64_t value) noexcept { state_ = value | 1u; }
-  [[nodiscard]] constexpr bool is_seeded() const noexcept { return state_ != 0; }
   /// Returns: a number below `end`, not 0.
   [[nodiscard]] ASHLAR_HOT std::uint32_t below(std::uint32_t end) noexcept {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
