@@ -14,6 +14,8 @@
   one that results/figures.csv has under this name.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
   like a path exists.
+- Each room of cmake/layers.txt has a README.md, and CONTRIBUTING.md says what belongs there.
+  docs/architecture.md has its name.
 
 Run: check_docs.py ROOT. Prints a line for each fault, and ends with 1 if there is one.
 """
@@ -161,6 +163,21 @@ def check_head(root: pathlib.Path, source: pathlib.Path) -> list[str]:
     return faults
 
 
+def room_faults(root: pathlib.Path) -> list[str]:
+    """The rooms of cmake/layers.txt that a newcomer is not told of."""
+    contributing = (root / "CONTRIBUTING.md").read_text()
+    architecture = (root / "docs/architecture.md").read_text()
+    faults = []
+    for room in re.findall(r"^([a-z/]+):", (root / "cmake/layers.txt").read_text(), re.M):
+        if not (root / room / "README.md").is_file():
+            faults.append(f"{room} has no README.md")
+        if f"`{room}`" not in contributing:
+            faults.append(f"CONTRIBUTING.md: nothing is said to belong to `{room}`")
+        if re.search(rf"\b{room.removeprefix('ashlar/')}\b", architecture) is None:
+            faults.append(f"docs/architecture.md: no word of {room}")
+    return faults
+
+
 def drawing_faults(root: pathlib.Path, file: pathlib.Path) -> list[str]:
     """What a drawing lacks to be read by everybody."""
     name = file.relative_to(root)
@@ -233,7 +250,7 @@ def main() -> int:
              *sorted((root / "results").glob("*.md")),
              *(p for top in ("ashlar", "tools", "tests", "bench")
                for p in sorted((root / top).rglob("*.md")))]
-    faults: list[str] = []
+    faults = room_faults(root)
     for top in ("ashlar", "tools"):
         for source in sorted((root / top).rglob("*.*")):
             if source.suffix in (".hpp", ".h", ".cpp", ".c"):

@@ -27,18 +27,22 @@ DRAWING = """\
 QUOTE = "<!-- from examples/a.cpp -->\n```cpp\nint stones = 2;\n// ...\n  ++stones;\n```\n"
 
 
-def run(check: str, page: str, drawing: str = DRAWING) -> tuple[int, str]:
-    """The check's exit status and text for a tree with this page and this drawing."""
+def run(check: str, page: str, drawing: str = DRAWING, files: dict[str, str] | None = None) -> tuple[int, str]:
+    """The check's exit status and text for a tree with this page, this drawing and these files."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in {
             "README.md": page,
-            "CONTRIBUTING.md": "",
+            "CONTRIBUTING.md": "`ashlar/core`\n",
+            "cmake/layers.txt": "ashlar/core:\n",
+            "docs/architecture.md": "core\n",
+            "ashlar/core/README.md": "# core\n",
             "docs/other.md": "# Two words\n",
             "examples/a.cpp": EXAMPLE,
             "docs/stones.svg": drawing,
             "ashlar/core/bits.hpp": "",
             "results/figures.csv": "name,value,unit,command\npair,6,ns,bench pair\n",
+            **(files or {}),
         }.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -99,16 +103,23 @@ def main() -> int:
         "small text": (DRAWING.replace("18px", "16px"), "on a phone"),
         "a wide drawing": (DRAWING.replace("0 0 600", "0 0 800"), "on a phone"),
     }
+    rooms = {
+        "a room without a README": ({"cmake/layers.txt": "ashlar/core:\nashlar/attic: core\n"},
+                                    "ashlar/attic has no README.md"),
+        "a room to which nothing belongs": ({"CONTRIBUTING.md": ""}, "nothing is said to belong to `ashlar/core`"),
+        "a room that the picture lacks": ({"docs/architecture.md": "a score\n"}, "no word of ashlar/core"),
+    }
     failed = 0
     for page in right:
         status, text = run(check, page)
         if status != 0:
             failed += 1
             print(f"a right page is refused:\n{page}{text}")
-    planted = [(what, page, DRAWING, message) for what, (page, message) in wrong.items()]
-    planted += [(what, QUOTE, drawing, message) for what, (drawing, message) in drawings.items()]
-    for what, page, drawing, message in planted:
-        status, text = run(check, page, drawing)
+    planted = [(what, (page,), message) for what, (page, message) in wrong.items()]
+    planted += [(what, (QUOTE, drawing), message) for what, (drawing, message) in drawings.items()]
+    planted += [(what, (QUOTE, DRAWING, files), message) for what, (files, message) in rooms.items()]
+    for what, tree, message in planted:
+        status, text = run(check, *tree)
         if status != 1 or message not in text:
             failed += 1
             print(f"{what}: exit status {status}, expected 1 and '{message}' in:\n{text}")
