@@ -18,7 +18,6 @@
 #include <ashlar/core/stats.h>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/hit_path.hpp>
-#include <ashlar/instance/any_source.hpp>
 
 namespace ashlar::runtime {
 
@@ -38,6 +37,14 @@ struct heap_hits {
 
 /// This thread's slots, or constant ones in which no heap is found. Initial-exec, as `tops` is.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local heap_hits* own_heaps;
+
+/// A page source without its type. No allocate: the system.
+struct any_source {
+  void* self = nullptr;
+  void* (*allocate)(void* self, std::size_t bytes, std::size_t alignment) noexcept = nullptr;
+  void (*deallocate)(void* self, void* p, std::size_t bytes,
+                     std::size_t alignment) noexcept = nullptr;
+};
 
 /// What a heap instance looks at in every call.
 struct heap_checks {

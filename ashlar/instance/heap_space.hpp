@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include <ashlar/core/lock_order.hpp>
-#include <ashlar/instance/any_source.hpp>
+#include <ashlar/instance/heap_body.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
 

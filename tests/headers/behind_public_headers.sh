@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$1" && pwd)
 compiler=$2
 lines_max=1900
-seen='^ashlar/(heap/(block_marks|block_tables|class_table|hit_path|resting_key|run)|runtime/(any_source|heap|heap_body|hit_path|process_classes))\.hpp$'
+seen='^ashlar/(heap/(block_marks|block_tables|class_table|hit_path|resting_key|run)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
 
 behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
   "$compiler" -std=c++20 -I "$root" -I "$root/ashlar/compat" -MM -x c++ -include "$root/$1" /dev/null |
@@ -18,7 +18,7 @@ status=0
 for header in ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp \
   ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp ashlar/compat/*.h; do
   headers=$(behind "$header")
-  inner=$(grep -E '^ashlar/(heap|check|runtime)/' <<<"$headers" | grep -vE "$seen" || true)
+  inner=$(grep -E '^ashlar/(heap|fault|check|runtime|instance)/' <<<"$headers" | grep -vE "$seen" || true)
   if [ -n "$inner" ]; then
     echo "$header: behind it are $(wc -l <<<"$inner") of the heap's own headers, as $(head -n 1 <<<"$inner")"
     status=1

@@ -43,7 +43,7 @@ CASES = [
     ("lifetime, C face", re.compile(r"lifetime_")),
     ("random programs against a model", re.compile(r"model_(test|threads_test|heaps_test)$")),
     ("all sizes and alignments", re.compile(r"(sizes|alignment)_test$")),
-    ("unit tests, each by itself", re.compile(r"(runtime|adapt|compat|compat_memory_pool|arena|\w+_faults)_test$")),
+    ("unit tests, each by itself", re.compile(r"(runtime|instance|adapt|compat|compat_memory_pool|arena|\w+_faults)_test$")),
     ("xallocator programs", re.compile(r"xallocator_(c_|no_heap)")),
     ("examples", re.compile(r"example_")),
     ("C and C++ on the drop-in", re.compile(r"dropin_(family|operators|replaced_operators)$")),
