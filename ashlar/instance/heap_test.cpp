@@ -1,4 +1,4 @@
-// Heap instances: budgets, sources, threads that come and go, heaps that come and go, fork, misuse.
+// Heap instances: blocks, threads that come and go, heaps that come and go, fork, misuse.
 // Suites: threads
 #include <algorithm>
 #include <array>
@@ -6,13 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
-#include <span>
-#include <string>
 #include <tests/support/expects.hpp>
 #include <tests/support/extent.hpp>
 #include <tests/support/live_blocks.hpp>
@@ -27,82 +23,16 @@
 #include <unistd.h>
 
 #include <ashlar/instance/heap.hpp>
-#include <ashlar/instance/heap_space.hpp>
-#include <ashlar/os/page_source.hpp>
+#include <ashlar/instance/test_heaps.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {
 
 using namespace ashlar;
 
-constexpr std::size_t mib = std::size_t{1} << 20;
-constexpr std::size_t page = detail::page_size;
-
 static_assert(page_source<heap<>> && page_source<heap<exhaustion::stop>>);
 static_assert(heap<>::nothrow_allocate && !heap<exhaustion::throw_bad_alloc>::nothrow_allocate);
 static_assert(!std::is_copy_constructible_v<heap<>> && !std::is_move_constructible_v<heap<>>);
-
-/// What a source has handed out, and whether it got all of it back as it was.
-struct ledger {
-  std::mutex mutex;
-  std::map<void*, std::pair<std::size_t, std::size_t>> pieces;
-  std::size_t bytes = 0, peak = 0, calls = 0, wrong = 0, limit = SIZE_MAX;
-};
-
-/// Pieces from the system, all of them noted, none of them zero.
-class noting_source {
- public:
-  explicit noting_source(ledger& book) : book_(&book) {}
-  void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard guard(book_->mutex);
-    ++book_->calls;
-    if (bytes > book_->limit - std::min(book_->bytes, book_->limit)) return nullptr;
-    void* const p = os::page_source::allocate(bytes, alignment);
-    if (p == nullptr) return nullptr;
-    std::memset(p, 0xa5, bytes);
-    book_->pieces[p] = {bytes, alignment};
-    book_->bytes += bytes;
-    book_->peak = std::max(book_->peak, book_->bytes);
-    return p;
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard guard(book_->mutex);
-    const auto found = book_->pieces.find(p);
-    if (found == book_->pieces.end() || found->second != std::pair{bytes, alignment}) {
-      ++book_->wrong;
-      return;
-    }
-    book_->pieces.erase(found);
-    book_->bytes -= bytes;
-    os::page_source::deallocate(p, bytes, alignment);
-  }
-
- private:
-  ledger* book_;
-};
-
-/// A source that is another heap.
-struct heap_source {
-  heap<>* from;
-  void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return from->try_allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    from->deallocate(p, bytes, alignment);
-  }
-};
-
-template <class Heap>
-std::vector<void*> fill(Heap& h, std::size_t size) {
-  std::vector<void*> blocks;
-  while (void* p = h.try_allocate(size)) blocks.push_back(p);
-  return blocks;
-}
-template <class Heap>
-void release(Heap& h, std::vector<void*>& blocks) {
-  for (void* p : blocks) h.deallocate(p);
-  blocks.clear();
-}
 
 // ---- blocks ---------------------------------------------------------------------------------------
 
@@ -160,263 +90,6 @@ TEST(Heap, ImpossibleSizesAreNull) {
   EXPECT_EQ(h.try_allocate(1, SIZE_MAX / 2 + 1), nullptr);
   void* p = h.try_allocate(10);
   EXPECT_EQ(h.try_reallocate(p, SIZE_MAX), nullptr);
-  h.deallocate(p);
-}
-
-// ---- budgets --------------------------------------------------------------------------------------
-
-TEST(HeapBudget, IsNeverExceededAndWhollyUsable) {
-  for (const std::size_t budget : {64 * page, 256 * page, 1280 * page + 12'345,
-                                   support::takes_samples ? 16 * mib : 64 * mib}) {
-    heap h({.budget_bytes = budget});
-    // Every round uses another class or large blocks, after all of the round before has been freed.
-    for (const std::size_t size : {std::size_t{64}, std::size_t{16}, std::size_t{3000},
-                                   std::size_t{32768}, std::size_t{100'000}, std::size_t{512}}) {
-      std::vector<void*> blocks = fill(h, size);
-      const ashlar_stats s = h.stats();
-      EXPECT_LE(s.total.committed_bytes, budget);
-      EXPECT_LE(s.total.peak_committed_bytes, budget);
-      // What may be left over: less than one slab or block, and the rests of slabs.
-      ASSERT_FALSE(blocks.empty());
-      EXPECT_GE(blocks.size() * h.usable_size(blocks[0]) + 33 * page + budget / 64, budget)
-          << budget << ' ' << size;
-      for (void* p : blocks) std::memset(p, 0x5a, size);
-      release(h, blocks);
-      EXPECT_EQ(h.stats().total.bytes_in_use, 0u);
-    }
-    h.audit();
-    // Trimming leaves nothing committed.
-    h.trim();
-    EXPECT_EQ(h.stats().total.committed_bytes, 0u);
-  }
-}
-
-TEST(HeapBudget, ShrinkingCannotFail) {
-  heap h({.budget_bytes = mib});
-  auto* const block = static_cast<unsigned char*>(h.try_allocate(20'000));
-  ASSERT_NE(block, nullptr);
-  std::memset(block, 0x5a, 20'000);
-  std::vector<void*> rest = fill(h, 100);  // where it would have to move
-  ASSERT_EQ(h.try_allocate(100), nullptr);
-  EXPECT_EQ(h.try_reallocate(block, 100), block);
-  EXPECT_TRUE(std::all_of(block, block + 100, [](unsigned char c) { return c == 0x5a; }));
-  release(h, rest);
-  EXPECT_NE(h.try_reallocate(block, 100), block) << "now there is a better fit";
-  h.audit();
-}
-
-TEST(HeapBudget, TooSmallForAnythingIsNullAtOnce) {
-  for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{4096}}) {
-    heap h({.budget_bytes = budget});
-    EXPECT_EQ(h.try_allocate(1), nullptr);
-    EXPECT_EQ(h.try_allocate(4096, 4096), nullptr);
-    EXPECT_EQ(h.try_allocate(100'000), nullptr);
-    EXPECT_EQ(h.stats().total.committed_bytes, 0u);
-  }
-  heap h({.budget_bytes = mib});
-  EXPECT_EQ(h.try_allocate(mib + 1), nullptr);
-  void* p = h.try_allocate(mib);
-  EXPECT_NE(p, nullptr);
-  EXPECT_EQ(h.try_allocate(1), nullptr);
-  EXPECT_EQ(h.try_reallocate(p, 2 * mib), nullptr);
-  EXPECT_EQ(h.usable_size(p), mib);
-  h.deallocate(p);
-}
-
-TEST(HeapBudget, WhatAnotherThreadFreedCanBeUsedAgain) {
-  constexpr std::size_t budget = 4 * mib;
-  heap h({.budget_bytes = budget});
-  std::vector<void*> blocks = fill(h, 48);
-  std::thread([&] { release(h, blocks); }).join();
-  blocks = fill(h, 640);
-  EXPECT_GE(blocks.size() * 640, budget - budget / 16);
-  // A thread that lives on keeps its cache's share, which it gives back when it misses next.
-  std::atomic<int> phase{0};
-  std::thread other([&] {
-    release(h, blocks);
-    phase = 1;
-    while (phase != 2) std::this_thread::yield();
-    h.deallocate(h.try_allocate(32'000));
-    phase = 3;
-    while (phase != 4) std::this_thread::yield();
-  });
-  while (phase != 1) std::this_thread::yield();
-  std::vector<void*> again = fill(h, 2048);
-  EXPECT_GE(again.size() * 2048, budget - budget / 8 - 128 * 1024);
-  h.deallocate(again.back());
-  again.pop_back();
-  h.trim();
-  phase = 2;
-  while (phase != 3) std::this_thread::yield();
-  const std::vector<void*> more = fill(h, 2048);
-  EXPECT_GE((again.size() + more.size()) * 2048, budget - 128 * 1024);
-  phase = 4;
-  other.join();
-}
-
-// The other thread's next miss must succeed: one that fails trims, which gives back its cache's share whoever asked.
-TEST(HeapBudget, AThreadThatMissesGivesItsShareToOneThatFoundNothing) {
-  heap h({.budget_bytes = 4 * mib});
-  void* const room = h.try_allocate(32'000);  // for that miss, in a slab of another class
-  std::vector<void*> blocks = fill(h, 640);
-  const std::size_t all = blocks.size();
-  std::atomic<int> phase{0};
-  void* missed = nullptr;
-  std::thread other([&] {
-    release(h, blocks);
-    phase = 1;
-    while (phase != 2) std::this_thread::yield();
-    missed = h.try_allocate(32'000);
-    phase = 3;
-    while (phase != 4) std::this_thread::yield();
-  });
-  while (phase != 1) std::this_thread::yield();
-  const std::vector<void*> again = fill(h, 640);
-  EXPECT_LT(again.size(), all) << "the other thread's cache has a share";
-  h.deallocate(room);
-  h.trim();
-  phase = 2;
-  while (phase != 3) std::this_thread::yield();
-  EXPECT_NE(missed, nullptr);
-  EXPECT_GE(again.size() + fill(h, 640).size(), all);
-  phase = 4;
-  other.join();
-}
-
-TEST(HeapBudget, PoliciesSayWhatHappensThen) {
-  {
-    heap<exhaustion::throw_bad_alloc> h({.budget_bytes = mib});
-    fill(h, 100);
-    EXPECT_THROW(static_cast<void>(h.allocate(100)), std::bad_alloc);
-    EXPECT_EQ(h.try_allocate(100), nullptr);
-  }
-  {
-    heap h({.budget_bytes = mib});
-    std::vector<void*> blocks = fill(h, 100);
-    EXPECT_EQ(h.allocate(100), nullptr);
-    h.deallocate(blocks.back());
-    EXPECT_NE(h.allocate(100), nullptr);
-  }
-  {
-    using policy = exhaustion::handler_and_retry<exhaustion::null, exhaustion::own_handler>;
-    static heap<policy>* running = nullptr;
-    static std::vector<void*> blocks;
-    policy p;
-    p.source.handler = [] { release(*running, blocks); };
-    heap<policy> h({.budget_bytes = mib}, {}, p);
-    running = &h;
-    blocks = fill(h, 1000);
-    ASSERT_FALSE(blocks.empty()) << "else the handler has nothing to give, and is called for ever";
-    EXPECT_NE(h.allocate(1000), nullptr);
-    EXPECT_TRUE(blocks.empty());
-  }
-}
-
-// ---- sources --------------------------------------------------------------------------------------
-
-TEST(HeapSource, EverythingIsReturnedAndTheBudgetKept) {
-  constexpr std::size_t much = (support::takes_samples ? 6 : 40) * mib;
-  for (const std::size_t budget : {48 * page, 768 * page, much, SIZE_MAX}) {
-    ledger book;
-    if (budget == SIZE_MAX) book.limit = much + much / 4;
-    const std::size_t most = std::min(budget, book.limit);
-    {
-      heap h({.budget_bytes = budget}, noting_source(book));
-      EXPECT_EQ(book.calls, 0u);
-      for (const std::size_t size : {40u, 7000u, 90'000u, 256u}) {
-        std::vector<void*> blocks = fill(h, size);
-        // The last piece, and a block's share of each piece, may be too short for one more.
-        EXPECT_GE(blocks.size() * size + 32 * page, most / 10 * 8) << budget << ' ' << size;
-        for (void* p : blocks) {
-          EXPECT_TRUE(h.owns(p));
-          std::memset(p, 0x11, size);
-        }
-        const ashlar_stats s = h.stats();
-        EXPECT_EQ(s.total.committed_bytes, book.bytes);
-        EXPECT_EQ(s.total.peak_committed_bytes, book.peak);
-        release(h, blocks);
-        const std::size_t before = book.bytes;
-        const std::size_t given_back = h.trim();
-        EXPECT_EQ(given_back, before - book.bytes);
-        h.audit();
-      }
-      EXPECT_LE(book.peak, most);
-      static_cast<void>(fill(h, 333));  // these stay
-    }
-    EXPECT_EQ(book.bytes, 0u);
-    EXPECT_EQ(book.wrong, 0u);
-  }
-}
-
-// A heap has a bounded number of pieces at a time, and any number one after the other.
-TEST(HeapSource, PiecesMayComeAndGoForEver) {
-  ledger book;
-  heap h({.budget_bytes = 16 * mib}, noting_source(book));
-  void* const kept = h.try_allocate(100);  // in the first piece, so that each round needs another
-  std::size_t pieces = 0;
-  for (std::uint32_t round = 0; round < 3 * runtime::heap_space::ranges_max; ++round) {
-    const std::size_t before = book.pieces.size();
-    void* const block = h.try_allocate(5 * mib);
-    ASSERT_NE(block, nullptr) << "round " << round;
-    pieces += book.pieces.size() - before;
-    h.deallocate(block);
-    h.trim();
-    ASSERT_EQ(book.pieces.size(), before) << "an empty piece goes back";
-  }
-  EXPECT_GT(pieces, runtime::heap_space::ranges_max) << "or nothing was tried";
-  h.deallocate(kept);
-}
-
-TEST(HeapSource, MayBeAnotherHeap) {
-  heap outer({.budget_bytes = 32 * mib});
-  {
-    heap inner({.budget_bytes = 8 * mib}, heap_source{&outer});
-    std::vector<void*> blocks = fill(inner, 128);
-    EXPECT_GE(blocks.size() * 128, 6 * mib);
-    for (void* p : blocks) EXPECT_TRUE(outer.owns(p));
-    std::thread([&] { release(inner, blocks); }).join();
-    EXPECT_GE(outer.stats().total.bytes_in_use, 256u * 1024);
-    inner.trim();
-  }
-  EXPECT_EQ(outer.stats().total.bytes_in_use, 0u);
-}
-
-TEST(HeapSource, ChainsOfHeapsThatShareASlotWork) {
-  // Ids that are equal modulo the slots of a thread's table: the worst case for one thread's caches.
-  heap outer;
-  std::vector<std::unique_ptr<heap<>>> between;
-  for (std::size_t i = 1; i < runtime::heap_slots; ++i)
-    between.push_back(std::make_unique<heap<>>());
-  heap inner({}, heap_source{&outer});
-  std::array<std::vector<void*>, 2> blocks;
-  for (int round = 0; round < 300; ++round) {
-    blocks[0].push_back(inner.try_allocate(1 + static_cast<std::size_t>(round) * 97));
-    blocks[1].push_back(outer.try_allocate(1 + static_cast<std::size_t>(round) * 89));
-    ASSERT_NE(blocks[0].back(), nullptr);
-    ASSERT_NE(blocks[1].back(), nullptr);
-  }
-  std::thread([&] {
-    release(inner, blocks[0]);
-    release(outer, blocks[1]);
-    inner.trim();
-  }).join();
-  EXPECT_EQ(inner.stats().total.bytes_in_use, 0u);
-  // No cache was lost when one heap's miss ran inside the other's.
-  EXPECT_LE(inner.stats().total.threads, 1u);
-  EXPECT_LE(outer.stats().total.threads, 1u);
-  inner.audit();
-  outer.audit();
-}
-
-TEST(HeapSource, ThatHasNothingIsExhaustion) {
-  ledger book;
-  book.limit = 0;
-  heap h({}, noting_source(book));
-  EXPECT_EQ(h.try_allocate(1), nullptr);
-  EXPECT_EQ(h.stats().total.committed_bytes, 0u);
-  book.limit = mib;
-  void* p = h.try_allocate(1);
-  EXPECT_NE(p, nullptr);
   h.deallocate(p);
 }
 

@@ -66,7 +66,7 @@ FULL_CHECKS = {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_STACK_DEPTH": "0", "ASHLAR_
 SYSTEM_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
 # With nothing left at all: perl's message needs a buffer, for want of which it writes a message, until its stack ends;
 # and that test's handler, which has nothing more to free, is called for ever, as operator new's would be.
-ONE_FAILURE_ONLY = {"program_perl", "program_perl_checked", "runtime_test:HeapBudget.PoliciesSayWhatHappensThen"}
+ONE_FAILURE_ONLY = {"program_perl", "program_perl_checked", "instance_test:HeapBudget.PoliciesSayWhatHappensThen"}
 STANDARD_INPUT = "".join(f"line {i * 7919 % 20011}\n" for i in range(20000)).encode()
 # What takes long by itself is shorter here.
 ENVIRONMENT = {"ASHLAR_OPERATIONS": "20000", "LC_ALL": "C"}
