@@ -25,7 +25,10 @@ HEADERS = ("ashlar/adapt/allocator.hpp", "ashlar/adapt/pmr.hpp", "ashlar/instanc
 def run(options, source):
     """Returns: what the compiler prints, and its processor time in ms."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([*COMPILER, *options, source], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([*COMPILER, *options, source], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit(f"include_cost: there is no compiler {COMPILER[0]}: set CXX to one")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"include_cost: {done.stderr.strip().splitlines()[0]}")
