@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <ashlar/check/block_records.hpp>
-#include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/fault/report.hpp>
 
 namespace ashlar::detail {

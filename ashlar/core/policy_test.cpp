@@ -16,6 +16,7 @@
 #include <ashlar/core/exact_divisor.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/free_list.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/core/tagged_stack.hpp>

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <ashlar/check/misuse_report.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/instance/heap.hpp>
 #include <ashlar/os/page_source.hpp>
 

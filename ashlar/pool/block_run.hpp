@@ -14,6 +14,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/exact_divisor.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/block_layout.hpp>

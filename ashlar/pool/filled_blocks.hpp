@@ -13,6 +13,7 @@
 #include <cstddef>
 
 #include <ashlar/core/check_policy.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/pool/plain_blocks.hpp>
 

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/pool/fixed_pool.hpp>
 
 namespace {

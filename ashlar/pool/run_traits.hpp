@@ -19,6 +19,7 @@
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/lock_policy.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/number_list.hpp>

@@ -14,6 +14,7 @@
 
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/core/tagged_stack.hpp>
 #include <ashlar/pool/run_traits.hpp>
 
