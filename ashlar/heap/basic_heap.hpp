@@ -59,7 +59,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
     keep_to_share(own);
-    own.adopt(this->keys());
+    own.adopt(this->pages().keys());
     const bool first_miss = !own.is_open(c);
     if (!open(own, c)) return allocate_uncached(c);
     if (!first_miss) grow(own, c, detail::miss::empty);
@@ -99,7 +99,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     }
     void** const slot = own.top(c)++;
     *slot = block;
-    detail::mark_beside(slot) = this->put_to_rest(block, c);
+    detail::mark_beside(slot) = this->use_of(c).put_to_rest(block);
     publish(own, c);
     maintain();
   }
@@ -141,15 +141,15 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Returns: an empty cache for a new owner, or null. O(classes).
   [[nodiscard]] cache* attach() noexcept {
-    return this->start() ? caches_.attach(this->sealed_space(), this->first_tables(), this->keys(),
-                                          this->caches_bytes())
+    return this->start() ? caches_.attach(this->sealed_space(), this->pages().first_tables(),
+                                          this->pages().keys(), this->caches_bytes())
                          : nullptr;
   }
 
   /// Effects: from now on the tops of the cache are at `there`, as they are now. Requires: it stays until they are moved
   /// again, or the cache is detached.
   void keep_tops_at(cache& own, detail::cache_tops& there) noexcept {
-    own.keep_tops_at(there, this->keys());
+    own.keep_tops_at(there, this->pages().keys());
   }
 
   /// Returns: caches that have an owner.
@@ -164,7 +164,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   void detach(cache* own) noexcept {
     flush(*own);
     this->settle_after(own->moved_blocks);
-    caches_.detach(this->sealed_space(), own, this->first_tables());
+    caches_.detach(this->sealed_space(), own, this->pages().first_tables());
   }
 
   /// Effects: gives all blocks of the cache to their centrals. O(blocks).
@@ -178,7 +178,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// cache. Returns: false when memory was refused; what was got until then stays. O(bytes).
   [[nodiscard]] bool prefault(std::size_t bytes, std::size_t owners, cache* own) noexcept {
     return this->start() && this->prefault_pages(bytes) &&
-           caches_.prefault(this->sealed_space(), this->first_tables(), owners, own);
+           caches_.prefault(this->sealed_space(), this->pages().first_tables(), owners, own);
   }
 
   // ---- the whole ------------------------------------------------------------------------------
@@ -297,10 +297,10 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i)
       detail::mark_beside(slots + i) = tables.mark_at(slots[i], shift);
-    if (this->has_one_range()) [[likely]]
+    if (this->pages().has_one_range()) [[likely]]
       return;
     for (std::size_t i = 0; i < count; ++i)
-      detail::mark_beside(slots + i) = this->mark_at(slots[i], c);
+      detail::mark_beside(slots + i) = this->use_of(c).mark_at(slots[i]);
   }
 
   /// Returns: the block on top of stack `c`, which leaves it; null if the stack is empty. Those that
@@ -316,7 +316,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: gives back `block` of class `c`, which is in use.
   void give_uncached(void* block, class_index c, const char* call) noexcept {
-    this->put_to_rest(block, c);
+    this->use_of(c).put_to_rest(block);
     give(c, &block, 1, call);
     maintain();
   }

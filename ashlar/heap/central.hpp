@@ -27,10 +27,8 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
-#include <ashlar/core/memory_tools.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_use.hpp>
 #include <ashlar/heap/page_heap.hpp>
-#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/slab.hpp>
 
@@ -100,7 +98,7 @@ class central {
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     }
     // Without the lock: the blocks' pages may not be in memory yet.
-    if (keyed && !from_stash) give_keys(page_heap, out - got, got);
+    if (keyed && !from_stash) use(page_heap).give_keys(out - got, got);
     return got;
   }
 
@@ -341,26 +339,8 @@ class central {
     return std::max<std::size_t>(keyed_bytes_max / shape_->block_size, 1);
   }
 
-  /// Effects: the blocks, which no slab has any more, have their marks and keys.
-  void give_keys(pages& page_heap, void* const* blocks, std::size_t count) const noexcept {
-    const unsigned shift = mark_shift_of(shape_->block_size);
-    const std::uint64_t secret = page_heap.keys().secret();
-    tell_looking();
-    for (std::size_t i = 0; i < count; ++i) {
-      void* const block = blocks[i];
-      *page_heap.mark_at(block, shift) = mark_of(block);
-      set_first_word(block, key_of(secret, block));
-    }
-    tell_looked();
-  }
-
-  /// Effects: the blocks have no marks any more, and no keys if those are to leave no trace.
-  void take_marks(pages& page_heap, void* const* blocks, std::size_t count) const noexcept {
-    const unsigned shift = mark_shift_of(shape_->block_size);
-    for (std::size_t i = 0; i < count; ++i) *page_heap.mark_at(blocks[i], shift) = 0;
-    if (!page_heap.keys().leaves_no_trace()) [[likely]]
-      return;
-    for (std::size_t i = 0; i < count; ++i) set_first_word(blocks[i], 0);
+  [[nodiscard]] block_use<pages> use(pages& page_heap) const noexcept {
+    return block_use<pages>(page_heap, mark_shift_of(shape_->block_size));
   }
 
   /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
@@ -435,7 +415,7 @@ class central {
         const std::size_t put = put_stretch(*r, shape, base, blocks + i, count - i, bad);
         if (put == 0) [[unlikely]]
           break;
-        if (keyed) take_marks(page_heap, blocks + i, put);
+        if (keyed) use(page_heap).take_signs(blocks + i, put);
         i += put;
       } while (i < count &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());

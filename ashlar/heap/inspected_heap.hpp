@@ -38,7 +38,7 @@ class inspected_heap : public shared_heap<Config> {
   /// Returns: whether a live block starts at `block`. Never ends in a fault.
   [[nodiscard]] bool is_live(const void* block) noexcept {
     const found_block b = find(block);
-    return b.size_class != 0 ? is_in_use(block, b.size_class) : b.bytes != 0;
+    return b.size_class != 0 ? use_of(b.size_class).is_in_use(block) : b.bytes != 0;
   }
 
   /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
@@ -87,7 +87,7 @@ class inspected_heap : public shared_heap<Config> {
   using shared::expect_in_use;
   using shared::fail;
   using shared::find;
-  using shared::is_in_use;
+  using shared::use_of;
 
   constexpr inspected_heap() noexcept = default;
 

@@ -27,9 +27,9 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/lock_order.hpp>
-#include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/core/stats.h>
+#include <ashlar/heap/block_use.hpp>
 #include <ashlar/heap/central_set.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/exact_counting.hpp>
@@ -82,7 +82,7 @@ class shared_heap {
   /// back.
   void discard_freed(bool on) noexcept {
     discards_ = on;
-    keys().leave_no_trace(on);
+    pages_.keys().leave_no_trace(on);
   }
 
   /// Returns: the bytes a caller may use of `block`, not null; 0 after a fault: it is not ours.
@@ -339,40 +339,21 @@ class shared_heap {
     maintain();
   }
 
-  /// Returns: whether a block in use starts at `block`, which is in a slab of class `c`. Takes no
-  /// lock but for a later range's.
-  [[nodiscard]] bool is_in_use(const void* block, class_index c) noexcept {
-    return *mark_at(block, c) == mark_of(block) && !has_its_key(block);
+  /// Returns: what tells which blocks of class `c` are in use.
+  [[nodiscard]] block_use<pages_type> use_of(class_index c) noexcept {
+    return block_use<pages_type>(pages_, classes::mark_shift(c));
   }
-  /// As `is_in_use`, with a fault naming `call` where none is.
+  /// Returns: whether a block of class `c` that is in use starts at `block`; false after a fault.
   [[nodiscard]] bool expect_in_use(const void* block, class_index c, const char* call) noexcept {
-    if (is_in_use(block, c)) [[likely]]
+    if (use_of(c).is_in_use(block)) [[likely]]
       return true;
     centrals_[c].report_not_in_use(pages_, block, call);
     return false;
   }
-
-  /// Effects: `block` of class `c`, which is in use, rests from now on. Returns: its mark.
-  block_mark* put_to_rest(void* block, class_index c) noexcept {
-    block_mark* const mark = mark_at(block, c);
-    if (keys().are_in_use())
-      write_first_word(block, key_of(keys().secret(), block));
-    else
-      *mark = 0;
-    return mark;
-  }
-  /// Effects: `block` of class `c`, which rests, is in use from now on. Returns: false after a fault,
-  /// and it must not be used: it was written to while it rested, or it rests twice.
+  /// As block_use::wake, with a fault where it is false.
   [[nodiscard]] bool wake(void* block, class_index c) noexcept {
-    block_mark* const mark = mark_at(block, c);
-    if (*mark == 0) {
-      *mark = mark_of(block);
+    if (use_of(c).wake(block)) [[likely]]
       return true;
-    }
-    if (has_its_key(block)) [[likely]] {
-      write_first_word(block, 0);
-      return true;
-    }
     centrals_[c].report_written(pages_, block);
     return false;
   }
@@ -462,17 +443,6 @@ class shared_heap {
   [[nodiscard]] const heap_bounds& bounds() const noexcept { return bounds_; }
   /// Returns: what all caches together may hold. Requires: started.
   [[nodiscard]] std::size_t caches_bytes() const noexcept { return caches_bytes_; }
-  /// Returns: the mark of `block`, which is in a slab of class `c`. Takes no lock but for a later
-  /// range's.
-  [[nodiscard]] block_mark* mark_at(const void* block, class_index c) noexcept {
-    return pages_.mark_at(block, classes::mark_shift(c));
-  }
-  /// Returns: whether every block is in the first range.
-  [[nodiscard]] bool has_one_range() const noexcept { return pages_.has_one_range(); }
-  /// Returns: what a cache needs to find a block's class and mark by itself. Requires: started.
-  [[nodiscard]] const block_tables& first_tables() const noexcept { return pages_.first_tables(); }
-  /// Returns: the keys of blocks that rest. Requires: started.
-  [[nodiscard]] heap_keys& keys() noexcept { return pages_.keys(); }
 
  private:
   using centrals_type = central_set<space_type, mutex_type, classes>;
@@ -481,19 +451,6 @@ class shared_heap {
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
-
-  // A block that rests is closed to the program, which a tool may watch.
-  [[nodiscard]] bool has_its_key(const void* block) noexcept {
-    tell_looking();
-    const bool has = has_key(keys().secret(), block);
-    tell_looked();
-    return has;
-  }
-  static void write_first_word(void* block, std::uint64_t value) noexcept {
-    tell_looking();
-    set_first_word(block, value);
-    tell_looked();
-  }
 
   /// Effects: pages [first, end) of a large block are zero, if the heap discards.
   void discard(void* block, std::size_t first, std::size_t end) noexcept {

@@ -1,0 +1,91 @@
+// heap/block_use.hpp: which blocks of slabs are in use, and which rest: what a miss asks and changes.
+// Layer: heap.
+//
+//   in its slab    no mark
+//   rests          no mark, or its mark and its key
+//   in use         its mark, and not its key
+//
+// block_marks.hpp and resting_key.hpp have the two signs; hit_path.hpp does the same for hits. Whoever
+// calls these has the block, or has been told an address that lies in a slab of that shift's windows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/memory_tools.hpp>
+#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/resting_key.hpp>
+
+namespace ashlar::detail {
+
+/// `Pages` is a page_heap. `shift` is the logarithm of the windows of the block's class.
+template <class Pages>
+class block_use {
+ public:
+  explicit block_use(Pages& pages, unsigned shift) noexcept : pages_(pages), shift_(shift) {}
+
+  /// Returns: whether a block in use starts at `block`. Takes no lock but for a later range's.
+  [[nodiscard]] bool is_in_use(const void* block) const noexcept {
+    return *mark_at(block) == mark_of(block) && !rests_with_key(block);
+  }
+  /// Effects: `block`, which is in use, rests from now on. Returns: its mark.
+  block_mark* put_to_rest(void* block) const noexcept {
+    block_mark* const mark = mark_at(block);
+    if (pages_.keys().are_in_use())
+      write(block, key_of(pages_.keys().secret(), block));
+    else
+      *mark = 0;
+    return mark;
+  }
+  /// Effects: `block`, which rests, is in use from now on. Returns: false, and nothing has changed, if
+  /// it was written to while it rested, or rests twice.
+  [[nodiscard]] bool wake(void* block) const noexcept {
+    block_mark* const mark = mark_at(block);
+    if (*mark == 0)
+      *mark = mark_of(block);
+    else if (rests_with_key(block))
+      write(block, 0);
+    else
+      return false;
+    return true;
+  }
+
+  /// Effects: the blocks, which have left their slabs, rest with their keys.
+  void give_keys(void* const* blocks, std::size_t count) const noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      *mark_at(blocks[i]) = mark_of(blocks[i]);
+      write(blocks[i], key_of(pages_.keys().secret(), blocks[i]));
+    }
+  }
+  /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if those
+  /// are to leave no trace.
+  void take_signs(void* const* blocks, std::size_t count) const noexcept {
+    for (std::size_t i = 0; i < count; ++i) *mark_at(blocks[i]) = 0;
+    if (!pages_.keys().leaves_no_trace()) [[likely]]
+      return;
+    for (std::size_t i = 0; i < count; ++i) write(blocks[i], 0);
+  }
+
+  [[nodiscard]] block_mark* mark_at(const void* block) const noexcept {
+    return pages_.mark_at(block, shift_);
+  }
+
+ private:
+  // A block that rests is closed to the program, which a tool may watch.
+  [[nodiscard]] bool rests_with_key(const void* block) const noexcept {
+    tell_looking();
+    const bool has = has_key(pages_.keys().secret(), block);
+    tell_looked();
+    return has;
+  }
+  static void write(void* block, std::uint64_t value) noexcept {
+    tell_looking();
+    set_first_word(block, value);
+    tell_looked();
+  }
+
+  Pages& pages_;
+  unsigned shift_;
+};
+
+}  // namespace ashlar::detail
