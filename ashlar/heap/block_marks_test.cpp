@@ -1,6 +1,7 @@
 // The sum of heap/block_marks.hpp: no two windows share a mark, and no two addresses of a window look alike.
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -36,8 +37,10 @@ TEST(BlockMarks, TheTablesOfARangeTouchAndNeverOverlap) {
   constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'2000'0000 & UINTPTR_MAX;
   for (const std::size_t bytes :
        {std::size_t{4096}, std::size_t{1} << 20, (std::size_t{5} << 20) + 8192}) {
-    const block_tables tables =
-        tables_placed(base, bytes, nullptr, reinterpret_cast<void*>(memory));
+    const std::vector<class_index> classes(marks_span(bytes) >>
+                                           page_shift);  // zeros, and then the range's
+    const block_tables tables = tables_placed(base, bytes, classes.data() + classes.size(),
+                                              reinterpret_cast<void*>(memory));
     std::uintptr_t end = memory;
     for (unsigned shift = mark_shift_max; shift >= mark_shift_min; --shift) {
       const auto first = reinterpret_cast<std::uintptr_t>(
