@@ -18,8 +18,7 @@ import straight_path  # noqa: E402
 
 # What a port does not have or show, beside what COMMON says.
 LACKS = {
-    "i386": "unit tests, random programs and misuse: they assume 64 bits. A fault that is open: a "
-            "program that is linked statically with `ashlar-malloc.o` ends with SIGSEGV before main",
+    "i386": "unit tests, random programs and misuse: they assume 64 bits",
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
