@@ -1,8 +1,8 @@
 # A toolchain for another system or processor, and what runs the programs that it makes (`make test-ports`).
 # ASHLAR_PORT is one of:
-#   aarch64 s390x   Debian's cross compiler, and qemu to run what it makes
-#   i386            the compiler of this machine
-#   musl            zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
+#   aarch64 armhf riscv64 s390x   Debian's cross compiler, and qemu to run what it makes
+#   i386                          the compiler of this machine
+#   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
 # So the heap's own tests, which reserve hundreds of GiB, run where there is no qemu (the suite native).
 set(CMAKE_SYSTEM_NAME Linux)
@@ -31,6 +31,10 @@ elseif(ASHLAR_PORT STREQUAL "musl")
 else()
   set(CMAKE_SYSTEM_PROCESSOR ${ASHLAR_PORT})
   set(triplet ${ASHLAR_PORT}-linux-gnu)
+  if(ASHLAR_PORT STREQUAL "armhf")
+    set(CMAKE_SYSTEM_PROCESSOR arm)
+    set(triplet arm-linux-gnueabihf)
+  endif()
   set(CMAKE_C_COMPILER ${triplet}-gcc)
   set(CMAKE_CXX_COMPILER ${triplet}-g++)
   find_program(ASHLAR_QEMU qemu-${CMAKE_SYSTEM_PROCESSOR}-static REQUIRED)

@@ -49,7 +49,9 @@ class spin_lock {
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
-  std::atomic<bool> held_{false};
+  // A word where the processor exchanges no byte (RISC-V): the compiler would call libatomic.
+  std::atomic<std::conditional_t<std::atomic<bool>::is_always_lock_free, bool, unsigned>> held_{
+      false};
 };
 
 /// A port to a processor's interrupt mask.

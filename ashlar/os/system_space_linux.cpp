@@ -111,9 +111,10 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
 #endif
   const std::size_t page = page_bytes();
   auto* const first = static_cast<unsigned char*>(p);
-  // A write that changes nothing, whatever another thread writes there meanwhile.
+  // A write that changes nothing, whatever another thread writes there meanwhile. Of a word: not every processor has
+  // an instruction for a byte.
   for (std::size_t i = 0; i < bytes; i += page)
-    std::atomic_ref(first[i]).fetch_or(0, std::memory_order_relaxed);
+    std::atomic_ref(*reinterpret_cast<unsigned*>(first + i)).fetch_or(0, std::memory_order_relaxed);
   return true;
 }
 

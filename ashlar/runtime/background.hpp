@@ -58,7 +58,8 @@ class background {
   void forget_thread() noexcept;
 
  private:
-  enum class state : std::uint8_t { off, resting, changing, asleep, awake };
+  // A word: not every processor exchanges a byte.
+  enum class state : unsigned { off, resting, changing, asleep, awake };
 
   ASHLAR_COLD void start_if_worth() noexcept;
   ASHLAR_COLD void wake_if_worth() noexcept;

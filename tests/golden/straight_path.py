@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|pop\s+\{.*pc\}|ldp?.*pc)\b")
+RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
 # Branches that are always taken: behind one the line is no longer straight.
 JUMP = re.compile(r"^(jmp|b|j|jg|br)\s")
 
