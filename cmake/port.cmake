@@ -3,6 +3,7 @@
 #   aarch64 armhf riscv64 s390x   Debian's cross compiler, and qemu to run what it makes
 #   i386                          the compiler of this machine
 #   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
+#   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
 # So the heap's own tests, which reserve hundreds of GiB, run where there is no qemu (the suite native).
 set(CMAKE_SYSTEM_NAME Linux)
@@ -14,11 +15,15 @@ if(ASHLAR_PORT STREQUAL "i386")
   # The kernel's headers. gcc-multilib has a link to them, but cannot be installed beside a cross compiler.
   set(CMAKE_C_FLAGS_INIT "-m32 -idirafter /usr/include/x86_64-linux-gnu")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
-elseif(ASHLAR_PORT STREQUAL "musl")
+elseif(ASHLAR_PORT MATCHES "^(musl|glibc217)$")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)
   set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
-  set(CMAKE_C_COMPILER ${zig} cc -target x86_64-linux-musl)
-  set(CMAKE_CXX_COMPILER ${zig} c++ -target x86_64-linux-musl)
+  set(target x86_64-linux-musl)
+  if(ASHLAR_PORT STREQUAL "glibc217")
+    set(target x86_64-linux-gnu.2.17)
+  endif()
+  set(CMAKE_C_COMPILER ${zig} cc -target ${target})
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target ${target})
   # zig adds checks of its own where nothing is optimised, and keeps frame pointers.
   set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined -fomit-frame-pointer")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")

@@ -2,8 +2,14 @@
 // Layer: os.
 #pragma once
 
-#if __has_include(<sys/single_threaded.h>)
+#include <cstddef>  // any header: it says which C library there is
+
+// Headers for several releases of glibc have the file, and it is an error in an older one.
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
+#define ASHLAR_HAS_SINGLE_THREADED 1
 #include <sys/single_threaded.h>
+#endif
 #endif
 
 namespace ashlar::os {
@@ -12,7 +18,7 @@ namespace ashlar::os {
 /// tell (glibc does since 2.32), false. A thread that sees true sees false from the moment on in which it
 /// has started another one. O(1), one load. Thread-safe.
 [[nodiscard]] inline bool is_single_threaded() noexcept {
-#if __has_include(<sys/single_threaded.h>)
+#if defined(ASHLAR_HAS_SINGLE_THREADED)
   return __libc_single_threaded != 0;
 #else
   return false;
