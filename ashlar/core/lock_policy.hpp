@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/policy.hpp>
 
@@ -49,9 +50,7 @@ class spin_lock {
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
-  // A word where the processor exchanges no byte (RISC-V): the compiler would call libatomic.
-  std::atomic<std::conditional_t<std::atomic<bool>::is_always_lock_free, bool, unsigned>> held_{
-      false};
+  std::atomic<detail::exchangeable<bool>> held_{false};
 };
 
 /// A port to a processor's interrupt mask.
@@ -94,6 +93,19 @@ struct cortex_m_primask {
   }
   static void restore(std::uintptr_t state) noexcept {
     asm volatile("msr primask, %0" ::"r"(state) : "memory");
+  }
+};
+
+/// The port of RISC-V cores in machine mode: MIE of mstatus. The compiler needs -march with zicsr.
+struct riscv_mstatus {
+  static constexpr std::uintptr_t enabled = 8;
+  static std::uintptr_t save_and_disable() noexcept {
+    std::uintptr_t state;
+    asm volatile("csrrci %0, mstatus, 8" : "=r"(state)::"memory");
+    return state;
+  }
+  static void restore(std::uintptr_t state) noexcept {
+    asm volatile("csrs mstatus, %0" ::"r"(state & enabled) : "memory");
   }
 };
 

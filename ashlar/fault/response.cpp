@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/fault/report.hpp>
 #include <ashlar/fault/response.hpp>
@@ -27,8 +28,8 @@ constinit std::atomic<fault_action> the_action{fault_action::abort};
 constinit std::atomic<fault_callback> the_callback{nullptr};
 constinit std::atomic<void (*)(void (*)(const void*), const void*)> the_way{nullptr};
 constinit std::atomic<bool> set_by_program{false};
-// A word, since not every processor exchanges a byte: that the file cannot be written.
-constinit std::atomic<unsigned> complained{0};
+/// That the file cannot be written.
+constinit std::atomic<detail::exchangeable<bool>> complained{false};
 constinit bool writes_json = false;
 constinit char file_pattern[fault_path_max] = {};
 constinit unsigned stack_depth = 0;
@@ -78,7 +79,7 @@ void append_path(text_writer& path) noexcept {
 }
 
 void complain_of_file(const char* path, int error) noexcept {
-  if (complained.exchange(1, std::memory_order_relaxed)) return;
+  if (complained.exchange(true, std::memory_order_relaxed)) return;
   line_writer<512> line;
   line << "ashlar: cannot write " << std::string_view(path, ::strnlen(path, 300))
        << " (ASHLAR_FAULT_FILE): error " << static_cast<unsigned>(error) << reason_of(error);

@@ -1,6 +1,7 @@
 // Where a page heap finds its pages: the first range and later ones, runs that grow, move and merge, slabs by their place.
 #include <cstdint>
 #include <memory>
+#include <tests/support/emulated.hpp>
 #include <tests/support/modelled_page_heap.hpp>
 #include <tests/support/test_space.hpp>
 #include <vector>
@@ -18,6 +19,7 @@ using test::test_space;
 using modelled = modelled_page_heap;
 
 TEST(PageHeap, FirstRangeFollowsMemoryAndLimit) {
+  if (support::emulated) GTEST_SKIP() << "qemu pays for each reserved page";
   const auto first_range = [](std::size_t physical, std::size_t limit) {
     sealable<test_space> space;
     space.set_physical(physical);

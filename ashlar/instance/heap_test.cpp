@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <tests/support/emulated.hpp>
 #include <tests/support/expects.hpp>
 #include <tests/support/extent.hpp>
 #include <tests/support/live_blocks.hpp>
@@ -363,7 +364,7 @@ TEST(HeapStatistics, AreAHeapsOwn) {
 }
 
 TEST(Heap, AThousandLeaveNothingBehind) {
-  if (support::sanitized) GTEST_SKIP() << "the sanitizer's own memory grows";
+  if (support::sanitized || support::emulated) GTEST_SKIP() << "what runs it has memory that grows";
   const auto round = [] {
     heap h;
     for (std::size_t size = 16; size <= 40'000; size += size / 4)
@@ -379,7 +380,7 @@ TEST(Heap, AThousandLeaveNothingBehind) {
 }
 
 TEST(Heap, ASmallOneIsCheap) {
-  if (support::sanitized) GTEST_SKIP() << "the sanitizer's own memory grows";
+  if (support::sanitized || support::emulated) GTEST_SKIP() << "what runs it has memory that grows";
   {
     heap warm;  // this thread's table
     static_cast<void>(warm.try_allocate(1));

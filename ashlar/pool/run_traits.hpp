@@ -131,9 +131,9 @@ class shared_mark {
   }
   /// Returns: the index of a block that was never in use, or SIZE_MAX when there is none.
   std::size_t advance(std::size_t capacity) noexcept {
-    Index seen = carved_.load(std::memory_order_relaxed);
+    exchangeable<Index> seen = carved_.load(std::memory_order_relaxed);
     while (seen < capacity) {
-      if (carved_.compare_exchange_weak(seen, static_cast<Index>(seen + 1),
+      if (carved_.compare_exchange_weak(seen, static_cast<exchangeable<Index>>(seen + 1),
                                         std::memory_order_relaxed)) {
         return seen;
       }
@@ -142,7 +142,7 @@ class shared_mark {
   }
 
  private:
-  std::atomic<Index> carved_{0};
+  std::atomic<exchangeable<Index>> carved_{0};
 };
 
 /// The same for one at a time.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/check_policy.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/guard_bytes.hpp>
@@ -48,8 +49,7 @@ class shared_blocks {
     if constexpr (traits::tracks_state) {
       // The exchange decides between two callers that free one block at the same time.
       return i < run.carved() &&
-             state(run, i).exchange(block_state::free, std::memory_order_relaxed) ==
-                 block_state::live;
+             exchange_byte(run.states()[i], block_state::free) == block_state::live;
     } else {
       return true;
     }

@@ -1,7 +1,7 @@
 // A pool that an interrupt handler and thread mode share: the handler comes after every single instruction of a call, in
 // turn, and uses the pool itself. Whatever it did, no block may have two holders and none may be lost.
 //
-//   arm(n), call, disarm: a one-shot timer fires after n instructions; n = 1, 2, ... until it is too late for the call
+//   start(n), call, stop: a one-shot timer fires after n instructions; n = 1, 2, ... until it is too late for the call
 //
 // The pool without a lock must fail this. What is masked shows in it, too: the handler comes at one place for as many n
 // as there are instructions in the masked stretch, and one more.
@@ -11,8 +11,9 @@
 
 #include <ashlar/freestanding.hpp>
 
+#include "board/interrupts.hpp"
 #include "board/semihosting.hpp"
-#include "instruction_counter.hpp"
+#include "one_shot_timer.hpp"
 
 namespace {
 
@@ -26,24 +27,8 @@ inline constexpr std::size_t capacity = 6;
 // ---- the one-shot timer ----
 
 volatile bool fired = false;
-volatile std::uint32_t fired_at = 0;  ///< the instruction that would have been next
+volatile std::uintptr_t fired_at = 0;  ///< the instruction that would have been next
 void (*handler_program)() = nullptr;
-
-inline constexpr std::uint32_t enable_with_interrupt = 0b111;
-
-/// The handler comes after `instructions` more.
-[[gnu::always_inline]] inline void arm(std::uint32_t instructions) noexcept {
-  using namespace instruction_counter::detail;
-  constexpr std::uint64_t ticks_per_million = clock_hz * picoseconds_per_instruction / 1'000'000;
-  *reload = static_cast<std::uint32_t>((instructions * ticks_per_million + 500'000) / 1'000'000);
-  *current = 0;
-  asm volatile("" ::: "memory");  // the handler reads what was written until now
-  *control = enable_with_interrupt;
-}
-[[gnu::always_inline]] inline void disarm() noexcept {
-  asm volatile("" ::: "memory");
-  *instruction_counter::detail::control = 0;
-}
 
 // ---- what may happen ----
 
@@ -154,14 +139,14 @@ struct outcome {
 template <class Pool, class Call>
 void interrupt_everywhere(beginning at, void (*program)(), Call call, outcome& result) noexcept {
   handler_program = program;
-  std::uint32_t last_place = 0;
+  std::uintptr_t last_place = 0;
   std::uint32_t at_one_place = 0;
   for (std::uint32_t n = 1;; ++n) {
     begin<Pool>(at);
     fired = false;
-    arm(n);
+    one_shot_timer::start(n);
     call();
-    disarm();
+    one_shot_timer::stop();
     if (!fired) return;
     ++result.moments;
     at_one_place = fired_at == last_place ? at_one_place + 1 : 0;
@@ -203,62 +188,49 @@ void test(const char* name, bool protects) noexcept {
   }
 }
 
-std::uint32_t primask() noexcept {
-  std::uint32_t state;
-  asm volatile("mrs %0, primask" : "=r"(state));
-  return state;
-}
-
 /// What was masked before a call is masked after it.
 template <class Pool>
 void test_nesting() noexcept {
   begin<Pool>({capacity - 2, false});
-  const bool open = primask() == 0;
-  asm volatile("cpsid i" ::: "memory");
+  const bool open = !board::interrupts_are_masked();
+  board::mask_interrupts();
   void* const p = allocate<Pool>();
-  const bool masked = primask() == 1;
+  const bool masked = board::interrupts_are_masked();
   deallocate<Pool>(p);
-  const bool still_masked = primask() == 1;
-  asm volatile("cpsie i" ::: "memory");
+  const bool still_masked = board::interrupts_are_masked();
+  board::unmask_interrupts();
   deallocate<Pool>(allocate<Pool>());
-  if (!open || !masked || !still_masked || primask() != 0) {
+  if (!open || !masked || !still_masked || board::interrupts_are_masked()) {
     board::write("FAILED: the interrupt mask is not what it was\n");
     all_good = false;
   }
 }
 
 using plain = static_pool<block, capacity, check::none>;
-using masked =
-    static_pool<block, capacity, check::none, counting::none, interrupt_mask<cortex_m_primask>>;
-using masked_checked = static_pool<block, capacity, interrupt_mask<cortex_m_primask>>;
+using masked = static_pool<block, capacity, check::none, counting::none,
+                           interrupt_mask<board::interrupt_port>>;
+using masked_checked = static_pool<block, capacity, interrupt_mask<board::interrupt_port>>;
 
 }  // namespace
 
-extern "C" {
-
-void sys_tick_body(const std::uint32_t* frame) noexcept {
-  disarm();
+void timer_fired(std::uintptr_t next) noexcept {
   fired = true;
-  fired_at = frame[6];
+  fired_at = next;
   handler_program();
 }
-[[gnu::naked]] void sys_tick_handler() noexcept {
-  asm volatile(
-      "mov r0, sp\n\tldr r1, =sys_tick_body\n\tbx r1\n\t.ltorg");  // with the stacked registers
-}
 
-void ashlar_fault(const fault& what) noexcept {
+extern "C" void ashlar_fault(const fault& what) noexcept {
   board::write_all("fault: ", describe(what.kind), "\n");
   board::exit(100);
 }
-}
 
 int main() {
+  one_shot_timer::prepare();
   test<plain>("no lock", false);
   test<masked>("interrupts masked, no checks", true);
   test<masked_checked>("interrupts masked, cheap checks, counted", true);
   test_nesting<masked_checked>();
-#if defined(__ARM_FEATURE_LDREX)
+#if defined(__ARM_FEATURE_LDREX) || defined(__riscv_atomic)
   test<static_pool<block, capacity, check::none, counting::none, lock_free<std::uint32_t>>>(
       "lock-free, no checks", true);
   test<static_pool<block, capacity, counting::none, lock_free<std::uint32_t>>>(

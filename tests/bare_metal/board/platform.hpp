@@ -1,8 +1,7 @@
 // How an image that knows no board begins, ends and masks interrupts on one: board/startup.cpp calls main.
 #pragma once
 
-#include <ashlar/core/lock_policy.hpp>
-
+#include "interrupts.hpp"
 #include "semihosting.hpp"
 
 extern "C" int image_main();
@@ -11,7 +10,7 @@ namespace platform {
 [[noreturn]] inline void leave(int status) noexcept {
   board::exit(status);
 }
-using one_core_lock = ashlar::interrupt_mask<ashlar::cortex_m_primask>;
+using one_core_lock = ashlar::interrupt_mask<board::interrupt_port>;
 }  // namespace platform
 
 int main() {

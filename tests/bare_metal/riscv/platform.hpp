@@ -1,9 +1,4 @@
-// RISC-V: compiled, not run (Debian's emulator for it is a package of its own), so nothing is defined.
+// The images that ask for "platform.hpp" get the boards' one: it is for each processor.
 #pragma once
 
-#include <ashlar/core/lock_policy.hpp>
-
-namespace platform {
-[[noreturn]] void leave(int status) noexcept;
-using one_core_lock = ashlar::no_lock;
-}  // namespace platform
+#include "board/platform.hpp"
