@@ -3,6 +3,7 @@
 #   aarch64 armhf riscv64 s390x   Debian's cross compiler, and qemu to run what it makes
 #   i386                          the compiler of this machine
 #   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
+#   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system
 #   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
 # So what reserves hundreds of GiB is left out there (tests/support/emulated.hpp).
@@ -15,6 +16,17 @@ if(ASHLAR_PORT STREQUAL "i386")
   # The kernel's headers. gcc-multilib has a link to them, but cannot be installed beside a cross compiler.
   set(CMAKE_C_FLAGS_INIT "-m32 -idirafter /usr/include/x86_64-linux-gnu")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+elseif(ASHLAR_PORT STREQUAL "wasm32")
+  set(CMAKE_SYSTEM_NAME Generic)
+  set(CMAKE_SYSTEM_PROCESSOR wasm32)
+  set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
+  set(CMAKE_C_COMPILER ${zig} cc -target wasm32-wasi)
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target wasm32-wasi)
+  set(CMAKE_CXX_FLAGS_INIT "-fno-sanitize=undefined")
+  find_program(ASHLAR_NODE node REQUIRED)
+  # Node.js 18 asks for the flag.
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_NODE} --no-warnings --experimental-wasi-unstable-preview1
+    ${CMAKE_CURRENT_LIST_DIR}/../tests/wasm/run.mjs)
 elseif(ASHLAR_PORT MATCHES "^(musl|glibc217)$")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)
   set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)

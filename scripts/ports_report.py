@@ -21,12 +21,15 @@ LACKS = {
     "i386": "unit tests, random programs and misuse: they assume 64 bits",
     "armhf": "unit tests, random programs and misuse: they assume 64 bits",
     "glibc217": "static programs: zig has no static glibc",
+    "aarch64": "tests that start their own program anew, and four that measure memory or reserve hundreds of GiB",
+    "wasm32": "the heap, malloc and the C API",
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
 EMULATED = "unit tests of heap and runtime, random programs"
 COMMON = """The `ashlar` command, its recorder and Python's tests are not built for any of these. What qemu runs has qemu's
-system calls and memory order. Rows that qemu ran were not run on the processor that they name. Those of this machine were, with its glibc 2.36."""
+system calls and memory order: no such row was run on the processor that it names. `port-glibc217` was run with this
+machine's glibc, and the versions of its symbols were read."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 
@@ -68,11 +71,15 @@ def row(preset: dict[str, str]) -> str:
     version = setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake", "CMAKE_CXX_COMPILER_VERSION")
     emulator = setting(folder, "CMakeCache.txt", "ASHLAR_QEMU")
     by = pathlib.Path(emulator).name.removesuffix("-static") if emulator else "this machine"
+    if setting(folder, "CMakeCache.txt", "ASHLAR_NODE"):
+        by = "Node.js"
     done = tests(folder)
     if done == "not run":
         by = ""
     missing = [a for a in ARTEFACTS if not (folder / "ashlar" / a).exists()]
     built = "all but " + ", ".join(missing) if missing else "all"
+    if len(missing) == len(ARTEFACTS):
+        built = "headers alone"
     lacks = LACKS.get(port, EMULATED) or "nothing more"
     return f"| `{preset['name']}` | {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
 

@@ -1,4 +1,5 @@
 // The STATIC_POOLS mode of the classic API in firmware: xmalloc's family and a class with XALLOCATOR, no library.
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +20,7 @@ class reading {
 
  private:
   std::uint32_t value_;
-  std::uint32_t time_[10] = {};
+  [[maybe_unused]] std::uint32_t time_[10] = {};
   XALLOCATOR
 };
 
@@ -34,7 +35,7 @@ void check_that(bool holds, int step) noexcept {
 void run() noexcept {
   void* held[4];
   for (void*& p : held) check_that((p = xmalloc(10)) != nullptr && xusable_size(p) == 16, 1);
-  check_that(xmalloc(10) == nullptr && error_number != 0, 2);
+  check_that(xmalloc(10) == nullptr && errno != 0, 2);
   for (void* p : held) xfree(p);
 
   auto* const words = static_cast<std::uint32_t*>(xcalloc(10, 4));
@@ -75,7 +76,7 @@ void xalloc_stats_line(const char* line, std::size_t length) noexcept {
   check_that(line != nullptr && length > 40, 10);
   ++stats_lines;
 }
-// What the C library's errno is; this image has no C library.
+// What errno is by newlib's headers; a board's image has no C library.
 int* __errno() noexcept {  // NOLINT(bugprone-reserved-identifier)
   return &error_number;
 }
