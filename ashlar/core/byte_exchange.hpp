@@ -18,9 +18,8 @@ Byte exchange_in_word(Byte& byte, Byte value) noexcept {
   static_assert(sizeof(Byte) == 1);
   using any_word [[gnu::may_alias]] = std::uint32_t;
   const auto address = reinterpret_cast<std::uintptr_t>(&byte);
-  const unsigned place = address % sizeof(any_word);
-  const unsigned shift =
-      8 * (std::endian::native == std::endian::little ? place : sizeof(any_word) - 1 - place);
+  const auto place = static_cast<unsigned>(address % sizeof(any_word));
+  const unsigned shift = 8 * (std::endian::native == std::endian::little ? place : 3 - place);
   auto* const word = reinterpret_cast<any_word*>(address - place);
   std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
   std::uint32_t next;
