@@ -395,7 +395,7 @@ TEST(RefillLists, audit_finds_a_broken_link_and_a_circle) {
   alignas(16) std::byte elsewhere[32] = {};
   set_link(b, elsewhere);
   EXPECT_FALSE(pool.audit()) << "no block of a chunk";
-  std::byte* const inside = static_cast<std::byte*>(a) + 8;
+  std::byte* const inside = static_cast<std::byte*>(a) + 12;
   void* after_a = nullptr;
   detail::tell_open(a, sizeof(after_a));
   std::memcpy(&after_a, a, sizeof(after_a));
