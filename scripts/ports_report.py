@@ -26,7 +26,7 @@ LACKS = {
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
-EMULATED = "unit tests of heap and runtime, random programs"
+EMULATED = "unit tests of heap and runtime, random programs, tests that start their own program anew"
 COMMON = """The `ashlar` command, its recorder and Python's tests are not built for any of these. What qemu runs has qemu's
 system calls and memory order: no such row was run on the processor that it names. `port-glibc217` was run with this
 machine's glibc, and the versions of its symbols were read."""

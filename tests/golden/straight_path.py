@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Counts the instructions of a hit in a library's code, for processors that callgrind does not know.
 
-A hit is the straight line from a function's first instruction to its first return: what misses branches away from it.
+A hit is the line from a function's first instruction to its first return on which no branch with a condition is taken:
+what misses branches away from it. Jumps inside of the function are followed.
 Run: straight_path.py --objdump OBJDUMP --library LIBRARY --target NAME --golden FILE. FILE has a line for each target and
 function: target, function, instructions. Another number than that is a failure.
 """
@@ -12,25 +13,28 @@ import subprocess
 import sys
 
 RETURN = re.compile(r"^(ret[q]?|br\s+%r14|bx\s+lr|(pop|ldm\S*\s.*)\s+\{.*pc\}|ldr(\.w)?\s+pc,)")
-# Branches that are always taken: behind one the line is no longer straight.
-JUMP = re.compile(r"^(jmp|b|j|jg|br)\s")
+# Branches that are always taken.
+JUMP = re.compile(r"^(jmp|b|j|jg|br)\s+(?:([0-9a-f]+)\b)?")
 
 
 def count(objdump: str, library: pathlib.Path, function: str) -> int:
     """The instructions from the function's first one to its first return."""
     text = subprocess.run([objdump, "-d", "--no-show-raw-insn", f"--disassemble={function}", library], check=True,
                           capture_output=True, text=True).stdout
-    instructions = 0
-    for line in text.splitlines():
-        found = re.match(r"^\s+[0-9a-f]+:\s+(.*)$", line)
-        if not found or found[1].startswith("."):
-            continue
-        instruction = found[1].strip()
-        instructions += 1
+    code = [(found[1], found[2].strip()) for found in re.finditer(r"^\s+([0-9a-f]+):\s+(?!\.)(.*)$", text, re.M)]
+    places = {address: i for i, (address, _) in enumerate(code)}
+    i = 0
+    for instructions in range(1, len(code) + 1):
+        if i == len(code):
+            break
+        instruction = code[i][1]
         if RETURN.match(instruction):
             return instructions
-        if JUMP.match(instruction):
-            raise SystemExit(f"straight_path: {function}: '{instruction}' comes before a return: the hit is not straight")
+        i += 1
+        if jump := JUMP.match(instruction):
+            if jump[2] not in places:
+                raise SystemExit(f"straight_path: {function}: '{instruction}' comes before a return: the hit leaves it")
+            i = places[jump[2]]
     raise SystemExit(f"straight_path: {library} has no code of {function} with a return")
 
 
