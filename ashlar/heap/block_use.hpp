@@ -71,12 +71,15 @@ class block_use {
   }
 
  private:
-  // A block that rests is closed to the program, which a tool may watch.
+  // A tool may watch: a block that rests is closed, and of one in use the program need not have written
+  // the first word.
   [[nodiscard]] bool rests_with_key(const void* block) const noexcept {
+    if (!pages_.keys().are_in_use()) return false;
     tell_looking();
-    const bool has = has_key(pages_.keys().secret(), block);
+    const std::uint64_t word = first_word(block);
     tell_looked();
-    return has;
+    if constexpr (tools_present) tell_open(&word, sizeof word);
+    return word == key_of(pages_.keys().secret(), block);
   }
   static void write(void* block, std::uint64_t value) noexcept {
     tell_looking();

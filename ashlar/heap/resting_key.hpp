@@ -31,11 +31,14 @@ using resting_key [[gnu::may_alias]] = std::uint64_t;
   return secret ^ reinterpret_cast<std::uintptr_t>(block);
 }
 
-/// Returns: whether the first word of `block` is its key.
-[[nodiscard]] ASHLAR_HOT bool has_key(std::uint64_t secret, const void* block) noexcept {
+[[nodiscard]] ASHLAR_HOT std::uint64_t first_word(const void* block) noexcept {
   auto* const word = static_cast<resting_key*>(const_cast<void*>(block));
   __asm__ volatile("" : "+m"(*word));
-  return *word == key_of(secret, block);
+  return *word;
+}
+/// Returns: whether the first word of `block` is its key.
+[[nodiscard]] ASHLAR_HOT bool has_key(std::uint64_t secret, const void* block) noexcept {
+  return first_word(block) == key_of(secret, block);
 }
 
 /// Effects: the first word of `block` is `value`.

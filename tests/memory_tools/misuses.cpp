@@ -1,11 +1,13 @@
 // memory_tools/misuses.cpp: every component of ashlar, and the classic ones that forward to them.
 #include "misuses.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include <Allocator.h>
@@ -223,12 +225,26 @@ void proper_use_of_the_process_heap() {
     xfree(zeros);
   }
 }
+// Then the heap has keys in blocks that rest.
+void proper_use_among_threads() {
+  std::atomic<bool> is_here{false}, is_done{false};
+  std::thread other([&] {
+    xfree(xmalloc(1));
+    is_here = true;
+    while (!is_done) std::this_thread::yield();
+  });
+  while (!is_here) std::this_thread::yield();
+  proper_use_of_the_process_heap();
+  is_done = true;
+  other.join();
+}
 #endif
 
 const misuses::named_case cases[] = {
 #if defined(ASHLAR_VALGRIND)
     POOL_MISUSES(process_heap_blocks),
     {"process_heap.proper_use", proper_use_of_the_process_heap},
+    {"process_heap_among_threads.proper_use", proper_use_among_threads},
 #endif
     POOL_MISUSES(fixed_pool_in_storage),
     MISUSE(fixed_pool_in_storage, read_beyond_into_fresh_memory),
