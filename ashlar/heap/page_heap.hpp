@@ -28,9 +28,9 @@
 #include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/heap_keys.hpp>
 #include <ashlar/heap/large_blocks.hpp>
 #include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_store.hpp>
 #include <ashlar/heap/sealable.hpp>

@@ -76,7 +76,7 @@ class page_range {
     std::size_t class_bytes = 0;
     for (;; page_count /= 2) {
       if (page_count < least) return false;
-      class_bytes = zeros_before_classes(page_count) + class_table_bytes(page_count);
+      class_bytes = 2 * class_table_bytes(page_count);
       classes = space.reserve_zeros(class_bytes);
       if (classes != nullptr) break;
     }
@@ -109,8 +109,7 @@ class page_range {
     bit_words_per_page_ = bit_words;
     table_reservation = class_bytes;
     number = index;
-    class_of.place(static_cast<char*>(classes) + zeros_before_classes(page_count),
-                   ground::reserved);
+    class_of.place(static_cast<char*>(classes) + class_table_bytes(page_count), ground::reserved);
     run_of.place(begin_of_tables, ground::room);
     bits.place(begin_of_tables + at.bits, ground::room);
     runs.place(begin_of_tables + at.runs, ground::room);
@@ -126,8 +125,7 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
                              std::uint8_t index) noexcept {
-    const std::size_t class_bytes =
-        zeros_before_classes(page_count) + class_table_bytes(page_count);
+    const std::size_t class_bytes = 2 * class_table_bytes(page_count);
     const layout at(page_count, bit_words);
     const std::size_t table_bytes = class_bytes + at.slack;  // of what is before it
     if (!reserve_addresses(space, page_count * page_size)) return false;
@@ -143,7 +141,7 @@ class page_range {
     bit_words_per_page_ = bit_words;
     table_reservation = table_bytes;
     number = index;
-    class_of.place(classes + zeros_before_classes(page_count), ground::reserved);
+    class_of.place(classes + class_table_bytes(page_count), ground::reserved);
     run_of.place(begin_of_tables, ground::reserved);
     bits.place(begin_of_tables + at.bits, ground::reserved);
     runs.place(begin_of_tables + at.runs, ground::reserved);
@@ -169,7 +167,7 @@ class page_range {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
     }
-    space.release(class_of.entries() - zeros_before_classes(pages), table_reservation);
+    space.release(class_of.entries() - class_table_bytes(pages), table_reservation);
     *this = page_range{};
   }
 
@@ -392,9 +390,6 @@ class page_range {
   /// The class table has whole pages, and as many before it that stay zero (block_tables.hpp).
   static constexpr std::size_t class_table_bytes(std::size_t page_count) noexcept {
     return align_up(page_count, page_size);
-  }
-  static constexpr std::size_t zeros_before_classes(std::size_t page_count) noexcept {
-    return class_table_bytes(page_count);
   }
 
   static constexpr std::size_t slots_of(std::size_t page_count) noexcept {

@@ -16,7 +16,6 @@
 // might drop a store before an object's life begins, or take what an object leaves for garbage.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <ashlar/core/config.hpp>
@@ -24,15 +23,16 @@
 namespace ashlar::detail {
 
 /// 64 bits everywhere, since 32 would be met by chance.
-using resting_key [[gnu::may_alias]] = std::uint64_t;
+using first_word_type [[gnu::may_alias]] = std::uint64_t;
 
 /// Returns: the key of `block` in the heap with this secret.
 [[nodiscard]] ASHLAR_HOT std::uint64_t key_of(std::uint64_t secret, const void* block) noexcept {
   return secret ^ reinterpret_cast<std::uintptr_t>(block);
 }
 
+/// Returns: the first word of `block`.
 [[nodiscard]] ASHLAR_HOT std::uint64_t first_word(const void* block) noexcept {
-  auto* const word = static_cast<resting_key*>(const_cast<void*>(block));
+  auto* const word = static_cast<first_word_type*>(const_cast<void*>(block));
   __asm__ volatile("" : "+m"(*word));
   return *word;
 }
@@ -43,33 +43,9 @@ using resting_key [[gnu::may_alias]] = std::uint64_t;
 
 /// Effects: the first word of `block` is `value`.
 ASHLAR_HOT void set_first_word(void* block, std::uint64_t value) noexcept {
-  auto* const word = static_cast<resting_key*>(block);
+  auto* const word = static_cast<first_word_type*>(block);
   *word = value;
   __asm__ volatile("" : "+m"(*word));
 }
-
-/// The keys of one heap. They come into use when it gets its second cache, and stay: blocks that rest have them.
-class heap_keys {
- public:
-  constexpr heap_keys() noexcept = default;
-
-  /// Requires: called once, before any other function; `secret` is not 0.
-  void place(std::uint64_t secret) noexcept { secret_ = secret; }
-  [[nodiscard]] std::uint64_t secret() const noexcept { return secret_; }
-
-  /// Returns: whether blocks that are freed get keys.
-  [[nodiscard]] bool are_in_use() const noexcept { return in_use_.load(); }
-  void begin() noexcept { in_use_.store(true); }
-
-  /// Effects: from now on a block that comes back to its slab is cleared of its key, or not any more.
-  /// Requires: there is one thread.
-  void leave_no_trace(bool on) noexcept { leaves_no_trace_ = on; }
-  [[nodiscard]] bool leaves_no_trace() const noexcept { return leaves_no_trace_; }
-
- private:
-  std::uint64_t secret_ = 0;
-  bool leaves_no_trace_ = false;
-  std::atomic<bool> in_use_{false};
-};
 
 }  // namespace ashlar::detail

@@ -38,6 +38,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/class_table.hpp>
+#include <ashlar/heap/heap_keys.hpp>
 #include <ashlar/heap/hit_path.hpp>
 
 namespace ashlar::detail {

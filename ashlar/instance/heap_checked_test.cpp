@@ -20,13 +20,12 @@
 #include <ashlar/check/misuse_report.hpp>
 #include <ashlar/core/guard_bytes.hpp>
 #include <ashlar/instance/heap.hpp>
+#include <ashlar/instance/test_heaps.hpp>
 #include <ashlar/os/page_source.hpp>
 
 namespace {
 
 using namespace ashlar;
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 using cheap_heap = heap<check::cheap>;
 using full_heap = heap<check::full<>>;
@@ -40,12 +39,6 @@ heap_options named_orders(std::size_t budget_bytes = SIZE_MAX) {
 }
 unsigned char* bytes_of(void* p) {
   return static_cast<unsigned char*>(p);
-}
-template <class Heap>
-std::vector<void*> fill(Heap& h, std::size_t size) {
-  std::vector<void*> blocks;
-  while (void* p = h.try_allocate(size)) blocks.push_back(p);
-  return blocks;
 }
 
 // ---- correct programs -------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+// heap/heap_keys.hpp: the secret of a heap's keys (resting_key.hpp), and whether they are in use.
+// Layer: heap. Misses alone come here: each cache has a copy of the secret for its hits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ashlar::detail {
+
+/// The keys of one heap. They come into use when it gets its second cache, and stay: blocks that rest have them.
+class heap_keys {
+ public:
+  constexpr heap_keys() noexcept = default;
+
+  /// Requires: called once, before any other function; `secret` is not 0.
+  void place(std::uint64_t secret) noexcept { secret_ = secret; }
+  [[nodiscard]] std::uint64_t secret() const noexcept { return secret_; }
+
+  /// Returns: whether blocks that are freed get keys.
+  [[nodiscard]] bool are_in_use() const noexcept { return in_use_.load(); }
+  void begin() noexcept { in_use_.store(true); }
+
+  /// Effects: from now on a block that comes back to its slab is cleared of its key, or not any more.
+  /// Requires: there is one thread.
+  void leave_no_trace(bool on) noexcept { leaves_no_trace_ = on; }
+  [[nodiscard]] bool leaves_no_trace() const noexcept { return leaves_no_trace_; }
+
+ private:
+  std::uint64_t secret_ = 0;
+  bool leaves_no_trace_ = false;
+  std::atomic<bool> in_use_{false};
+};
+
+}  // namespace ashlar::detail
