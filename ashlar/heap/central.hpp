@@ -50,8 +50,10 @@ struct class_counts {
 
 /// What the slabs of one class are made of. Bytes.
 struct slab_bytes {
-  std::size_t blocks = 0;  ///< of all blocks
-  std::size_t idle = 0;  ///< of free blocks in the bitmaps, the pages left out that the system has
+  std::size_t blocks = 0;   ///< of all blocks
+  std::size_t idle = 0;     ///< of free blocks in the bitmaps, without those on absent pages
+  std::size_t absent = 0;   ///< of pages that the system has got
+  std::uint64_t taken = 0;  ///< of blocks that were ever handed to a cache
 };
 
 template <address_space Space, class Mutex>
@@ -188,7 +190,10 @@ class central {
     const auto held = static_cast<std::size_t>(counts_.taken - counts_.given);
     const std::size_t idle = (made - held - stashed()) * size;
     const std::size_t absent = absent_pages_ << page_shift;
-    return {.blocks = made * size, .idle = idle - std::min(idle, absent)};
+    return {.blocks = made * size,
+            .idle = idle - std::min(idle, absent),
+            .absent = absent,
+            .taken = counts_.taken * size};
   }
 
   /// Effects: a fault: `block` was written to while it rested, or was freed twice.

@@ -7,14 +7,15 @@
 // made of steps, with no lock held between two of them. Looks at slabs go round: the next one
 // begins where the last one ended.
 //
-// Growth does not wait for a look. When the heap has grown by 1 MiB (growth_step) since the last
-// time, and free blocks in slabs have a quarter of the bytes that callers and caches hold, free
-// pages of slabs leave at once. Else the heap would hold its old pages beside the new ones.
+// Growth does not wait for a look. Each 1 MiB (growth_step) that the heap grows is a step. Where free
+// blocks in slabs then have a quarter of the bytes that callers and caches hold, and no step found
+// more in memory before, free pages leave at once: those of classes that hardly anybody took blocks
+// of since the step before. Else the heap would hold its old pages beside the new ones.
 //
 // Law: of the misses that find that it is time, one looks; the others go on allocating. For n pages
 // of growth, 8 n pages leave at most, and those of the slab that is looked at last. A heap that does
-// not grow keeps its pages between looks: each page that leaves too early costs a page fault
-// (docs/decisions/0036-growth-gives-free-pages-back.md).
+// not grow to a new peak keeps its pages between looks: each page that leaves too early costs a page
+// fault (docs/decisions/0036-growth-gives-free-pages-back.md).
 // Thread-safety: any caller at any time.
 #pragma once
 
@@ -24,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/lock_order.hpp>
@@ -119,8 +121,8 @@ class looks {
     return give_back_free_pages(SIZE_MAX, true, centrals, pages);
   }
 
-  /// Effects: called after a request that may have made the heap grow: if it has grown by a step,
-  /// and much is idle in slabs, free pages inside slabs go back. `held` are the bytes that callers
+  /// Effects: called after a request that may have made the heap grow: if it has grown by a step, to
+  /// a peak, and much is idle in slabs, free pages of classes that rest go back. `held` are the bytes that callers
   /// and caches have. Nothing where free pages never go back, or where misses do not look.
   /// O(1), but for each step of growth O(classes + its pages), plus the system calls.
   void after_growth(Centrals& centrals, pages_type& pages, std::size_t held) noexcept {
@@ -130,13 +132,10 @@ class looks {
       return;
     // The thread that notes the growth does the work.
     if (!grown_before_.compare_exchange_strong(before, grown, std::memory_order_relaxed)) return;
-    const std::size_t idle_min = held / idle_share;
-    const bool waits =
-        pages.delay_ms() < 0 || next_ms_.load(std::memory_order_relaxed) == others_look;
-    if (waits || pages.committed_bytes() < held + idle_min) return;
+    if (pages.delay_ms() < 0 || next_ms_.load(std::memory_order_relaxed) == others_look) return;
     if (pages.is_sealed() || !pages.has_more_than_kept() || !mutex_.try_lock()) return;
     const std::lock_guard guard(mutex_, std::adopt_lock);
-    give_back_from_idle(grown - before, idle_min, centrals, pages);
+    give_back_from_idle(grown - before, held / idle_share, centrals, pages);
   }
 
   /// For a fork.
@@ -155,27 +154,37 @@ class looks {
   /// So many pages leave at most for each page of growth.
   static constexpr std::size_t leaving_each = 8;
   /// Pages leave where the idle bytes of all slabs are at least a quarter of what is held, and only
-  /// those of classes of which more than an eighth is idle.
+  /// those of classes of which more than an eighth is idle, and an eighth of that was taken at most
+  /// since the last step.
   static constexpr std::size_t idle_share = 4;
   static constexpr std::size_t idle_share_of_class = 8;
+  static constexpr std::size_t taken_share_of_idle = 8;
   /// Work is counted in slabs that are passed. Each page of growth pays for one. A look into a slab
   /// costs as much as this many, and a page that leaves pays for half a look.
   static constexpr std::size_t look_cost = 4;
 
-  /// Effects: the heap has grown by `grown` pages. If `idle_min` bytes in slabs are idle, goes on
-  /// round the slabs and gives back free pages of classes that have many. Requires: the lock is held.
+  /// Effects: the heap has grown by `grown` pages. If `idle_min` bytes in slabs are idle, and no step
+  /// found more in memory, goes on round the slabs and gives back free pages of classes that have many
+  /// and rest. Requires: the lock is held.
   ASHLAR_COLD void give_back_from_idle(std::size_t grown, std::size_t idle_min, Centrals& centrals,
                                        pages_type& pages) noexcept {
-    std::array<bool, class_count> has_many{};
-    std::size_t idle = 0;
+    std::array<bool, class_count> leaves{};
+    std::size_t idle = 0, absent = 0;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
       if (!may_be_hollow(Classes::shape(c))) continue;
       const slab_bytes of_class = centrals[c].bytes_of_slabs();
+      const std::uint64_t taken = of_class.taken - std::exchange(taken_before_[c], of_class.taken);
       idle += of_class.idle;
-      has_many[c] = of_class.idle > of_class.blocks / idle_share_of_class;
+      absent += of_class.absent;
+      leaves[c] = of_class.idle > of_class.blocks / idle_share_of_class &&
+                  taken <= of_class.idle / taken_share_of_idle;
     }
-    if (idle < idle_min) return;
+    const std::size_t committed = pages.committed_bytes();
+    const std::size_t resident = committed - std::min(committed, absent);
+    const bool is_peak = resident >= resident_peak_;
+    resident_peak_ = std::max(resident_peak_, resident);
+    if (!is_peak || idle < idle_min) return;
     std::size_t paid = grown, leaving = grown * leaving_each;
     for (std::size_t rounds = 0; paid != 0 && leaving != 0;) {
       const slab_place place = pages.next_slab(next_slab_);
@@ -187,7 +196,7 @@ class looks {
       const class_index c = place.size_class;
       next_slab_ = {.range = place.range, .page = place.page + Classes::shape(c).pages};
       --paid;
-      if (!has_many[c]) continue;
+      if (!leaves[c]) continue;
       paid -= std::min(paid, look_cost - 1);
       const std::size_t gone = centrals[c].give_back_free_pages(pages, place, true) >> page_shift;
       paid += gone * look_cost / 2;
@@ -219,6 +228,9 @@ class looks {
   std::atomic<std::size_t> grown_before_{0};              ///< pages that growth has been dealt with
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place next_slab_;
+  // What the last steps of growth found. Written under the lock.
+  std::array<std::uint64_t, class_count> taken_before_{};  ///< bytes, by class
+  std::size_t resident_peak_ = 0;
 };
 
 }  // namespace detail
