@@ -26,10 +26,20 @@ using namespace ashlar;
 using namespace ashlar::detail;
 using test::space_call;
 using test::test_space;
-using central_type = central<test_space, std::mutex>;
+/// Counts how often it is locked.
+struct counting_mutex : std::mutex {
+  void lock() {
+    std::mutex::lock();
+    ++locked;
+  }
+  static inline std::size_t locked = 0;
+};
 
-struct fixture {
-  fixture(class_index of_class, std::size_t stash_capacity)
+template <class Mutex>
+struct fixture_with {
+  using central_type = central<test_space, Mutex>;
+
+  fixture_with(class_index of_class, std::size_t stash_capacity)
       : size_class(of_class), stash(stash_capacity + 1) {
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
     one.place(of_class, standard_classes.shapes[of_class], stash.data(), stash_capacity);
@@ -67,11 +77,12 @@ struct fixture {
 
   class_index size_class;
   sealable<test_space> space;
-  std::unique_ptr<page_heap<test_space, std::mutex>> heap =
-      std::make_unique<page_heap<test_space, std::mutex>>(space);
+  std::unique_ptr<page_heap<test_space, Mutex>> heap =
+      std::make_unique<page_heap<test_space, Mutex>>(space);
   std::vector<void*> stash;
   central_type one;
 };
+using fixture = fixture_with<std::mutex>;
 
 // While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it would move to another
 // list, or all, so that it would go.
@@ -208,6 +219,21 @@ TEST(Central, SettlingLetsEmptySlabsLeave) {
   f.heap->purge_all();
   EXPECT_EQ(f.heap->stats().committed_bytes, 0u);
   EXPECT_EQ(f.take(10).size(), 10u);
+}
+
+TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
+  fixture_with<counting_mutex> f(3, 2'000);
+  std::vector<void*> blocks;
+  while (blocks.size() < 2'000) {
+    const std::vector<void*> more = f.take(500);
+    blocks.insert(blocks.end(), more.begin(), more.end());
+  }
+  blocks.resize(2'000);
+  f.give(blocks);
+  const std::size_t before = counting_mutex::locked;
+  f.one.settle(*f.heap);
+  EXPECT_EQ(f.one.stashed(), 0u);
+  EXPECT_GE(counting_mutex::locked - before, 2'000u / 128) << "the lock is open in between";
 }
 
 TEST(Central, TheFullestSlabServesFirst) {
