@@ -40,8 +40,9 @@ struct kept_event {
 
 class Record : public support::CommandInFolder {
  protected:
-  [[nodiscard]] std::vector<kept_event> events(const std::string& name = "run.atrace") const {
-    trace_reader reader(open_file_source(path(name)), unfinished::refuse);
+  [[nodiscard]] std::vector<kept_event> events(const std::string& name = "run.atrace",
+                                               unfinished about = unfinished::refuse) const {
+    trace_reader reader(open_file_source(path(name)), about);
     std::vector<kept_event> all;
     while (const event* e = reader.peek()) {
       all.push_back({*e, std::string(e->text)});
@@ -442,6 +443,39 @@ TEST_F(Record, ARecorderThatIsKilledLeavesWhatItHasWritten) {
   trace_reader left(open_file_source(path(name)));
   EXPECT_NE(left.warning(), "");
   EXPECT_GT(left.events(), 10'000u);
+}
+
+// A short run fills no chunk, and a program at rest never does.
+TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
+  for (const words& options : {words{}, words{"--stacks"}}) {
+    words line{"record"};
+    line.insert(line.end(), options.begin(), options.end());
+    line.insert(line.end(), {"--", calls, "wait"});
+    const pid_t command = start(line);
+    const auto part = [&] {
+      const auto names = files();
+      const auto found = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+        return fs::path(name).extension() == ".part";
+      });
+      return found == names.end() ? std::string() : *found;
+    };
+    const auto kept = [&] {
+      if (part().empty() || fs::file_size(path(part())) < 100) return std::vector<kept_event>();
+      return events(part(), unfinished::read_what_is_there);
+    };
+    EXPECT_TRUE(becomes_true([&] { return has_size(kept(), 777); }));
+    ::kill(-command, SIGKILL);
+    wait_for(command);
+    const std::string name = part();
+    ASSERT_NE(name, "");
+    const trace_reader reader(open_file_source(path(name)));
+    EXPECT_EQ(reader.stacks().empty(), options.empty());
+    EXPECT_EQ(ashlar({"stat", name}), 0);
+    EXPECT_NE(said("err").find("of a recorder that was killed, at most the last second"),
+              std::string::npos)
+        << said("err");
+    fs::remove(path(name));
+  }
 }
 
 // The disk is full, or a limit is reached. The program goes on, and its end is told.

@@ -8,6 +8,12 @@
 #include <unistd.h>
 
 namespace ashlar::trace {
+namespace {
+
+// Twice as often as is promised: a recorder that has much to do comes later.
+constexpr std::chrono::milliseconds unsealed_each{500};
+
+}  // namespace
 
 struct file_recorder::trace {
   std::unique_ptr<trace_writer> writer;
@@ -74,21 +80,23 @@ void file_recorder::flush_definitions(trace& of, bool all) {
   of_chunks.modules.clear();
 }
 
-void file_recorder::read_records(const process& of, const chunk& c) {
+void file_recorder::read_records(const process& of, const chunk& c, thread_progress& so_far) {
   trace& to = *traces_[of.pid];
   const std::uint32_t thread = c.header.thread;
   std::uint64_t& last_time = to.last_time[thread];
-  chunk_events events(start_ticks(), &to.definitions);
-  events.not_before(last_time);
-  events.begin(c);
-  for (event e; events.next(e);) to.writer->add(e);
-  last_time = events.time();
+  if (!so_far.events) so_far.events.emplace(start_ticks(), &to.definitions);
+  if (!so_far.is_open) so_far.events->begin(c);
+  so_far.is_open = true;
+  so_far.events->not_before(last_time);
+  for (event e; so_far.events->next(e);) to.writer->add(e);
+  last_time = so_far.events->time();
   to.writer->flush(thread);
   flush_definitions(to, false);
 }
 
+/// Effects: takes the chunk's records; of one that is still written those that are there, and the rest another time.
 /// Returns: false when something that comes before it is not there yet.
-bool file_recorder::take(std::uint32_t index) {
+bool file_recorder::take(std::uint32_t index, chunk_is as) {
   const chunk& c = chunk_at(index);
   process* const of = owner_of(index);
   if (of == nullptr) return false;
@@ -98,17 +106,32 @@ bool file_recorder::take(std::uint32_t index) {
   }
   if (!is_described(*of) && !finished_) return false;
   if (progress_.size() < processes().size()) progress_.resize(processes().size());
-  progress& so_far = progress_[of->index];
-  if (so_far.is_over) return true;
-  std::uint32_t& next = so_far.next_chunk[c.header.thread];
-  if (c.header.sequence != next) return false;
-  ++next;
-  if (!so_far.begun) {
+  if (progress_[of->index].is_over) return true;
+  if (c.header.sequence != progress_[of->index].threads[c.header.thread].chunk) return false;
+  if (!progress_[of->index].begun) {
     if (of->before != 0) take_abandoned(of->index);  // what the image before has left comes before
     begin(*of);
   }
-  read_records(*of, c);
+  thread_progress& so_far = progress_[of->index].threads[c.header.thread];
+  read_records(*of, c, so_far);
+  if (as == chunk_is::whole) {
+    ++so_far.chunk;
+    so_far.is_open = false;
+  }
   return true;
+}
+
+void file_recorder::take_unsealed() {
+  std::vector<std::uint32_t> unsealed;
+  const std::uint32_t count = chunks();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const process* const owner = owner_of(i);
+    if (state_of(i) == chunk_state::taken && owner != nullptr && chunk_at(i).header.thread != 0)
+      unsealed.push_back(i);
+  }
+  sort(unsealed);
+  for (const std::uint32_t index : unsealed) take(index, chunk_is::written);
+  for (const auto& [pid, t] : traces_) flush_definitions(*t, true);
 }
 
 std::size_t file_recorder::take_sealed() {
@@ -177,6 +200,11 @@ std::size_t file_recorder::drain() {
   const std::size_t taken = take_sealed();
   look_at_exits();
   if (is_time_to_look_for_the_dead() || finished_) take_abandoned(UINT32_MAX);
+  const auto time = std::chrono::steady_clock::now();
+  if (!finished_ && time >= unsealed_due_) {
+    take_unsealed();
+    unsealed_due_ = time + unsealed_each;
+  }
   return taken;
 }
 

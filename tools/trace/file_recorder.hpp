@@ -1,9 +1,11 @@
 // tools/trace/file_recorder.hpp: from the spool of running programs to their traces. Layer: trace.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +35,8 @@ using look_at_exit =
     std::function<void(const exiting_process& process, const std::function<void()>& sign)>;
 
 /// One trace for each process; a process that executes another program goes on in the same one. A thread's events are
-/// taken when its chunk is full.
+/// taken when its chunk is full, and twice a second all that there is: so a recorder that is killed loses no more than
+/// the last second.
 class file_recorder final : public recorder {
  public:
   /// `look`, which does not throw, is called for each process that exits; what it does behind that
@@ -42,6 +45,9 @@ class file_recorder final : public recorder {
   ~file_recorder() override;
 
   std::size_t drain() override;
+  /// Effects: takes what is in chunks that are not full yet. Requires: drain() knows their processes; it calls this when
+  /// it is due.
+  void take_unsealed();
   void finish() override;
 
   struct process_result {
@@ -53,21 +59,29 @@ class file_recorder final : public recorder {
 
  private:
   struct trace;
+  /// What was taken of a thread.
+  struct thread_progress {
+    std::uint32_t chunk = 0;  // the sequence number of the one that comes next, or is being read
+    bool is_open = false;     // it is being read
+    std::optional<chunk_events> events;
+  };
   /// What was taken of an image.
   struct progress {
-    bool begun = false;                                           // its trace knows of it
-    bool is_over = false;                                         // nothing more is taken
-    std::unordered_map<std::uint32_t, std::uint32_t> next_chunk;  // by thread
+    bool begun = false;    // its trace knows of it
+    bool is_over = false;  // nothing more is taken
+    std::unordered_map<std::uint32_t, thread_progress> threads;
   };
+  /// Whether a chunk will get more records.
+  enum class chunk_is { whole, written };
 
   void begin(const process& of);
   void open_trace(const process& of);
-  bool take(std::uint32_t index);
+  bool take(std::uint32_t index, chunk_is as = chunk_is::whole);
   std::size_t take_sealed();
   void take_abandoned(std::uint32_t end);
   void look_at_exits();
   void take_all_of(const process& of);
-  void read_records(const process& of, const chunk& c);
+  void read_records(const process& of, const chunk& c, thread_progress& so_far);
   static void flush_definitions(trace& of, bool all);
   void add_lost(const process& of);
 
@@ -76,6 +90,7 @@ class file_recorder final : public recorder {
   look_at_exit look_;
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
+  std::chrono::steady_clock::time_point unsealed_due_{};              // when take_unsealed() is
   bool finished_ = false;
 };
 

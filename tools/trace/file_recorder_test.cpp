@@ -54,6 +54,45 @@ TEST(FileRecorder, AnImageThatWasShortIsReadFromItsBegin) {
   EXPECT_EQ(t.addresses(), (std::vector<std::uint64_t>{0x1000, 0, 0x2000, 0x3000, 0x4000}));
 }
 
+// What is still written is read up to now, and its rest later: each event once.
+TEST(FileRecorder, AChunkIsReadInPartsWhileItIsWritten) {
+  recorded_trace t;
+  const std::uint32_t pid = static_cast<std::uint32_t>(::getpid());
+  const std::uint32_t a = t.program.begin_process(pid);
+  t.program.describe(0, a, std::string_view("/bin/a\0a\0", 9));
+  const auto system_thread = static_cast<std::uint32_t>(::gettid());
+  t.program.take_chunk(1, a, 1, 0, system_thread);
+  t.recorder.drain();
+  std::vector<std::uint64_t> told;
+  const auto put = [&](std::uint32_t chunk) {
+    told.push_back(0x1000 * (told.size() + 1));
+    t.program.put(chunk, by_malloc, 10 * told.size(), told.back());
+  };
+  put(1);
+  t.program.put(1, spool_kind::alignment, 64);  // of the next one, which is not there yet
+  t.recorder.take_unsealed();
+  EXPECT_EQ(t.addresses(), told);
+  put(1);
+  put(1);
+  t.recorder.take_unsealed();
+  EXPECT_EQ(t.addresses(), told);
+  put(1);
+  t.program.seal(1);
+  t.program.take_chunk(2, a, 1, 1, system_thread);
+  put(2);
+  t.recorder.drain();
+  t.recorder.take_unsealed();
+  EXPECT_EQ(t.addresses(), told);
+  put(2);
+  t.recorder.finish();
+  EXPECT_EQ(t.addresses(), told);
+  trace_reader reader(memory_source("a.atrace", t.bytes), unfinished::refuse);
+  ASSERT_NE(reader.peek(), nullptr);
+  reader.pop();
+  ASSERT_NE(reader.peek(), nullptr);
+  EXPECT_EQ(reader.peek()->alignment, 64u);
+}
+
 // Between two images there is one that told nothing, and one comes last.
 TEST(FileRecorder, AnImageThatToldNothingIsInTheTraceAtItsPlace) {
   recorded_trace t;

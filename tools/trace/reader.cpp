@@ -98,8 +98,9 @@ void trace_reader::index_frames(std::uint64_t at, unfinished about) {
   if (ended_ && next != source_->size()) fail(next, "there are bytes behind the end of the trace");
   if (!ended_) {
     warning_ = source_->name() + ": at byte " + std::to_string(at) +
-               ": the trace ends without its end: the recorder was stopped, or the file was cut; "
-               "all before is read";
+               ": the trace ends without its end; all before is read. It lacks, of a recorder that "
+               "was killed, at most the last second before that, and all after it; of a file that "
+               "was cut, all after the cut";
     if (about == unfinished::refuse) fail(at, "the trace ends without its end");
   }
   for (auto& [thread, places] : frames) {
