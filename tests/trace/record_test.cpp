@@ -260,6 +260,25 @@ TEST_F(Record, AForkedProcessHasItsOwnTrace) {
   EXPECT_EQ(sizes.size(), 4u);
 }
 
+// What is replaced is the recording, not the program's own trace alone.
+TEST_F(Record, ASecondRecordingIsNotMixedWithTheChildrenOfTheFirst) {
+  ASSERT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0);
+  const words first = files();
+  ASSERT_EQ(first.size(), 5u);
+  // Neither is a child of the first recording's: a trace of another one, and no trace.
+  ASSERT_EQ(ashlar({"record", "-o", "my.1.atrace", "--", calls, "calls"}), 0);
+  support::write_file(path("my.2.atrace"), "precious");
+  fs::copy_file(path(first.front() == "my.atrace" ? first.back() : first.front()), path("kept"));
+  ASSERT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0) << said("err");
+  words second = files();
+  EXPECT_EQ(second.size(), 8u);
+  for (const std::string& name : first)
+    EXPECT_TRUE(name == "my.atrace" || !fs::exists(path(name))) << name;
+  EXPECT_EQ(said("my.2.atrace"), "precious");
+  EXPECT_FALSE(events("my.1.atrace").empty());
+  EXPECT_TRUE(fs::exists(path("kept")));
+}
+
 // docs/trace-format.md, "Forked processes": what the commands make of a block from before the fork.
 TEST_F(Record, WhatAForkedProcessInheritedIsToldByEachCommandAndInNoFigure) {
   ASSERT_EQ(ashlar({"record", "-o", "my.atrace", "--", calls, "forks"}), 0);

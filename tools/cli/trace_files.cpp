@@ -2,24 +2,64 @@
 #include "tools/cli/trace_files.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/process_files.hpp"
 #include "tools/files/replaced_files.hpp"
-#include "tools/trace/format.hpp"
+#include "tools/trace/error.hpp"
+#include "tools/trace/reader.hpp"
 
 namespace ashlar::cli {
+
+namespace fs = std::filesystem;
 
 namespace {
 
 [[noreturn]] void fail_to_write(const std::string& path, int error) {
   throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(error)));
+}
+
+std::string new_recording() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    number =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return fmt::format("{:016x}", number);
+}
+
+// Returns: what the header of a trace says of it; empty where there is no trace, or an older one.
+std::string recording_of(const std::string& path) {
+  try {
+    return std::string(trace::read_header(*trace::open_file_source(path))
+                           .header.get(trace::header_name::recording));
+  } catch (const trace::trace_error&) {
+    return {};
+  }
+}
+
+// Effects: removes the traces beside `output` that have the name of a process and are of this recording.
+void remove_children(const std::string& output, const std::string& recording) {
+  const fs::path whole(output);
+  const std::string begin = whole.stem().string() + '.';
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(whole.parent_path().empty() ? "." : whole.parent_path(), error)) {
+    const fs::path& path = entry.path();
+    const std::string stem = path.stem().string();
+    if (path.extension() != whole.extension() || !stem.starts_with(begin) ||
+        stem.find_first_not_of("0123456789.", begin.size()) != std::string::npos)
+      continue;
+    if (recording_of(path.string()) == recording) fs::remove(path, error);
+  }
 }
 
 }  // namespace
@@ -39,7 +79,8 @@ struct trace_files::part {
   }
 };
 
-trace_files::trace_files(std::string output) : output_(std::move(output)) {
+trace_files::trace_files(std::string output)
+    : output_(std::move(output)), recording_(new_recording()), former_(recording_of(output_)) {
   require_replaceable(output_, trace::magic, "trace");
   // A name that is too long, say, is found before the program runs.
   const files::signals_held_back until_it_is_gone;
@@ -76,6 +117,7 @@ const std::string& trace_files::path_of(std::uint32_t pid) const {
 
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
   const auto found = parts_.find(pid);
+  if (!former_.empty()) remove_children(output_, std::exchange(former_, {}));
   const std::string path = free_path_for_process(output_, pid, program_pid, trace::magic);
   if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
   const std::uint64_t bytes = found->second->bytes;

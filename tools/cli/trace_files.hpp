@@ -13,7 +13,8 @@
 namespace ashlar::cli {
 
 // A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole:
-// path_for_process(). Files that were there are not written over, but for a trace that has the name.
+// path_for_process(). Files that were there are not written over, but for a trace that has the name: with it go the
+// traces of the processes that were recorded with it.
 class trace_files {
  public:
   // Throws: command_error when there is something else, or nothing can be written there.
@@ -22,6 +23,8 @@ class trace_files {
   trace_files(const trace_files&) = delete;
   trace_files& operator=(const trace_files&) = delete;
 
+  // What the traces have in common: recording_options::recording.
+  [[nodiscard]] const std::string& recording() const { return recording_; }
   // For recorder. Throws: command_error.
   trace::byte_sink open(std::uint32_t pid);
   struct written {
@@ -40,6 +43,8 @@ class trace_files {
   [[nodiscard]] std::unique_ptr<part> make_part(std::uint32_t pid) const;
 
   std::string output_;
+  std::string recording_;
+  std::string former_;  // the recording whose trace has the name; empty: none, or its traces are gone
   std::map<std::uint32_t, std::unique_ptr<part>> parts_;
 };
 

@@ -59,6 +59,7 @@ void file_recorder::open_trace(const process& of) {
   header.set(header_name::ticks_per_second, ticks_per_second());
   header.set(header_name::started, static_cast<std::uint64_t>(std::time(nullptr)));
   if (!options_.options.empty()) header.set(header_name::options, options_.options);
+  if (!options_.recording.empty()) header.set(header_name::recording, options_.recording);
   t->writer = std::make_unique<trace_writer>(open_(of.pid), header);
 }
 

@@ -19,7 +19,8 @@ namespace ashlar::trace {
 struct recording_options {
   std::uint32_t stack_depth = 0;
   std::string ashlar_version;
-  std::string options;  // as the header keeps them
+  std::string options;    // as the header keeps them
+  std::string recording;  // what the traces of this recording have in common; empty: nothing
 };
 
 /// Opens where the trace of a process goes; called once for each. Throws when it cannot.

@@ -17,7 +17,52 @@ namespace {
 constexpr std::uint64_t unpacked_bytes = 64u << 20;
 constexpr std::uint64_t unpacked_bytes_for_each_of_file = 256;
 
+[[noreturn]] void fail_at(const byte_source& source, std::uint64_t offset,
+                          const std::string& fault) {
+  throw trace_error(source.name(), offset, fault);
+}
+
 }  // namespace
+
+trace_begin read_header(byte_source& source) {
+  const auto fail = [&](std::uint64_t offset, const std::string& fault) {
+    fail_at(source, offset, fault);
+  };
+  trace_begin begin;
+  std::array<std::uint8_t, preamble_bytes> preamble{};
+  const std::size_t got = source.read(0, preamble);
+  if (got == 0) fail(0, "the file is empty");
+  const std::size_t common = std::min(got, magic.size());
+  if (text_of(byte_view(preamble).first(common)) != magic.substr(0, common))
+    fail(0, "this is no trace of ashlar's (`ashlar record` writes them)");
+  if (got < preamble.size()) fail(got, "the file ends in the middle of its header");
+  const auto found_version = get_fixed<std::uint32_t>(preamble.data() + 8);
+  if (found_version > version) {
+    fail(8, "the trace has version " + std::to_string(found_version) +
+                ", and this ashlar reads up to " + std::to_string(version) +
+                ": a newer ashlar is needed");
+  }
+  const auto length = get_fixed<std::uint32_t>(preamble.data() + 12);
+  if (found_version == 0 || length > header_bytes_max) fail(8, "the header is damaged");
+  std::string bytes(preamble_bytes + length + 4, '\0');
+  if (bytes.size() > source.size())
+    fail(source.size(), "the file ends in the middle of its header");
+  source.read(0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+  const byte_view all = view_of(bytes);
+  if (get_fixed<std::uint32_t>(all.data() + all.size() - 4) != checksum(all.first(all.size() - 4)))
+    fail(preamble_bytes, "the header is damaged (checksum)");
+  byte_reader from(all.subspan(preamble_bytes, length));
+  for (std::size_t names = 0; !from.empty(); ++names) {
+    if (names == header_names_max)
+      fail(preamble_bytes, "the header has more than " + std::to_string(names) + " names");
+    const auto name = from.string();
+    const auto value = from.string();
+    if (!name || !value) fail_at(source, preamble_bytes, "the header is damaged");
+    begin.header.set(*name, *value);
+  }
+  begin.frames_at = bytes.size();
+  return begin;
+}
 
 struct trace_reader::open_frame {
   /// So many are decoded ahead: enough that memory has time to answer, few enough that what it answered is still near.
@@ -42,7 +87,9 @@ struct trace_reader::cursor : lane {
 trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about)
     : source_(std::move(source)),
       room_(unpacked_bytes + unpacked_bytes_for_each_of_file * source_->size()) {
-  index_frames(read_header(), about);
+  trace_begin begin = read_header(*source_);
+  header_ = std::move(begin.header);
+  index_frames(begin.frames_at, about);
   check_times();
   for (const auto& each : cursors_) {
     each->turn = each->frames.front().header.first_time;
@@ -53,42 +100,7 @@ trace_reader::trace_reader(std::unique_ptr<byte_source> source, unfinished about
 trace_reader::~trace_reader() = default;
 
 void trace_reader::fail(std::uint64_t offset, const std::string& fault) const {
-  throw trace_error(source_->name(), offset, fault);
-}
-
-std::uint64_t trace_reader::read_header() {
-  std::array<std::uint8_t, preamble_bytes> preamble{};
-  const std::size_t got = source_->read(0, preamble);
-  if (got == 0) fail(0, "the file is empty");
-  const std::size_t common = std::min(got, magic.size());
-  if (text_of(byte_view(preamble).first(common)) != magic.substr(0, common))
-    fail(0, "this is no trace of ashlar's (`ashlar record` writes them)");
-  if (got < preamble.size()) fail(got, "the file ends in the middle of its header");
-  const auto found_version = get_fixed<std::uint32_t>(preamble.data() + 8);
-  if (found_version > version) {
-    fail(8, "the trace has version " + std::to_string(found_version) +
-                ", and this ashlar reads up to " + std::to_string(version) +
-                ": a newer ashlar is needed");
-  }
-  const auto length = get_fixed<std::uint32_t>(preamble.data() + 12);
-  if (found_version == 0 || length > header_bytes_max) fail(8, "the header is damaged");
-  std::string bytes(preamble_bytes + length + 4, '\0');
-  if (bytes.size() > source_->size())
-    fail(source_->size(), "the file ends in the middle of its header");
-  source_->read(0, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
-  const byte_view all = view_of(bytes);
-  if (get_fixed<std::uint32_t>(all.data() + all.size() - 4) != checksum(all.first(all.size() - 4)))
-    fail(preamble_bytes, "the header is damaged (checksum)");
-  byte_reader from(all.subspan(preamble_bytes, length));
-  for (std::size_t names = 0; !from.empty(); ++names) {
-    if (names == header_names_max)
-      fail(preamble_bytes, "the header has more than " + std::to_string(names) + " names");
-    const auto name = from.string();
-    const auto value = from.string();
-    if (!name || !value) fail(preamble_bytes, "the header is damaged");
-    header_.set(*name, *value);
-  }
-  return bytes.size();
+  fail_at(*source_, offset, fault);
 }
 
 void trace_reader::index_frames(std::uint64_t at, unfinished about) {

@@ -20,6 +20,13 @@ namespace ashlar::trace {
 /// What to do about a file that ends in the middle, as that of a recorder that was killed.
 enum class unfinished { refuse, read_what_is_there };
 
+struct trace_begin {
+  trace_header header;
+  std::uint64_t frames_at = 0;  // the byte where the frames begin
+};
+/// Returns: the header of a trace, which costs as much for a large one. Throws: trace_error.
+trace_begin read_header(byte_source& from);
+
 /// Not thread-safe. Throws: trace_error, which names file and offset.
 class trace_reader final : public merged_events {
  public:
@@ -52,8 +59,6 @@ class trace_reader final : public merged_events {
   struct open_frame;
   struct cursor;
 
-  /// Returns: where the frames begin.
-  std::uint64_t read_header();
   void index_frames(std::uint64_t at, unfinished about);
   using frames_by_thread = std::map<std::uint32_t, std::vector<frame_place>>;
   bool index_frame(std::uint64_t at, unfinished about, frames_by_thread& frames,

@@ -284,7 +284,8 @@ command_end leaks_of_program(const leak_options& options) {
       found_at_exit.add(process.pid, look_at(process, files.path_of(process.pid), sign));
   };
   trace::file_recorder recorder(
-      {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth)},
+      {options.stack_depth, ASHLAR_CLI_VERSION, fmt::format("stacks={}", options.stack_depth),
+       files.recording()},
       [&](std::uint32_t pid) { return files.open(pid); },
       options.unreachable ? look : trace::look_at_exit());
   const measure::child_outcome outcome =

@@ -84,7 +84,8 @@ int record_trace(const record_options& options) {
   recorded_program program(options.command, options.on);
   trace::file_recorder recorder(
       {options.stack_depth, ASHLAR_CLI_VERSION,
-       options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth)},
+       options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth),
+       files.recording()},
       [&](std::uint32_t pid) { return files.open(pid); });
   const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   if (!program.failure().empty())
