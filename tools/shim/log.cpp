@@ -117,14 +117,31 @@ void seal(std::uint32_t index) {
   the_spool->states[index].store(chunk_state::sealed, std::memory_order_release);
 }
 
-/// Effects: tells what this process is: its path and arguments, in a chunk of their own.
-void describe_process() {
+/// Returns: what follows the last slash.
+const char* file_name(const char* path) {
+  const char* const slash = std::strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
+}
+
+/// Returns: whether a process of this program, which was called by this word, is to be recorded.
+bool is_wanted(const char* program, const char* word) {
+  const char* name = the_spool->only;
+  if (*name == '\0') return true;
+  for (; *name != '\0'; name += std::strlen(name) + 1)
+    if (std::strcmp(name, file_name(program)) == 0 || std::strcmp(name, file_name(word)) == 0)
+      return true;
+  return false;
+}
+
+/// Effects: tells what this process is: its path and arguments, in a chunk of their own. Returns: whether its events are
+/// to be told, too.
+bool describe_process() {
   const std::uint32_t index = take_chunk();
-  if (index == trace::chunks_max) return;
+  if (index == trace::chunks_max) return true;
   begin_chunk(index, 0, 0, now());
   chunk* const c = trace::chunk_of(the_spool, index);
   char* const text = reinterpret_cast<char*>(c->records);
-  constexpr std::size_t room = sizeof c->records;
+  constexpr std::size_t room = sizeof c->records - 1;  // behind it, a zero ends the last word
   const ssize_t path = ::readlink("/proc/self/exe", text, 4096);
   std::size_t used = path > 0 ? static_cast<std::size_t>(path) : 0;
   text[used++] = '\0';
@@ -135,8 +152,13 @@ void describe_process() {
       got = ::read(file, text + used, room - used);
     ::close(file);
   }
+  text[used] = '\0';
+  const bool wanted = is_wanted(text, text + std::strlen(text) + 1);
+  if (!wanted)
+    the_spool->processes[the_process->index].is_skipped.store(1, std::memory_order_relaxed);
   c->header.used.store(static_cast<std::uint32_t>(used), std::memory_order_release);
   seal(index);
+  return wanted;
 }
 
 /// Effects: enters this process into the spool. Returns: false when it is not to be recorded.
@@ -148,6 +170,8 @@ bool begin_process(std::uint32_t parent) {
   }
   trace::spool_process& entry = the_spool->processes[index];
   entry.parent = parent;
+  entry.system_parent = static_cast<std::uint32_t>(::getppid());
+  entry.begin_ticks = now();
   __atomic_store_n(&entry.pid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_RELEASE);
   the_process->index = index;
   return true;
@@ -236,9 +260,17 @@ bool open_spool() {
   last_index = the_process->index;
   the_process->generation = last_index + 1;
   has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
-  describe_process();
-  recording = true;
+  recording = describe_process();
   return true;
+}
+
+void note_exit(int status) {
+  if (the_process == nullptr || the_process->generation == 0) return;
+  trace::spool_process& own = the_spool->processes[the_process->index];
+  // A child by vfork() has its parent's memory.
+  if (own.pid != static_cast<std::uint32_t>(::getpid())) return;
+  own.exit_status.store(status & 0xff, std::memory_order_relaxed);
+  own.exit_ticks.store(now(), std::memory_order_release);
 }
 
 void wait_at_exit() {

@@ -43,6 +43,9 @@ bool open_spool();
 /// that is not recorded. Requires: open_spool() was called, and nothing else has a handler of exit() yet.
 void wait_at_exit();
 
+/// Effects: tells how the process ends, if it is known to the recorder.
+void note_exit(int status);
+
 /// Effects: makes room for so many records, the first of which may be of this time. Returns: false when there is none; then the event is lost, and counted.
 [[gnu::cold]] bool refill(std::uint32_t records, std::uint64_t ticks);
 

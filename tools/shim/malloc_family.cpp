@@ -12,6 +12,7 @@
 #include "tools/shim/log.hpp"
 #include "tools/shim/next_allocator.hpp"
 #include "tools/shim/outer_call.hpp"
+#include "tools/shim/process_exit.hpp"
 
 #define ASHLAR_EXPORT [[gnu::visibility("default")]]
 
@@ -53,7 +54,9 @@ void* resize(void* block, std::size_t size) {
 
 // For a program that does not allocate before it forks.
 [[gnu::constructor(101)]] static void begin_early() {
-  if (ready()) wait_at_exit();
+  if (!ready()) return;
+  wait_at_exit();
+  watch_exit();
 }
 
 extern "C" {

@@ -69,7 +69,8 @@ void file_recorder::begin(const process& of) {
   if (progress_[of.index].begun) return;
   if (of.before != 0) begin(*processes()[of.before - 1]);
   progress_[of.index].begun = true;
-  open_trace(of);
+  // Of an image that is not recorded, a trace that is there learns that no block lived on.
+  if (!is_skipped(of) || traces_.contains(of.pid)) open_trace(of);
 }
 
 void file_recorder::flush_definitions(trace& of, bool all) {

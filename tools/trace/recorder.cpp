@@ -111,9 +111,12 @@ recorder::~recorder() {
   if (file_ >= 0) ::close(file_);
 }
 
-std::uint64_t recorder::now() const {
-  const std::uint64_t ticks = raw_clock(spool_->clock) >> tick_shift;
+std::uint64_t recorder::since_start(std::uint64_t ticks) const {
   return ticks - std::min(ticks, spool_->start_ticks);
+}
+
+std::uint64_t recorder::now() const {
+  return since_start(raw_clock(spool_->clock) >> tick_shift);
 }
 
 // ---- processes ------------------------------------------------------------------------------------
@@ -175,7 +178,45 @@ bool recorder::is_time_to_look_for_the_dead() {
 }
 
 void recorder::look_for_the_dead() {
-  for (const auto& p : processes_) p->ended = p->ended || is_gone(*p);
+  for (const auto& p : processes_) {
+    if (p->ended || !is_gone(*p)) continue;
+    p->ended = true;
+    p->ended_at = now();
+  }
+}
+
+void recorder::record_only(const std::vector<std::string>& names) {
+  char* to = spool_->only;
+  for (const std::string& name : names) to = std::copy(name.begin(), name.end(), to) + 1;
+}
+
+std::vector<process_history> recorder::histories() {
+  std::vector<process_history> all;
+  std::unordered_map<std::uint32_t, std::size_t> places;  // by pid
+  for (const auto& p : processes_) {
+    static_cast<void>(is_described(*p));
+    const spool_process& entry = spool_->processes[p->index];
+    const auto [place, is_new] = places.try_emplace(p->pid, all.size());
+    if (is_new) {
+      process_history& begun = all.emplace_back();
+      begun.pid = p->pid;
+      begun.parent = p->parent != 0 ? processes_[p->parent - 1]->pid : entry.system_parent;
+      begun.begin = since_start(entry.begin_ticks);
+    }
+    process_history& history = all[place->second];
+    history.images.push_back({p->path, p->arguments});
+    history.is_recorded = history.is_recorded || !is_skipped(*p);
+    const std::uint64_t exit_ticks = entry.exit_ticks.load(std::memory_order_acquire);
+    history.end.reset();
+    history.exit_status.reset();
+    if (exit_ticks != 0) {
+      history.end = since_start(exit_ticks);
+      history.exit_status = entry.exit_status.load(std::memory_order_relaxed);
+    } else if (p->ended && !was_replaced(*p)) {
+      history.end = p->ended_at;
+    }
+  }
+  return all;
 }
 
 // ---- chunks ---------------------------------------------------------------------------------------

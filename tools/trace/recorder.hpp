@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,22 @@
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::trace {
+
+/// A process, from its first event or image to its end.
+struct process_history {
+  struct image {
+    std::string path;
+    std::string arguments;  // each ended by '\0'
+  };
+  std::uint32_t pid = 0;
+  std::uint32_t parent =
+      0;  ///< the process that made it, as far as is known: 1 where that had ended
+  std::vector<image> images;         ///< what it executed, one after the other; at least one
+  bool is_recorded = false;          ///< record_only() named one of the images, or none
+  std::uint64_t begin = 0;           ///< ticks since the recording began
+  std::optional<std::uint64_t> end;  ///< none: it still ran at the end of the recording
+  std::optional<int> exit_status;    ///< none: not known. A signal may have killed it
+};
 
 /// Not thread-safe. What becomes of the events, a class says that is derived: file_recorder, stream_recorder.
 class recorder {
@@ -24,6 +41,12 @@ class recorder {
   virtual std::size_t drain() = 0;
   /// Effects: what runs is not recorded any further.
   void stop() { spool_->stop.store(1); }
+  /// Effects: only programs with one of these names are recorded, of their files or of the word that calls them. Requires:
+  /// no program runs yet; all of them and a byte for each are less than only_bytes.
+  void record_only(const std::vector<std::string>& names);
+  /// Returns: the processes that began, in that order, also those that are not recorded. Requires: finish() was called.
+  [[nodiscard]] std::vector<process_history> histories();
+  [[nodiscard]] std::uint64_t ticks_per_second() const { return ticks_per_second_; }
   /// Effects: a result comes of this process even if it allocates nothing. Requires: before the first drain().
   void set_program(std::uint32_t pid) { program_ = pid; }
   /// Effects: ends the recording of whatever still runs, takes all there is and ends what is written.
@@ -43,10 +66,10 @@ class recorder {
     std::uint32_t before = 0;  // index + 1 of the image that the process was until then; 0: none
     bool described = false;
     bool ended = false;
+    std::uint64_t ended_at = 0;  // when that was found out, in ticks; 0: it was not
   };
 
   [[nodiscard]] std::uint32_t program() const { return program_; }
-  [[nodiscard]] std::uint64_t ticks_per_second() const { return ticks_per_second_; }
   /// The clock's when the recording began: an event's time is counted from there.
   [[nodiscard]] std::uint64_t start_ticks() const { return spool_->start_ticks; }
   /// The time of an event that happens now.
@@ -61,6 +84,10 @@ class recorder {
   [[nodiscard]] bool was_replaced(const process& p) const { return latest_.at(p.pid) != p.index; }
   /// Returns: whether it is time to find out who has ended: now and then, and when many chunks were taken since.
   bool is_time_to_look_for_the_dead();
+  /// Whether record_only() named other programs. Requires: it is described.
+  [[nodiscard]] bool is_skipped(const process& p) const {
+    return spool_->processes[p.index].is_skipped.load(std::memory_order_relaxed) != 0;
+  }
   /// Effects: finds out which processes have ended.
   void look_for_the_dead();
 
@@ -104,6 +131,7 @@ class recorder {
 
  private:
   [[nodiscard]] bool is_gone(const process& p) const;
+  [[nodiscard]] std::uint64_t since_start(std::uint64_t ticks) const;
 
   int file_ = -1;
   spool* spool_ = nullptr;

@@ -55,6 +55,7 @@ enum class spool_kind : std::uint8_t {
 inline constexpr std::uint32_t chunk_bytes = 256u << 10;
 inline constexpr std::uint32_t chunks_max = 8192;
 inline constexpr std::uint32_t processes_max = 16384;
+inline constexpr std::size_t only_bytes = 4096;
 /// So many sealed chunks wait for the recorder, then the program waits for it: 64 MiB.
 inline constexpr std::uint32_t backlog_max = 256;
 
@@ -88,9 +89,14 @@ enum class chunk_state : std::uint32_t { free, taken, sealed };
 enum class process_end : std::uint32_t { running, waits, goes_on };
 
 struct spool_process {
-  std::uint32_t pid;
+  std::uint32_t pid;  // stored last: who sees it sees the parents and the time, too
   std::uint32_t
       parent;  // of a forked process: index of the one it came from, + 1; 0: it has a description
+  std::uint32_t system_parent;  // the number of the process that was its parent when it began
+  std::atomic<std::uint32_t> is_skipped;  // spool::only has another name: it tells no events
+  std::uint64_t begin_ticks;
+  std::atomic<std::uint64_t> exit_ticks;  // of exit() or _exit(); 0: neither was called
+  std::atomic<std::int32_t> exit_status;  // where exit_ticks is not 0
   std::atomic<std::uint32_t> threads;
   std::atomic<std::uint32_t>
       lost;  // events for which there was no chunk, and no later place to say so
@@ -99,7 +105,7 @@ struct spool_process {
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3430'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3530'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;
@@ -110,6 +116,8 @@ struct spool {
   std::atomic<std::uint32_t> chunks;     // no chunk from there on was ever taken
   std::atomic<std::uint32_t> processes_count;
   std::uint32_t looks_at_ends;  // whether processes wait at their exit, until they were looked at
+  /// Names of programs, each ended by '\0': only these are recorded. Empty: all are.
+  char only[only_bytes];
   spool_process processes[processes_max];
   std::atomic<chunk_state> states[chunks_max];
 };

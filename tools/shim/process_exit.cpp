@@ -1,0 +1,41 @@
+// tools/shim/process_exit.cpp. Layer: shim.
+//
+// Only its parent learns from the system how a process ended, and the recorder is the parent of one process. So each
+// process tells it itself. What a signal kills tells nothing.
+#include "tools/shim/process_exit.hpp"
+
+#include <cstdlib>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/shim/log.hpp"
+
+namespace ashlar::shim {
+
+void watch_exit() {
+  if (the_spool != nullptr) ::on_exit([](int status, void*) { note_exit(status); }, nullptr);
+}
+
+}  // namespace ashlar::shim
+
+namespace {
+
+[[noreturn]] void end_now(int status) {
+  ashlar::shim::note_exit(status);
+  for (;;) ::syscall(SYS_exit_group, status);
+}
+
+}  // namespace
+
+extern "C" {
+
+// The C library's own does the same, but for telling. A child by vfork() calls it, so it changes nothing of the process.
+[[gnu::visibility("default")]] void _exit(int status) {
+  end_now(status);
+}
+[[gnu::visibility("default")]] void _Exit(int status) noexcept {
+  end_now(status);
+}
+
+}  // extern "C"
