@@ -79,6 +79,24 @@ static void forks(void) {
   free(block);
 }
 
+/* What it leaves behind has allocated before the program ends, and lives on. */
+static void daemonise(void) {
+  int done[2];
+  char byte = 0;
+  if (pipe(done) != 0) abort();
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    keep(malloc(888));
+    if (write(done[1], &byte, 1) != 1) abort();
+    alarm(20);
+    pause();
+  }
+  waitpid(child, NULL, 0);
+  if (read(done[0], &byte, 1) != 1) abort();
+}
+
 static void many(long count) {
   for (long i = 0; i < count; ++i) free(keep(malloc((size_t)(1 + i % 1000))));
 }
@@ -182,6 +200,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "threads") == 0) threads();
   if (strcmp(what, "crowd") == 0) crowd();
   if (strcmp(what, "forks") == 0) forks();
+  if (strcmp(what, "daemon") == 0) daemonise();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
   if (strcmp(what, "mixture") == 0) mixture(20000);
   if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);

@@ -116,13 +116,17 @@ const std::string& trace_files::path_of(std::uint32_t pid) const {
 }
 
 trace_files::written trace_files::commit(std::uint32_t pid, std::uint32_t program_pid) {
-  const auto found = parts_.find(pid);
   if (!former_.empty()) remove_children(output_, std::exchange(former_, {}));
   const std::string path = free_path_for_process(output_, pid, program_pid, trace::magic);
-  if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
-  const std::uint64_t bytes = found->second->bytes;
-  parts_.erase(found);
+  const std::uint64_t bytes = parts_.at(pid)->bytes;
+  commit_as(pid, path);
   return {path, bytes};
+}
+
+void trace_files::commit_as(std::uint32_t pid, const std::string& path) {
+  const auto found = parts_.find(pid);
+  if (::rename(found->second->path.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
+  parts_.erase(found);
 }
 
 std::vector<std::string> trace_files::unfinished() const {

@@ -33,6 +33,9 @@ class trace_files {
   };
   // Effects: gives the file its name. Requires: it was opened. Throws: command_error.
   written commit(std::uint32_t pid, std::uint32_t program_pid);
+  // Effects: the same with another name. What has that is replaced.
+  void commit_as(std::uint32_t pid, const std::string& path);
+  [[nodiscard]] bool has(std::uint32_t pid) const { return parts_.contains(pid); }
   // Returns: where it grows until then. Requires: it was opened.
   [[nodiscard]] const std::string& path_of(std::uint32_t pid) const;
   // Returns: the names of the files that have something, but not their names. They stay.
@@ -44,7 +47,8 @@ class trace_files {
 
   std::string output_;
   std::string recording_;
-  std::string former_;  // the recording whose trace has the name; empty: none, or its traces are gone
+  std::string
+      former_;  // the recording whose trace has the name; empty: none, or its traces are gone
   std::map<std::uint32_t, std::unique_ptr<part>> parts_;
 };
 

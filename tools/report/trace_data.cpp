@@ -217,6 +217,7 @@ class trace_account {
             {"warning", reader_.warning()},
             {"program", std::string(header.get(trace::header_name::program))},
             {"arguments", std::move(arguments)},
+            {"pid", header.number(trace::header_name::pid, 0)},
             {"started", header.number(trace::header_name::started, 0)},
             {"seconds", seconds()},
             {"events", reader_.events()},

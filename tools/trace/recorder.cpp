@@ -200,7 +200,10 @@ std::vector<process_history> recorder::histories() {
     if (is_new) {
       process_history& begun = all.emplace_back();
       begun.pid = p->pid;
-      begun.parent = p->parent != 0 ? processes_[p->parent - 1]->pid : entry.system_parent;
+      // The system's parent is another one where that had ended, and the child is its heir's.
+      const bool is_known = entry.system_parent != p->pid && latest_.contains(entry.system_parent);
+      begun.parent =
+          is_known || p->parent == 0 ? entry.system_parent : processes_[p->parent - 1]->pid;
       begun.begin = since_start(entry.begin_ticks);
     }
     process_history& history = all[place->second];

@@ -19,8 +19,8 @@ struct process_history {
     std::string arguments;  // each ended by '\0'
   };
   std::uint32_t pid = 0;
-  std::uint32_t parent =
-      0;  ///< the process that made it, as far as is known: 1 where that had ended
+  /// The process that made it. Where that had ended before, one that is known above it, or 1.
+  std::uint32_t parent = 0;
   std::vector<image> images;         ///< what it executed, one after the other; at least one
   bool is_recorded = false;          ///< record_only() named one of the images, or none
   std::uint64_t begin = 0;           ///< ticks since the recording began

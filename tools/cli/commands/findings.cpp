@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 struct findings_options {
   std::string trace;
+  std::string process;    // of a folder
   std::string json_path;  // empty: none
   std::size_t rows = 10;
 };
@@ -50,21 +52,24 @@ int findings_command(const findings_options& options) {
   return with_trace_errors([&] {
     files::replaced_files files({options.trace});
     if (!options.json_path.empty()) files.prepare("--json", options.json_path);
-    const auto reader = open_trace(options.trace);
+    const chosen_trace chosen = choose_trace(options.trace, options.process);
+    const auto reader = open_trace(chosen.path);
     if (reader->stacks().empty())
       throw input_error(
           fmt::format("{}: it has no call stacks, so no line can be named: record with 'ashlar "
                       "record --stacks'",
-                      options.trace));
+                      chosen.path));
     trace::call_names names(*reader);
     findings::finder finder(reader->stacks(),
                             [&](const trace::stack_definition& stack) { return names.of(stack); });
     trace::lifetimes steps(*reader);
     for (trace::step s; steps.next(s);) finder.count(s);
     const findings::findings_of_run found = finder.findings();
-    std::fputs(render_findings(options.trace, found, options.rows).c_str(), stdout);
+    if (chosen.tree)
+      std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
+    std::fputs(render_findings(chosen.path, found, options.rows).c_str(), stdout);
     tell_missing_names(names.lost(), found.without_lines);
-    if (!options.json_path.empty()) files.commit({json_text_of(found, options.trace)});
+    if (!options.json_path.empty()) files.commit({json_text_of(found, chosen.path)});
     return 0;
   });
 }
@@ -75,7 +80,8 @@ void add_findings(command_parser& to) {
   command& findings = to.add({"findings", "What to change, by line: the costs and the remedies",
                               "[OPTIONS] TRACE", findings_footer});
   const auto with = std::make_shared<findings_options>();
-  findings.argument("TRACE", with->trace, "What ashlar record --stacks wrote");
+  findings.argument("TRACE", with->trace, "What ashlar record --stacks wrote: a file, or a folder");
+  findings.value("--process", "NAME", with->process, process_help);
   findings.file("--json", with->json_path, "Write all findings to FILE, too");
   findings.value("--rows", "N", with->rows, "So many findings (default 10)");
   findings.does([with] { return findings_command(*with); });

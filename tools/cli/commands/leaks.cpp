@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "tools/cli/call_sites.hpp"
+#include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
@@ -35,8 +36,9 @@ namespace {
 
 struct leak_options {
   std::vector<std::string> command;
-  std::string trace;   // instead of a program
-  std::string output;  // the trace that is kept; empty: none
+  std::string trace;    // instead of a program
+  std::string process;  // of a folder
+  std::string output;   // the trace that is kept; empty: none
   std::string json_path;
   std::uint32_t stack_depth = 64;
   std::uint64_t rows = 20;
@@ -56,6 +58,7 @@ Examples:
   ashlar leaks -- ./server --once
   ashlar leaks --fail-above 64KiB --json leaks.json -- ./tests
   ashlar leaks --trace run.atrace
+  ashlar leaks --trace build.atree --process cc1plus
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too. 1 where the
 program's is 0 and a process that is listed holds more than --fail-above, or it was not recorded. Of
@@ -227,8 +230,16 @@ bool is_too_much(const leaks& found, const leak_options& options) {
 command_end leaks_of_trace(const leak_options& options) {
   files::replaced_files files({options.trace});
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  const chosen_trace chosen = choose_trace(options.trace, options.process);
   leaks found;
-  found.add(held_in(options.trace, options, nullptr));
+  found.add(held_in(chosen.path, options, nullptr));
+  if (chosen.tree) {
+    std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
+    if (options.children)
+      for (const recorded_process& p : chosen.tree->processes)
+        if (p.pid != chosen.process().pid && p.events != 0)
+          found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
+  }
   std::fputs(found.text.c_str(), stdout);
   tell_missing_names(found.lost, found.without_lines);
   if (!options.json_path.empty()) files.commit({json_text_of(found)});
@@ -330,7 +341,9 @@ void add_leaks(command_parser& to) {
   leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
       .within(1, 64);
   leaks.output(with->output, "Keep the trace, for ashlar stat and report");
-  leaks.file("--trace", with->trace, "Run nothing: read what ashlar record wrote");
+  leaks.file("--trace", with->trace,
+             "Run nothing: read what ashlar record wrote, a file or a folder");
+  leaks.value("--process", "NAME", with->process, process_help);
   leaks.takes_program();
   leaks.ends([&leaks, with]() -> command_end {
     if (!with->trace.empty()) {
@@ -346,6 +359,13 @@ void add_leaks(command_parser& to) {
       });
       return end;
     }
+    if (!with->process.empty())
+      throw command_error(status_usage, "--process chooses from the folder that --trace names");
+    if (names_folder(with->output))
+      throw command_error(
+          status_usage,
+          "-o of leaks names a file: 'ashlar record -o NAME.atree' writes a folder, "
+          "which --trace reads");
     with->command = leaks.program();
     return leaks_of_program(*with);
   });

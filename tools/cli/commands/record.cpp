@@ -1,19 +1,26 @@
 // tools/cli/commands/record.cpp: `ashlar record`: a program's allocations into a trace or a
 // profile. Layer: cli.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/profile_recording.hpp"
 #include "tools/cli/recorded_program.hpp"
+#include "tools/cli/recording_folder.hpp"
+#include "tools/cli/recording_index.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
 #include "tools/cli/trace_names.hpp"
@@ -30,17 +37,21 @@ struct record_options {
   std::uint32_t stack_depth = 0;      // 0: no stacks
   bool symbols = false;               // the names of the calls go into the trace
   std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
-  std::string on;  // "ashlar", a library, or empty: what the program uses by itself
+  std::string on;                 // "ashlar", a library, or empty: what the program uses by itself
+  std::vector<std::string> only;  // programs; empty: all
 };
 
 constexpr std::uint32_t most_calls = 64;  // of a stack
 
 constexpr const char* record_footer =
     R"(The program's standard streams are its own; what was written is said on standard error. Each process
-that the program forks has a trace of its own: run.PID.atrace.
+that the program starts has a trace of its own: run.PID.atrace. With -o NAME.atree all of them are in
+one folder, with an index of the processes; stat, report, findings and leaks --trace read it.
 
 Examples:
   ashlar record -- python3 work.py
+  ashlar record -o build.atree -- make
+  ashlar record --only cc1plus -- g++ -O2 -c parser.cpp
   ashlar record -o parser.atrace --stacks -- ./parser big.json
   ashlar record --symbols -o to_send.atrace -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
@@ -79,14 +90,17 @@ std::vector<std::string> commit(trace_files& files,
   return with_events;
 }
 
+trace::recording_options recording_with(const record_options& options, const trace_files& files) {
+  return {options.stack_depth, ASHLAR_CLI_VERSION,
+          options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth),
+          files.recording()};
+}
+
 int record_trace(const record_options& options) {
   trace_files files(options.output);
   recorded_program program(options.command, options.on);
-  trace::file_recorder recorder(
-      {options.stack_depth, ASHLAR_CLI_VERSION,
-       options.stack_depth == 0 ? std::string() : fmt::format("stacks={}", options.stack_depth),
-       files.recording()},
-      [&](std::uint32_t pid) { return files.open(pid); });
+  trace::file_recorder recorder(recording_with(options, files),
+                                [&](std::uint32_t pid) { return files.open(pid); });
   const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
   if (!program.failure().empty())
     return fail_beside(outcome.wait_status, program.failure() + what_is_kept(files));
@@ -99,6 +113,105 @@ int record_trace(const record_options& options) {
   }
   return program.end(has_process(results, outcome), fmt::format("trace '{}'", options.output),
                      outcome);
+}
+
+// Returns: what is known of the processes before their traces are read.
+recording_index index_of(trace::file_recorder& recorder, const record_options& options,
+                         const std::string& recording, std::uint64_t started,
+                         const measure::child_outcome& outcome) {
+  const auto seconds = [&](std::uint64_t ticks) {
+    return static_cast<double>(ticks) / static_cast<double>(recorder.ticks_per_second());
+  };
+  recording_index index;
+  index.ashlar = ASHLAR_CLI_VERSION;
+  index.recording = recording;
+  index.started = started;
+  index.command = options.command;
+  index.seconds = outcome.wall_seconds;
+  for (const trace::process_history& history : recorder.histories()) {
+    recorded_process p;
+    p.pid = history.pid;
+    p.parent = history.parent;
+    for (const auto& image : history.images)
+      p.images.push_back({image.path, words_of_arguments(image.arguments)});
+    p.begin_seconds = seconds(history.begin);
+    if (history.end) p.end_seconds = seconds(*history.end);
+    p.exit_status = history.exit_status;
+    p.is_recorded = history.is_recorded;
+    if (history.pid == static_cast<std::uint32_t>(outcome.pid)) {
+      const int status = outcome.wait_status;
+      p.exit_status = WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
+      if (WIFSIGNALED(status)) p.signal = WTERMSIG(status);
+    }
+    index.seconds = std::max(index.seconds, p.end_seconds.value_or(p.begin_seconds));
+    index.processes.push_back(std::move(p));
+  }
+  return index;
+}
+
+void tell_folder(const std::string& folder, const recording_index& index) {
+  std::uint64_t events = 0;
+  std::size_t traces = 0;
+  const recorded_process* most = nullptr;
+  for (const recorded_process& p : index.processes) {
+    if (p.trace.empty()) continue;
+    ++traces;
+    events += p.events;
+    if (most == nullptr || p.allocated_bytes > most->allocated_bytes) most = &p;
+  }
+  if (most == nullptr) return;
+  fmt::print(stderr, "ashlar: {}: {} events of {} process{}; most by {}, process {}: {}, peak {}\n",
+             folder, format_count(events), traces, traces == 1 ? "" : "es", printable(most->name()),
+             most->pid, format_bytes(most->allocated_bytes), format_bytes(most->peak_bytes));
+}
+
+// Returns: why `--only` found none; empty where there is another reason.
+std::string why_no_process(const record_options& options, const recording_index& index) {
+  if (options.only.empty() || index.processes.empty()) return {};
+  std::vector<std::string> others;
+  for (const recorded_process& p : index.processes)
+    if (std::find(others.begin(), others.end(), p.name()) == others.end())
+      others.push_back(p.name());
+  return fmt::format("no process that --only names ran; these did: {}",
+                     printable(fmt::format("{}", fmt::join(others, ", "))));
+}
+
+int record_tree(const record_options& options) {
+  recorded_program program(options.command, options.on);
+  recording_folder folder(options.output);
+  trace_files& files = folder.traces();
+  trace::file_recorder recorder(recording_with(options, files),
+                                [&](std::uint32_t pid) { return files.open(pid); });
+  recorder.record_only(options.only);
+  const auto started = static_cast<std::uint64_t>(std::time(nullptr));
+  const measure::child_outcome outcome = program.run(recorder, [](std::uint32_t) {});
+  const auto kept = [&] {
+    return files.unfinished().empty()
+               ? std::string()
+               : fmt::format("; what was recorded before can be read in '{}'", folder.path());
+  };
+  if (!program.failure().empty())
+    return fail_beside(outcome.wait_status, program.failure() + kept());
+  recording_index index = index_of(recorder, options, files.recording(), started, outcome);
+  const auto results = recorder.results();
+  if (results.empty()) {
+    const std::string why = why_no_process(options, index);
+    if (!why.empty()) return fail_beside(outcome.wait_status, why);
+    return program.end(false, fmt::format("recording '{}'", options.output), outcome);
+  }
+  try {
+    folder.commit(index);
+    if (options.symbols)
+      for (const recorded_process& p : index.processes)
+        if (p.events != 0) {
+          const std::string trace = fmt::format("{}/{}", folder.path(), p.trace);
+          put_names_into(trace, trace);
+        }
+  } catch (const std::exception& error) {
+    return fail_beside(outcome.wait_status, error.what() + kept());
+  }
+  tell_folder(folder.path(), index);
+  return outcome.wait_status;
 }
 
 int record_profile(const record_options& options) {
@@ -126,8 +239,21 @@ int record_profile(const record_options& options) {
 int record_command(record_options options) {
   const bool is_profile = options.profile_seconds != 0;
   if (options.symbols && options.stack_depth == 0) options.stack_depth = most_calls;
-  if (options.output.empty()) options.output = is_profile ? "run.aprof" : "run.atrace";
-  return is_profile ? record_profile(options) : record_trace(options);
+  if (options.output.empty())
+    options.output = is_profile ? "run.aprof" : options.only.empty() ? "run.atrace" : "run.atree";
+  const bool is_tree = names_folder(options.output);
+  if (is_profile && is_tree)
+    throw command_error(status_usage, "a folder has traces: with --profile, -o names a file");
+  if (!options.only.empty() && !is_tree)
+    throw command_error(status_usage,
+                        "--only writes a folder: -o names one by .atree or '/' at its end");
+  std::size_t only_bytes = 1;
+  for (const std::string& name : options.only) only_bytes += name.size() + 1;
+  if (only_bytes > trace::only_bytes)
+    throw command_error(
+        status_usage, fmt::format("the names of --only are more than {} bytes", trace::only_bytes));
+  if (is_profile) return record_profile(options);
+  return is_tree ? record_tree(options) : record_trace(options);
 }
 
 }  // namespace
@@ -136,19 +262,26 @@ void add_record(command_parser& to) {
   command& record = to.add({"record", "Write a program's allocations into a trace or a profile",
                             "[OPTIONS] -- PROGRAM [ARGUMENTS...]", record_footer});
   const auto with = std::make_shared<record_options>();
-  record.output(with->output, "The trace (default: run.atrace) or profile (run.aprof)");
+  record.output(with->output,
+                "The trace (default: run.atrace), a folder NAME.atree, or the profile (run.aprof)");
   const option stacks = record.flag_with_value(
       "--stacks", "DEPTH", most_calls, with->stack_depth,
       "The calls that led to each block, at most DEPTH (64, which is the most)");
   const option symbols = record.flag(
       "--symbols", with->symbols,
       "Put the names of these calls into the trace, as ashlar symbols does; implies --stacks");
+  const option only = record
+                          .value("--only", "NAME", with->only,
+                                 "Record the processes of these programs only, into a folder "
+                                 "(default: run.atree); comma separated")
+                          .separated_by_commas();
   record
       .flag_with_value("--profile", "SECONDS", 60, with->profile_seconds,
                        "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
       .within(1, 1'000'000)
       .excludes(stacks)
-      .excludes(symbols);
+      .excludes(symbols)
+      .excludes(only);
   record.value("--on", "LIBRARY", with->on,
                "Preload this allocator behind the recorder: ashlar, or a library");
   record.takes_program();

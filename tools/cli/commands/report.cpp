@@ -1,4 +1,6 @@
 // tools/cli/commands/report.cpp: `ashlar report`: one page about one run. Layer: cli.
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
@@ -29,6 +32,7 @@ namespace {
 
 struct report_options {
   std::string trace;
+  std::string process;  // of a folder
   std::string pools;    // of `ashlar tune`; empty: none
   std::string compare;  // of `ashlar compare --json`; empty: none
   std::string replay;   // of `ashlar replay --json`; empty: none
@@ -37,11 +41,13 @@ struct report_options {
 };
 
 constexpr const char* report_footer =
-    R"(The page needs nothing beside it: it loads no file, and asks no network.
+    R"(The page needs nothing beside it: it loads no file, and asks no network. Of a folder it has a table
+of all processes, and the figures of the 12 that allocated most, to choose from.
 
 Examples:
   ashlar report run.atrace -o run.html
   ashlar report run.atrace --pools pools.json --compare compare.json
+  ashlar report build.atree -o build.html
   ashlar report run.atrace --json | jq .peak)";
 
 constexpr unsigned report_schema = 1;
@@ -53,9 +59,9 @@ report::call_site site_for(const std::vector<trace::named_call>& calls) {
   return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
 }
 
-nlohmann::json report_data(const report_options& options) {
+nlohmann::json report_data(const report_options& options, const std::string& trace) {
   report::trace_request request{
-      .file = options.trace, .chosen = {}, .names_of = {}, .site_of = site_for, .also = {}};
+      .file = trace, .chosen = {}, .names_of = {}, .site_of = site_for, .also = {}};
   nlohmann::json pools;
   nlohmann::json compare;
   nlohmann::json replay;
@@ -68,7 +74,7 @@ nlohmann::json report_data(const report_options& options) {
     compare = report::read_comparison(files::read_input(options.compare), options.compare);
   if (!options.replay.empty())
     replay = report::read_replay(files::read_input(options.replay), options.replay);
-  const auto reader = open_trace(options.trace);
+  const auto reader = open_trace(trace);
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
   findings::finder finder(reader->stacks(), request.names_of);
@@ -85,17 +91,47 @@ nlohmann::json report_data(const report_options& options) {
   return data;
 }
 
+// So many processes of a folder have a page: those that allocated most.
+constexpr std::size_t pages_max = 12;
+
+// Returns: what the page of a whole tree shows: the processes, and the data of the chosen one, which
+// comes first, and of others.
+nlohmann::json tree_data(const report_options& options, const chosen_trace& chosen) {
+  if (!options.pools.empty() || !options.compare.empty() || !options.replay.empty())
+    throw input_error(
+        fmt::format("--pools, --compare and --replay are of one process: name its trace, as '{}'",
+                    chosen.path));
+  std::vector<std::size_t> places = places_by_bytes(*chosen.tree);
+  places.erase(std::find(places.begin(), places.end(), chosen.place));
+  places.insert(places.begin(), chosen.place);
+  places.resize(std::min(places.size(), pages_max));
+  nlohmann::json pages = nlohmann::json::array();
+  for (const std::size_t place : places) {
+    const recorded_process& p = chosen.tree->processes[place];
+    if (!p.trace.empty())
+      pages.push_back(report_data(options, fmt::format("{}/{}", chosen.folder, p.trace)));
+  }
+  nlohmann::json tree = index_json(*chosen.tree);
+  tree["folder"] = chosen.folder;
+  return {{"ashlar", ASHLAR_CLI_VERSION},
+          {"report", "tree"},
+          {"schema", report_schema},
+          {"tree", std::move(tree)},
+          {"pages", std::move(pages)}};
+}
+
 // Effects: writes the page, the data on standard output. Throws: command_error, status_usage for
 // whatever cannot be read.
 int report_command(const report_options& options) {
   const std::string output =
       options.output.empty() && !options.json ? "report.html" : options.output;
   return with_trace_errors([&] {
-    files::replaced_files files({options.trace, options.pools, options.compare, options.replay});
+    const chosen_trace chosen = choose_trace(options.trace, options.process);
+    files::replaced_files files({chosen.path, options.pools, options.compare, options.replay});
     if (!output.empty()) files.prepare("-o", output);
     nlohmann::json data;
     try {
-      data = report_data(options);
+      data = chosen.tree ? tree_data(options, chosen) : report_data(options, chosen.path);
     } catch (const report::attachment_error& error) {
       throw input_error(error.what());
     }
@@ -114,7 +150,8 @@ void add_report(command_parser& to) {
   command& report = to.add({"report", "One page about a trace: charts, tables, call sites",
                             "[OPTIONS] TRACE", report_footer});
   const auto with = std::make_shared<report_options>();
-  report.argument("TRACE", with->trace, "What ashlar record wrote");
+  report.argument("TRACE", with->trace, "What ashlar record wrote: a file, or a folder");
+  report.value("--process", "NAME", with->process, process_help);
   report.output(with->output, "The page (default: report.html)");
   report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");

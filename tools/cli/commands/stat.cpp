@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/profile_report.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 struct stat_options {
   std::string path;
+  std::string process;        // of a folder
   bool json = false;          // instead of the text
   std::size_t rows = 10;      // of sizes and call sites
   std::size_t moments = 200;  // of the JSON's figures over time
@@ -30,6 +32,7 @@ constexpr const char* stat_footer =
     R"(Examples:
   ashlar stat run.atrace
   ashlar stat --json run.atrace > figures.json
+  ashlar stat --process cc1plus build.atree
 
 Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
 
@@ -50,14 +53,18 @@ int stat_profile(const stat_options& options) {
 // Effects: prints the figures on standard output. Returns: the exit status. Throws: command_error.
 int stat_command(const stat_options& options) {
   return with_trace_errors([&] {
-    if (profiling::is_profile(options.path)) return stat_profile(options);
-    const auto reader = open_trace(options.path);
+    const chosen_trace chosen = choose_trace(options.path, options.process);
+    if (!chosen.tree && profiling::is_profile(options.path)) return stat_profile(options);
+    const auto reader = open_trace(chosen.path);
     trace::call_names names(*reader);
     const trace_report report =
-        make_trace_report(*reader, names, options.path, options.rows, options.moments);
+        make_trace_report(*reader, names, chosen.path, options.rows, options.moments);
     if (options.json) {
-      print_json(trace_report_json(report));
+      nlohmann::json figures = trace_report_json(report);
+      if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
+      print_json(figures);
     } else {
+      if (chosen.tree) fmt::print("{}", render_tree(*chosen.tree, chosen.folder, options.rows));
       fmt::print("{}", render_trace_report(report, options.rows, reader_glyphs()));
     }
     tell_missing_names(names.lost(), report.without_lines);
@@ -71,9 +78,10 @@ void add_stat(command_parser& to) {
   command& stat =
       to.add({"stat", "Tell what is in a trace or a profile", "[OPTIONS] TRACE", stat_footer});
   const auto with = std::make_shared<stat_options>();
-  stat.argument("TRACE", with->path, "What record or profile wrote");
+  stat.argument("TRACE", with->path, "What record or profile wrote: a file, or a folder");
+  stat.value("--process", "NAME", with->process, process_help);
   stat.flag("--json", with->json, "As JSON, with every size and moment");
-  stat.value("--rows", "N", with->rows, "So many sizes and call sites (default 10)");
+  stat.value("--rows", "N", with->rows, "So many sizes, call sites and processes (default 10)");
   stat.does([with] { return stat_command(*with); });
 }
 

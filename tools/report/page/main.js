@@ -1,11 +1,18 @@
 // Puts the page together: what there are no data for is taken out.
-const data = JSON.parse(byId("data").textContent);
+const written = JSON.parse(byId("data").textContent);
+const { tree } = written; // of a folder; of one trace there is none
+const chosenPid = Number(new URLSearchParams(location.search).get("process"));
+const data = tree ? written.pages.find((page) => page.trace.pid === chosenPid) || written.pages[0] : written;
 const { trace, peak } = data;
+const chosenProcess = tree && tree.processes.find((process) => process.pid === trace.pid);
 
-const program = (trace.program || trace.arguments[0] || trace.file).split("/").at(-1);
+const program = chosenProcess
+  ? processName(chosenProcess)
+  : (trace.program || trace.arguments[0] || trace.file).split("/").at(-1);
 byId("program").textContent = program;
 document.title = `ashlar report: ${program}`;
-if (trace.arguments.length > 0) byId("about").append(make("code", {}, trace.arguments.join(" ")), make("br"));
+const { arguments: words } = chosenProcess || trace;
+if (words.length > 0) byId("about").append(make("code", {}, words.join(" ")), make("br"));
 // A trace may say anything; what no calendar has is left out.
 const started = new Date(trace.started * 1000);
 byId("about").append(
@@ -14,7 +21,7 @@ byId("about").append(
     ? `, recorded ${started.toISOString().slice(0, 16).replace("T", " ")} UTC`
     : "",
 );
-byId("version").textContent = data.ashlar;
+byId("version").textContent = written.ashlar;
 
 const warnings = [
   trace.warning && `The trace is not whole: ${trace.warning}.`,
@@ -46,6 +53,7 @@ for (const [name, figure, more] of tiles)
 
 startTheme();
 const sections = {
+  processes: tree && ((section) => processesSection(section, written, trace.pid)),
   findings: data.findings && findingsSection,
   sites: data.sites && sitesSection,
   live: liveSection,
@@ -59,7 +67,7 @@ const sections = {
 };
 for (const section of document.querySelectorAll("main section")) {
   const build = sections[section.id];
-  if (!build || (trace.births === 0 && !["compare", "replay"].includes(section.id))) {
+  if (!build || (trace.births === 0 && !["compare", "replay", "processes"].includes(section.id))) {
     section.remove();
     continue;
   }

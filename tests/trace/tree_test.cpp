@@ -1,0 +1,348 @@
+// A tree of processes in one folder: `ashlar record -o NAME.atree`, and the commands that read it.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tests/support/command_in_folder.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/trace/reader.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace ashlar::trace;
+using nlohmann::json;
+using support::becomes_true;
+using support::words;
+
+const std::string calls = ASHLAR_TEST_CALLS;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Tree : public support::CommandInFolder {
+ protected:
+  [[nodiscard]] int record(const words& more) const {
+    words line{"record", "-o", "run.atree"};
+    line.insert(line.end(), more.begin(), more.end());
+    return ashlar(line);
+  }
+  [[nodiscard]] json index() const {
+    return json::parse(support::read_file(path("run.atree/index.json")));
+  }
+  // The processes whose last program was called by this word.
+  [[nodiscard]] static std::vector<json> called(const json& index, const std::string& word) {
+    std::vector<json> found;
+    for (const json& p : index.at("processes"))
+      if (fs::path(p.at("arguments").at(0).get<std::string>()).filename() == word)
+        found.push_back(p);
+    return found;
+  }
+  [[nodiscard]] std::string trace_of(const json& process) const {
+    return "run.atree/" + process.at("trace").get<std::string>();
+  }
+  [[nodiscard]] bool has_size(const json& process, std::uint64_t size) const {
+    trace_reader reader(open_file_source(path(trace_of(process))), unfinished::refuse);
+    for (; reader.peek() != nullptr; reader.pop())
+      if (is_birth(reader.peek()->kind) && reader.peek()->size == size) return true;
+    return false;
+  }
+  [[nodiscard]] std::size_t files_in(const std::string& folder) const {
+    const fs::directory_iterator all(path(folder));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+  void expect_refused(const words& line, const std::string& why) const {
+    EXPECT_EQ(WEXITSTATUS(ashlar(line)), 2) << line[0] << ' ' << line[1];
+    EXPECT_TRUE(contains(said("err"), why)) << said("err");
+  }
+};
+
+TEST_F(Tree, AShellsProgramsAreInOneFolderWithAnIndex) {
+  const std::string script = calls + " calls; " + calls + " _exit; " + calls + " kill; exit 4";
+  EXPECT_EQ(WEXITSTATUS(record({"--", "/bin/sh", "-c", script})), 4) << said("err");
+  EXPECT_EQ(files(), words{"run.atree"});
+  const json all = index();
+  EXPECT_EQ(all.at("schema"), 1);
+  EXPECT_EQ(all.at("command"), (words{"/bin/sh", "-c", script}));
+  const auto shells = called(all, "sh");
+  const auto programs = called(all, "known_calls");
+  ASSERT_GE(shells.size(), 1u);
+  ASSERT_EQ(programs.size(), 3u);
+  EXPECT_EQ(shells[0].at("exit_status"), 4);
+  EXPECT_TRUE(shells[0].at("signal").is_null());
+  std::vector<json> statuses;
+  double begun = 0;
+  for (const json& p : programs) {
+    EXPECT_EQ(p.at("parent"), shells[0].at("pid"));
+    EXPECT_EQ(p.at("program"), fs::canonical(calls).string());
+    EXPECT_EQ(p.at("arguments").at(0), calls);
+    EXPECT_EQ(p.at("trace"), "known_calls." + std::to_string(p.at("pid").get<int>()) + ".atrace");
+    EXPECT_EQ(p.at("events"), trace_reader(open_file_source(path(trace_of(p)))).events());
+    EXPECT_GE(p.at("begin_seconds").get<double>(), begun);
+    EXPECT_GE(p.at("end_seconds").get<double>(), p.at("begin_seconds").get<double>());
+    begun = p.at("begin_seconds").get<double>();
+    statuses.push_back(p.at("exit_status"));
+  }
+  // What a signal killed told nobody how it ended.
+  EXPECT_EQ(statuses, (std::vector<json>{0, 3, nullptr}));
+  EXPECT_EQ(files_in("run.atree"), all.at("processes").size() + 1);
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+// The figures are those of stat, which reads one trace.
+TEST_F(Tree, TheFiguresOfAProcessAreThoseOfItsTrace) {
+  ASSERT_EQ(record({"--", calls, "calls"}), 0) << said("err");
+  const json p = index().at("processes").at(0);
+  ASSERT_EQ(ashlar({"stat", "--json", trace_of(p)}), 0);
+  const json stat = json::parse(said("out"));
+  EXPECT_EQ(p.at("events"), stat.at("all_events"));
+  EXPECT_EQ(p.at("births"), stat.at("births"));
+  EXPECT_EQ(p.at("allocated_bytes"), stat.at("birth_bytes"));
+  EXPECT_EQ(p.at("peak_bytes"), stat.at("peak").at("bytes"));
+  EXPECT_EQ(p.at("held_bytes"), stat.at("live_at_end").at("bytes"));
+  EXPECT_EQ(index().at("peak_bytes_at_most"), p.at("peak_bytes"));  // it is the only one
+  EXPECT_EQ(stat.at("header").at("recording"), index().at("recording"));
+}
+
+TEST_F(Tree, ACompilerIsFoundWithoutGuessing) {
+  if (std::system("g++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no g++";
+  support::write_file(path("x.cpp"),
+                      "#include <map>\nint main() { std::map<int, int> m{{1, 2}}; }\n");
+  ASSERT_EQ(record({"--", "g++", "x.cpp", "-o", "x"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("err"), "most by cc1plus, process ")) << said("err");
+  const json all = index();
+  const auto driver = called(all, "g++");
+  ASSERT_EQ(driver.size(), 1u);
+  for (const char* name : {"cc1plus", "as", "collect2"}) {
+    const auto found = called(all, name);
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_EQ(found[0].at("parent"), driver[0].at("pid")) << name;
+    EXPECT_EQ(found[0].at("exit_status"), 0) << name;
+  }
+  EXPECT_EQ(called(all, "ld").at(0).at("parent"), called(all, "collect2").at(0).at("pid"));
+  ASSERT_EQ(ashlar({"stat", "run.atree"}), 0);
+  EXPECT_TRUE(contains(said("err"), "(cc1plus), which allocated most of")) << said("err");
+  EXPECT_TRUE(contains(said("out"), "    cc1plus  ")) << said("out");  // below g++
+}
+
+TEST_F(Tree, ForkedProcessesAreTheirParentsChildren) {
+  ASSERT_EQ(record({"--", calls, "forks"}), 0) << said("err");
+  const auto all = called(index(), "known_calls");
+  ASSERT_EQ(all.size(), 5u);
+  for (std::size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(all[i].at("parent"), all[0].at("pid"));
+    EXPECT_TRUE(has_size(all[i], 500 + i - 1));
+    EXPECT_EQ(all[i].at("exit_status"), 0);
+  }
+}
+
+TEST_F(Tree, AProcessThatExecutesAnotherProgramIsOneProcess) {
+  ASSERT_EQ(record({"--", calls, "exec", "threads"}), 0) << said("err");
+  const json all = index();
+  ASSERT_EQ(all.at("processes").size(), 1u);
+  const json& p = all.at("processes").at(0);
+  EXPECT_EQ(p.at("arguments"), (words{calls, "threads"}));
+  ASSERT_EQ(p.at("executed_before").size(), 1u);
+  EXPECT_EQ(p.at("executed_before").at(0).at("arguments"), (words{calls, "exec", "threads"}));
+}
+
+TEST_F(Tree, ADaemonIsRecordedUntilTheProgramEnds) {
+  ASSERT_EQ(record({"--", calls, "daemon"}), 0) << said("err");
+  bool found = false;
+  const json all = index();
+  for (const json& p : all.at("processes")) {
+    if (p.at("trace").is_null() || !has_size(p, 888)) continue;
+    found = true;
+    EXPECT_TRUE(p.at("end_seconds").is_null());
+    EXPECT_TRUE(p.at("exit_status").is_null());
+    ::kill(p.at("pid").get<pid_t>(), SIGKILL);
+  }
+  EXPECT_TRUE(found);
+  ASSERT_EQ(ashlar({"stat", "run.atree"}), 0);
+  EXPECT_TRUE(contains(said("out"), "  runs  ")) << said("out");
+}
+
+TEST_F(Tree, ASignalThatKilledTheProgramIsInTheIndex) {
+  EXPECT_EQ(WTERMSIG(record({"--", calls, "kill"})), SIGKILL);
+  const json p = index().at("processes").at(0);
+  EXPECT_EQ(p.at("signal"), SIGKILL);
+  EXPECT_TRUE(p.at("exit_status").is_null());
+  EXPECT_TRUE(has_size(p, 777));
+}
+
+TEST_F(Tree, AStaticLauncherIsNoObstacle) {
+  EXPECT_EQ(record({"--", ASHLAR_TEST_STATIC, "starts", calls}), 0) << said("err");
+  EXPECT_EQ(called(index(), "known_calls").size(), 1u);
+}
+
+TEST_F(Tree, NothingIsLeftWhereNothingCouldBeRecorded) {
+  EXPECT_EQ(WEXITSTATUS(record({"--", ASHLAR_TEST_STATIC})), 1);
+  EXPECT_TRUE(contains(said("err"), "it is statically linked")) << said("err");
+  EXPECT_EQ(files(), words{});
+}
+
+TEST_F(Tree, ASecondRecordingReplacesTheFirstAsAWhole) {
+  ASSERT_EQ(record({"--", calls, "forks"}), 0);
+  EXPECT_EQ(files_in("run.atree"), 6u);
+  ASSERT_EQ(ashlar({"record", "-o", "run.atree/", "--", calls, "calls"}), 0) << said("err");
+  EXPECT_EQ(files_in("run.atree"), 2u);
+  EXPECT_EQ(files(), words{"run.atree"});
+}
+
+TEST_F(Tree, WhatIsNoRecordingIsNotReplaced) {
+  fs::create_directory(path("run.atree"));
+  support::write_file(path("run.atree/notes"), "precious");
+  support::write_file(path("file.atree"), "precious");
+  // The program would wait for ever.
+  expect_refused({"record", "-o", "run.atree", "--", calls, "wait"}, "'run.atree/notes' is there");
+  expect_refused({"record", "-o", "file.atree", "--", calls, "wait"}, "is there and is no folder");
+  expect_refused({"record", "-o", "/nowhere/a.atree", "--", calls, "wait"},
+                 "cannot write '/nowhere/a.atree.part'");
+  EXPECT_EQ(support::read_file(path("run.atree/notes")), "precious");
+  EXPECT_EQ(support::read_file(path("file.atree")), "precious");
+  EXPECT_EQ(files(), (words{"file.atree", "run.atree"}));
+}
+
+TEST_F(Tree, OnlyRecordsTheProgramsThatItNames) {
+  fs::copy_file(calls, path("other"));
+  const std::string script = calls + " forks; " + path("other") + " calls; true";
+  ASSERT_EQ(ashlar({"record", "--only", "known_calls", "--", "/bin/sh", "-c", script}), 0)
+      << said("err");
+  const json all = index();
+  std::size_t recorded = 0;
+  for (const json& p : all.at("processes")) {
+    const bool is_named = p.at("program") == fs::canonical(calls).string();
+    EXPECT_EQ(p.at("recorded"), is_named) << p;
+    EXPECT_EQ(p.at("trace").is_null(), !is_named) << p;
+    recorded += is_named ? 1 : 0;
+  }
+  EXPECT_EQ(recorded, 5u);  // with its forked children
+  EXPECT_EQ(called(all, "other").size(), 1u);
+  EXPECT_EQ(files_in("run.atree"), recorded + 1);
+  expect_refused({"stat", "--process", "other", "run.atree"},
+                 "'record --only' named other programs");
+  ASSERT_EQ(ashlar({"record", "--only", "nothing,other", "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_EQ(files_in("run.atree"), 2u);
+}
+
+// No block lives across exec, though nothing of the new program is told.
+TEST_F(Tree, AProgramThatIsNotRecordedEndsTheBlocksOfTheOneBeforeIt) {
+  fs::copy_file(calls, path("named"));
+  // A program executes itself by the word that it was called by.
+  const std::string script = "exec " + path("named") + " exec calls";
+  for (const std::string only : {"named", "sh"}) {
+    ASSERT_EQ(ashlar({"record", "--only", only, "--", "/bin/sh", "-c", script}), 0) << said("err");
+    const json all = index();
+    ASSERT_EQ(all.at("processes").size(), 1u) << only;
+    const json& p = all.at("processes").at(0);
+    EXPECT_EQ(p.at("executed_before").size(), 2u);
+    EXPECT_EQ(has_size(p, 777), only == "named");
+    if (only == "sh") {
+      EXPECT_EQ(p.at("held_bytes"), 0u);
+    }
+  }
+}
+
+TEST_F(Tree, OnlyWithoutSuchAProcessSaysWhatRan) {
+  EXPECT_EQ(WEXITSTATUS(ashlar({"record", "--only", "nothing", "--", calls, "calls"})), 1);
+  EXPECT_TRUE(contains(said("err"), "these did: known_calls")) << said("err");
+  EXPECT_EQ(files(), words{});
+}
+
+TEST_F(Tree, WordsThatDoNotFitEachOtherAreRefused) {
+  expect_refused({"record", "--only", "x", "-o", "x.atrace", "--", calls},
+                 "--only writes a folder");
+  expect_refused({"record", "--profile", "-o", "x.atree", "--", calls}, "a folder has traces");
+  expect_refused({"record", "--only", std::string(5000, 'x'), "--", calls}, "more than 4096 bytes");
+  expect_refused({"leaks", "-o", "x.atree", "--", calls}, "-o of leaks names a file");
+  expect_refused({"leaks", "--process", "x", "--", calls}, "the folder that --trace names");
+  EXPECT_EQ(files(), words{});
+}
+
+TEST_F(Tree, AKilledRecorderLeavesAFolderThatCanBeRead) {
+  const pid_t command = start({"record", "-o", "run.atree", "--", calls, "wait"});
+  const auto kept = [&] {
+    if (!fs::exists(path("run.atree.part"))) return false;
+    for (const auto& entry : fs::directory_iterator(path("run.atree.part"))) {
+      if (entry.file_size() < 100) continue;
+      trace_reader reader(open_file_source(entry.path()));
+      for (; reader.peek() != nullptr; reader.pop())
+        if (reader.peek()->size == 777) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(becomes_true(kept));
+  ::kill(-command, SIGKILL);
+  wait_for(command);
+  ASSERT_EQ(ashlar({"stat", "run.atree.part"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("err"), "has no index.json: the recorder was killed")) << said("err");
+  EXPECT_TRUE(contains(said("out"), "known_calls")) << said("out");
+  // The next one does not touch it.
+  ASSERT_EQ(record({"--", calls, "calls"}), 0);
+  EXPECT_EQ(files(), (words{"run.atree", "run.atree.part"}));
+}
+
+TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
+  const std::string script = calls + " calls; " + ASHLAR_TEST_LEAK + "; true";
+  ASSERT_EQ(record({"--stacks", "--", "/bin/sh", "-c", script}), 0) << said("err");
+  const json all = index();
+  const auto leak = called(all, "planted_leak");
+  ASSERT_EQ(leak.size(), 1u);
+  const std::string pid = std::to_string(leak[0].at("pid").get<int>());
+  for (const std::string& name : {std::string("planted_leak"), pid}) {
+    ASSERT_EQ(ashlar({"stat", "--json", "--process", name, "run.atree"}), 0) << said("err");
+    const json stat = json::parse(said("out"));
+    EXPECT_EQ(stat.at("header").at("pid"), pid);
+    EXPECT_EQ(stat.at("tree").at("processes").size(), all.at("processes").size());
+  }
+  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atree", "--process", "planted_leak"}), 0);
+  EXPECT_TRUE(contains(said("out"), "process " + pid + ": ")) << said("out");
+  EXPECT_FALSE(contains(said("out"), "known_calls calls, process")) << said("out");
+  ASSERT_EQ(ashlar({"leaks", "--trace", "run.atree", "--children"}), 0);
+  EXPECT_TRUE(contains(said("out"), "process " + pid + ": ")) << said("out");
+  EXPECT_TRUE(contains(said("out"), "known_calls calls, process")) << said("out");
+  ASSERT_EQ(ashlar({"findings", "run.atree", "--process", "planted_leak"}), 0) << said("err");
+  EXPECT_TRUE(contains(said("out"), "planted_leak." + pid + ".atrace")) << said("out");
+  ASSERT_EQ(ashlar({"report", "--json", "run.atree", "--process", "planted_leak"}), 0)
+      << said("err");
+  const json page = json::parse(said("out"));
+  EXPECT_EQ(page.at("pages").at(0).at("trace").at("pid"), leak[0].at("pid"));
+  EXPECT_EQ(page.at("tree").at("processes").size(), all.at("processes").size());
+}
+
+TEST_F(Tree, WhatIsNoFolderOfARecordingIsRefused) {
+  ASSERT_EQ(record({"--", calls, "calls"}), 0);
+  json all = index();
+  const std::string trace = all.at("processes").at(0).at("trace");
+  for (const char* command : {"stat", "findings", "report"}) {
+    expect_refused({command, "tmp"}, "'tmp' is a folder without a recording");
+    expect_refused({command, "run.atree", "--process", "nobody"},
+                   "no process 'nobody'; it has known_calls");
+    expect_refused({command, "run.atree/" + trace, "--process", "x"}, "the trace of one process");
+  }
+  const auto refused_with = [&](const std::string& text, const std::string& why) {
+    support::write_file(path("run.atree/index.json"), text);
+    expect_refused({"stat", "run.atree"}, why);
+  };
+  all["processes"][0]["trace"] = "../run.atree/" + trace;
+  refused_with(all.dump(), "outside of the folder");
+  all["processes"][0]["pid"] = "many";
+  refused_with(all.dump(), "no index of a recording, or is damaged");
+  all["processes"] = json::array();
+  refused_with(all.dump(), "no process");
+  all["schema"] = 1000;
+  refused_with(all.dump(), "a newer ashlar");
+  refused_with("{", "damaged");
+  fs::remove(path("run.atree/index.json"));
+  EXPECT_EQ(ashlar({"stat", "run.atree"}), 0) << said("err");
+}
+
+}  // namespace

@@ -1,0 +1,175 @@
+// tools/cli/chosen_trace.cpp. Layer: cli.
+#include "tools/cli/chosen_trace.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/table.hpp"
+#include "tools/measure/child_process.hpp"
+
+namespace ashlar::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Returns: the places of the processes that are called so, in the order of places_by_bytes(); of an
+// empty name, of all.
+std::vector<std::size_t> places_of(const recording_index& tree, const std::string& called) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < tree.processes.size(); ++i)
+    if (called.empty() || tree.processes[i].is_called(called)) places.push_back(i);
+  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+    const recorded_process& first = tree.processes[a];
+    const recorded_process& second = tree.processes[b];
+    return std::pair(first.trace.empty(), second.allocated_bytes) <
+           std::pair(second.trace.empty(), first.allocated_bytes);
+  });
+  return places;
+}
+
+// "g++, cc1plus, as and 3 more".
+std::string names_in(const recording_index& tree) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> names;
+  for (const recorded_process& p : tree.processes)
+    if (std::find(names.begin(), names.end(), p.name()) == names.end()) names.push_back(p.name());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
+
+// How far from the first process, along what made it. A process whose parent is not known is first.
+std::size_t depth_of(const recording_index& tree, std::size_t place,
+                     const std::unordered_map<std::uint32_t, std::size_t>& by_pid) {
+  std::size_t depth = 0;
+  for (std::size_t at = place; depth < tree.processes.size(); ++depth) {
+    const auto parent = by_pid.find(tree.processes[at].parent);
+    if (parent == by_pid.end() || parent->second == at) break;
+    at = parent->second;
+  }
+  return depth;
+}
+
+std::string end_of(const recorded_process& p) {
+  if (p.signal) return measure::signal_name(*p.signal);
+  return p.exit_status ? fmt::format("{}", *p.exit_status) : "?";
+}
+
+}  // namespace
+
+std::vector<std::size_t> places_by_bytes(const recording_index& tree) {
+  return places_of(tree, "");
+}
+
+chosen_trace choose_trace(const std::string& path, const std::string& process) {
+  chosen_trace chosen;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    if (!process.empty())
+      throw input_error(fmt::format(
+          "'{}' is the trace of one process: --process is for a folder, which 'ashlar record -o "
+          "NAME.atree' writes",
+          path));
+    chosen.path = path;
+    return chosen;
+  }
+  chosen.folder = path;
+  chosen.tree = read_index(path);
+  const recording_index& tree = *chosen.tree;
+  if (!tree.warning.empty()) fmt::print(stderr, "ashlar: warning: {}\n", tree.warning);
+  const std::vector<std::size_t> places = places_of(tree, process);
+  if (places.empty() && process.empty())
+    throw input_error(fmt::format("'{}': no process was recorded", path));
+  if (places.empty())
+    throw input_error(fmt::format("'{}' has no process '{}'; it has {}", path, printable(process),
+                                  names_in(tree)));
+  chosen.place = places.front();
+  const recorded_process& p = chosen.process();
+  if (p.trace.empty())
+    throw input_error(fmt::format(
+        "'{}': process {} ({}) has no trace: {}", path, p.pid, printable(p.name()),
+        p.is_recorded ? "it allocated nothing" : "'record --only' named other programs"));
+  chosen.path = (fs::path(path) / p.trace).string();
+  const auto others = std::count_if(places.begin(), places.end(), [&](std::size_t place) {
+    return !tree.processes[place].trace.empty();
+  });
+  std::string which;
+  if (others != 1)
+    which = fmt::format(", which allocated most of {} {}; --process chooses another", others,
+                        process.empty() ? "processes" : "that have the name");
+  fmt::print(stderr, "ashlar: {}: process {} ({}){}\n", path, p.pid, printable(p.name()), which);
+  return chosen;
+}
+
+std::string render_tree(const recording_index& tree, const std::string& folder, std::size_t rows) {
+  std::uint64_t events = 0;
+  std::uint64_t births = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t held = 0;
+  std::size_t traces = 0;
+  std::unordered_map<std::uint32_t, std::size_t> by_pid;
+  for (std::size_t i = 0; i < tree.processes.size(); ++i) {
+    const recorded_process& p = tree.processes[i];
+    by_pid.emplace(p.pid, i);
+    events += p.events;
+    births += p.births;
+    bytes += p.allocated_bytes;
+    held += p.held_bytes;
+    traces += p.trace.empty() ? 0 : 1;
+  }
+  std::string text = fmt::format("{}{}{}\n\n", folder, tree.command.empty() ? "" : ": ",
+                                 shell_quoted(tree.command));
+  const std::size_t all = tree.processes.size();
+  text += labelled_line("processes",
+                        fmt::format("{} in {} s{}", format_count(all), format_seconds(tree.seconds),
+                                    traces == all ? "" : fmt::format("; {} with a trace", traces)));
+  text += labelled_line("events", format_count(events));
+  text += labelled_line("allocated",
+                        fmt::format("{} in {} blocks", format_bytes(bytes), format_count(births)));
+  text += labelled_line(
+      "peak", fmt::format("at most {} of all together, at {} s", format_bytes(tree.peak_bytes()),
+                          format_seconds(tree.peak_seconds())));
+  text += labelled_line("at the end", format_bytes(held));
+  std::vector<std::size_t> listed = places_by_bytes(tree);
+  listed.resize(std::min(listed.size(), rows));
+  std::sort(listed.begin(), listed.end());  // by their begins, as a parent before its children
+  table processes({{"process"},
+                   {"parent"},
+                   {"program", align::left},
+                   {"begin, s"},
+                   {"end, s"},
+                   {"exit"},
+                   {"events"},
+                   {"allocated"},
+                   {"peak"},
+                   {"at the end"}});
+  for (const std::size_t place : listed) {
+    const recorded_process& p = tree.processes[place];
+    const bool has_trace = !p.trace.empty();
+    const std::string indent(2 * std::min<std::size_t>(depth_of(tree, place, by_pid), 10), ' ');
+    processes.add_row({std::to_string(p.pid), std::to_string(p.parent),
+                       indent + printable(p.name()), format_seconds(p.begin_seconds),
+                       p.end_seconds ? format_seconds(*p.end_seconds) : "runs", end_of(p),
+                       has_trace ? format_count(p.events) : "-",
+                       has_trace ? format_bytes(p.allocated_bytes) : "-",
+                       has_trace ? format_bytes(p.peak_bytes) : "-",
+                       has_trace ? format_bytes(p.held_bytes) : "-"});
+  }
+  text += "\n" + processes.render(2);
+  if (listed.size() < all)
+    text += fmt::format("  and {} more, which allocated less (--rows {} lists them)\n",
+                        format_count(all - listed.size()), all);
+  return text + "\n";
+}
+
+}  // namespace ashlar::cli

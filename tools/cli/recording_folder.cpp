@@ -1,0 +1,103 @@
+// tools/cli/recording_folder.cpp. Layer: cli.
+#include "tools/cli/recording_folder.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "tools/cli/error.hpp"
+#include "tools/cli/process_files.hpp"
+#include "tools/files/json.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/trace/format.hpp"
+
+namespace ashlar::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Throws: input_error where something is there that is not all of a recording.
+void require_replaceable_folder(const std::string& output) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(output, error);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status))
+    throw input_error(fmt::format(
+        "'{}' is there and is no folder; name another one with -o, or remove it", output));
+  for (const auto& entry : fs::directory_iterator(output)) {
+    const std::string path = entry.path().string();
+    if (entry.path().filename() == index_file_name) continue;
+    require_replaceable(path, trace::magic, "trace, which the recording would replace");
+  }
+}
+
+std::string make_part_folder(const std::string& output) {
+  for (std::uint32_t number = 1;; ++number) {
+    const std::string path =
+        number == 1 ? output + ".part" : fmt::format("{}.{}.part", output, number);
+    if (::mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST)
+      throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  }
+}
+
+// A program's name may be anything that a file's may.
+std::string trace_name_of(const recorded_process& p) {
+  constexpr std::size_t most = 60;
+  std::string name = p.name().substr(0, most);
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("._+-", c);
+  };
+  std::replace_if(
+      name.begin(), name.end(), [&](char c) { return !is_plain(static_cast<unsigned char>(c)); },
+      '_');
+  return fmt::format("{}.{}.atrace", name.empty() ? "process" : name, p.pid);
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+recording_folder::recording_folder(const std::string& output) : output_(without_slash(output)) {
+  require_replaceable_folder(output_);
+  part_ = make_part_folder(output_);
+  traces_.emplace(part_ + "/trace");
+}
+
+// What has nothing is of no use to anybody.
+recording_folder::~recording_folder() {
+  traces_.reset();
+  std::error_code stays;
+  if (part_ != output_) fs::remove(part_, stays);
+}
+
+void recording_folder::commit(recording_index& index) {
+  for (recorded_process& p : index.processes) {
+    if (!traces_->has(p.pid)) continue;
+    p.trace = trace_name_of(p);
+    traces_->commit_as(p.pid, fmt::format("{}/{}", part_, p.trace));
+  }
+  count_processes(index, part_);
+  files::replaced_files file;
+  file.prepare("-o", fmt::format("{}/{}", part_, index_file_name));
+  file.commit({files::json_text(index_json(index), 1) + "\n"});
+  require_replaceable_folder(output_);  // somebody may have written there meanwhile
+  std::error_code error;
+  fs::remove_all(output_, error);
+  if (!error) fs::rename(part_, output_, error);
+  if (error) throw input_error(fmt::format("cannot write '{}': {}", output_, error.message()));
+  part_ = output_;
+}
+
+}  // namespace ashlar::cli
