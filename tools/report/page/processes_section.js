@@ -50,7 +50,6 @@ function processesChart(section, tree) {
 function processesSection(section, { tree, pages }, shownPid) {
   const sum = (key) => tree.processes.reduce((all, process) => all + process[key], 0);
   const hasPage = new Set(pages.map((page) => page.trace.pid));
-  section.classList.add("tree");
   say(
     section,
     make("code", {}, tree.command.join(" ") || tree.folder),
@@ -64,7 +63,7 @@ function processesSection(section, { tree, pages }, shownPid) {
   const nameCell = ({ process, depth }) => {
     const name = processName(process);
     const cell = make("td", { class: "text" });
-    cell.style.paddingInlineStart = `${0.4 + Math.min(depth, 10)}rem`;
+    cell.style.paddingInlineStart = `${0.625 + Math.min(depth, 10)}rem`;
     if (process.pid === shownPid) cell.append(make("strong", { "aria-current": "true" }, name));
     else if (hasPage.has(process.pid)) cell.append(make("a", { href: `?process=${process.pid}` }, name));
     else cell.append(name);
@@ -72,7 +71,8 @@ function processesSection(section, { tree, pages }, shownPid) {
     return cell;
   };
   const columns = ["program", "process", "begin, s", "end, s", "ended by", "allocated", "peak", "left at the end"];
-  const head = make("tr", {}, ...columns.map((label, i) => make("th", i === 0 ? { scope: "col", class: "text" } : { scope: "col" }, label)));
+  const heading = (label, i) => make("th", { scope: "col", class: i === 0 ? "text" : "" }, label);
+  const head = make("tr", {}, ...columns.map(heading));
   const figuresOf = (process) =>
     process.trace === null
       ? ["–", "–", "–"]
@@ -83,8 +83,8 @@ function processesSection(section, { tree, pages }, shownPid) {
     const { process } = row;
     const cells = [
       `${process.pid}`,
-      digits(process.begin_seconds),
-      process.end_seconds === null ? "–" : digits(process.end_seconds),
+      process.begin_seconds.toFixed(3),
+      process.end_seconds === null ? "–" : process.end_seconds.toFixed(3),
       processEnd(process),
       ...figuresOf(process),
     ];
