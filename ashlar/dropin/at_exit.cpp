@@ -9,6 +9,7 @@
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace {
@@ -65,3 +66,8 @@ void write_file(const char* variable, writer write_to) {
 }
 
 }  // namespace
+
+/// For libashlar-at-signal.so (tools/signals). A program may have libashlar's ashlar_stats_get, whose heap is another.
+extern "C" ASHLAR_EXPORT void ashlar_stats_of_malloc(ashlar_stats* stats) {
+  ashlar_stats_get(stats);
+}

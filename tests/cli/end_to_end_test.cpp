@@ -224,7 +224,7 @@ TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
     EXPECT_EQ(command({"run", "--", program, "exit", std::to_string(status)}).exit_status(),
               status);
   }
-  for (const int number : {SIGKILL, SIGTERM, SIGINT, SIGABRT, SIGSEGV}) {
+  for (const int number : {SIGKILL, SIGABRT, SIGSEGV}) {
     const ended result = command({"run", "--", program, "raise", std::to_string(number)});
     EXPECT_EQ(result.signal(), number) << result.err;
     EXPECT_TRUE(contains(result.err, "no pool report")) << result.err;
@@ -234,6 +234,48 @@ TEST_F(Run, TheEndOfTheProgramIsTheEndOfTheCommand) {
   const ended left = command({"run", "--", program, "_exit", "3"});
   EXPECT_EQ(left.exit_status(), 3);
   EXPECT_TRUE(contains(left.err, "_exit")) << left.err;
+}
+
+// Ctrl-C reaches the command and the program.
+TEST_F(Run, AProgramThatASignalEndsHasItsReport) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    for (const char* what : {"raise", "asks", "clone"}) {
+      const ended result =
+          command({"run", "--json", "r.json", "--", program, what, std::to_string(number)});
+      EXPECT_EQ(result.signal(), number) << what << '\n' << result.err;
+      EXPECT_TRUE(contains(result.err, "those of the moment when the signal came")) << result.err;
+      const nlohmann::json report = nlohmann::json::parse(support::read_file(path("r.json")));
+      EXPECT_EQ(report.at("statistics_of"), "signal");
+      EXPECT_GE(report.at("statistics").at("total").at("bytes_in_use"), 1'000'000u);
+      EXPECT_EQ(report.at("statistics").at("command"), "cli_test_program");
+      EXPECT_EQ(report.at("statistics").at("accuracy"), "batch");
+      EXPECT_TRUE(left_nothing_behind());
+    }
+  }
+  const pid_t child = start({"run", "--", program, "hang"});
+  EXPECT_TRUE(support::becomes_true([&] { return contains(said("out"), "ready"); }));
+  ::kill(-child, SIGINT);
+  const ended result = finish(child);
+  EXPECT_EQ(result.signal(), SIGINT);
+  EXPECT_TRUE(contains(result.err, "  at peak  ")) << result.err;
+}
+
+// The heap's lock may be the interrupted thread's: the end does not wait for it.
+TEST_F(Run, ASignalInTheMiddleOfAnAllocationEndsTheProgram) {
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = start({"run", "--", program, "churn"});
+    EXPECT_TRUE(support::becomes_true([&] { return contains(said("out"), "ready"); }));
+    ::usleep(static_cast<useconds_t>(1000 * i));
+    ::kill(-child, SIGTERM);
+    EXPECT_EQ(finish(child).signal(), SIGTERM);
+  }
+}
+
+TEST_F(Run, TheMostThreadsAreTold) {
+  const ended result = command({"run", "--json", "r.json", "--", program, "threads", "5"});
+  EXPECT_EQ(result.exit_status(), 0);
+  EXPECT_TRUE(contains(result.err, "at most 6 threads at one time")) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(support::read_file(path("r.json"))).at("most_threads_seen"), 6);
 }
 
 // What could not be written is said; how the program ended is not known otherwise.

@@ -2,6 +2,9 @@
 #include "tools/cli/pool_statistics.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -23,6 +26,13 @@ Figures figures_from(const nlohmann::json& object, const stats_field<Figures> (&
   Figures figures{};
   for (const auto& field : fields) figures.*field.value = count_at(object, field.name);
   return figures;
+}
+
+template <class Figures, std::size_t N>
+nlohmann::json figures_json(const Figures& figures, const stats_field<Figures> (&fields)[N]) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& field : fields) json[field.name] = figures.*field.value;
+  return json;
 }
 
 }  // namespace
@@ -57,6 +67,32 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
       statistics.classes.begin(), statistics.classes.end(),
       [](const class_figures& a, const class_figures& b) { return a.block_size < b.block_size; });
   return statistics;
+}
+
+pool_statistics pool_statistics_of(const std::string& bytes, pid_t pid, const std::string& command,
+                                   const std::string& origin) {
+  ashlar_stats stats{};
+  if (bytes.size() != sizeof stats) {
+    throw command_error(status_failed,
+                        fmt::format("{} has {} bytes and not {}: use the ashlar command and the "
+                                    "libraries of one build",
+                                    origin, bytes.size(), sizeof stats));
+  }
+  std::memcpy(&stats, bytes.data(), sizeof stats);
+  nlohmann::json classes = nlohmann::json::array();
+  for (std::size_t i = 0; i < std::min<std::size_t>(stats.class_count, ASHLAR_MAX_CLASSES); ++i)
+    if (stats.classes[i].allocations != 0)  // only those that were used, as the library does
+      classes.push_back(figures_json(stats.classes[i], class_stats_fields));
+  const nlohmann::json document{
+      {"ashlar", ASHLAR_CLI_VERSION},
+      {"schema", known_schema},
+      {"accuracy", stats.total.accuracy == ASHLAR_ACCURACY_EXACT ? "exact" : "batch"},
+      {"pid", static_cast<std::uint64_t>(pid)},
+      {"command", command},
+      {"total", figures_json(stats.total, total_stats_fields)},
+      {"large", figures_json(stats.large, class_stats_fields)},
+      {"classes", classes}};
+  return parse_pool_statistics(files::json_text(document), origin);
 }
 
 }  // namespace ashlar::cli

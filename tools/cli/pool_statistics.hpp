@@ -30,4 +30,9 @@ struct pool_statistics {
 // Throws: command_error that says what is wrong with the text; `origin` names it.
 pool_statistics parse_pool_statistics(const std::string& text, const std::string& origin);
 
+// The same of the bytes of an ashlar_stats, which a process of this machine left when a signal ended
+// it (tools/signals).
+pool_statistics pool_statistics_of(const std::string& bytes, pid_t pid, const std::string& command,
+                                   const std::string& origin);
+
 }  // namespace ashlar::cli

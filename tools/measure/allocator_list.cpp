@@ -105,6 +105,9 @@ std::string find_ashlar_library() {
 std::string find_record_library() {
   return find_own_library("libashlar-record.so", "ASHLAR_RECORD_LIB");
 }
+std::string find_at_signal_library() {
+  return find_own_library("libashlar-at-signal.so", "ASHLAR_AT_SIGNAL_LIB");
+}
 
 std::string preloadable_name(const std::string& library, const files::scratch_directory& scratch) {
   if (library.find_first_of(" \t\n:$") == std::string::npos) return library;

@@ -22,6 +22,8 @@ struct allocator {
 std::string find_ashlar_library();
 // The same for libashlar-record.so (ASHLAR_RECORD_LIB).
 std::string find_record_library();
+// The same for libashlar-at-signal.so (ASHLAR_AT_SIGNAL_LIB).
+std::string find_at_signal_library();
 
 // The paths of a shared library's name: LD_LIBRARY_PATH, the loader's cache, the usual folders;
 // only files for this tool's own kind of machine code. Returns: empty when there is none.

@@ -1,6 +1,8 @@
 // tools/cli/commands/run.cpp: `ashlar run`: a program on ashlar's heap, then the report of its
 // pools. Layer: cli.
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -57,29 +60,48 @@ program's is 0 and FILE could not be written in the end.)";
 
 struct collected_statistics {
   std::optional<pool_statistics> own;   // of the program itself
+  bool is_of_signal = false;            // these are of the moment when a signal ended it
   std::vector<pool_statistics> others;  // of processes that it started, largest peak first
   std::string damage;                   // why the program's own file could not be read
   std::vector<std::string> complaints;  // the same of the others
 };
 
-collected_statistics collect(const std::string& folder, pid_t pid) {
+constexpr const char* at_exit = ".json";     // 4711.json, of a process that left by exit
+constexpr const char* at_signal = ".stats";  // of one that SIGINT or SIGTERM ended
+
+// Returns: what a process left. Throws: command_error.
+pool_statistics read_statistics(const fs::path& path, const std::string& program) {
+  const bool is_of_exit = path.extension() == at_exit;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string process = path.stem().string();
+  const std::string origin = fmt::format("what process {} wrote at its {}", process,
+                                         is_of_exit ? "exit" : "end by a signal");
+  if (is_of_exit) return parse_pool_statistics(bytes, origin);
+  const auto number = static_cast<pid_t>(parse_count(process).value_or(0));
+  return pool_statistics_of(bytes, number, program, origin);
+}
+
+collected_statistics collect(const std::string& folder, pid_t pid, const std::string& program) {
   collected_statistics collected;
+  const std::string own = fmt::format("{}", pid);
   std::error_code is_gone;  // the program may have removed it: then there is nothing
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, is_gone)) {
-    if (entry.path().extension() != ".json") continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const std::string process = entry.path().stem().string();
+    const fs::path& path = entry.path();
+    const bool is_of_signal = path.extension() == at_signal;
+    if (!is_of_signal && path.extension() != at_exit) continue;
+    const bool is_own = path.stem() == own;
     try {
       pool_statistics statistics =
-          parse_pool_statistics(text, fmt::format("what process {} wrote at its exit", process));
-      if (process == fmt::format("{}", pid)) {
+          read_statistics(path, is_own ? fs::path(program).filename().string() : "a child");
+      if (is_own) {
         collected.own = std::move(statistics);
+        collected.is_of_signal = is_of_signal;
       } else {
         collected.others.push_back(std::move(statistics));
       }
     } catch (const command_error& error) {
-      if (process == fmt::format("{}", pid)) {
+      if (is_own) {
         collected.damage = error.what();
       } else {
         collected.complaints.emplace_back(error.what());
@@ -91,6 +113,26 @@ collected_statistics collect(const std::string& folder, pid_t pid) {
   });
   return collected;
 }
+
+// The most threads that a process had at one time, as far as looks at it tell.
+class thread_watch {
+ public:
+  // Returns: how long to wait until the next look.
+  std::chrono::nanoseconds look(pid_t pid) {
+    std::ifstream status(fmt::format("/proc/{}/status", pid));
+    for (std::string line; std::getline(status, line);) {
+      constexpr std::string_view name = "Threads:\t";
+      if (line.starts_with(name))
+        most_ = std::max(most_, parse_count(line.substr(name.size())).value_or(0));
+    }
+    return std::chrono::milliseconds(look_ms);
+  }
+  [[nodiscard]] std::uint64_t most() const { return most_; }
+  static constexpr int look_ms = 10;
+
+ private:
+  std::uint64_t most_ = 1;
+};
 
 std::string why_missing(const std::string& program, const std::string& library, int wait_status) {
   const measure::preload_effect effect = measure::effect_of_preload(program, library);
@@ -114,7 +156,8 @@ nlohmann::json process_json(const measure::child_outcome& outcome) {
 
 nlohmann::json report_json(const run_options& options, const std::string& library,
                            const measure::child_outcome& outcome,
-                           const collected_statistics& collected, const std::string& missing) {
+                           const collected_statistics& collected, const thread_watch& threads,
+                           const std::string& missing) {
   nlohmann::json report{
       {"ashlar", ASHLAR_CLI_VERSION}, {"schema", 1},        {"report", "run"},
       {"command", options.command},   {"library", library}, {"process", process_json(outcome)}};
@@ -122,6 +165,9 @@ nlohmann::json report_json(const run_options& options, const std::string& librar
   report["exit_status"] =
       exited ? nlohmann::json(WEXITSTATUS(outcome.wait_status)) : nlohmann::json();
   report["signal"] = exited ? nlohmann::json() : nlohmann::json(WTERMSIG(outcome.wait_status));
+  report["most_threads_seen"] = threads.most();
+  report["statistics_of"] =
+      collected.own ? nlohmann::json(collected.is_of_signal ? "signal" : "exit") : nlohmann::json();
   report["statistics"] = collected.own ? collected.own->document : nlohmann::json();
   if (!missing.empty()) report["statistics_missing"] = missing;
   report["other_processes"] = nlohmann::json::array();
@@ -133,12 +179,17 @@ nlohmann::json report_json(const run_options& options, const std::string& librar
 }
 
 std::string report_text(const run_options& options, const measure::child_outcome& outcome,
-                        const collected_statistics& collected, const std::string& missing) {
+                        const collected_statistics& collected, const thread_watch& threads,
+                        const std::string& missing) {
   const glyphs set = reader_glyphs();
   const report_detail detail = options.full_report ? report_detail::full : report_detail::summary;
   std::string text = fmt::format("\nashlar: {}\n", shell_quoted(options.command));
   text += fmt::format("  {}; {}\n", measure::describe_wait_status(outcome.wait_status),
                       render_process_figures(outcome));
+  text += fmt::format("  at most {} thread{} at one time, by a look every {} ms\n",
+                      format_count(threads.most()), threads.most() == 1 ? "" : "s",
+                      thread_watch::look_ms);
+  if (collected.is_of_signal) text += "  the pools are those of the moment when the signal came\n";
   if (collected.own) {
     text += '\n';
     text += render_pool_report(*collected.own, detail, set);
@@ -174,24 +225,36 @@ int run_command(const run_options& options) {
 
   const measure::signal_watch watch;
   const files::scratch_directory scratch;
+  const std::string at_signal_library = measure::find_at_signal_library();
   std::vector<std::pair<std::string, std::string>> changes{
-      {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"}};
+      {"ASHLAR_STATS_FILE", scratch.path() + "/%p.json"},
+      {"ASHLAR_AT_SIGNAL", scratch.path() + "/"},
+      {"LD_PRELOAD",
+       measure::preload_value(fmt::format("{}:{}", measure::preloadable_name(library, scratch),
+                                          measure::preloadable_name(at_signal_library, scratch)))}};
   if (options.exact) changes.emplace_back("ASHLAR_STATS", "exact");
   if (options.hardened) changes.emplace_back("ASHLAR_HARDEN", "1");
-  const measure::child_outcome outcome =
-      measure::run_preloaded(library, program, options.command, std::move(changes), scratch, watch);
+  thread_watch threads;
+  measure::child_request request;
+  request.file = program;
+  request.arguments = options.command;
+  request.environment = measure::environment_with(changes);
+  request.meanwhile = [&](pid_t pid) { return threads.look(pid); };
+  const measure::child_outcome outcome = measure::run_child(request, watch);
+  measure::require_started(outcome, program);
 
-  const collected_statistics collected = collect(scratch.path(), outcome.pid);
+  const collected_statistics collected = collect(scratch.path(), outcome.pid, program);
   std::string missing;
   if (!collected.own) {
     missing = collected.damage.empty() ? why_missing(program, library, outcome.wait_status)
                                        : collected.damage;
   }
-  std::fputs(report_text(options, outcome, collected, missing).c_str(), stderr);
+  std::fputs(report_text(options, outcome, collected, threads, missing).c_str(), stderr);
   if (options.json_path.empty()) return outcome.wait_status;
   return files.commit_beside(
       outcome.wait_status,
-      {files::json_text(report_json(options, library, outcome, collected, missing), 2) + "\n"});
+      {files::json_text(report_json(options, library, outcome, collected, threads, missing), 2) +
+       "\n"});
 }
 
 }  // namespace
