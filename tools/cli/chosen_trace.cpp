@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,11 +27,11 @@ std::vector<std::size_t> places_of(const recording_index& tree, const std::strin
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < tree.processes.size(); ++i)
     if (called.empty() || tree.processes[i].is_called(called)) places.push_back(i);
-  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+  std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
     const recorded_process& first = tree.processes[a];
     const recorded_process& second = tree.processes[b];
-    return std::pair(first.trace.empty(), second.allocated_bytes) <
-           std::pair(second.trace.empty(), first.allocated_bytes);
+    return std::tuple(first.trace.empty(), second.allocated_bytes, a) <
+           std::tuple(second.trace.empty(), first.allocated_bytes, b);
   });
   return places;
 }
