@@ -98,10 +98,9 @@ nlohmann::json process_index_json(const recorded_process& p) {
           {"held_bytes", p.held_bytes}};
 }
 
-template <class Value>
-std::optional<Value> optional_at(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& value = object.at(name);
-  return value.is_null() ? std::nullopt : std::optional<Value>(value.get<Value>());
+std::optional<int> small_number_at(const nlohmann::json& object, const char* name) {
+  if (object.at(name).is_null()) return std::nullopt;
+  return static_cast<int>(std::min<std::uint64_t>(files::count_at(object, name), 255));
 }
 
 recorded_process process_from(const nlohmann::json& json) {
@@ -116,11 +115,11 @@ recorded_process process_from(const nlohmann::json& json) {
     p.images.push_back(image_from(image));
   p.images.push_back(image_from(json));
   p.begin_seconds = json.at("begin_seconds").get<double>();
-  p.end_seconds = optional_at<double>(json, "end_seconds");
-  p.exit_status = optional_at<int>(json, "exit_status");
-  p.signal = optional_at<int>(json, "signal");
+  if (!json.at("end_seconds").is_null()) p.end_seconds = json.at("end_seconds").get<double>();
+  p.exit_status = small_number_at(json, "exit_status");
+  p.signal = small_number_at(json, "signal");
   p.is_recorded = json.at("recorded").get<bool>();
-  p.trace = optional_at<std::string>(json, "trace").value_or("");
+  if (!json.at("trace").is_null()) p.trace = json.at("trace").get<std::string>();
   // A trace lies in the folder itself: an index from elsewhere names no other file.
   if (p.trace != file_name_of(p.trace)) throw input_error("a trace is outside of the folder");
   p.events = files::count_at(json, "events");
@@ -141,7 +140,7 @@ recording_index index_from(const nlohmann::json& json) {
   index.command = json.at("command").get<std::vector<std::string>>();
   index.seconds = json.at("seconds").get<double>();
   for (const nlohmann::json& sum : json.at("bytes_over_time"))
-    index.bytes_over_time.push_back(sum.get<std::uint64_t>());
+    index.bytes_over_time.push_back(sum.get_ref<const nlohmann::json::number_unsigned_t&>());
   for (const nlohmann::json& process : json.at("processes"))
     index.processes.push_back(process_from(process));
   return index;

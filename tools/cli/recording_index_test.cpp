@@ -1,0 +1,137 @@
+#include "tools/cli/recording_index.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tools/cli/chosen_trace.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/files/files.hpp"
+#include "tools/trace/trace_test_files.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+using trace::test::birth;
+using trace::test::death;
+
+recorded_process process(std::uint32_t pid, const std::string& name) {
+  recorded_process p;
+  p.pid = pid;
+  p.images.push_back({"/usr/bin/" + name, {name, "-v"}});
+  p.is_recorded = true;
+  return p;
+}
+
+// Two processes of a second each. The first one holds 100 bytes until it ends after half of it.
+struct folder_of_two {
+  files::scratch_directory folder;
+  recording_index index;
+
+  folder_of_two() {
+    write("a.atrace", {birth(1, 100'000, 0x1000, 1000), death(1, 250'000, 0x1000),
+                       birth(1, 250'001, 0x2000, 100)});
+    write("b.atrace", {birth(1, 200'000, 0x1000, 500), birth(1, 900'000, 0x2000, 3000)});
+    index.seconds = 1;
+    index.processes = {process(10, "a"), process(11, "b"), process(12, "c")};
+    index.processes[0].trace = "a.atrace";
+    index.processes[0].end_seconds = 0.5;
+    index.processes[1].trace = "b.atrace";
+    index.processes[2].is_recorded = false;
+    count_processes(index, folder.path());
+  }
+  void write(const std::string& name, const std::vector<trace::event>& events) const {
+    std::ofstream(folder.path() + "/" + name, std::ios::binary) << trace::test::written(events);
+  }
+  void write_index(const nlohmann::json& json) const {
+    std::ofstream(folder.path() + "/" + index_file_name) << json.dump();
+  }
+};
+
+TEST(RecordingIndex, WhatLivedInAllProcessesIsSummedByTime) {
+  const folder_of_two of;
+  const auto& sums = of.index.bytes_over_time;
+  ASSERT_EQ(sums.size(), 200u);
+  const auto at = [&](double seconds) { return sums[static_cast<std::size_t>(seconds * 200)]; };
+  EXPECT_EQ(at(0.05), 0u);
+  EXPECT_EQ(at(0.15), 1000u);
+  EXPECT_EQ(at(0.22), 1500u);
+  EXPECT_EQ(at(0.3), 600u);
+  EXPECT_EQ(at(0.6), 500u);  // the first one's memory went with it
+  EXPECT_EQ(at(0.95), 3500u);
+  EXPECT_EQ(of.index.peak_bytes(), 3500u);
+  EXPECT_NEAR(of.index.peak_seconds(), 0.905, 0.001);
+  EXPECT_EQ(of.index.processes[0].allocated_bytes, 1100u);
+  EXPECT_EQ(of.index.processes[0].peak_bytes, 1000u);
+  EXPECT_EQ(of.index.processes[0].held_bytes, 100u);
+}
+
+TEST(RecordingIndex, WhatIsWrittenIsRead) {
+  folder_of_two of;
+  of.index.processes[1].images.push_back({"/usr/bin/d", {}});
+  of.index.processes[1].exit_status = 3;
+  of.write_index(index_json(of.index));
+  const recording_index read = read_index(of.folder.path());
+  EXPECT_EQ(index_json(read), index_json(of.index));
+  EXPECT_TRUE(read.warning.empty());
+  EXPECT_EQ(read.processes[1].name(), "d");
+  for (const char* name : {"b", "d", "11"}) EXPECT_TRUE(read.processes[1].is_called(name)) << name;
+  EXPECT_FALSE(read.processes[1].is_called("1"));
+}
+
+TEST(RecordingIndex, WithoutAnIndexItIsWhatTheTracesSay) {
+  const folder_of_two of;
+  const recording_index read = read_index(of.folder.path());
+  EXPECT_NE(read.warning.find("the recorder was killed"), std::string::npos) << read.warning;
+  ASSERT_EQ(read.processes.size(), 2u);
+  EXPECT_EQ(read.processes[0].name(), "program");
+  EXPECT_EQ(read.processes[1].allocated_bytes, 3500u);
+}
+
+TEST(RecordingIndex, WhatIsDamagedIsNamed) {
+  const folder_of_two of;
+  const nlohmann::json whole = index_json(of.index);
+  for (const char* name : {"schema", "command", "seconds", "bytes_over_time", "processes"}) {
+    nlohmann::json damaged = whole;
+    damaged[name] = nlohmann::json::array({-1.5e40});
+    of.write_index(damaged);
+    EXPECT_THROW(static_cast<void>(read_index(of.folder.path())), input_error) << name;
+  }
+  for (const auto& [name, value] : whole.at("processes").at(0).items()) {
+    nlohmann::json damaged = whole;
+    damaged["processes"][0][name] = nlohmann::json::array({-1.5e40});
+    of.write_index(damaged);
+    EXPECT_THROW(static_cast<void>(read_index(of.folder.path())), input_error) << name;
+  }
+}
+
+TEST(ChosenTrace, IsThatOfTheProcessThatAllocatedMostOrIsNamed) {
+  const folder_of_two of;
+  of.write_index(index_json(of.index));
+  EXPECT_EQ(choose_trace(of.folder.path(), "").path, of.folder.path() + "/b.atrace");
+  EXPECT_EQ(choose_trace(of.folder.path(), "10").path, of.folder.path() + "/a.atrace");
+  EXPECT_EQ(choose_trace("some.atrace", "").path, "some.atrace");
+  for (const char* name : {"c", "nobody"})
+    EXPECT_THROW(static_cast<void>(choose_trace(of.folder.path(), name)), input_error) << name;
+  EXPECT_THROW(static_cast<void>(choose_trace("some.atrace", "a")), input_error);
+}
+
+// Each is the first one's parent, as a folder from elsewhere may say.
+TEST(ChosenTrace, ATableOfProcessesThatAreEachOthersParentsEnds) {
+  folder_of_two of;
+  of.index.processes[0].parent = 11;
+  of.index.processes[1].parent = 10;
+  EXPECT_NE(render_tree(of.index, "x", 10).find("processes      3 in 1.000 s"), std::string::npos);
+  EXPECT_NE(render_tree(of.index, "x", 1).find("and 2 more"), std::string::npos);
+}
+
+TEST(RecordingFolder, ANameSaysThatItIsOne) {
+  for (const char* name : {"a.atree", "a/", "b/a.atree"}) EXPECT_TRUE(names_folder(name)) << name;
+  for (const char* name : {"a", "a.atrace", "a.atree.x"}) EXPECT_FALSE(names_folder(name)) << name;
+}
+
+}  // namespace
+}  // namespace ashlar::cli
