@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -288,6 +289,24 @@ TEST_F(Tree, AKilledRecorderLeavesAFolderThatCanBeRead) {
   // The next one does not touch it.
   ASSERT_EQ(record({"--", calls, "calls"}), 0);
   EXPECT_EQ(files(), (words{"run.atree", "run.atree.part"}));
+}
+
+// The disk is full, or a limit is reached. The program goes on, and its end is told.
+TEST_F(Tree, WhatWasWrittenBeforeAFailureStaysInTheFolder) {
+  const pid_t command = start({"record", "-o", "my.atree", "--", calls, "many", "5000000"});
+  const auto has_part = [&] {
+    if (!fs::exists(path("my.atree.part"))) return false;
+    const fs::directory_iterator all(path("my.atree.part"));
+    return std::any_of(begin(all), end(all), [](const auto& e) { return e.file_size() > 10'000; });
+  };
+  ASSERT_TRUE(becomes_true(has_part));
+  const rlimit limit{100'000, 100'000};
+  ASSERT_EQ(::prlimit(command, RLIMIT_FSIZE, &limit, nullptr), 0);
+  EXPECT_EQ(WEXITSTATUS(wait_for(command)), 1);
+  EXPECT_TRUE(contains(said("err"), "recorded before can be read in 'my.atree.part'"))
+      << said("err");
+  EXPECT_EQ(files(), words{"my.atree.part"});
+  EXPECT_EQ(ashlar({"stat", "my.atree.part"}), 0) << said("err");
 }
 
 TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {

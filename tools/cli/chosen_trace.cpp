@@ -60,6 +60,15 @@ std::size_t depth_of(const recording_index& tree, std::size_t place,
   return depth;
 }
 
+// "git repack", "python3 work.py": the name, and what it does where the first argument says so.
+std::string label_of(const recorded_process& p) {
+  constexpr std::size_t longest = 24;
+  const std::vector<std::string>& words = p.images.back().arguments;
+  if (words.size() < 2 || words[1].empty() || words[1].front() == '-') return printable(p.name());
+  const std::string what = fs::path(words[1]).filename().string();
+  return printable(what.size() > longest ? p.name() : fmt::format("{} {}", p.name(), what));
+}
+
 std::string end_of(const recorded_process& p) {
   if (p.signal) return measure::signal_name(*p.signal);
   return p.exit_status ? fmt::format("{}", *p.exit_status) : "?";
@@ -157,8 +166,8 @@ std::string render_tree(const recording_index& tree, const std::string& folder, 
     const recorded_process& p = tree.processes[place];
     const bool has_trace = !p.trace.empty();
     const std::string indent(2 * std::min<std::size_t>(depth_of(tree, place, by_pid), 10), ' ');
-    processes.add_row({std::to_string(p.pid), std::to_string(p.parent),
-                       indent + printable(p.name()), format_seconds(p.begin_seconds),
+    processes.add_row({std::to_string(p.pid), std::to_string(p.parent), indent + label_of(p),
+                       format_seconds(p.begin_seconds),
                        p.end_seconds ? format_seconds(*p.end_seconds) : "runs", end_of(p),
                        has_trace ? format_count(p.events) : "-",
                        has_trace ? format_bytes(p.allocated_bytes) : "-",

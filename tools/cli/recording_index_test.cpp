@@ -119,6 +119,16 @@ TEST(ChosenTrace, IsThatOfTheProcessThatAllocatedMostOrIsNamed) {
   EXPECT_THROW(static_cast<void>(choose_trace("some.atrace", "a")), input_error);
 }
 
+TEST(ChosenTrace, TheTableSaysWhatAProgramWasToDo) {
+  folder_of_two of;
+  of.index.processes[0].images.back().arguments = {"git", "repack", "-d"};
+  of.index.processes[1].images.back().arguments = {"python3", "/home/me/work.py"};
+  of.index.processes[2].images.back().arguments = {"sh", std::string(25, 'x')};
+  const std::string text = render_tree(of.index, "x", 10);
+  for (const char* label : {"  git repack  ", "  python3 work.py  ", "  sh  "})
+    EXPECT_NE(text.find(label), std::string::npos) << label << text;
+}
+
 // Each is the first one's parent, as a folder from elsewhere may say.
 TEST(ChosenTrace, ATableOfProcessesThatAreEachOthersParentsEnds) {
   folder_of_two of;
