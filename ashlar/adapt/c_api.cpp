@@ -6,8 +6,18 @@
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/fault/response.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 using namespace ashlar;
+
+namespace {
+/// Returns: 0, or -1 with errno where there is an error.
+int result_of(int error) noexcept {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+}  // namespace
 
 extern "C" {
 
@@ -35,7 +45,7 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
   runtime::collect(*stats);
 }
 
-// The drop-in library exports it, too. Weak there, so that a static program may have both libraries.
+// The drop-in library exports these, too. Weak there, so that a static program may have both libraries.
 [[gnu::visibility("default"), gnu::weak]] int ashlar_on_fault(
     int action, ashlar_fault_callback callback) noexcept {
   using detail::fault_action;
@@ -48,6 +58,17 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
   }
   detail::set_fault_action(actions[index], action == ASHLAR_FAULT_CALLBACK ? callback : nullptr);
   return 0;
+}
+
+[[gnu::visibility("default"), gnu::weak]] int ashlar_sample(std::size_t every_bytes) noexcept {
+  int error = ENOTSUP;
+  if constexpr (is_drop_in) error = runtime::sample(every_bytes);
+  return result_of(error);
+}
+[[gnu::visibility("default"), gnu::weak]] int ashlar_sample_write(const char* path) noexcept {
+  int error = ENOTSUP;
+  if constexpr (is_drop_in) error = runtime::write_samples(path);
+  return result_of(error);
 }
 
 }  // extern "C"

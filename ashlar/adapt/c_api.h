@@ -108,6 +108,21 @@ size_t ashlar_check_blocks(void) ASHLAR_NOEXCEPT;
  * Returns 0, or -1 with errno: EINVAL for another format, else when writing failed. */
 int ashlar_leaks_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOEXCEPT;
 
+/* ---- sampling ---------------------------------------------------------------------------- */
+
+/* From now on one of `every_bytes` that any thread allocates is sampled, with its call stack; 0: none is
+ * any more, and what was sampled stays known. 524288 costs a service next to nothing
+ * (docs/how-to/profile-a-service.md). The environment's ASHLAR_SAMPLE does the same at start.
+ * Only the drop-in library samples: it serves this call wherever it is loaded before libashlar.
+ * Returns 0, or -1 with errno: ENOTSUP in libashlar and beside a sanitizer, ENOMEM. O(1). Thread-safe. */
+int ashlar_sample(size_t every_bytes) ASHLAR_NOEXCEPT;
+
+/* Writes what the samples say now to the file at `path`, as a profile that `go tool pprof` opens: for each
+ * call stack the blocks and bytes that it has allocated, those that are live, and how long they lived. The
+ * file is whole whenever another process reads it. Returns 0, or -1 with errno: ENOTSUP in libashlar, EINVAL
+ * where sampling was never on, else why the file could not be written. O(call stacks). Thread-safe. */
+int ashlar_sample_write(const char* path) ASHLAR_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

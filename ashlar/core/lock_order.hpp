@@ -35,6 +35,7 @@ enum class lock_rank : std::uint8_t {
   reserve_figures,  ///< runtime, one a generation of the reserve heap: its figures
   checks,           ///< check, one a heap: the records of full checks, and their queue
   guards,           ///< check, one: the slots of guarded blocks
+  samples,          ///< check, one: the sampled blocks
   caches,           ///< heap, one a heap, as all of heap: the lists of caches
   start,            ///< heap: that the heap starts, once
   slabs,            ///< heap: which slab the next look sees
@@ -50,8 +51,8 @@ inline constexpr std::size_t lock_ranks = static_cast<std::size_t>(lock_rank::ga
 /// Returns: the name that a fault's message gives.
 [[nodiscard]] constexpr const char* name_of(lock_rank rank) noexcept {
   constexpr const char* names[lock_ranks] = {
-      "heap_lives", "reserve_figures", "checks", "guards", "caches",     "start",      "slabs",
-      "central",    "purge",           "pages",  "pieces", "heap_links", "gate_passes"};
+      "heap_lives", "reserve_figures", "checks", "guards", "samples", "caches",     "start",
+      "slabs",      "central",         "purge",  "pages",  "pieces",  "heap_links", "gate_passes"};
   return names[static_cast<std::size_t>(rank)];
 }
 

@@ -1,5 +1,5 @@
 // dropin/at_exit.cpp: the drop-in library's reports when its process ends.
-// Layer: dropin. docs/statistics.md: ASHLAR_STATS_FILE; docs/checks.md: ASHLAR_LEAKS.
+// Layer: dropin. docs/statistics.md: ASHLAR_STATS_FILE, ASHLAR_SAMPLE_FILE; docs/checks.md: ASHLAR_LEAKS.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -10,28 +10,11 @@
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/os/path_pattern.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 namespace {
-
-/// Returns: whether `pattern`, with each %p made the process id, fits `path`.
-bool expand(const char* pattern, char* path, std::size_t capacity) {
-  std::size_t used = 0;
-  for (const char* p = pattern; *p != '\0'; ++p) {
-    if (p[0] == '%' && p[1] == 'p') {
-      const int n =
-          std::snprintf(path + used, capacity - used, "%ld", static_cast<long>(::getpid()));
-      if (n < 0 || static_cast<std::size_t>(n) >= capacity - used) return false;
-      used += static_cast<std::size_t>(n);
-      ++p;
-    } else {
-      if (used + 1 >= capacity) return false;
-      path[used++] = *p;
-    }
-  }
-  path[used] = '\0';
-  return true;
-}
 
 void complain(const char* variable, const char* path, const char* why) {
   ashlar::line_writer<512> line;
@@ -46,7 +29,7 @@ void write_file(const char* variable, writer write_to) {
   const char* pattern = std::getenv(variable);
   if (pattern == nullptr || *pattern == '\0') return;
   char path[4096];
-  if (!expand(pattern, path, sizeof path))
+  if (!ashlar::os::expand_path(pattern, path, sizeof path))
     return complain(variable, pattern, "the name is too long");
   std::FILE* file = std::fopen(path, "we");
   if (file == nullptr) return complain(variable, path, std::strerror(errno));
@@ -58,6 +41,7 @@ void write_file(const char* variable, writer write_to) {
 [[gnu::destructor]] void report_at_exit() {
   // Where another copy of the library serves the process, its reports are the process's.
   if (!ashlar::runtime::the_heap.has_started()) return;
+  ashlar::runtime::end_sampling();
   const char* leaks = std::getenv("ASHLAR_LEAKS");
   if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
     static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));

@@ -10,6 +10,7 @@
 #include <ashlar/adapt/c_rules.hpp>
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 using namespace ashlar;
 
@@ -28,6 +29,12 @@ ASHLAR_HOT void* allocate_at_least_aligned(std::size_t alignment, std::size_t si
   return block != nullptr ? block : allocate_at_least_aligned_missed(alignment, size, call);
 }
 
+/// While allocations are sampled every malloc comes here: without a frame for most.
+ASHLAR_COLD void* malloc_missed(std::size_t size) noexcept {
+  void* const block = runtime::hit_in_gap(size);
+  return block != nullptr ? block : c_rules::allocate_missed(size, "malloc");
+}
+
 ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
                                       std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
@@ -42,7 +49,8 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
 extern "C" {
 
 ASHLAR_EXPORT void* malloc(std::size_t size) ASHLAR_C_FUNCTION {
-  return c_rules::allocate(size, "malloc");
+  void* const block = c_rules::hits::try_allocate(runtime::tops, size);
+  return block != nullptr ? block : malloc_missed(size);
 }
 /// The same by a name that nobody else can define (serves_process.cpp).
 [[gnu::alias("malloc"), gnu::visibility("hidden"), gnu::malloc, gnu::alloc_size(1)]] void*

@@ -18,6 +18,7 @@
 #include <ashlar/dropin/export.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 // What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
 // On ARM CMake makes the first one weak (ashlar/CMakeLists.txt): the assembler takes no weak one.
@@ -49,10 +50,15 @@ ASHLAR_COLD void* retry(Attempt attempt) {
 // of them moves before the jump, and the hit takes as many instructions as malloc's or free's.
 
 /// Returns: a block of `n` bytes, or throws: without the hit path.
-ASHLAR_COLD void* new_missed(std::size_t n) {
+ASHLAR_COLD void* new_slow(std::size_t n) {
   const auto attempt = [=] { return runtime::allocate_slow(n, "operator new"); };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
+}
+/// While allocations are sampled every new comes here: without a frame for most.
+ASHLAR_COLD void* new_missed(std::size_t n) {
+  void* const block = runtime::hit_in_gap(n);
+  return block != nullptr ? block : new_slow(n);
 }
 ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
   const auto attempt = [=] {
@@ -61,10 +67,18 @@ ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
 }
+/// Returns: as hit_in_gap, for an operator that is made of another, where its hit would be right.
+template <class... Align>
+[[nodiscard]] ASHLAR_HOT void* made_in_gap(std::size_t n, Align... a) noexcept {
+  if (n >= runtime::tops.sizes_of_made_forms) return nullptr;
+  return runtime::hit_in_gap(n, static_cast<std::size_t>(a)...);
+}
+
 /// Full checks know the call of operator new in it as one of new[], and that of delete as one of
 /// delete[].
 template <class... Align>
 ASHLAR_COLD void* new_array_missed(std::size_t n, Align... a) {
+  if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   return runtime::call_told_as("operator new", "operator new[]",
                                [=] { return operator new(n, a...); });
 }
@@ -84,6 +98,7 @@ ASHLAR_COLD void delete_array_sized_missed(void* p, std::size_t n, Align... a) n
 /// Returns: null where the form that throws does: the standard's rule for nothrow forms.
 template <class... Align>
 ASHLAR_COLD void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
+  if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   try {
     return operator new(n, a...);
   } catch (...) {
@@ -92,6 +107,7 @@ ASHLAR_COLD void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
 }
 template <class... Align>
 ASHLAR_COLD void* new_array_nothrow_missed(std::size_t n, Align... a) noexcept {
+  if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   try {
     return operator new[](n, a...);
   } catch (...) {

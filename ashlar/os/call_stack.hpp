@@ -20,6 +20,12 @@ struct call_stack {
 /// microseconds. Thread-safe.
 void capture(call_stack& out, unsigned depth) noexcept;
 
+/// The most frames that `capture_frames` stores.
+inline constexpr unsigned frames_max = 64;
+
+/// Effects: as `capture`, of up to `room` frames into `out`. Returns: how many.
+[[nodiscard]] unsigned capture_frames(const void** out, unsigned room) noexcept;
+
 /// Effects: as `capture`, in a handler of a signal that the instruction at `interrupted` caused: from there on, without
 /// the handler. Only that frame where the unwinder was not used before (its first use allocates) or cannot tell.
 void capture_interrupted(call_stack& out, unsigned depth, const void* interrupted) noexcept;

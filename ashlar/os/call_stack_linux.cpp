@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include <dlfcn.h>
 #if __has_include(<execinfo.h>)
@@ -19,6 +20,10 @@
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/thread_words.hpp>
 
+// Where the linker has put the library or program that this file is part of.
+extern "C" const char __ehdr_start [[gnu::visibility("hidden")]];
+extern "C" const char _end [[gnu::visibility("hidden")]];
+
 namespace ashlar::os {
 
 constinit thread_local thread_words own_words;
@@ -28,17 +33,13 @@ namespace {
 /// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
 
-const void* module_of(const void* address) noexcept {
-  Dl_info info{};
-  return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
-/// Returns: the library that this file is part of; null when it is part of the program itself, of which
-/// all frames are of interest.
-const void* own_library() noexcept {
-  const void* const own = module_of(reinterpret_cast<const void*>(&capture));
-  const auto entry = reinterpret_cast<const void*>(::getauxval(AT_ENTRY));
-  return own == module_of(entry) ? nullptr : own;
+/// Returns: whether `address` is in the library that this file is part of; never where this file is
+/// part of the program itself, of which all frames are of interest.
+bool is_own_code(const void* address) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
+  const std::uintptr_t size = reinterpret_cast<std::uintptr_t>(&_end) - begin;
+  if (::getauxval(AT_ENTRY) - begin < size) return false;
+  return reinterpret_cast<std::uintptr_t>(address) - begin < size;
 }
 
 // No frame of their own, of which `capture` knows how many there are.
@@ -79,20 +80,28 @@ int unwind(void** frames, int room) noexcept {
   return found;
 }
 
+/// As `capture_frames`, in the frame of its caller.
+ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
+  if (own_words.is_capturing || room == 0 || environ == nullptr) return 0;
+  constexpr int inside_max = 12;  // frames of our own, which come first
+  void* frames[frames_max + inside_max];
+  room = std::min(room, frames_max);
+  const int found = unwind(frames, static_cast<int>(room) + inside_max);
+  int i = 2;  // 0 is unwind, 1 the caller
+  while (i < found && is_own_code(frames[i])) ++i;
+  unsigned count = 0;
+  for (; i < found && count < room; ++i) out[count++] = frames[i];
+  return count;
+}
+
 }  // namespace
 
+unsigned capture_frames(const void** out, unsigned room) noexcept {
+  return find_frames(out, room);
+}
+
 void capture(call_stack& out, unsigned depth) noexcept {
-  out.depth = 0;
-  if (own_words.is_capturing || depth == 0 || environ == nullptr) return;
-  constexpr int inside_max = 12;  // frames of our own, which come first
-  void* frames[call_stack::depth_max + inside_max];
-  const int found =
-      unwind(frames, static_cast<int>(std::min(depth, call_stack::depth_max)) + inside_max);
-  const void* const own = own_library();
-  int i = 2;  // 0 is unwind, 1 this function
-  while (own != nullptr && i < found && module_of(frames[i]) == own) ++i;
-  for (; i < found && out.depth < std::min(depth, call_stack::depth_max); ++i)
-    out.frames[out.depth++] = frames[i];
+  out.depth = find_frames(out.frames, std::min(depth, call_stack::depth_max));
 }
 
 void capture_interrupted(call_stack& out, unsigned depth, const void* interrupted) noexcept {

@@ -2,6 +2,9 @@
 // Layer: os. One file per system implements it; this header names no system.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 namespace ashlar::os {
 
 /// A program or a shared library in this process.
@@ -16,6 +19,21 @@ struct loaded_module {
 
 /// Returns: the module that `address` is in. As above.
 [[nodiscard]] loaded_module module_around(const void* address) noexcept;
+
+/// A part of a module that is mapped as code.
+struct code_segment {
+  std::uintptr_t begin = 0;  ///< whole pages of the system
+  std::uintptr_t end = 0;
+  std::uint64_t file_offset = 0;  ///< of `begin` in the file
+  const char* path = nullptr;  ///< of the program's file the full path, where the system tells it
+  const unsigned char* build_id = nullptr;  ///< null: the file has none
+  std::size_t build_id_bytes = 0;
+};
+
+/// Effects: calls visit(segment, context) for each, while the loader is kept from changing them. The
+/// segment and its path are valid inside the call. Allocates nothing. O(modules).
+void for_each_code_segment(void (*visit)(const code_segment& segment, void* context),
+                           void* context) noexcept;
 
 /// Returns: the path of the module that `address` is in, as the loader knows it, or "the program".
 /// Allocates nothing.

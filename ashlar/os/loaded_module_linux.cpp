@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/os/loaded_module.hpp>
@@ -19,9 +20,27 @@ const std::byte* mapped(const dl_phdr_info& module, ElfW(Addr) offset) noexcept 
   return reinterpret_cast<const std::byte*>(module.dlpi_addr + offset);
 }
 
-/// A note is a header, the owner's name and a description; the last two begin at multiples of the
-/// segment's alignment.
-bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner) noexcept {
+/// Returns: whether the segment lies in one that is mapped for reading.
+bool is_mapped(const dl_phdr_info& module, const ElfW(Phdr) & part) noexcept {
+  return std::any_of(module.dlpi_phdr, module.dlpi_phdr + module.dlpi_phnum,
+                     [&](const ElfW(Phdr) & loaded) {
+                       return loaded.p_type == PT_LOAD && (loaded.p_flags & PF_R) != 0 &&
+                              loaded.p_vaddr <= part.p_vaddr &&
+                              part.p_vaddr + part.p_filesz <= loaded.p_vaddr + loaded.p_filesz;
+                     });
+}
+
+/// What a note says.
+struct note {
+  const std::byte* description = nullptr;  ///< null: there is no such note
+  std::size_t bytes = 0;
+};
+
+/// Returns: the segment's first note of this owner for which matches(type). A note is a header, the
+/// owner's name and a description; the last two begin at multiples of the segment's alignment.
+template <class Matches>
+note find_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner,
+               Matches matches) noexcept {
   const std::size_t alignment = segment.p_align == 8 ? 8 : 4;
   const std::size_t owner_size = std::strlen(owner) + 1;
   const std::byte* at = mapped(module, segment.p_vaddr);
@@ -31,14 +50,28 @@ bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char
     std::memcpy(&header, at, sizeof header);
     const std::size_t text = align_up(sizeof header + header.n_namesz, alignment);
     const std::size_t end = align_up(text + header.n_descsz, alignment);
-    if (text > left) return false;
-    if (header.n_namesz == owner_size && std::memcmp(at + sizeof header, owner, owner_size) == 0)
-      return true;
-    if (end > left) return false;
+    if (text > left) break;
+    if (header.n_namesz == owner_size && std::memcmp(at + sizeof header, owner, owner_size) == 0 &&
+        matches(header.n_type))
+      return {at + text, std::min<std::size_t>(header.n_descsz, left - text)};
+    if (end > left) break;
     at += end;
     left -= end;
   }
-  return false;
+  return {};
+}
+
+bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner) noexcept {
+  return find_note(module, segment, owner, [](auto) { return true; }).description != nullptr;
+}
+
+note build_id_of(const dl_phdr_info& module) noexcept {
+  for (const ElfW(Phdr)* s = module.dlpi_phdr; s != module.dlpi_phdr + module.dlpi_phnum; ++s) {
+    if (s->p_type != PT_NOTE || !is_mapped(module, *s)) continue;
+    const note id = find_note(module, *s, "GNU", [](auto type) { return type == NT_GNU_BUILD_ID; });
+    if (id.description != nullptr) return id;
+  }
+  return {};
 }
 
 /// The symbols by which a module and others find each other.
@@ -144,6 +177,40 @@ loaded_module module_around(const void* address) noexcept {
                         reinterpret_cast<std::uintptr_t>(mapped(module, segment.p_vaddr));
     return offset < segment.p_memsz;
   });
+}
+
+void for_each_code_segment(void (*visit)(const code_segment& segment, void* context),
+                           void* context) noexcept {
+  struct walk {
+    void (*visit)(const code_segment&, void*);
+    void* context;
+    std::uintptr_t page;
+  } state{visit, context, ::getauxval(AT_PAGESZ)};
+  next_iterate()(
+      [](dl_phdr_info* module, std::size_t, void* data) {
+        const auto& w = *static_cast<const walk*>(data);
+        char program[4096];
+        code_segment segment{.path = module->dlpi_name};
+        if (segment.path == nullptr || *segment.path == '\0') {
+          const auto bytes = ::readlink("/proc/self/exe", program, sizeof program - 1);
+          if (bytes > 0) program[bytes] = '\0';
+          segment.path = bytes > 0 ? program : as_module(*module).path;
+        }
+        const note id = build_id_of(*module);
+        segment.build_id = reinterpret_cast<const unsigned char*>(id.description);
+        segment.build_id_bytes = id.bytes;
+        for (int i = 0; i < module->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& part = module->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+          const std::uintptr_t begin = module->dlpi_addr + part.p_vaddr;
+          segment.begin = align_down(begin, w.page);
+          segment.end = align_up(begin + part.p_memsz, w.page);
+          segment.file_offset = part.p_offset - (begin - segment.begin);
+          w.visit(segment, w.context);
+        }
+        return 0;
+      },
+      &state);
 }
 
 const char* path_of(const void* address) noexcept {

@@ -1,4 +1,7 @@
 // The modules of this very process.
+#include <cstdint>
+#include <filesystem>
+#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -28,6 +31,27 @@ TEST(LoadedModule, IsFoundByTheOwnerOfItsNote) {
   EXPECT_NE(first_module_with_note("GNU").begin, nullptr);
   EXPECT_EQ(first_module_with_note("GN").begin, nullptr);
   EXPECT_EQ(first_module_with_note("nobody").begin, nullptr);
+}
+
+TEST(LoadedModule, CodeIsInASegmentWithTheFullPathAndABuildId) {
+  struct {
+    std::uintptr_t address = reinterpret_cast<std::uintptr_t>(&module_around);
+    std::string path;
+    std::size_t id_bytes = 0, found = 0;
+  } search;
+  ashlar::os::for_each_code_segment(
+      [](const ashlar::os::code_segment& s, void* context) {
+        auto& all = *static_cast<decltype(search)*>(context);
+        EXPECT_LT(s.begin, s.end);
+        if (all.address < s.begin || all.address >= s.end) return;
+        ++all.found;
+        all.path = s.path;
+        all.id_bytes = s.build_id_bytes;
+      },
+      &search);
+  EXPECT_EQ(search.found, 1u);
+  EXPECT_EQ(search.path, std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_GE(search.id_bytes, 8u) << "the compilers of the presets write build ids";
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 // (-DASHLAR_CLASSES=FILE), and is installed with the other headers, so that library and faces agree.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <type_traits>
 #if __has_include(<ashlar/runtime/tuned_classes.hpp>)
 #include <ashlar/runtime/tuned_classes.hpp>
@@ -34,13 +36,41 @@ inline constexpr const detail::class_table& built_in_classes = detail::standard_
 /// (dropin/load_classes.cpp).
 extern constinit detail::class_table loaded_classes;
 
+/// Hits and misses ask for the class of a size in two ways. While hits are diverted, they are told
+/// class 0, whose stack is always empty: each allocation misses then, in every thread, from that
+/// moment on. Frees do not ask, and go on hitting. Misses are told the true classes.
+/// Hits read the table as plain bytes: an atomic read costs realloc's hit two instructions. A byte is
+/// written at once, and either value is right.
 struct loadable_process_classes : detail::classes_in<loaded_classes> {
+  /// For misses: as that of classes_in.
+  [[nodiscard]] static class_index class_for(std::size_t size, std::size_t alignment) noexcept {
+    return detail::class_table::serves(size, alignment)
+               ? of_misses().of_aligned_size(size, alignment)
+               : class_index{0};
+  }
+  [[nodiscard]] ASHLAR_HOT static const detail::class_table& of_misses() noexcept {
+    return *true_classes.load(std::memory_order_acquire);
+  }
+  /// Effects: diverts hits, or ends that. Other threads see it soon. Returns: false, with nothing
+  /// changed, when memory was refused. Requires: the heap has started; one caller at a time.
+  [[nodiscard]] static bool divert_hits(bool on) noexcept;
+
   /// Effects: loads the file that ASHLAR_CONFIG names, if it is set. Only the first call does so: the heap calls this
   /// before it starts, and so does the reserve.
   static void load() noexcept;
   /// Effects: makes the classes those of the file at `path`. If the file cannot be used, one line on standard error
   /// says why, and the classes stay. Requires: no heap uses them yet.
   static void load_file(const char* path) noexcept;
+
+ private:
+  static std::atomic<const detail::class_table*> true_classes;
+};
+
+/// The hits of a miss: the true classes, whatever hits are told.
+struct classes_of_misses : loadable_process_classes {
+  [[nodiscard]] ASHLAR_HOT static class_index of_size(std::size_t size) noexcept {
+    return of_misses().of_size(size);
+  }
 };
 
 using process_classes = std::conditional_t<classes_are_loadable, loadable_process_classes,

@@ -3,6 +3,7 @@
 //
 //   a call --> whose is the block?   a sanitizer's, the reserve's or the heap's
 //          --> a test scope?         test_scopes.hpp counts the call, then it comes here again
+//          --> sampled?              sampling.hpp: a call that only comes by because of it ends there
 //          --> hardened?             process_hardened.hpp has it then, gate and all
 //          --> the gate              closed while another thread forks: the reserve serves
 //          --> what looks at it      nothing (plain_calls), or whatever is on (watched_calls)
@@ -20,6 +21,7 @@
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/sampling.hpp>
 #include <ashlar/runtime/test_scopes.hpp>
 
 namespace ashlar::runtime {
@@ -59,11 +61,19 @@ ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept {
   if (!here.is_inside()) [[unlikely]] {
     // In a child whose heap is lost there will be no later.
     if (!gate.is_lost()) reserve.free_later(block, told_as(call));
-  } else if (is_plain()) [[likely]] {
+  } else if (is_plain(block)) [[likely]] {
     plain_calls::give(block, call);
   } else {
     watched_calls().give(block, told_as(call));
   }
+}
+
+/// Returns: a block that the caller's hit, if there was one, could not give. Requires: no test scope counts.
+void* allocate_uncounted(std::size_t size, std::size_t alignment, bool zeroed,
+                         const char* call) noexcept {
+  if constexpr (is_drop_in)
+    if (is_sampling()) return allocate_sampling(size, alignment, zeroed, call);
+  return take_unsampled(size, alignment, zeroed, call);
 }
 
 /// Returns: how many bytes a block serves that a request for `size` gets: requests that get the same
@@ -80,6 +90,14 @@ bool is_served_by(std::size_t size, std::size_t alignment, std::size_t have) noe
   const bool is_run =
       size > detail::shared_slab_block_max && have == align_up(size, detail::page_size);
   return is_run || have == bytes_served(size, alignment);
+}
+
+/// Effects: if allocations are sampled, a block that was resized without one is noted. Returns: it, or what
+/// reallocate returns in its place.
+void* resized(void* block, std::size_t size) noexcept {
+  if constexpr (is_drop_in)
+    if (is_sampling() && block != nullptr && block != detail::no_block()) note_resized(block, size);
+  return block;
 }
 
 /// As reallocate, by allocating and freeing anew.
@@ -111,26 +129,34 @@ void plain_calls::give(void* block, const char* call) noexcept {
   the_background.note_free();
 }
 
+void* take_unsampled(std::size_t size, std::size_t alignment, bool zeroed,
+                     const char* call) noexcept {
+  if (is_hardened()) return hardened_allocate(size, alignment, zeroed, call);
+  return allocate_missed(size, alignment, zeroed, call);
+}
+
 // Beside a sanitizer no thread ever has a cache: every call misses, and the sanitizer's malloc
 // serves it.
 
 void* allocate_slow(std::size_t size, const char* call) noexcept {
+  if constexpr (is_drop_in)
+    if (void* const block = hit_in_gap(size); block != nullptr) return block;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate(size);
   if (has_scopes()) [[unlikely]]
     return counted_allocation(size, call, [=] { return allocate_slow(size, call); });
-  if (is_hardened()) return hardened_allocate(size, 1, false, call);
-  return allocate_missed(size, 1, false, call);
+  return allocate_uncounted(size, 1, false, call);
 }
 
 void* allocate_aligned_slow(std::size_t size, std::size_t alignment, const char* call) noexcept {
+  if constexpr (is_drop_in)
+    if (void* const block = hit_in_gap(size, alignment); block != nullptr) return block;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::allocate_aligned(size, alignment);
   if (has_scopes()) [[unlikely]]
     return counted_allocation(size, call,
                               [=] { return allocate_aligned_slow(size, alignment, call); });
-  if (is_hardened()) return hardened_allocate(size, alignment, false, call);
-  return allocate_missed(size, alignment, false, call);
+  return allocate_uncounted(size, alignment, false, call);
 }
 
 void* allocate_aligned(std::size_t size, std::size_t alignment, const char* call) noexcept {
@@ -143,9 +169,9 @@ void* allocate_zeroed(std::size_t size, const char* call) noexcept {
     return os::sanitizer_heap::allocate_zeroed(size);
   if (has_scopes()) [[unlikely]]
     return counted_allocation(size, call, [=] { return allocate_zeroed(size, call); });
-  if (is_hardened()) return hardened_allocate(size, 1, true, call);
-  if (size > detail::shared_slab_block_max) return allocate_missed(size, 1, true, call);
-  void* const block = allocate(size, call);
+  if (is_hardened() || size > detail::shared_slab_block_max)
+    return allocate_uncounted(size, 1, true, call);
+  void* const block = allocate_slow(size, call);
   return block == nullptr ? nullptr : std::memset(block, 0, size);
 }
 
@@ -155,6 +181,9 @@ void deallocate_slow(void* block, const char* call) noexcept {
     return os::sanitizer_heap::deallocate(block);
   if (has_scopes()) [[unlikely]]
     return counted_free(block, call, [=] { deallocate_slow(block, call); });
+  if constexpr (is_drop_in)
+    if (samples.may_contain(block)) [[unlikely]]
+      end_sample(block);
   if (is_hardened()) return hardened_deallocate(block, call);
   deallocate_missed(block, call);
 }
@@ -188,18 +217,25 @@ void* reallocate(void* block, std::size_t size, const char* call) noexcept {
     return os::sanitizer_heap::reallocate(block, size);
   if (has_scopes()) [[unlikely]]
     return counted_resize(block, size, call, [=] { return reallocate(block, size, call); });
-  if (is_hardened()) return hardened_reallocate(block, size, call);
+  if constexpr (is_drop_in)
+    if (samples.may_contain(block) && samples.contains(block)) [[unlikely]]
+      return reallocate_sample(block, size, call);
+  return resize_unsampled(block, size, call);
+}
+
+void* resize_unsampled(void* block, std::size_t size, const char* call) noexcept {
+  if (is_hardened()) return resized(hardened_reallocate(block, size, call), size);
   if (is_of_reserve(block)) {
     const std::size_t have = reserve.usable_size(block, call);
     return have != 0 ? reallocate_by_calls(block, have, size, call) : detail::no_block();
   }
   const look at;
   if (at.is_inside()) {
-    const bool plain = is_plain();
-    void* const resized =
+    const bool plain = is_plain(block);
+    void* const now =
         plain ? the_heap.reallocate(block, size, call) : watched_calls().resize(block, size, call);
     the_background.note_free();  // it may have become shorter
-    if (resized != nullptr || !plain) return resized;
+    if (now != nullptr || !plain) return resized(now, size);
   }
   const std::size_t have = watched_calls().usable_size(block, call, false);
   return have != detail::full_check::none ? reallocate_by_calls(block, have, size, call)
@@ -212,7 +248,7 @@ std::size_t usable_size(const void* block, const char* call) noexcept {
   if (is_hardened()) return hardened_size(block, call);
   if (is_of_reserve(block)) return reserve.usable_size(block, call);
   const look at;
-  if (is_plain()) return the_heap.usable_size(block, call);
+  if (is_plain(block)) return the_heap.usable_size(block, call);
   const std::size_t usable = watched_calls().usable_size(block, call, at.is_inside());
   return usable != detail::full_check::none ? usable : 0;
 }

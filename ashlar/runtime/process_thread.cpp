@@ -15,6 +15,7 @@
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/sampling.hpp>
 #include <ashlar/runtime/settings.hpp>
 #include <ashlar/runtime/test_scopes.hpp>
 
@@ -193,6 +194,7 @@ void after_fork_in_child() noexcept {
   the_heap.unlock_all();
   the_watch.guards->unlock();
   the_watch.checks.unlock();
+  if constexpr (is_drop_in) sample_after_fork();
   if (!whole) return;
   settle_noted();
   the_heap.keep_only(self.own);

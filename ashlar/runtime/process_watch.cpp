@@ -7,6 +7,7 @@
 #include <ashlar/os/access_fault.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 namespace ashlar::runtime {
 
@@ -29,9 +30,12 @@ void start_watch(settings s) noexcept {
   if (guards.start(s.guards))
     static_cast<void>(
         os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  if (the_watch.counts_exactly() || guards.is_on() || is_hardened()) return;
-  every_call_misses.store(false, std::memory_order_relaxed);
-  if (self.own != nullptr) enter_hit_paths(*self.own);
+  const bool guards_look = guards.is_on() && s.sampling.guard_one_of == 0;
+  if (!the_watch.counts_exactly() && !guards_look && !is_hardened()) {
+    every_call_misses.store(false, std::memory_order_relaxed);
+    if (self.own != nullptr) enter_hit_paths(*self.own);
+  }
+  if constexpr (is_drop_in) start_sampling(s.sampling);
 }
 
 namespace {

@@ -31,6 +31,11 @@ extern constinit std::atomic<bool> every_call_misses;
   return !every_call_misses.load(std::memory_order_relaxed);
 }
 
+/// Returns: whether nothing looks at calls for `block`, an address. A guarded block can be a sampled one.
+[[nodiscard]] inline bool is_plain(const void* block) noexcept {
+  return is_plain() && !the_watch.is_guarded(block);
+}
+
 /// Effects: turns on what the environment asks for. Requires: no other thread yet.
 void start_watch(settings s) noexcept;
 

@@ -11,12 +11,17 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/replaced_file.hpp>
+#include <ashlar/os/signals.hpp>
 #include <ashlar/runtime/settings.hpp>
 
 namespace ashlar::runtime {
 namespace {
 
 constinit char** noted_environment = nullptr;
+
+/// Intervals are drawn up to twice this, in 32 bits.
+constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
 
 void complain(const char* name, const char* value, const char* expected) noexcept {
   line_writer<256> line;
@@ -45,22 +50,70 @@ void read_number(char** environment, const char* name, std::int64_t least, const
   errno = saved;
 }
 
+/// Effects: stores the variable's value, if it is a number of bytes up to 2^40 with or without a unit.
+void read_bytes(char** environment, const char* name, const char* expected,
+                std::uint64_t& value) noexcept {
+  const char* const text = find_setting(environment, name);
+  if (text == nullptr) return;
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  std::uint64_t number = 0;
+  const char* p = text;
+  for (; *p >= '0' && *p <= '9' && number <= most; ++p)
+    number = number * 10 + static_cast<std::uint64_t>(*p - '0');
+  const bool has_digits = p != text;
+  constexpr const char* units = "KMG";
+  if (const char* const unit = *p != '\0' ? std::strchr(units, *p) : nullptr; unit != nullptr) {
+    const auto shift = 10 * static_cast<unsigned>(unit - units + 1);
+    number = number <= most >> shift ? number << shift : most + 1;
+    ++p;
+    if (std::strcmp(p, "iB") == 0) p += 2;
+  }
+  if (has_digits && *p == '\0' && number <= most)
+    value = number;
+  else
+    complain(name, text, expected);
+}
+
+/// Returns: the value of the variable, which names a file that may be written; null if it names none. A
+/// process with more rights than its caller writes no file that the caller names.
+const char* read_file_to_write(char** environment, const char* name,
+                               std::size_t path_max) noexcept {
+  const char* const file = find_setting(environment, name);
+  if (file == nullptr) return nullptr;
+  if (::getauxval(AT_SECURE) != 0)
+    complain(name, file, "no file in a process that changes its rights (set-user-ID)");
+  else if (std::strlen(file) >= path_max)
+    complain(name, file, "a path of at most 1023 bytes");
+  else
+    return file;
+  return nullptr;
+}
+
+sampling_settings read_sampling_settings(char** environment) noexcept {
+  sampling_settings s;
+  read_bytes(environment, "ASHLAR_SAMPLE",
+             "a number of bytes such as 512K, to sample one of so many, or 0 for none", s.every);
+  s.file = read_file_to_write(environment, "ASHLAR_SAMPLE_FILE", os::replaced_path_max);
+  read_number(environment, "ASHLAR_SAMPLE_INTERVAL", 0, "a number of seconds, 0 for none",
+              s.interval_s, 1'000'000'000);
+  read_number(environment, "ASHLAR_SAMPLE_GUARD", 0, "N, to guard one of N samples, or 0 for none",
+              s.guard_one_of, guard_interval_max);
+  constexpr const char* name = "ASHLAR_SAMPLE_SIGNAL";
+  if (const char* const text = find_setting(environment, name); text != nullptr) {
+    s.signal = os::signal_number(text);
+    if (s.signal == 0)
+      complain(name, text, "USR1, USR2, HUP, QUIT, ALRM, PROF, WINCH, URG or a signal's number");
+  }
+  return s;
+}
+
 detail::fault_settings read_fault_settings(char** environment) noexcept {
   detail::fault_settings s;
   s.action = static_cast<detail::fault_action>(read_word(environment, "ASHLAR_FAULT",
                                                          {"abort", "continue", "trap", "callback"},
                                                          "abort, continue, trap or callback"));
   s.json = read_word(environment, "ASHLAR_FAULT_FORMAT", {"text", "json"}, "text or json") != 0;
-  constexpr const char* name = "ASHLAR_FAULT_FILE";
-  const char* const file = find_setting(environment, name);
-  if (file == nullptr) return s;
-  // A process with more rights than its caller writes no file that the caller names.
-  if (::getauxval(AT_SECURE) != 0)
-    complain(name, file, "no file in a process that changes its rights (set-user-ID)");
-  else if (std::strlen(file) >= detail::fault_path_max)
-    complain(name, file, "a path of at most 1023 bytes");
-  else
-    s.file = file;
+  s.file = read_file_to_write(environment, "ASHLAR_FAULT_FILE", detail::fault_path_max);
   return s;
 }
 
@@ -71,9 +124,8 @@ constexpr std::size_t guarded_by_full_checks = 128;
 /// In a hardened process: some 2 ns a block. Blocks that live long keep their slots, of a page and more each.
 constexpr std::size_t guarded_by_hardening = 8192;
 constexpr std::size_t slots_by_hardening = 256;
-/// Intervals are drawn up to twice this, in 32 bits.
-constexpr std::int64_t guard_interval_max = std::int64_t{1} << 30;
-
+/// The same for guarded samples, which a process may have all the time.
+constexpr std::size_t slots_by_sampling = 256;
 }  // namespace
 
 char** process_environment() noexcept {
@@ -132,12 +184,19 @@ settings read_settings(char** environment) noexcept {
     s.guards.one_of = guarded_by_hardening;
     s.guards.slots = slots_by_hardening;
   }
+  s.sampling = read_sampling_settings(environment);
+  if (s.sampling.guard_one_of != 0) s.guards.slots = slots_by_sampling;
   read_number(environment, "ASHLAR_CHECK_GUARD", 0, "N, to guard one of N blocks, or 0 for none",
               s.guards.one_of, guard_interval_max);
   read_number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, "a number of blocks", s.guards.slots);
   read_number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0,
               "N, to close the page before one of N guarded blocks, or 0 for none",
               s.guards.before_one_of);
+  // Whatever guards blocks without samples does so with them, too.
+  if (s.sampling.every == 0 || s.exact || is_hardened || s.guards.one_of != 0)
+    s.sampling.guard_one_of = 0;
+  else
+    s.guards.one_of = s.sampling.guard_one_of;
   s.faults = read_fault_settings(environment);
   if (s.full) s.faults.stack_depth = s.checks.stack_depth;
   return s;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 
 #include <ashlar/check/full_check.hpp>
@@ -11,6 +12,16 @@
 #include <ashlar/heap/page_heap.hpp>
 
 namespace ashlar::runtime {
+
+/// What is sampled, and when profiles are written (runtime/sampling.hpp).
+struct sampling_settings {
+  std::uint64_t every = 0;     ///< one of so many bytes: ASHLAR_SAMPLE; 0: none
+  const char* file = nullptr;  ///< ASHLAR_SAMPLE_FILE; %p is the process, %n the number of the file
+  int signal = 0;              ///< that asks for a file: ASHLAR_SAMPLE_SIGNAL; 0: none
+  std::uint64_t interval_s = 0;  ///< from file to file: ASHLAR_SAMPLE_INTERVAL; 0: none
+  std::size_t guard_one_of =
+      0;  ///< of so many samples one is guarded: ASHLAR_SAMPLE_GUARD; 0: none
+};
 
 struct settings {
   detail::purge_policy purge;
@@ -24,6 +35,7 @@ struct settings {
   detail::full_check_options checks;
   detail::guard_options
       guards;  ///< one of how many blocks has pages of its own: ASHLAR_CHECK_GUARD
+  sampling_settings sampling;
   detail::fault_settings faults;  ///< ASHLAR_FAULT, ASHLAR_FAULT_FORMAT, ASHLAR_FAULT_FILE
 };
 

@@ -1,5 +1,7 @@
 // The environment, good and bad.
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -15,9 +17,10 @@ using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
 constexpr const char* names[] = {
-    "ASHLAR_PURGE_DELAY_MS",    "ASHLAR_KEEP_BYTES",  "ASHLAR_STATS",
-    "ASHLAR_BACKGROUND",        "ASHLAR_CHECK_GUARD", "ASHLAR_CHECK_GUARD_SLOTS",
-    "ASHLAR_CHECK_GUARD_BEFORE"};
+    "ASHLAR_PURGE_DELAY_MS",     "ASHLAR_KEEP_BYTES",      "ASHLAR_STATS",
+    "ASHLAR_BACKGROUND",         "ASHLAR_CHECK_GUARD",     "ASHLAR_CHECK_GUARD_SLOTS",
+    "ASHLAR_CHECK_GUARD_BEFORE", "ASHLAR_SAMPLE",          "ASHLAR_SAMPLE_FILE",
+    "ASHLAR_SAMPLE_SIGNAL",      "ASHLAR_SAMPLE_INTERVAL", "ASHLAR_SAMPLE_GUARD"};
 
 class Settings : public testing::Test {
  protected:
@@ -97,6 +100,45 @@ settings from(std::vector<std::string> entries) {
   for (std::string& entry : entries) environment.push_back(entry.data());
   environment.push_back(nullptr);
   return read_settings(environment.data());
+}
+
+TEST_F(Settings, OneOfSoManyBytesIsSampled) {
+  EXPECT_EQ(read_settings(environ).sampling.every, 0u);
+  EXPECT_EQ(with("ASHLAR_SAMPLE", "524288").sampling.every, 524288u);
+  EXPECT_EQ(with("ASHLAR_SAMPLE", "512K").sampling.every, 524288u);
+  EXPECT_EQ(with("ASHLAR_SAMPLE", "2MiB").sampling.every, 2u << 20);
+  EXPECT_EQ(with("ASHLAR_SAMPLE", "1024G").sampling.every, std::uint64_t{1} << 40);
+  EXPECT_EQ(with("ASHLAR_SAMPLE", "0").sampling.every, 0u);
+  EXPECT_EQ(complaint, "");
+  for (const char* wrong : {"K", "yes", "-1", "512k", "512KB", "512 K", "1.5M", "1025G",
+                            "99999999999999999999", "18446744073709551616"}) {
+    EXPECT_EQ(with("ASHLAR_SAMPLE", wrong).sampling.every, 0u) << wrong;
+    EXPECT_EQ(complaint, "ashlar: ASHLAR_SAMPLE=" + std::string(wrong) +
+                             " is ignored: expected a number of bytes such as 512K, to sample one "
+                             "of so many, or 0 for none\n");
+  }
+}
+
+TEST_F(Settings, ProfilesAreWrittenWhenTheEnvironmentSays) {
+  EXPECT_EQ(with("ASHLAR_SAMPLE_SIGNAL", "USR2").sampling.signal, SIGUSR2);
+  EXPECT_EQ(with("ASHLAR_SAMPLE_INTERVAL", "60").sampling.interval_s, 60u);
+  EXPECT_STREQ(with("ASHLAR_SAMPLE_FILE", "/tmp/a").sampling.file, "/tmp/a");
+  EXPECT_EQ(complaint, "");
+  EXPECT_EQ(with("ASHLAR_SAMPLE_SIGNAL", "KILL").sampling.signal, 0);
+  EXPECT_EQ(complaint,
+            "ashlar: ASHLAR_SAMPLE_SIGNAL=KILL is ignored: expected USR1, USR2, HUP, QUIT, ALRM, "
+            "PROF, WINCH, URG or a signal's number\n");
+}
+
+TEST_F(Settings, SamplesAreGuardedWhereNothingElseGuards) {
+  ::setenv("ASHLAR_SAMPLE", "512K", 1);
+  settings s = with("ASHLAR_SAMPLE_GUARD", "1000");
+  EXPECT_EQ(s.sampling.guard_one_of, 1000u);
+  EXPECT_EQ(s.guards.one_of, 1000u);
+  ::setenv("ASHLAR_CHECK_GUARD", "10", 1);
+  s = with("ASHLAR_SAMPLE_GUARD", "1000");
+  EXPECT_EQ(s.sampling.guard_one_of, 0u);
+  EXPECT_EQ(s.guards.one_of, 10u);
 }
 
 TEST_F(Settings, FaultsAreAnsweredAndToldAsTheEnvironmentSays) {

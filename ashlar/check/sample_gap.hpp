@@ -1,0 +1,102 @@
+// check/sample_gap.hpp: which blocks are sampled: at random, so that estimates have no bias.
+// Layer: check.
+//
+//   bytes that a thread allocates:  |--block--|-block-|------block------|-block-| ...
+//                                   |----------- gap -----------^ this block is sampled
+//
+// A gap is exponential with the mean `every`. So the bytes that were allocated since the last sample
+// tell nothing of the next one, and a block of n bytes is sampled with the probability
+// 1 - exp(-(n + 1) / every), whatever comes before it. One that is sampled stands for one block divided by that.
+// No C library has to be there: log and exp are here, to some 15 digits.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar::detail {
+
+/// Returns: the natural logarithm of x. Requires: x is positive and normal.
+[[nodiscard]] constexpr double natural_log(double x) noexcept {
+  constexpr double log_2 = 0.6931471805599453;
+  constexpr double root_2 = 1.4142135623730951;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1023;
+  double m =
+      std::bit_cast<double>((bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1023} << 52);
+  if (m > root_2) {
+    m /= 2;
+    ++exponent;
+  }
+  // log m = 2 artanh((m - 1) / (m + 1)), whose argument is at most 0.18.
+  const double s = (m - 1) / (m + 1);
+  double sum = 0, power = s;
+  for (int k = 1; k <= 21; k += 2, power *= s * s) sum += power / k;
+  return exponent * log_2 + 2 * sum;
+}
+
+/// Returns: 1 - exp(-x). Requires: x >= 0.
+[[nodiscard]] constexpr double one_minus_exp(double x) noexcept {
+  if (x > 50) return 1;
+  int doublings = 0;
+  for (; x > 1.0 / 64; x /= 2) ++doublings;
+  double q = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
+  for (; doublings != 0; --doublings) q = q * (2 - q);
+  return q;
+}
+
+/// Returns: how many bytes an allocation of `size` counts: one more, so that one of no bytes can be
+/// sampled. Estimates are of `size` all the same.
+[[nodiscard]] constexpr std::uint64_t sampled_bytes(std::size_t size) noexcept {
+  return std::uint64_t{size} + 1;
+}
+
+/// Returns: how many blocks of `size` one that is sampled stands for.
+[[nodiscard]] constexpr double blocks_for_one(std::size_t size, std::uint64_t every) noexcept {
+  return 1 / one_minus_exp(static_cast<double>(sampled_bytes(size)) / static_cast<double>(every));
+}
+
+/// A thread's place in its gap.
+class sample_gap {
+ public:
+  /// Returns: whether an allocation of `size` is in the gap, so that it is not sampled. The first one never is.
+  [[nodiscard]] constexpr bool has_room_for(std::size_t size) const noexcept {
+    return sampled_bytes(size) < left_;
+  }
+  /// Effects: the allocation's bytes leave the gap. Requires: has_room_for(size).
+  constexpr void pass(std::size_t size) noexcept { left_ -= sampled_bytes(size); }
+
+  /// Effects: the allocation's bytes leave the gap; at its end a new one is drawn, with that mean.
+  /// Returns: whether the allocation is sampled. `seed` is for a thread's first gap.
+  template <class Seed>
+  [[nodiscard]] constexpr bool ends_at(std::size_t size, std::uint64_t every, Seed seed) noexcept {
+    if (left_ == 0) {
+      random_ = seed();
+      left_ = draw(every);
+    }
+    if (has_room_for(size)) {
+      pass(size);
+      return false;
+    }
+    left_ = draw(every);
+    return true;
+  }
+
+ private:
+  /// Returns: n > 0 with the probability exp(-(n - 1) / every) - exp(-n / every).
+  [[nodiscard]] constexpr std::uint64_t draw(std::uint64_t every) noexcept {
+    // SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+    std::uint64_t x = random_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    constexpr double steps = 9007199254740992;                    // 2^53
+    const double u = (static_cast<double>(x >> 11) + 1) / steps;  // in (0, 1]
+    return 1 + static_cast<std::uint64_t>(-natural_log(u) * static_cast<double>(every));
+  }
+
+  std::uint64_t left_ = 0;  ///< bytes up to the sampled one, and that; 0: to be drawn
+  std::uint64_t random_ = 0;
+};
+
+}  // namespace ashlar::detail

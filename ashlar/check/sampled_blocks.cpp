@@ -1,0 +1,163 @@
+// check/sampled_blocks.cpp: samples by their addresses, sites by their call stacks.
+// Layer: check.
+#include <algorithm>
+#include <new>
+
+#include <ashlar/check/sampled_blocks.hpp>
+#include <ashlar/core/bits.hpp>
+#include <ashlar/os/page_source.hpp>
+
+namespace ashlar::detail {
+namespace {
+
+std::uint64_t hash_of(const void* const* frames, unsigned depth) noexcept {
+  std::uint64_t hash = depth;
+  for (unsigned i = 0; i < depth; ++i) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[i])) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+/// Effects: adds `sign` times the sample to what is live at its site.
+void count_live(const block_sample& s, double sign) noexcept {
+  sampled_site& site = *s.site;
+  site.sums.live_blocks += sign * s.weight;
+  site.sums.live_bytes += sign * s.weight * static_cast<double>(s.size);
+  site.live_births_ns += sign * s.weight * static_cast<double>(s.born_ns);
+}
+
+}  // namespace
+
+bool sampled_blocks::start() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (samples_.load(std::memory_order_relaxed) != nullptr) return true;
+  if (site_buckets_ == nullptr)
+    site_buckets_ = static_cast<sampled_site**>(memory(sizeof(sampled_site*) << site_bucket_bits));
+  void* const table = memory(sizeof(std::atomic<block_sample*>) << sample_bucket_bits);
+  if (site_buckets_ == nullptr || table == nullptr) return false;
+  samples_.store(static_cast<std::atomic<block_sample*>*>(table), std::memory_order_release);
+  return true;
+}
+
+void* sampled_blocks::memory(std::size_t bytes) noexcept {
+  bytes = align_up(bytes, alignof(block_sample));
+  if (bytes > chunk_left_) {
+    const std::size_t fresh_bytes = std::max(bytes, chunk_bytes);
+    void* const fresh = os::page_source::allocate(fresh_bytes, alignof(block_sample));
+    if (fresh == nullptr) return nullptr;
+    memory_bytes_.fetch_add(fresh_bytes, std::memory_order_relaxed);
+    if (fresh_bytes - bytes < chunk_left_) return fresh;  // a table: the chunk goes on
+    chunk_ = static_cast<std::byte*>(fresh);
+    chunk_left_ = fresh_bytes;
+  }
+  void* const p = chunk_;
+  chunk_ += bytes;
+  chunk_left_ -= bytes;
+  return p;
+}
+
+block_sample* sampled_blocks::new_sample() noexcept {
+  if (block_sample* const s = spare_; s != nullptr) {
+    spare_ = s->next_in_bucket;
+    return s;
+  }
+  return static_cast<block_sample*>(memory(sizeof(block_sample)));
+}
+
+sampled_site* sampled_blocks::site_of(const void* const* frames, unsigned depth) noexcept {
+  std::uint64_t hash = hash_of(frames, depth);
+  sampled_site** bucket = &site_buckets_[hash >> (64 - site_bucket_bits)];
+  for (sampled_site* s = *bucket; s != nullptr; s = s->next_in_bucket)
+    if (s->hash == hash && s->depth == depth && std::equal(frames, frames + depth, s->frames))
+      return s;
+  if (site_count_ >= sites_max && depth != 0) return site_of(nullptr, 0);
+  void* const p = memory(sizeof(sampled_site) + depth * sizeof(void*));
+  if (p == nullptr) return nullptr;
+  auto* const s = new (p) sampled_site;
+  s->hash = hash;
+  s->depth = depth;
+  std::copy(frames, frames + depth, s->frames);
+  s->next_in_bucket = *bucket;
+  *bucket = s;
+  s->next = sites_;
+  sites_ = s;
+  ++site_count_;
+  return s;
+}
+
+void sampled_blocks::insert(block_sample* s) noexcept {
+  std::atomic<block_sample*>& bucket =
+      samples_.load(std::memory_order_relaxed)[bucket_of(s->block)];
+  s->next_in_bucket = bucket.load(std::memory_order_relaxed);
+  bucket.store(s, std::memory_order_relaxed);
+}
+
+block_sample* sampled_blocks::find(const void* block) const noexcept {
+  block_sample* s =
+      samples_.load(std::memory_order_relaxed)[bucket_of(block)].load(std::memory_order_relaxed);
+  while (s != nullptr && s->block != block) s = s->next_in_bucket;
+  return s;
+}
+
+void sampled_blocks::add(const void* block, std::size_t size, double weight, std::uint64_t now_ns,
+                         const void* const* frames, unsigned depth) noexcept {
+  const std::lock_guard guard(mutex_);
+  sampled_site* const site = site_of(frames, depth);
+  block_sample* const s = site != nullptr ? new_sample() : nullptr;
+  if (s == nullptr) return;
+  *s = {.block = block,
+        .size = size,
+        .weight = weight,
+        .born_ns = now_ns,
+        .site = site,
+        .next_in_bucket = nullptr};
+  site->sums.allocated_blocks += weight;
+  site->sums.allocated_bytes += weight * static_cast<double>(size);
+  count_live(*s, 1);
+  insert(s);
+}
+
+bool sampled_blocks::contains(const void* block) noexcept {
+  if (!may_contain(block)) return false;
+  const std::lock_guard guard(mutex_);
+  return find(block) != nullptr;
+}
+
+block_sample* sampled_blocks::take(const void* block) noexcept {
+  if (!may_contain(block)) return nullptr;
+  const std::lock_guard guard(mutex_);
+  block_sample* const s = find(block);
+  if (s == nullptr) return nullptr;
+  std::atomic<block_sample*>& bucket = samples_.load(std::memory_order_relaxed)[bucket_of(block)];
+  if (bucket.load(std::memory_order_relaxed) == s) {
+    bucket.store(s->next_in_bucket, std::memory_order_relaxed);
+  } else {
+    block_sample* before = bucket.load(std::memory_order_relaxed);
+    while (before->next_in_bucket != s) before = before->next_in_bucket;
+    before->next_in_bucket = s->next_in_bucket;
+  }
+  return s;
+}
+
+void sampled_blocks::end(block_sample* s, std::uint64_t now_ns) noexcept {
+  const std::lock_guard guard(mutex_);
+  count_live(*s, -1);
+  s->site->sums.lifetime_ns += s->weight * static_cast<double>(now_ns - s->born_ns);
+  s->next_in_bucket = spare_;
+  spare_ = s;
+}
+
+void sampled_blocks::put_back(block_sample* s, const void* block) noexcept {
+  const std::lock_guard guard(mutex_);
+  s->block = block;
+  insert(s);
+}
+
+void sampled_blocks::forget_allocations() noexcept {
+  const std::lock_guard guard(mutex_);
+  for (sampled_site* s = sites_; s != nullptr; s = s->next)
+    s->sums.allocated_blocks = s->sums.allocated_bytes = s->sums.lifetime_ns = 0;
+}
+
+}  // namespace ashlar::detail

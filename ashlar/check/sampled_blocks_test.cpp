@@ -1,0 +1,255 @@
+// Which blocks are sampled, what the samples say of call sites, and the profile that is written of them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/check/sample_gap.hpp>
+#include <ashlar/check/sample_profile.hpp>
+#include <ashlar/check/sampled_blocks.hpp>
+
+namespace {
+
+using namespace ashlar;
+using detail::sample_gap;
+using detail::sampled_blocks;
+
+TEST(SampleGap, KnowsLogarithmsAndExponentials) {
+  for (double x = 1e-16; x < 1e16; x *= 1.37)
+    EXPECT_NEAR(detail::natural_log(x), std::log(x), 1e-13 * (1 + std::abs(std::log(x)))) << x;
+  EXPECT_EQ(detail::natural_log(1), 0);
+  EXPECT_EQ(detail::one_minus_exp(0), 0);
+  for (double x = 1e-12; x < 200; x *= 1.37)
+    EXPECT_NEAR(detail::one_minus_exp(x) / -std::expm1(-x), 1, 1e-12) << x;
+}
+
+TEST(SampleGap, FirstAllocationsAreInNoGap) {
+  constexpr sample_gap fresh;
+  EXPECT_FALSE(fresh.has_room_for(0));
+  EXPECT_FALSE(fresh.has_room_for(1));
+}
+
+/// The share of `count` allocations that are sampled; their sizes come from size(i).
+template <class Size, class See>
+void sample_all(std::size_t count, std::uint64_t every, std::uint64_t seed, Size size, See see) {
+  sample_gap gap;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t bytes = size(i);
+    if (gap.has_room_for(bytes))  // as the fast part of a miss
+      gap.pass(bytes);
+    else if (gap.ends_at(bytes, every, [seed] { return seed; }))
+      see(bytes);
+  }
+}
+
+TEST(SampleGap, SamplesEachSizeWithItsProbability) {
+  constexpr std::uint64_t every = 4096;
+  std::mt19937_64 random(11);
+  constexpr std::array<std::size_t, 6> sizes = {0, 16, 100, 4096, 20000, 300000};
+  std::map<std::size_t, double> made, sampled;
+  sample_all(
+      3'000'000, every, 5,
+      [&](std::size_t) {
+        const std::size_t bytes = sizes[random() % sizes.size()];
+        ++made[bytes];
+        return bytes;
+      },
+      [&](std::size_t bytes) { ++sampled[bytes]; });
+  for (const std::size_t bytes : sizes) {
+    const double p = -std::expm1(-(static_cast<double>(bytes) + 1) / every);
+    const double wanted = made[bytes] * p, deviation = std::sqrt(made[bytes] * p * (1 - p)) + 1;
+    EXPECT_NEAR(sampled[bytes], wanted, 5 * deviation) << bytes;
+    EXPECT_NEAR(detail::blocks_for_one(bytes, every), 1 / p, 1e-9 / p) << bytes;
+  }
+}
+
+/// A program whose sizes follow each other by a rule must not be sampled by it.
+TEST(SampleGap, APatternOfSizesMakesNoBias) {
+  double first = 0, second = 0;
+  constexpr std::size_t pairs = 2'000'000;
+  sample_all(
+      2 * pairs, 512, 77,
+      [](std::size_t i) { return i % 2 == 0 ? std::size_t{511} : std::size_t{31}; },
+      [&](std::size_t bytes) {
+        (bytes == 511 ? first : second) += detail::blocks_for_one(bytes, 512);
+      });
+  EXPECT_NEAR(first / pairs, 1, 0.01);
+  EXPECT_NEAR(second / pairs, 1, 0.02);
+}
+
+constexpr const void* frame(std::uintptr_t n) {
+  return reinterpret_cast<const void*>(n);
+}
+constexpr std::uintptr_t here = 0x401000;
+
+/// Blocks of the test's own at addresses that nobody uses, at three call sites.
+struct sampled {
+  sampled() { EXPECT_TRUE(all.start()); }
+  static const void* block(std::size_t i) { return reinterpret_cast<const void*>(16 * (i + 1)); }
+  void add(std::size_t i, std::size_t size, double weight, std::uint64_t now, unsigned site) {
+    const std::array<const void*, 2> frames = {frame(here + site), frame(here + 100)};
+    all.add(block(i), size, weight, now, frames.data(), 2);
+  }
+  std::map<std::uintptr_t, pprof::heap_values> sites(std::uint64_t now) {
+    std::map<std::uintptr_t, pprof::heap_values> found;
+    all.for_each_site([&](const detail::sampled_site& s) {
+      const auto key = s.depth == 0 ? 0 : reinterpret_cast<std::uintptr_t>(s.frames[0]) - here;
+      EXPECT_TRUE(found.emplace(key, s.at(now)).second) << "a site is there twice: " << key;
+    });
+    return found;
+  }
+  sampled_blocks all;
+};
+
+TEST(SampledBlocks, SumsOfASiteAreThoseOfItsSamples) {
+  sampled s;
+  s.add(1, 100, 2, 1000, 1);
+  s.add(2, 50, 4, 1500, 1);
+  s.add(3, 10, 1, 1000, 2);
+  auto* const ended = s.all.take(sampled::block(1));
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->size, 100u);
+  s.all.end(ended, 1600);
+  const auto sites = s.sites(2000);
+  ASSERT_EQ(sites.size(), 2u);
+  const pprof::heap_values& v = sites.at(1);
+  EXPECT_EQ(v.allocated_blocks, 6);
+  EXPECT_EQ(v.allocated_bytes, 400);
+  EXPECT_EQ(v.live_blocks, 4);
+  EXPECT_EQ(v.live_bytes, 200);
+  EXPECT_EQ(v.lifetime_ns, 2 * 600 + 4 * 500);
+  EXPECT_EQ(sites.at(2).live_bytes, 10);
+}
+
+TEST(SampledBlocks, AreFoundByTheirAddressAlone) {
+  sampled s;
+  EXPECT_FALSE(s.all.contains(sampled::block(1)));
+  EXPECT_EQ(s.all.take(sampled::block(1)), nullptr);
+  s.add(1, 8, 1, 0, 1);
+  EXPECT_TRUE(s.all.may_contain(sampled::block(1)));
+  EXPECT_TRUE(s.all.contains(sampled::block(1)));
+  EXPECT_FALSE(s.all.contains(sampled::block(2)));
+  auto* const taken = s.all.take(sampled::block(1));
+  EXPECT_FALSE(s.all.contains(sampled::block(1)));
+  EXPECT_EQ(s.sites(0).at(1).live_blocks, 1) << "a block that moves is live";
+  s.all.put_back(taken, sampled::block(7));
+  EXPECT_TRUE(s.all.contains(sampled::block(7)));
+  s.all.end(s.all.take(sampled::block(7)), 1);
+  EXPECT_EQ(s.sites(1).at(1).live_blocks, 0);
+}
+
+TEST(SampledBlocks, AgreeWithAModel) {
+  sampled s;
+  std::mt19937 random(3);
+  const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+  std::map<std::size_t, std::pair<unsigned, std::size_t>> live;  // block: site, size
+  std::array<double, 3> bytes{}, blocks{};
+  for (int step = 0; step < 200'000; ++step) {
+    const std::size_t i = below(5000);
+    if (const auto found = live.find(i); found != live.end()) {
+      s.all.end(s.all.take(sampled::block(i)), 10);
+      live.erase(found);
+      continue;
+    }
+    const unsigned site = below(3);
+    const std::size_t size = below(1000);
+    s.add(i, size, 2, 10, site);
+    live[i] = {site, size};
+    blocks[site] += 2;
+    bytes[site] += 2 * static_cast<double>(size);
+  }
+  std::array<double, 3> live_bytes{};
+  for (const auto& [block, of] : live) live_bytes[of.first] += 2 * static_cast<double>(of.second);
+  const auto sites = s.sites(10);
+  for (unsigned site = 0; site < 3; ++site) {
+    EXPECT_EQ(sites.at(site).allocated_blocks, blocks[site]);
+    EXPECT_EQ(sites.at(site).allocated_bytes, bytes[site]);
+    EXPECT_EQ(sites.at(site).live_bytes, live_bytes[site]);
+    EXPECT_EQ(sites.at(site).lifetime_ns, 0);
+  }
+  // Ended samples are used again: what is live is what needs memory.
+  EXPECT_LT(s.all.memory_bytes(), 2u << 20);
+}
+
+TEST(SampledBlocks, AChildKeepsWhatLives) {
+  sampled s;
+  s.add(1, 100, 2, 0, 1);
+  s.add(2, 100, 2, 0, 1);
+  s.all.end(s.all.take(sampled::block(1)), 5);
+  s.all.forget_allocations();
+  const auto v = s.sites(0).at(1);
+  EXPECT_EQ(v.allocated_blocks, 0);
+  EXPECT_EQ(v.allocated_bytes, 0);
+  EXPECT_EQ(v.live_blocks, 2);
+  EXPECT_EQ(v.lifetime_ns, 0);
+}
+
+TEST(SampledBlocks, TooManySitesShareOne) {
+  sampled_blocks all;
+  ASSERT_TRUE(all.start());
+  constexpr std::size_t more = 100;
+  for (std::size_t i = 0; i < sampled_blocks::sites_max + more; ++i) {
+    const void* const frames[] = {frame(here + i)};
+    all.add(sampled::block(i), 1, 1, 0, frames, 1);
+  }
+  std::size_t sites = 0;
+  double shared = 0, live = 0;
+  all.for_each_site([&](const detail::sampled_site& s) {
+    ++sites;
+    live += s.sums.live_blocks;
+    if (s.depth == 0) shared = s.sums.live_blocks;
+  });
+  EXPECT_EQ(sites, sampled_blocks::sites_max + 1);
+  EXPECT_EQ(shared, more);
+  EXPECT_EQ(live, sampled_blocks::sites_max + more);
+}
+
+class SampleProfile : public testing::Test {
+ protected:
+  SampleProfile() : folder(std::filesystem::temp_directory_path() / folder_name()) {
+    std::filesystem::create_directory(folder);
+  }
+  ~SampleProfile() override { std::filesystem::remove_all(folder); }
+  static std::string folder_name() {
+    return "sample_profile_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
+           std::to_string(std::random_device{}());
+  }
+  std::string content(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::filesystem::path folder;
+};
+
+TEST_F(SampleProfile, IsWrittenWholeAndReplacesTheLastOne) {
+  sampled s;
+  s.add(1, 100, 2, 0, 1);
+  const std::filesystem::path path = folder / "a.pb";
+  ASSERT_EQ(detail::write_sample_profile(s.all, path.c_str(), 512, 0), 0);
+  const std::string first = content(path);
+  EXPECT_NE(first.find("inuse_space"), std::string::npos);
+  EXPECT_NE(first.find(std::filesystem::read_symlink("/proc/self/exe").string()),
+            std::string::npos);
+  s.add(2, 100, 2, 0, 2);
+  ASSERT_EQ(detail::write_sample_profile(s.all, path.c_str(), 512, 0), 0);
+  EXPECT_GT(content(path).size(), first.size());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "a file is left";
+}
+
+TEST_F(SampleProfile, ThatCannotBeWrittenSaysWhy) {
+  sampled s;
+  EXPECT_EQ(detail::write_sample_profile(s.all, (folder / "none" / "a.pb").c_str(), 512, 0),
+            ENOENT);
+  EXPECT_EQ(detail::write_sample_profile(s.all, folder.c_str(), 512, 0), EISDIR);
+}
+
+}  // namespace

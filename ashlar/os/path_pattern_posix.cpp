@@ -1,0 +1,36 @@
+// os/path_pattern_posix.cpp: os/path_pattern.hpp, by getpid.
+// Layer: os.
+#include <string_view>
+
+#include <unistd.h>
+
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/path_pattern.hpp>
+
+namespace ashlar::os {
+
+bool has_place(const char* pattern, char what) noexcept {
+  const char place[] = {'%', what};
+  return std::string_view(pattern).find({place, sizeof place}) != std::string_view::npos;
+}
+
+bool expand_path(const char* pattern, char* path, std::size_t capacity,
+                 std::size_t number) noexcept {
+  text_writer text(path, capacity);
+  for (const char* p = pattern; *p != '\0'; ++p) {
+    if (p[0] == '%' && p[1] == 'p')
+      text << static_cast<std::size_t>(::getpid());
+    else if (p[0] == '%' && p[1] == 'n')
+      text << number;
+    else {
+      text << std::string_view(p, 1);
+      continue;
+    }
+    ++p;
+  }
+  if (text.size() == capacity) return false;
+  path[text.size()] = '\0';
+  return true;
+}
+
+}  // namespace ashlar::os

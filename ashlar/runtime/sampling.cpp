@@ -1,0 +1,243 @@
+// runtime/sampling.cpp: blocks are sampled, and profiles are written when it is time.
+// Layer: runtime.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <ashlar/check/sample_profile.hpp>
+#include <ashlar/core/line_writer.hpp>
+#include <ashlar/heap/copied_block.hpp>
+#include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/clock.hpp>
+#include <ashlar/os/last_words.hpp>
+#include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/replaced_file.hpp>
+#include <ashlar/os/sanitizer.hpp>
+#include <ashlar/os/signals.hpp>
+#include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/process_watch.hpp>
+#include <ashlar/runtime/sampling.hpp>
+
+namespace ashlar::runtime {
+
+constinit std::atomic<std::uint64_t> sampled_every{0};
+constinit detail::sampled_blocks samples;
+[[gnu::tls_model("initial-exec")]] constinit thread_local detail::sample_gap own_gap;
+
+namespace {
+
+/// What the environment says, and what was written until now.
+struct {
+  char file[os::replaced_path_max] = {};  ///< empty: none
+  std::uint64_t interval_ns = 0;          ///< 0: none
+  bool guards = false;                    ///< some samples are guarded blocks
+  pid_t first_process = 0;                ///< the one that read the environment
+  std::uint64_t begun_ns = 0;
+  std::uint64_t last_every = 0;  ///< what `sampled_every` was last, if it was ever on
+  std::atomic<std::uint64_t> due_ns{UINT64_MAX};
+  std::atomic<bool> is_asked{false};    ///< a signal came
+  std::atomic<bool> is_writing{false};  ///< a thread writes a file: no other one does then
+  std::atomic<bool> has_complained{false};
+  std::size_t written = 0;
+} constinit the;
+
+/// Whether a free could hit, so that only a block in no slab can be a sampled one.
+[[nodiscard]] bool frees_hit() noexcept {
+  return is_plain() && !is_hardened();
+}
+
+/// Numbers that differ from thread to thread, and from run to run.
+[[nodiscard]] std::uint64_t new_seed() noexcept {
+  return os::steady_ns() ^ reinterpret_cast<std::uintptr_t>(&own_gap) ^
+         std::uint64_t{os::thread_number()} << 40;
+}
+
+[[nodiscard]] bool ends_gap_at(std::size_t size) noexcept {
+  const std::uint64_t every = sampled_every.load(std::memory_order_relaxed);
+  return every != 0 && own_gap.ends_at(size, every, new_seed);
+}
+
+/// Effects: `block` is sampled.
+void note(const void* block, std::size_t size) noexcept {
+  const std::uint64_t every = sampled_every.load(std::memory_order_relaxed);
+  if (every == 0 || the_heap.is_sealed()) return;
+  const void* frames[os::frames_max];
+  const unsigned depth = os::capture_frames(frames, os::frames_max);  // it may allocate
+  // Inside, so that a fork copies whole lists.
+  if (const visit here; here.is_inside())
+    samples.add(block, size, detail::blocks_for_one(size, every), os::steady_ns(), frames, depth);
+}
+
+/// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
+[[nodiscard]] void* take_outside_of_slabs(std::size_t size, std::size_t alignment,
+                                          bool zeroed) noexcept {
+  if (self.own != nullptr) the_background.note_allocation();
+  const visit here;
+  if (!here.is_inside()) return nullptr;
+  bool is_zero = false;
+  void* const block = the_heap.allocate_large(size, alignment, is_zero, own_cache());
+  return block != nullptr && zeroed && !is_zero ? std::memset(block, 0, size) : block;
+}
+
+/// Returns: a guarded block; null if it is another's turn, or it cannot be.
+[[nodiscard]] void* take_guarded(std::size_t size, std::size_t alignment, bool zeroed,
+                                 const char* call) noexcept {
+  detail::guarded_blocks& guards = *the_watch.guards;
+  if (!the.guards || !guards.is_turn_of(self.turn) || the_heap.is_sealed()) return nullptr;
+  return guards.allocate(size, alignment, zeroed, call, guards.side_for(self.turn));
+}
+
+// ---- files ----------------------------------------------------------------------------------------
+
+void complain(const char* path, int error) noexcept {
+  if (the.has_complained.exchange(true, std::memory_order_relaxed)) return;
+  line_writer<512> line;
+  line << "ashlar: cannot write " << std::string_view(path, ::strnlen(path, 300))
+       << " (ASHLAR_SAMPLE_FILE): " << os::describe_error(error);
+  line.end_line();
+  os::write_to_stderr(line.data(), line.size());
+}
+
+/// Effects: writes a profile to the file that the environment names. What was forked adds its number
+/// to the name where that has none.
+void write_file() noexcept {
+  if (the.is_writing.exchange(true, std::memory_order_acquire)) return;
+  the.is_asked.store(false, std::memory_order_relaxed);
+  char path[os::replaced_path_max];
+  bool fits = os::expand_path(the.file, path, sizeof path, the.written + 1);
+  if (fits && ::getpid() != the.first_process && !os::has_place(the.file, 'p')) {
+    const std::size_t used = std::strlen(path);
+    fits = os::expand_path(".%p", path + used, sizeof path - used);
+  }
+  const int error = fits ? write_samples(path) : ENAMETOOLONG;
+  if (error != 0)
+    complain(fits ? path : the.file, error);
+  else
+    ++the.written;
+  the.is_writing.store(false, std::memory_order_release);
+}
+
+/// Effects: writes a file if a signal asked for it, or it is time. Called where no lock is held.
+void write_if_due() noexcept {
+  if (the.is_asked.load(std::memory_order_relaxed)) return write_file();
+  std::uint64_t due = the.due_ns.load(std::memory_order_relaxed);
+  if (due == UINT64_MAX) return;
+  const std::uint64_t now = os::steady_ns();
+  if (now >= due && the.due_ns.compare_exchange_strong(due, now + the.interval_ns)) write_file();
+}
+
+void note_signal(int) noexcept {
+  the.is_asked.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// ---- calls ------------------------------------------------------------------------------------------
+
+void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
+                        const char* call) noexcept {
+  void* block = nullptr;
+  if (!ends_gap_at(size)) {
+    block = take_unsampled(size, alignment, zeroed, call);
+  } else {
+    block = take_guarded(size, alignment, zeroed, call);
+    const bool hits = frees_hit();
+    if (block == nullptr && hits) block = take_outside_of_slabs(size, alignment, zeroed);
+    const bool is_safe = block != nullptr || !hits;
+    if (block == nullptr) block = take_unsampled(size, alignment, zeroed, call);
+    if (block != nullptr && is_safe) note(block, size);
+  }
+  if (self.pass.depth == 0) write_if_due();
+  return block;
+}
+
+void end_sample(const void* block) noexcept {
+  if (const visit here; here.is_inside())
+    if (detail::block_sample* const s = samples.take(block); s != nullptr)
+      samples.end(s, os::steady_ns());
+}
+
+void* reallocate_sample(void* block, std::size_t size, const char* call) noexcept {
+  // A small block moves: it has pages of its own, and the next one need not.
+  if (frees_hit() && (size <= small_size_max || the_watch.is_guarded(block) ||
+                      the_heap.usable_size(block, call) <= small_size_max)) {
+    const std::size_t have = usable_size(block, call);
+    return have != 0 ? detail::reallocate_by_copy(
+                           block, have, size, [&] { return allocate(size, call); },
+                           [&](void* old) { deallocate(old, call); })
+                     : detail::no_block();
+  }
+  detail::block_sample* sample = nullptr;
+  if (const visit here; here.is_inside()) sample = samples.take(block);
+  void* const resized = resize_unsampled(block, size, call);
+  if (const visit here; sample != nullptr && here.is_inside()) {
+    if (resized == nullptr || resized == detail::no_block())
+      samples.put_back(sample, block);
+    else
+      samples.end(sample, os::steady_ns());
+  }
+  return resized;
+}
+
+void note_resized(const void* block, std::size_t size) noexcept {
+  if ((size > small_size_max || !frees_hit()) && ends_gap_at(size)) note(block, size);
+}
+
+// ---- on and off ---------------------------------------------------------------------------------
+
+int sample(std::uint64_t every) noexcept {
+  static constinit std::atomic<bool> is_changing{false};
+  if (os::heap_is_the_sanitizers()) return ENOTSUP;
+  if (every != 0 && (!the_heap.start() || !samples.start())) return ENOMEM;
+  while (is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
+  int error = 0;
+  if (!process_classes::divert_hits(every != 0)) {
+    error = ENOMEM;
+  } else {
+    if (every != 0 && the.begun_ns == 0) the.begun_ns = os::steady_ns();
+    if (every != 0) the.last_every = every;
+    sampled_every.store(every, std::memory_order_relaxed);
+  }
+  is_changing.store(false, std::memory_order_release);
+  return error;
+}
+
+int write_samples(const char* path) noexcept {
+  if (the.begun_ns == 0) return EINVAL;
+  return detail::write_sample_profile(samples, path, the.last_every, the.begun_ns);
+}
+
+void start_sampling(const sampling_settings& s) noexcept {
+  if (s.every == 0) return;
+  if (s.file != nullptr) std::strncpy(the.file, s.file, sizeof the.file - 1);
+  the.first_process = ::getpid();
+  the.guards = s.guard_one_of != 0 && the_watch.guards->is_on() && frees_hit();
+  if (sample(s.every) != 0 || the.file[0] == '\0') return;
+  if (s.interval_s != 0) {
+    the.interval_ns = s.interval_s * 1'000'000'000;
+    the.due_ns.store(os::steady_ns() + the.interval_ns);
+  }
+  if (s.signal != 0) static_cast<void>(os::handle_signal(s.signal, note_signal));
+}
+
+void sample_after_fork() noexcept {
+  samples.unlock();
+  the.is_writing.store(false, std::memory_order_relaxed);
+  if (the.begun_ns == 0) return;
+  the.begun_ns = os::steady_ns();
+  the.written = 0;
+  samples.forget_allocations();
+}
+
+void end_sampling() noexcept {
+  if (the.begun_ns != 0 && the.file[0] != '\0') write_file();
+}
+
+}  // namespace ashlar::runtime

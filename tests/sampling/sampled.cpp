@@ -1,0 +1,285 @@
+// A program whose call sites allocate what it says: their names and places first, the truth of each last.
+//   sampled mixed | fork | signal | interval | calls | misuse
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/require.hpp"
+
+#define SITE [[gnu::noinline, gnu::noclone]]
+
+/// Not without a name: pprof leaves such names out.
+namespace sampled {
+
+/// What a call site has allocated, and what of it lives.
+struct truth {
+  const char* name;
+  const void* at;
+  std::atomic<std::uint64_t> blocks{0}, bytes{0}, live_blocks{0}, live_bytes{0};
+  void made(std::size_t size) {
+    blocks += 1;
+    bytes += size;
+    live_blocks += 1;
+    live_bytes += size;
+  }
+  void freed(std::size_t size) {
+    live_blocks -= 1;
+    live_bytes -= size;
+  }
+};
+
+/// The result is used, so that no call becomes a jump.
+void* used(void* block) {
+  REQUIRE(block != nullptr);
+  __asm__ volatile("" : : "r"(block) : "memory");
+  return block;
+}
+
+SITE void* by_malloc(std::size_t n) {
+  return used(std::malloc(n));
+}
+SITE void* by_other_malloc(std::size_t n) {
+  return used(std::malloc(n));
+}
+SITE void* by_thread(std::size_t n) {
+  return used(std::malloc(n));
+}
+SITE void* by_large(std::size_t n) {
+  return used(std::malloc(n));
+}
+SITE void* by_calloc(std::size_t n) {
+  auto* const block = static_cast<unsigned char*>(used(std::calloc(1, n)));
+  for (std::size_t i = 0; i < n; i += 97) REQUIRE(block[i] == 0);
+  return block;
+}
+SITE void* by_memalign(std::size_t n) {
+  void* block = nullptr;
+  REQUIRE(::posix_memalign(&block, 256, n) == 0);
+  REQUIRE(reinterpret_cast<std::uintptr_t>(block) % 256 == 0);
+  return used(block);
+}
+SITE void* by_new(std::size_t n) {
+  return used(::operator new(n));
+}
+SITE void* by_new_array(std::size_t n) {
+  return used(::operator new[](n, std::nothrow));
+}
+SITE void* by_new_aligned(std::size_t n) {
+  return used(::operator new(n, std::align_val_t{64}));
+}
+SITE void* by_realloc(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* in_child(std::size_t n) {
+  return used(std::malloc(n));
+}
+
+std::array<truth, 11> all = {{{"by_malloc", reinterpret_cast<const void*>(by_malloc)},
+                              {"by_other_malloc", reinterpret_cast<const void*>(by_other_malloc)},
+                              {"by_thread", reinterpret_cast<const void*>(by_thread)},
+                              {"by_large", reinterpret_cast<const void*>(by_large)},
+                              {"by_calloc", reinterpret_cast<const void*>(by_calloc)},
+                              {"by_memalign", reinterpret_cast<const void*>(by_memalign)},
+                              {"by_new", reinterpret_cast<const void*>(by_new)},
+                              {"by_new_array", reinterpret_cast<const void*>(by_new_array)},
+                              {"by_new_aligned", reinterpret_cast<const void*>(by_new_aligned)},
+                              {"by_realloc", reinterpret_cast<const void*>(by_realloc)},
+                              {"in_child", reinterpret_cast<const void*>(in_child)}}};
+truth& of(const void* site) {
+  for (truth& t : all)
+    if (t.at == site) return t;
+  std::abort();
+}
+template <class Site>
+truth& of(Site* site) {
+  return of(reinterpret_cast<const void*>(site));
+}
+
+void print_places() {
+  for (const truth& t : all) std::printf("site %s %p\n", t.name, t.at);
+  std::fflush(stdout);
+}
+void print_truth() {
+  for (const truth& t : all)
+    std::printf("truth %s %llu %llu %llu %llu\n", t.name, static_cast<unsigned long long>(t.blocks),
+                static_cast<unsigned long long>(t.bytes),
+                static_cast<unsigned long long>(t.live_blocks),
+                static_cast<unsigned long long>(t.live_bytes));
+  std::fflush(stdout);
+}
+
+/// Effects: makes `count` blocks at the site, of sizes size(i), and frees all but one of `keep_one_of`.
+template <class Site, class Size, class Free>
+void work(Site* site, std::size_t count, std::size_t keep_one_of, Size size, Free free_block) {
+  truth& t = of(site);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t bytes = size(i);
+    void* const block = site(bytes);
+    if (bytes != 0) std::memset(block, 0x5a, bytes);
+    t.made(bytes);
+    if (keep_one_of != 0 && i % keep_one_of == 0) continue;
+    free_block(block);
+    t.freed(bytes);
+  }
+}
+
+void grow_by_realloc() {
+  truth& t = of(by_realloc);
+  for (int round = 0; round < 20; ++round) {
+    char* block = nullptr;
+    std::size_t before = 0;
+    for (std::size_t n = 24; n < 3'000'000; n = n * 5 / 2) {
+      block = static_cast<char*>(by_realloc(block, n));
+      for (std::size_t i = 0; i < before; i += 61) REQUIRE(block[i] == static_cast<char>(i % 127));
+      for (std::size_t i = 0; i < n; ++i) block[i] = static_cast<char>(i % 127);
+      if (before != 0) t.freed(before);
+      t.made(n);
+      before = n;
+    }
+    if (round % 2 == 0) continue;
+    std::free(block);
+    t.freed(before);
+  }
+}
+
+void mixed() {
+  const auto fixed = [](std::size_t n) { return [n](std::size_t) { return n; }; };
+  // A pair of malloc and free never misses by itself.
+  work(by_malloc, 300'000, 0, fixed(64), std::free);
+  work(by_other_malloc, 60'000, 3, [](std::size_t i) { return i * 37 % 700; }, std::free);
+  work(by_large, 300, 4, [](std::size_t i) { return 140'000 + i * 997; }, std::free);
+  work(
+      by_calloc, 20'000, 5, [](std::size_t i) { return i % 100 == 0 ? 50'000 : 40 + i % 400; },
+      std::free);
+  work(by_memalign, 20'000, 7, [](std::size_t i) { return 200 + i % 900; }, std::free);
+  work(by_new, 50'000, 0, fixed(48), [](void* p) { ::operator delete(p); });
+  work(by_new_array, 50'000, 9, fixed(160), [](void* p) { ::operator delete[](p); });
+  work(by_new_aligned, 30'000, 0, fixed(320),
+       [](void* p) { ::operator delete(p, std::align_val_t{64}); });
+  grow_by_realloc();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back(
+        [] { work(by_thread, 30'000, 6, [](std::size_t n) { return 8 + n % 3000; }, std::free); });
+  for (std::thread& t : threads) t.join();
+  // Blocks of one thread that another frees.
+  std::vector<void*> handed;
+  for (int i = 0; i < 5'000; ++i) {
+    handed.push_back(by_malloc(512));
+    of(by_malloc).made(512);
+  }
+  std::thread([&] {
+    for (void* const block : handed) {
+      std::free(block);
+      of(by_malloc).freed(512);
+    }
+  }).join();
+}
+
+void forked() {
+  work(by_malloc, 40'000, 2, [](std::size_t) { return std::size_t{100}; }, std::free);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    work(in_child, 40'000, 4, [](std::size_t) { return std::size_t{100}; }, std::free);
+    for (truth& t : all)
+      if (t.at != of(in_child).at) t.blocks = t.bytes = 0;  // it has allocated nothing there
+    std::printf("child %d\n", static_cast<int>(::getpid()));
+    print_truth();
+    std::exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child && status == 0);
+}
+
+/// Effects: allocates until the file is there, or for ten seconds.
+bool allocate_until_written(const char* path) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (::access(path, R_OK) != 0) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    work(by_malloc, 1'000, 0, [](std::size_t) { return std::size_t{1000}; }, std::free);
+  }
+  return true;
+}
+
+template <class Function>
+Function* find(const char* name) {
+  auto* const found = reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+  REQUIRE(found != nullptr);
+  return found;
+}
+
+/// Sampling begins and ends while threads allocate.
+void by_calls(const char* path) {
+  auto* const sample = find<int(std::size_t)>("ashlar_sample");
+  auto* const write = find<int(const char*)>("ashlar_sample_write");
+  errno = 0;
+  REQUIRE(write(path) == -1 && errno == EINVAL);  // nothing was ever sampled
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (!done) std::free(by_thread(100));
+    });
+  for (int i = 0; i < 50; ++i) {
+    REQUIRE(sample(1 + 1000 * static_cast<std::size_t>(i % 3)) == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(sample(0) == 0);
+  }
+  done = true;
+  for (std::thread& t : threads) t.join();
+  REQUIRE(sample(10'000) == 0);
+  work(by_malloc, 40'000, 2, [](std::size_t) { return std::size_t{100}; }, std::free);
+  REQUIRE(sample(0) == 0);
+  std::vector<void*> unseen;
+  for (int i = 0; i < 100'000; ++i) unseen.push_back(by_other_malloc(100));
+  REQUIRE(write(path) == 0);
+  errno = 0;
+  REQUIRE(write("/nowhere/at/all") == -1 && errno == ENOENT);
+}
+
+}  // namespace sampled
+
+using namespace sampled;
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  print_places();
+  if (mode == "mixed") {
+    mixed();
+  } else if (mode == "fork") {
+    forked();
+  } else if (mode == "signal" && argc == 3) {
+    REQUIRE(::access(argv[2], R_OK) != 0);
+    ::raise(SIGUSR2);
+    REQUIRE(allocate_until_written(argv[2]));
+  } else if (mode == "interval" && argc == 3) {
+    REQUIRE(allocate_until_written(argv[2]));
+  } else if (mode == "calls" && argc == 3) {
+    by_calls(argv[2]);
+  } else if (mode == "misuse") {
+    for (int i = 0; i < 100'000; ++i) {
+      auto* const block = static_cast<volatile char*>(by_malloc(100));
+      std::free(const_cast<char*>(block));
+      block[50] = 1;
+    }
+  } else {
+    return 2;
+  }
+  print_truth();
+  return 0;
+}

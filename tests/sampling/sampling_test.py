@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Sampling in the drop-in library: its estimates against the truth, its files, and what goes wrong.
+
+usage: sampling_test.py WHAT PROGRAM LIBRARY [HARDENED_LIBRARY]
+
+PROGRAM is sampled.cpp. The profiles are read by a reader of this file's own, and by `go tool pprof` where that is there.
+"""
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, LIBRARY, HARDENED = (sys.argv[2:] + [""] * 3)[:3]
+KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
+
+
+def fields(data: bytes):
+    """The fields of a protobuf message: number and value, an int or bytes."""
+    at = 0
+
+    def variable() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = variable()
+        if key & 7 == 0:
+            yield key >> 3, variable()
+        else:
+            assert key & 7 == 2, f"wire type {key & 7}"
+            length = variable()
+            assert at + length <= len(data), "a part is longer than what it is in"
+            yield key >> 3, data[at:at + length]
+            at += length
+
+
+def numbers(data: bytes) -> list[int]:
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value if value < 1 << 63 else value - (1 << 64))
+            value = shift = 0
+    return values
+
+
+class Profile:
+    """A profile in pprof's format."""
+
+    def __init__(self, path: pathlib.Path):
+        texts, types, samples, self.locations, self.mappings, single = [], [], [], {}, {}, {}
+        for field, value in fields(path.read_bytes()):
+            if field == 6:
+                texts.append(value.decode())
+            elif field == 1:
+                types.append(dict(fields(value)))
+            elif field == 2:
+                parts = dict(fields(value))
+                samples.append((numbers(parts.get(1, b"")), numbers(parts[2])))
+            elif field == 3:
+                mapping = dict(fields(value))
+                self.mappings[mapping[1]] = mapping
+            elif field == 4:
+                location = dict(fields(value))
+                assert location[1] not in self.locations, "a location is there twice"
+                self.locations[location[1]] = location
+            elif isinstance(value, int):
+                single[field] = value
+        assert texts[0] == "", "the first text is the empty one"
+        self.texts = texts
+        self.types = [texts[t[1]] for t in types]
+        assert self.types == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "lifetime"]
+        assert texts[single[14]] == "inuse_space"
+        self.period = single[12]
+        self.samples = samples
+        for mapping in self.mappings.values():
+            assert mapping[2] < mapping[3] and texts[mapping[5]], mapping
+
+    def sites(self, places: dict[str, int]) -> dict[str, list[int]]:
+        """The values of each function that is in a stack's innermost frame, by the places that the program told."""
+        found: dict[str, list[int]] = {name: [0] * 5 for name in places}
+        for stack, values in self.samples:
+            if not stack:
+                continue
+            address = self.locations[stack[0]][3]
+            mapping = self.mappings[self.locations[stack[0]].get(2, 0)]
+            assert mapping[2] <= address < mapping[3]
+            name = max((n for n in places if places[n] <= address), key=lambda n: places[n], default=None)
+            if name and address - places[name] < 1024:
+                found[name] = [a + b for a, b in zip(found[name], values)]
+        return found
+
+
+class Run:
+    def __init__(self, arguments, library=None, expected=0, **variables: str):
+        environment = {k: os.environ[k] for k in KEPT if k in os.environ}
+        environment.update(variables, LD_PRELOAD=library or LIBRARY)
+        done = subprocess.run([PROGRAM, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=240,
+                              check=False)
+        assert done.returncode == expected, f"{arguments} {variables}: ended with {done.returncode}\n{done.stderr[-3000:]}"
+        self.said = done.stderr
+        lines = [line.split() for line in done.stdout.splitlines()]
+        self.places = {w[1]: int(w[2], 16) for w in lines if w[0] == "site"}
+        self.children = [int(w[1]) for w in lines if w[0] == "child"]
+        self.truths: list[dict[str, list[int]]] = [{}]  # one for each process, in the order of their ends
+        for words in (w for w in lines if w[0] == "truth"):
+            if words[1] in self.truths[-1]:
+                self.truths.append({})
+            self.truths[-1][words[1]] = [int(n) for n in words[2:]]
+
+
+def compare(profile: Profile, places: dict[str, int], truth: dict[str, list[int]], every: int, sigmas: float = 6) -> None:
+    """Each estimate is as near to the truth as its size and the rate allow: six standard deviations."""
+    estimates = profile.sites(places)
+    for name, (blocks, size_sum, live_blocks, live_bytes) in truth.items():
+        for kind, estimate, exact, count, total in (
+                ("blocks", estimates[name][0], blocks, blocks, size_sum),
+                ("bytes", estimates[name][1], size_sum, blocks, size_sum),
+                ("live blocks", estimates[name][2], live_blocks, live_blocks, live_bytes),
+                ("live bytes", estimates[name][3], live_bytes, live_blocks, live_bytes)):
+            if count == 0:
+                assert estimate == 0, f"{name}: {estimate} {kind}, but there are none"
+                continue
+            # Of blocks of about one size: n (1 - p) / p; mixed sizes vary more, by the square of their ratio at most.
+            p = -math.expm1(-(total / count + 1) / every)
+            deviation = math.sqrt(count * (1 - p) / p) * (3 if kind.endswith("blocks") else 2)
+            bound = sigmas * (deviation if kind.endswith("blocks") else deviation * total / count) + 2 * total / count
+            assert abs(estimate - exact) <= bound, (
+                f"{name}: {estimate} {kind} are estimated, {exact} are true, and {bound:.0f} may be between")
+
+
+def unbiased(folder: pathlib.Path) -> None:
+    """In each mode of the library."""
+    for every, library, variables in (
+            ("4096", LIBRARY, {}),
+            ("64K", LIBRARY, {}),
+            ("1", LIBRARY, {}),
+            ("4K", LIBRARY, {"ASHLAR_SAMPLE_GUARD": "3", "ASHLAR_CHECK_GUARD_SLOTS": "4096"}),
+            ("16K", LIBRARY, {"ASHLAR_CHECK": "1"}),
+            ("16K", LIBRARY, {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_STACK_DEPTH": "0"}),
+            ("16K", LIBRARY, {"ASHLAR_HARDEN": "1"}),
+            ("16K", LIBRARY, {"MALLOC_PERTURB_": "90"}),
+            ("16K", LIBRARY, {"ASHLAR_BACKGROUND": "1", "ASHLAR_PURGE_DELAY_MS": "0"}),
+            ("16K", HARDENED, {})):
+        path = folder / "mixed.pb"
+        path.unlink(missing_ok=True)
+        run = Run(["mixed"], library, ASHLAR_SAMPLE=every, ASHLAR_SAMPLE_FILE=str(path), **variables)
+        assert run.said == "", run.said
+        profile = Profile(path)
+        number = int(every[:-1]) * 1024 if every.endswith("K") else int(every)
+        assert profile.period == number
+        try:
+            compare(profile, run.places, run.truths[0], number)
+        except AssertionError as e:
+            raise AssertionError(f"one of {every} bytes, {library} {variables}: {e}") from None
+
+
+def fork(folder: pathlib.Path) -> None:
+    for pattern, name in (("a.pb", "a.pb.{}"), ("b.%p.pb", "b.{}.pb")):
+        run = Run(["fork"], ASHLAR_SAMPLE="2K", ASHLAR_SAMPLE_FILE=str(folder / pattern))
+        assert run.said == "", run.said
+        child, parent = run.truths
+        compare(Profile(folder / name.format(run.children[0])), run.places, child, 2048)
+        mine = [p for p in folder.glob(pattern.replace("%p", "*")) if str(run.children[0]) not in p.name]
+        assert len(mine) == 1, mine
+        compare(Profile(mine[0]), run.places, parent, 2048)
+        for path in folder.iterdir():
+            path.unlink()
+
+
+def files(folder: pathlib.Path) -> None:
+    """By signal, at an interval, by calls, at the end; and none where none is asked for."""
+    path = folder / "by_signal.1"
+    run = Run(["signal", path], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_SIGNAL="USR2", ASHLAR_SAMPLE_FILE=f"{folder}/by_signal.%n")
+    assert run.said == "", run.said
+    early, late = (Profile(folder / f"by_signal.{n}").sites(run.places)["by_malloc"][0] for n in (1, 2))
+    assert early <= late and late > 0
+    Run(["signal", path], expected=-signal.SIGABRT, ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=f"{folder}/x")  # it is there
+    Run(["fork"], expected=0, ASHLAR_SAMPLE_FILE=str(folder / "off"))
+    assert not (folder / "off").exists()
+    path = folder / "by_time.1"
+    Run(["interval", path], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_INTERVAL="1", ASHLAR_SAMPLE_FILE=f"{folder}/by_time.%n")
+    Profile(path)
+    Profile(folder / "by_time.2")
+    path = folder / "by_calls"
+    run = Run(["calls", path])
+    sites = Profile(path).sites(run.places)
+    assert sites["by_thread"][0] > 0 and sites["by_malloc"][0] > 0, sites
+    # What was allocated while nothing was sampled is not there.
+    assert sites["by_other_malloc"] == [0] * 5, sites
+    compare(Profile(path), {"by_malloc": run.places["by_malloc"], "by_other_malloc": run.places["by_other_malloc"]},
+            {"by_malloc": run.truths[0]["by_malloc"]}, 10_000)
+    assert not list(folder.glob("*.part")), "a file is left"
+
+
+def bad_input(folder: pathlib.Path) -> None:
+    path = folder / "none" / "a.pb"
+    run = Run(["fork"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
+    child = f"{path}.{run.children[0]}"
+    assert run.said == "".join(f"ashlar: cannot write {file} (ASHLAR_SAMPLE_FILE): there is no such folder\n"
+                               for file in (child, path)), run.said
+    locked = folder / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    if os.getuid() != 0:
+        run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(locked / "a.pb"))
+        assert run.said == f"ashlar: cannot write {locked}/a.pb (ASHLAR_SAMPLE_FILE): permission denied\n", run.said
+    for name, value in (("ASHLAR_SAMPLE", "lots"), ("ASHLAR_SAMPLE_SIGNAL", "USR9"), ("ASHLAR_SAMPLE_INTERVAL", "soon"),
+                        ("ASHLAR_SAMPLE_GUARD", "-1"), ("ASHLAR_SAMPLE_FILE", "x" * 2000)):
+        run = Run(["fork"], **{name: value})
+        assert len(run.said.splitlines()) == 1 and run.said.startswith(f"ashlar: {name}=") and "expected" in run.said, run.said
+
+
+def guards(folder: pathlib.Path) -> None:
+    """A guarded sample finds a use after free; without guards nothing does."""
+    Run(["misuse"], expected=-signal.SIGABRT, ASHLAR_SAMPLE="1K", ASHLAR_SAMPLE_GUARD="10")
+    said = subprocess.run([PROGRAM, "misuse"], capture_output=True, text=True, check=False,
+                          env={"LD_PRELOAD": LIBRARY, "ASHLAR_SAMPLE": "1K", "ASHLAR_SAMPLE_GUARD": "10"}).stderr
+    assert "after it was freed" in said and "allocated by malloc" in said, said
+    run = Run(["fork"], ASHLAR_SAMPLE="1K", ASHLAR_SAMPLE_GUARD="2", ASHLAR_SAMPLE_FILE=f"{folder}/a.%p")
+    assert run.said == "", run.said
+
+
+def pprof(folder: pathlib.Path) -> None:
+    """pprof itself opens the file, and names the functions. Go's own copy names those of C alone, of C++ it has the lines."""
+    tool = [found] if (found := shutil.which("pprof")) else [found, "tool", "pprof"] if (found := shutil.which("go")) else None
+    if tool is None:
+        print("skipped: neither pprof nor go is there, whose command has it")
+        sys.exit(77)
+    path = folder / "mixed.pb"
+    Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
+    environment = {**os.environ, "HOME": str(folder), "GOCACHE": str(folder / "cache"), "PPROF_TMPDIR": str(folder)}
+    for index in ("alloc_space", "inuse_space", "lifetime"):
+        said = subprocess.run([*tool, "-top", f"-sample_index={index}", path], env=environment, capture_output=True, text=True,
+                              check=False)
+        assert said.returncode == 0 and f"Type: {index}" in said.stdout, said
+        shown = {line.split()[-1] for line in said.stdout.splitlines() if line.strip()}
+        named = "main" in shown and (len(tool) == 3 or index != "alloc_space" or "sampled::by_large" in shown)
+        assert named, said.stdout
+
+
+if __name__ == "__main__":
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof)}
+    with tempfile.TemporaryDirectory() as name:
+        parts[sys.argv[1]](pathlib.Path(name))
