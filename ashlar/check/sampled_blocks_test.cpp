@@ -86,7 +86,7 @@ TEST(SampleGap, APatternOfSizesMakesNoBias) {
   EXPECT_NEAR(second / pairs, 1, 0.02);
 }
 
-constexpr const void* frame(std::uintptr_t n) {
+const void* frame(std::uintptr_t n) {
   return reinterpret_cast<const void*>(n);
 }
 constexpr std::uintptr_t here = 0x401000;

@@ -114,12 +114,14 @@ class figures_by_stack {
     s.figures->bytes += of.size;
     ++s.figures->live_blocks;
     s.figures->live_bytes += of.size;
+    s.figures->lifetime_ticks -= of.time;  // modulo 2^64, until its end is added
     s.course->change(stretch, s.figures->live_bytes);
   }
   void death(const step& of, bool is_temporary, std::size_t stretch) {
     const state& s = changing(of.stack);
     --s.figures->live_blocks;
     s.figures->live_bytes -= of.size;
+    s.figures->lifetime_ticks += std::max(of.time, of.born_at);
     s.figures->temporaries += is_temporary ? 1 : 0;
     if (of.kind == event_kind::from_realloc)
       s.course->begin_realloc(stretch, s.figures->live_bytes);
@@ -127,8 +129,10 @@ class figures_by_stack {
       s.course->change(stretch, s.figures->live_bytes);
   }
   void finish() {
-    for (auto& [stack, s] : states_)
+    for (auto& [stack, s] : states_) {
       peak_.settle(s.seen, s.figures->live_bytes, s.figures->at_peak_bytes);
+      s.figures->lifetime_ticks += s.figures->live_blocks * into_.last_time;
+    }
   }
 
  private:

@@ -30,6 +30,8 @@ struct stack_figures {
   std::uint64_t live_bytes = 0;
   std::uint64_t at_peak_bytes = 0;  ///< that lived when the trace's live bytes were most
   std::uint64_t temporaries = 0;    ///< of the births: temporaries.hpp
+  /// The sum of the ticks for which blocks lived, up to the end of the trace.
+  std::uint64_t lifetime_ticks = 0;
   /// Of those that lived at the end; 0 where nobody looked (reachability.hpp).
   std::uint64_t unreachable_blocks = 0;
   std::uint64_t unreachable_bytes = 0;

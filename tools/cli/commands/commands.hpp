@@ -17,6 +17,7 @@ void add_report(command_parser& to);
 void add_stat(command_parser& to);
 void add_diff(command_parser& to);
 void add_symbols(command_parser& to);
+void add_export(command_parser& to);
 void add_dump(command_parser& to);
 void add_compare(command_parser& to);
 void add_summary(command_parser& to);  // commands/compare.cpp
@@ -32,9 +33,9 @@ void add_help(command_parser& to);
 void add_completion(command_parser& to);  // commands/help.cpp
 
 inline constexpr void (*all_commands[])(command_parser&) = {
-    add_run,     add_record,  add_report,   add_stat,  add_diff,      add_symbols, add_dump,
-    add_compare, add_summary, add_profile,  add_merge, add_tune,      add_replay,  add_verify,
-    add_check,   add_leaks,   add_findings, add_help,  add_completion};
+    add_run,    add_record,  add_report,  add_stat,     add_diff,  add_symbols,   add_export,
+    add_dump,   add_compare, add_summary, add_profile,  add_merge, add_tune,      add_replay,
+    add_verify, add_check,   add_leaks,   add_findings, add_help,  add_completion};
 
 // The options of commands that run in rounds, on several allocators.
 inline constexpr int most_rounds = 100'000;
