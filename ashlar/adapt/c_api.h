@@ -111,8 +111,8 @@ int ashlar_leaks_write(FILE* stream, enum ashlar_stats_format format) ASHLAR_NOE
 /* ---- sampling ---------------------------------------------------------------------------- */
 
 /* From now on one of `every_bytes` that any thread allocates is sampled, with its call stack; 0: none is
- * any more, and what was sampled stays known. 524288 costs a service next to nothing
- * (docs/how-to/profile-a-service.md). The environment's ASHLAR_SAMPLE does the same at start.
+ * any more, and what was sampled stays known. docs/how-to/profile-a-service.md says what 524288 costs.
+ * The environment's ASHLAR_SAMPLE does the same at start.
  * Only the drop-in library samples: it serves this call wherever it is loaded before libashlar.
  * Returns 0, or -1 with errno: ENOTSUP in libashlar and beside a sanitizer, ENOMEM. O(1). Thread-safe. */
 int ashlar_sample(size_t every_bytes) ASHLAR_NOEXCEPT;

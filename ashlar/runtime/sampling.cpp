@@ -35,12 +35,13 @@ namespace {
 
 /// What the environment says, and what was written until now.
 struct {
-  char file[os::replaced_path_max] = {};  ///< empty: none
-  std::uint64_t interval_ns = 0;          ///< 0: none
-  bool guards = false;                    ///< some samples are guarded blocks
-  pid_t first_process = 0;                ///< the one that read the environment
-  std::uint64_t begun_ns = 0;
-  std::uint64_t last_every = 0;  ///< what `sampled_every` was last, if it was ever on
+  char file[os::replaced_path_max] = {};     ///< empty: none
+  std::uint64_t interval_ns = 0;             ///< 0: none
+  bool guards = false;                       ///< some samples are guarded blocks
+  pid_t first_process = 0;                   ///< the one that read the environment
+  std::atomic<std::uint64_t> begun_ns{0};    ///< 0: nothing was ever sampled
+  std::atomic<std::uint64_t> last_every{0};  ///< what `sampled_every` was last, if it was ever on
+  std::atomic<bool> is_changing{false};      ///< a thread begins or ends sampling
   std::atomic<std::uint64_t> due_ns{UINT64_MAX};
   std::atomic<bool> is_asked{false};    ///< a signal came
   std::atomic<bool> is_writing{false};  ///< a thread writes a file: no other one does then
@@ -193,10 +194,9 @@ void note_resized(const void* block, std::size_t size) noexcept {
 // ---- on and off ---------------------------------------------------------------------------------
 
 int sample(std::uint64_t every) noexcept {
-  static constinit std::atomic<bool> is_changing{false};
   if (os::heap_is_the_sanitizers()) return ENOTSUP;
   if (every != 0 && (!the_heap.start() || !samples.start())) return ENOMEM;
-  while (is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
+  while (the.is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
   int error = 0;
   if (!process_classes::divert_hits(every != 0)) {
     error = ENOMEM;
@@ -205,7 +205,7 @@ int sample(std::uint64_t every) noexcept {
     if (every != 0) the.last_every = every;
     sampled_every.store(every, std::memory_order_relaxed);
   }
-  is_changing.store(false, std::memory_order_release);
+  the.is_changing.store(false, std::memory_order_release);
   return error;
 }
 
@@ -230,6 +230,7 @@ void start_sampling(const sampling_settings& s) noexcept {
 void sample_after_fork() noexcept {
   samples.unlock();
   the.is_writing.store(false, std::memory_order_relaxed);
+  the.is_changing.store(false, std::memory_order_relaxed);
   if (the.begun_ns == 0) return;
   the.begun_ns = os::steady_ns();
   the.written = 0;

@@ -21,7 +21,7 @@
 
 #include "tests/support/require.hpp"
 
-#define SITE [[gnu::noinline, gnu::noclone]]
+#define SITE [[gnu::noinline]]
 
 /// Not without a name: pprof leaves such names out.
 namespace sampled {
