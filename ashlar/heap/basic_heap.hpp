@@ -33,6 +33,10 @@
 
 namespace ashlar {
 
+namespace detail {
+struct heap_layout;
+}
+
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
 /// constant-initialised), and may name `classes` (class_table.hpp: classes_in a table, which may
 /// have a load() that the heap calls before it starts). Its constructor is constexpr and reserves
@@ -222,6 +226,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
  private:
+  friend struct detail::heap_layout;  // tells where the members are
   using shared::deallocate_large;
   using shared::give;
   using shared::maintain;

@@ -139,6 +139,7 @@ class cache_set {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   static constexpr std::size_t spare_max = 8;
   static constexpr std::size_t cache_bytes = align_up(sizeof(thread_cache), page_size);
 

@@ -120,6 +120,7 @@ class central_set {
   }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
   /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does
   /// not hold can serve any class.

@@ -50,6 +50,7 @@ class grown_table {
   }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
     if (!take_ground(space, from_, reinterpret_cast<char*>(entries_) + committed_,

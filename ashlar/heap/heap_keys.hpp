@@ -26,6 +26,7 @@ class heap_keys {
   [[nodiscard]] bool leaves_no_trace() const noexcept { return leaves_no_trace_; }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   std::uint64_t secret_ = 0;
   bool leaves_no_trace_ = false;
   std::atomic<bool> in_use_{false};

@@ -292,6 +292,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {

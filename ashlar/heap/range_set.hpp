@@ -136,6 +136,7 @@ class range_set {
   }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   static constexpr std::uint32_t ranges_max = ranges_max_of<Space>;
   /// Returns: `n` GiB, but 1 GiB where a process has no more than 4.
   static constexpr std::size_t gib(std::size_t n) noexcept {

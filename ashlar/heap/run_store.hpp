@@ -356,6 +356,7 @@ class run_store {
   }
 
  private:
+  friend struct heap_layout;  // tells where the members are
   /// Each piece has two borders, so these are less than a sixth of the mappings of a process.
   static constexpr std::size_t pieces_max = 4096;
 

@@ -17,6 +17,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/heap/copied_block.hpp>
+#include <ashlar/heap/heap_layout.hpp>
 #include <ashlar/instance/heap_instance.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/runtime/hit_path.hpp>
@@ -121,6 +122,34 @@ struct heap_registry {
 namespace {
 
 constinit heap_registry registry;
+
+}  // namespace
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+/// For who reads a core file: where the living heaps are.
+struct instances_layout {
+  [[nodiscard]] static constexpr detail::heap_layout::heaps heaps() noexcept {
+    return {.list = &registry.newest,
+            .classes = &detail::standard::table(),
+            .list_next = ASHLAR_PART(heap_instance, next),
+            .list_heap = ASHLAR_PART(heap_instance, engine_)};
+  }
+};
+#pragma GCC diagnostic pop
+
+}  // namespace ashlar::runtime
+
+extern "C" {
+[[gnu::visibility("hidden")]] extern const ashlar::detail::heap_image ashlar_instances_image;
+[[gnu::used]] constinit const ashlar::detail::heap_image ashlar_instances_image =
+    ashlar::detail::heap_layout::of<ashlar::runtime::heap_engine>(
+        ashlar::runtime::instances_layout::heaps());
+}
+ASHLAR_HEAP_IMAGE_NOTE("ashlar_instances_image");
+
+namespace ashlar::runtime {
+namespace {
 
 void before_fork() noexcept {
   registry.lock_all();

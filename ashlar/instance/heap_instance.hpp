@@ -50,6 +50,7 @@ class heap_instance final : public heap_body {
  private:
   friend class heap_body;
   friend struct heap_registry;
+  friend struct instances_layout;
   class visit;
 
   /// The calls at which nothing looks.

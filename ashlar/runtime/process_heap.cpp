@@ -26,8 +26,6 @@
 
 namespace ashlar::runtime {
 
-constinit process_heap the_heap;
-
 namespace {
 
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.

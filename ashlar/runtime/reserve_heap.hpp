@@ -68,6 +68,7 @@ class reserve_heap {
   void add_to(ashlar_stats& stats) noexcept;
 
  private:
+  friend struct process_layout;  // tells where the members are
   struct generation {
     process_heap heap;
     std::atomic<unsigned> visitors{0};

@@ -1,0 +1,41 @@
+// runtime/process_image.cpp: the process heap itself, and the description of it for who reads a core file.
+// Layer: runtime.
+//
+// The heap stands here so that every program that has it has the description, too: a linker takes both
+// from libashlar.a, or neither.
+#include <cstddef>
+
+#include <ashlar/heap/heap_layout.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/process_thread.hpp>
+#include <ashlar/runtime/reserve_heap.hpp>
+
+namespace ashlar::runtime {
+
+constinit process_heap the_heap;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+struct process_layout {
+  [[nodiscard]] static constexpr detail::heap_layout::heaps heaps() noexcept {
+    return {.heap = &the_heap,
+            .list = &reserve.newest_,
+            .classes = &process_classes::table(),
+            .hardened = &hardened,
+            .list_next = ASHLAR_PART(reserve_heap::generation, older),
+            .list_heap = ASHLAR_PART(reserve_heap::generation, heap)};
+  }
+};
+#pragma GCC diagnostic pop
+
+}  // namespace ashlar::runtime
+
+// By a name of C, which the note can spell. The program that it is linked into sees neither.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const ashlar::detail::heap_image ashlar_process_image;
+[[gnu::used]] constinit const ashlar::detail::heap_image ashlar_process_image =
+    ashlar::detail::heap_layout::of<ashlar::runtime::process_heap>(
+        ashlar::runtime::process_layout::heaps());
+}
+ASHLAR_HEAP_IMAGE_NOTE("ashlar_process_image");
