@@ -44,6 +44,7 @@ class search {
   static constexpr std::size_t words_each = 32u << 10;
   static constexpr std::uint64_t window_bytes = 64u << 10;
   static constexpr std::size_t windows_a_sign = 4096;
+  static constexpr std::size_t blocks_a_sign = 1u << 18;
 
   /// Effects: visit(address, value) for each word there that can be read.
   template <class Visit>
@@ -78,6 +79,13 @@ class search {
   /// Effects: follows the words of a block.
   void look_into(address_range block) {
     if (block.begin >= block.end) return;
+    const std::span<const std::uint64_t> words = memory_.in_place(block.begin);
+    if (const auto count = static_cast<std::size_t>((block.end - block.begin) / word);
+        words.size() >= count) {
+      for (const std::uint64_t value : words.first(count)) follow(value);
+      if (++blocks_looked_at_ % blocks_a_sign == 0) sign_();
+      return;
+    }
     // Blocks that point to each other are often neighbours: one read serves many.
     const std::uint64_t window = block.begin / window_bytes * window_bytes;
     if (window != window_begin_) {
@@ -113,6 +121,7 @@ class search {
   std::vector<std::uint64_t> window_;  // what could be read from window_begin_ on
   std::uint64_t window_begin_ = UINT64_MAX;
   std::size_t windows_ = 0;
+  std::size_t blocks_looked_at_ = 0;
 };
 
 }  // namespace

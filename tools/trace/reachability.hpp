@@ -36,6 +36,11 @@ class program_memory {
   [[nodiscard]] virtual std::vector<address_range> places_of_pointers() = 0;
   /// Effects: copies words from `address` on. Returns: how many could be read.
   virtual std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) = 0;
+  /// Returns: the words from `address` on that need not be copied; empty: they have to be read.
+  virtual std::span<const std::uint64_t> in_place(std::uint64_t address) {
+    static_cast<void>(address);
+    return {};
+  }
 };
 
 struct held_block {

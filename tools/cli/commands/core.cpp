@@ -1,0 +1,162 @@
+// tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process holds in
+// ashlar's heap. Layer: cli.
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/types.h>
+
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/image_report.hpp"
+#include "tools/cli/progress_line.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/files/json.hpp"
+#include "tools/image/core_file.hpp"
+#include "tools/image/stopped_process.hpp"
+#include "tools/inspect/address_answer.hpp"
+#include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/survey.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+struct look_options {
+  std::string subject;             // the core, or the number of the process
+  std::string program;             // of the core
+  std::string what;                // an address
+  std::vector<std::string> roots;  // words that lead to blocks
+  bool unreachable = false;        // list nothing else
+  bool json = false;
+  std::size_t rows = 20;
+};
+
+constexpr const char* core_footer =
+    R"(It needs no recording: the program ran with libashlar-malloc.so, or was linked with libashlar. The core
+names the files of the program. They should be at their places: types have their names from there.
+
+Examples:
+  ashlar core core.4711
+  ashlar core core.4711 ./server       the program is elsewhere now
+  ashlar core --what 0x7f3a10002340 core.4711
+
+Exit status: 0; 1 where the heap's tables contradict each other, bytes are missing, or there is no heap of
+ashlar; 2 for what is no core file.)";
+
+constexpr const char* inspect_footer =
+    R"(The process stands still while its memory is copied, and goes on then, also if this command is killed. A
+call of it that waits may return EINTR, as beside a debugger. A process that a debugger holds is read as it
+stands.
+
+Examples:
+  ashlar inspect $(pidof server)
+  ashlar inspect --unreachable --rows 50 4711
+  ashlar inspect --what 0x7f3a10002340 4711
+
+Exit status: 0; 1 where the heap's tables contradict each other, there is no heap of ashlar, or the system
+refuses; 2 for what is no number.)";
+
+std::uint64_t number_of(const std::string& text, const char* option) {
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t number = std::strtoull(text.c_str(), &end, 0);
+  if (text.empty() || *end != 0 || errno != 0 || text[0] == '-')
+    throw command_error(status_usage, fmt::format("{}: '{}' is no address (0x7f3a10002340, say)",
+                                                  option, printable(text)));
+  return number;
+}
+
+void print_look(nlohmann::json body) {
+  body["ashlar"] = ASHLAR_CLI_VERSION;
+  body["schema"] = 1;
+  body["report"] = "heap image";
+  fmt::print("{}\n", files::json_text(body, 2));
+}
+
+// Effects: prints what `image` has. `path`: of the core; empty: it is of a process that stood still.
+int look_into(const image::memory_image& image, const look_options& options,
+              const std::string& path, double pause_ms) {
+  inspect::root_words roots;
+  for (const std::string& each : options.roots) roots.push_back(number_of(each, "--root"));
+  progress_line progress;
+  progress.tell("reading the heap", 0);
+  inspect::heap_contents heaps = inspect::read_heaps(image);
+  inspect::file_symbols names(image);
+  for (const auto* const remarks : {&image.remarks, &names.remarks()})
+    for (const std::string& each : *remarks) fmt::print(stderr, "ashlar: {}\n", printable(each));
+  const int status = heaps.broken.empty() && image.remarks.empty() ? 0 : status_failed;
+  if (!options.what.empty()) {
+    const inspect::address_answer answer =
+        inspect::answer_for(image, heaps, number_of(options.what, "--what"), names);
+    if (options.json)
+      print_look(answer_json(answer));
+    else
+      fmt::print("{}", render_answer(answer));
+    return status;
+  }
+  image_report report{path, &image, &heaps, {}, pause_ms};
+  if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
+  inspect::find_unreachable_groups(
+      image, heaps, roots, names, [&] { progress.tell("following pointers", 0.5); }, report.survey);
+  if (options.json)
+    print_look(image_json(report));
+  else
+    fmt::print("{}", options.unreachable ? render_unreachable(report, options.rows).substr(1)
+                                         : render_image(report, options.rows));
+  return status;
+}
+
+int core_command(const look_options& options) {
+  if (!options.what.empty()) static_cast<void>(number_of(options.what, "--what"));
+  return look_into(image::read_core_file(options.subject, options.program), options,
+                   options.subject, 0);
+}
+
+int inspect_command(const look_options& options) {
+  if (!options.what.empty()) static_cast<void>(number_of(options.what, "--what"));
+  const auto pid = parse_count(options.subject);
+  if (!pid || *pid == 0 || *pid > INT32_MAX)
+    throw command_error(status_usage,
+                        fmt::format("'{}' is no number of a process (pgrep -l NAME tells them)",
+                                    printable(options.subject)));
+  const image::process_copy copy = image::copy_process(static_cast<pid_t>(*pid));
+  return look_into(copy.image, options, {}, copy.pause_ms);
+}
+
+void add_look(command& to, look_options& with) {
+  to.value("--what", "ADDRESS", with.what,
+           "Tell only what is there: its block, the neighbours, what points to it");
+  to.flag("--unreachable", with.unreachable, "List only what no pointer leads to");
+  to.value("--root", "WORD", with.roots,
+           "A word that leads to a block, as a register does; may be repeated");
+  to.flag("--json", with.json, "As JSON, with every group");
+  to.value("--rows", "N", with.rows, "So many lines of each list (default 20)");
+}
+
+}  // namespace
+
+void add_core(command_parser& to) {
+  command& core = to.add({"core", "Tell what a core file has in ashlar's heap, without a recording",
+                          "[OPTIONS] CORE [PROGRAM]", core_footer});
+  const auto with = std::make_shared<look_options>();
+  core.argument("CORE", with->subject, "The core file");
+  core.further_argument("PROGRAM", with->program, "The program's file, if it is not where it was");
+  add_look(core, *with);
+  core.does([with] { return core_command(*with); });
+}
+
+void add_inspect(command_parser& to) {
+  command& inspect = to.add({"inspect", "Tell what a running process has in ashlar's heap",
+                             "[OPTIONS] PID", inspect_footer});
+  const auto with = std::make_shared<look_options>();
+  inspect.argument("PID", with->subject, "The number of the process");
+  add_look(inspect, *with);
+  inspect.does([with] { return inspect_command(*with); });
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,259 @@
+// tools/cli/image_report.cpp. Layer: cli.
+#include "tools/cli/image_report.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/table.hpp"
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+using inspect::block_group;
+using inspect::class_blocks;
+using inspect::resting;
+using inspect::told_block;
+
+std::string hexadecimal(std::uint64_t address) {
+  return fmt::format("{:#x}", address);
+}
+std::string count_of(std::uint64_t count, const char* word) {
+  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
+}
+std::string share_of(std::uint64_t bytes, std::uint64_t all) {
+  return all == 0 ? ""
+                  : fmt::format("{:.1f} %",
+                                100.0 * static_cast<double>(bytes) / static_cast<double>(all));
+}
+
+struct totals {
+  std::uint64_t blocks = 0, bytes = 0;
+  std::uint64_t resting_blocks[4] = {}, resting_bytes[4] = {};
+};
+totals totals_of(const inspect::heap_contents& heaps) {
+  totals t;
+  for (const class_blocks& f : heaps.classes) {
+    t.blocks += f.live;
+    t.bytes += f.live_bytes;
+    for (std::size_t i = 0; i < 4; ++i) {
+      t.resting_blocks[i] += f.at_rest[i];
+      t.resting_bytes[i] += f.at_rest[i] * f.block_size;
+    }
+  }
+  return t;
+}
+
+std::string head_of(const image_report& report) {
+  const image::memory_image& image = *report.image;
+  std::string text = report.path.empty()
+                         ? fmt::format("Process {}", image.process)
+                         : fmt::format("{}: process {}", printable(report.path), image.process);
+  if (!image.command.empty()) text += fmt::format(" ({})", printable(image.command));
+  text += fmt::format(", {}", count_of(image.threads().size(), "thread"));
+  if (image.signal != 0) {
+    const char* const words = ::sigdescr_np(image.signal);
+    text += fmt::format(", ended by signal {} ({})", image.signal, words != nullptr ? words : "?");
+  }
+  if (report.pause_ms != 0) text += fmt::format(", stopped for {:.1f} ms", report.pause_ms);
+  return text + "\n";
+}
+
+// Returns: what an index of `at_rest` means.
+constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches of threads", ""};
+constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", ""};
+
+std::string totals_text(const image_report& report) {
+  const totals t = totals_of(*report.heaps);
+  std::string text = labelled_line(
+      "in use", fmt::format("{} in {}", format_bytes(t.bytes), count_of(t.blocks, "block")));
+  for (const resting where : {resting::in_cache, resting::in_stash, resting::in_slab}) {
+    const auto i = static_cast<std::size_t>(where);
+    text += labelled_line(fmt::format("free, {}", resting_words[i]),
+                          fmt::format("{} in {}", format_bytes(t.resting_bytes[i]),
+                                      count_of(t.resting_blocks[i], "block")));
+  }
+  for (const inspect::found_heap& heap : report.heaps->heaps)
+    text += labelled_line(heap.name.empty() ? "heap" : "heap " + printable(heap.name),
+                          fmt::format("{} in {}, of {}", format_bytes(heap.bytes),
+                                      count_of(heap.blocks, "block"), printable(heap.library)));
+  return text;
+}
+
+std::string left_out(std::size_t all, std::size_t rows) {
+  return all <= rows
+             ? ""
+             : fmt::format("  {} more (--rows {} lists them)\n", format_count(all - rows), all);
+}
+
+std::string sizes_text(const image_report& report, std::size_t rows) {
+  std::vector<class_blocks> all;
+  for (const class_blocks& f : report.heaps->classes)
+    if (f.live != 0) all.push_back(f);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.live_bytes > b.live_bytes; });
+  const std::uint64_t bytes = totals_of(*report.heaps).bytes;
+  table lines({{"block"}, {"blocks"}, {"bytes"}, {"share"}});
+  for (std::size_t i = 0; i < std::min(rows, all.size()); ++i)
+    lines.add_row({all[i].block_size == 0 ? "large" : format_count(all[i].block_size),
+                   format_count(all[i].live), format_bytes(all[i].live_bytes),
+                   share_of(all[i].live_bytes, bytes)});
+  return "\nIn use, by size:\n" + lines.render(2) + left_out(all.size(), rows);
+}
+
+std::string groups_text(const std::vector<block_group>& groups, std::size_t rows,
+                        std::uint64_t bytes) {
+  table lines({{"blocks"},
+               {"bytes"},
+               {"share"},
+               {"what is in them", align::left},
+               {"for example", align::left}});
+  for (std::size_t i = 0; i < std::min(rows, groups.size()); ++i)
+    lines.add_row({format_count(groups[i].blocks), format_bytes(groups[i].bytes),
+                   share_of(groups[i].bytes, bytes), printable(groups[i].what),
+                   hexadecimal(groups[i].examples.front())});
+  return "\nIn use, by what is in the blocks (the type of an object, where its first word "
+         "tells):\n" +
+         lines.render(2) + left_out(groups.size(), rows);
+}
+
+std::string broken_text(const inspect::heap_contents& heaps) {
+  std::string text;
+  if (heaps.broken.empty()) return text;
+  text =
+      "\nThe heap's own tables contradict each other (or a thread was at work there), so some "
+      "blocks are "
+      "left out:\n";
+  for (const std::string& each : heaps.broken) text += "  " + printable(each) + "\n";
+  if (heaps.broken_left_out != 0)
+    text += fmt::format("  and {} more\n", format_count(heaps.broken_left_out));
+  return text;
+}
+
+nlohmann::json groups_json(const std::vector<block_group>& groups) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const block_group& g : groups) {
+    nlohmann::json one{
+        {"what", g.what}, {"is_type", g.is_type}, {"blocks", g.blocks}, {"bytes", g.bytes}};
+    if (g.block_size != 0) one["block_size"] = g.block_size;
+    for (const std::uint64_t address : g.examples) one["examples"].push_back(hexadecimal(address));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::string block_text(const told_block& b) {
+  return fmt::format("{} bytes at {:#x}, {}: {}", format_count(b.size), b.begin,
+                     b.is_live ? "in use" : "free", printable(b.what));
+}
+nlohmann::json block_json(const told_block& b) {
+  return {{"address", hexadecimal(b.begin)},
+          {"bytes", b.size},
+          {"in_use", b.is_live},
+          {"what", b.what}};
+}
+
+}  // namespace
+
+std::string render_unreachable(const image_report& report, std::size_t rows) {
+  const inspect::survey& s = report.survey;
+  if (s.unreachable_blocks == 0) return "\nA pointer leads to each block.\n";
+  std::string text =
+      fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
+                  count_of(s.unreachable_blocks, "block"));
+  table lines({{"blocks"},
+               {"of size"},
+               {"bytes"},
+               {"what is in them", align::left},
+               {"for example", align::left}});
+  for (std::size_t i = 0; i < std::min(rows, s.unreachable.size()); ++i) {
+    const block_group& g = s.unreachable[i];
+    std::string examples;
+    for (const std::uint64_t address : g.examples)
+      examples += fmt::format("{}{:#x}", examples.empty() ? "" : " ", address);
+    lines.add_row({format_count(g.blocks), format_count(g.block_size), format_bytes(g.bytes),
+                   printable(g.what), examples});
+  }
+  return text + lines.render(2) + left_out(s.unreachable.size(), rows);
+}
+
+std::string render_image(const image_report& report, std::size_t rows) {
+  return head_of(report) + totals_text(report) + sizes_text(report, rows) +
+         groups_text(report.survey.by_what, rows, totals_of(*report.heaps).bytes) +
+         render_unreachable(report, rows) + broken_text(*report.heaps);
+}
+
+nlohmann::json image_json(const image_report& report) {
+  const totals t = totals_of(*report.heaps);
+  const image::memory_image& image = *report.image;
+  nlohmann::json all{{"process", image.process},
+                     {"command", image.command},
+                     {"threads", image.threads().size()},
+                     {"in_use", {{"blocks", t.blocks}, {"bytes", t.bytes}}},
+                     {"by_what", groups_json(report.survey.by_what)},
+                     {"unreachable",
+                      {{"blocks", report.survey.unreachable_blocks},
+                       {"bytes", report.survey.unreachable_bytes},
+                       {"groups", groups_json(report.survey.unreachable)}}},
+                     {"remarks", image.remarks},
+                     {"broken", report.heaps->broken}};
+  if (!report.path.empty()) all["core"] = report.path;
+  if (image.signal != 0) all["signal"] = image.signal;
+  if (report.pause_ms != 0) all["pause_ms"] = report.pause_ms;
+  for (std::size_t i = 0; i < 3; ++i)
+    all["free"][resting_keys[i]] = {{"blocks", t.resting_blocks[i]}, {"bytes", t.resting_bytes[i]}};
+  for (const inspect::found_heap& heap : report.heaps->heaps)
+    all["heaps"].push_back({{"library", heap.library},
+                            {"name", heap.name},
+                            {"blocks", heap.blocks},
+                            {"bytes", heap.bytes}});
+  for (const class_blocks& f : report.heaps->classes)
+    all["by_size"].push_back(
+        {{"block_size", f.block_size}, {"blocks", f.live}, {"bytes", f.live_bytes}});
+  return all;
+}
+
+std::string render_answer(const inspect::address_answer& a) {
+  std::string text = fmt::format("{:#x}: ", a.address);
+  if (a.block) {
+    text +=
+        fmt::format("{} bytes into a block that is {}\n", format_count(a.address - a.block->begin),
+                    a.block->is_live ? "in use" : "free");
+    text += labelled_line("block", block_text(*a.block));
+    text += labelled_line("before", a.before ? block_text(*a.before) : "no block");
+    text += labelled_line("behind", a.behind ? block_text(*a.behind) : "no block");
+  } else {
+    text += printable(a.place) + "\n";
+  }
+  text += a.pointers.empty() ? "  no pointer leads there\n" : "  what points there:\n";
+  for (const inspect::told_pointer& p : a.pointers)
+    text += p.address == 0
+                ? fmt::format("    {}: {:#x}\n", p.where, p.value)
+                : fmt::format("    {:#x}: {:#x}: {}\n", p.address, p.value, printable(p.where));
+  if (a.pointers_left_out != 0)
+    text += fmt::format("    and {} more\n", format_count(a.pointers_left_out));
+  return text;
+}
+
+nlohmann::json answer_json(const inspect::address_answer& a) {
+  nlohmann::json all{{"address", hexadecimal(a.address)},
+                     {"pointers", nlohmann::json::array()},
+                     {"pointers_left_out", a.pointers_left_out}};
+  if (!a.place.empty()) all["place"] = a.place;
+  if (a.block) {
+    all["block"] = block_json(*a.block);
+    all["offset"] = a.address - a.block->begin;
+    if (a.before) all["before"] = block_json(*a.before);
+    if (a.behind) all["behind"] = block_json(*a.behind);
+  }
+  for (const inspect::told_pointer& p : a.pointers)
+    all["pointers"].push_back(
+        {{"address", hexadecimal(p.address)}, {"value", hexadecimal(p.value)}, {"where", p.where}});
+  return all;
+}
+
+}  // namespace ashlar::cli

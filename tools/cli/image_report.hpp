@@ -1,0 +1,33 @@
+// tools/cli/image_report.hpp: what ashlar's heap holds in a core file or a process, as text and as JSON.
+// Layer: cli.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tools/image/memory_image.hpp"
+#include "tools/inspect/address_answer.hpp"
+#include "tools/inspect/heap_reader.hpp"
+#include "tools/inspect/survey.hpp"
+
+namespace ashlar::cli {
+
+struct image_report {
+  std::string path;  // of the core; empty: a process
+  const image::memory_image* image = nullptr;
+  const inspect::heap_contents* heaps = nullptr;
+  inspect::survey survey;
+  double pause_ms = 0;  // that the process stood still
+};
+
+// `rows`: how many lines each table has at most; the others are counted.
+std::string render_image(const image_report& report, std::size_t rows);
+// Only what no pointer leads to.
+std::string render_unreachable(const image_report& report, std::size_t rows);
+nlohmann::json image_json(const image_report& report);
+
+std::string render_answer(const inspect::address_answer& answer);
+nlohmann::json answer_json(const inspect::address_answer& answer);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,337 @@
+// tools/image/stopped_process.cpp. Layer: image.
+#include "tools/image/stopped_process.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/files/error.hpp"
+#include "tools/image/stack_pointer.hpp"
+#include "tools/trace/process_memory.hpp"
+
+namespace ashlar::image {
+namespace {
+
+using files::command_error;
+using files::status_failed;
+using trace::address_range;
+
+std::string place(pid_t pid, const char* name) {
+  return fmt::format("/proc/{}/{}", pid, name);
+}
+
+/// Returns: the value of a line of /proc/PID/status; empty: there is no such line, or no process.
+std::string status_of(pid_t pid, const std::string& name) {
+  std::ifstream file(place(pid, "status"));
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
+  return {};
+}
+
+[[noreturn]] void fail(const std::string& why) {
+  throw command_error(status_failed, why);
+}
+[[noreturn]] void fail_gone(pid_t pid) {
+  fail(fmt::format("process {} is gone: nothing is known of its memory any more", pid));
+}
+
+/// Effects: says why the system refuses, and what helps.
+[[noreturn]] void refuse(pid_t pid, int error, const char* what) {
+  if (error == ESRCH || error == ENOENT || status_of(pid, "State").empty()) fail_gone(pid);
+  if (error != EPERM && error != EACCES)
+    fail(fmt::format("process {}: {}: {}", pid, what, std::strerror(error)));
+  const auto owner = static_cast<uid_t>(std::strtoul(status_of(pid, "Uid").c_str(), nullptr, 10));
+  if (owner != ::geteuid() && ::geteuid() != 0)
+    fail(
+        fmt::format("process {} belongs to another user (number {}): run the command as that user, "
+                    "or as root",
+                    pid, owner));
+  std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
+  int restricted = 0;
+  if (scope >> restricted && restricted != 0)
+    fail(
+        fmt::format("the system lets nobody look into process {} (kernel.yama.ptrace_scope is {}): "
+                    "run the command as root{}",
+                    pid, restricted,
+                    restricted == 1 ? ", or set it to 0 (sysctl kernel.yama.ptrace_scope=0)" : ""));
+  fail(
+      fmt::format("the system forbids to look into process {}: in a container, start it with "
+                  "--cap-add=SYS_PTRACE; a process that has gained rights needs root",
+                  pid));
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator(place(pid, "task"), error))
+    found.push_back(static_cast<pid_t>(std::atol(each.path().filename().c_str())));
+  return found;
+}
+
+/// All threads of a process, which stand still while this lives. If the command is killed, the system
+/// lets them go on, as it does for every tracer.
+class stopped_threads {
+ public:
+  explicit stopped_threads(pid_t pid) : pid_(pid) {
+    // Threads may start while others are stopped, until a round finds no new one.
+    for (bool is_new = true; is_new;) {
+      is_new = false;
+      std::vector<pid_t> round;
+      for (const pid_t thread : threads_of(pid)) {
+        if (stopped_.contains(thread)) continue;
+        if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
+          if (errno == ESRCH && thread != pid) continue;  // it has ended
+          refuse(pid, errno, "ptrace");
+        }
+        stopped_[thread] = running;
+        ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+        round.push_back(thread);
+      }
+      for (const pid_t thread : round) is_new = await(thread) || is_new;
+    }
+    if (std::none_of(stopped_.begin(), stopped_.end(),
+                     [](const auto& each) { return each.second >= 0; }))
+      fail_gone(pid);
+  }
+  ~stopped_threads() {
+    for (const auto& [thread, signal] : stopped_)
+      if (signal >= 0) ::ptrace(PTRACE_DETACH, thread, nullptr, signal);
+  }
+  stopped_threads(const stopped_threads&) = delete;
+  stopped_threads& operator=(const stopped_threads&) = delete;
+
+  void add_to(memory_image& image) const {
+    for (const auto& [thread, signal] : stopped_) {
+      if (signal < 0) continue;
+      thread_state state;
+      state.id = static_cast<std::uint32_t>(thread);
+      state.registers = registers_of(thread, NT_PRSTATUS);
+      state.stack_pointer = stack_pointer_in(state.registers);
+      const std::vector<std::uint64_t> more = registers_of(thread, NT_FPREGSET);
+      state.registers.insert(state.registers.end(), more.begin(), more.end());
+      image.add_thread(std::move(state));
+    }
+  }
+
+ private:
+  static constexpr int running = -1;
+  static constexpr int ended = -2;
+  static constexpr int patience_ms = 5000;
+
+  /// Effects: waits until the thread stands still. Returns: false where it has ended.
+  bool await(pid_t thread) {
+    for (int waited = 0;; ++waited) {
+      int status = 0;
+      const pid_t got = ::waitpid(thread, &status, __WALL | WNOHANG);
+      if (got == thread && WIFSTOPPED(status)) {
+        // A signal on its way is given back when the thread goes on.
+        const bool is_own = (status >> 16) == PTRACE_EVENT_STOP;
+        stopped_[thread] = is_own ? 0 : WSTOPSIG(status);
+        return true;
+      }
+      if (got == thread || (got < 0 && errno != EINTR)) {
+        stopped_[thread] = ended;
+        return false;
+      }
+      if (waited >= patience_ms * 10)
+        fail(fmt::format(
+            "thread {} of process {} waits in the system and cannot be stopped: try again "
+            "when it goes on",
+            thread, pid_));
+      ::usleep(100);
+    }
+  }
+
+  static std::vector<std::uint64_t> registers_of(pid_t thread, int kind) {
+    std::vector<std::uint64_t> words(512);
+    iovec place{words.data(), words.size() * sizeof words[0]};
+    if (::ptrace(PTRACE_GETREGSET, thread, kind, &place) != 0) return {};
+    words.resize(place.iov_len / sizeof words[0]);
+    return words;
+  }
+
+  pid_t pid_;
+  std::map<pid_t, int> stopped_;  // the signal that each gets when it goes on; or running, ended
+};
+
+/// Returns: whether all threads stand still for a debugger.
+bool is_held(pid_t pid) {
+  const std::vector<pid_t> threads = threads_of(pid);
+  return !threads.empty() && std::all_of(threads.begin(), threads.end(), [](pid_t thread) {
+    return status_of(thread, "State").starts_with('t');
+  });
+}
+void add_held_threads(pid_t pid, memory_image& image) {
+  for (const pid_t thread : threads_of(pid)) {
+    // "NUMBER ARGUMENTS... SP PC"
+    std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, thread));
+    std::vector<std::string> words;
+    for (std::string word; file >> word;) words.push_back(word);
+    thread_state state;
+    state.id = static_cast<std::uint32_t>(thread);
+    if (words.size() >= 3)
+      state.stack_pointer = std::strtoull(words[words.size() - 2].c_str(), nullptr, 16);
+    image.add_thread(std::move(state));
+  }
+}
+
+void add_mappings(pid_t pid, memory_image& image) {
+  std::ifstream file(place(pid, "maps"));
+  if (!file) refuse(pid, errno, "its mappings");
+  for (std::string line; std::getline(file, line);) {
+    mapping m;
+    char rights[5] = {};
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.begin,
+                    &m.end, rights, &m.offset, &path) != 4)
+      continue;
+    const std::string name = path != 0 ? line.substr(static_cast<std::size_t>(path)) : "";
+    const bool is_private = rights[3] == 'p';
+    m.writable = rights[1] == 'w' && is_private;
+    if (name.starts_with('/')) m.path = name;
+    m.rest_is_zero = m.path.empty() && is_private && rights[0] == 'r' && !name.starts_with("[v");
+    image.add_mapping(std::move(m));
+  }
+}
+
+void add_auxiliary(pid_t pid, memory_image& image) {
+  std::ifstream file(place(pid, "auxv"), std::ios::binary);
+  for (Elf64_auxv_t value{}; file.read(reinterpret_cast<char*>(&value), sizeof value);) {
+    if (value.a_type == AT_ENTRY) image.entry = value.a_un.a_val;
+    if (value.a_type == AT_RANDOM) image.first_stack = value.a_un.a_val;
+  }
+  std::ifstream words(place(pid, "cmdline"), std::ios::binary);
+  std::stringstream text;
+  text << words.rdbuf();
+  image.command = text.str();
+  std::replace(image.command.begin(), image.command.end(), '\0', ' ');
+  while (image.command.ends_with(' ')) image.command.pop_back();
+}
+
+std::uint64_t bytes_of(const std::vector<address_range>& places) {
+  std::uint64_t bytes = 0;
+  for (const address_range& each : places) bytes += each.end - each.begin;
+  return bytes;
+}
+
+/// Returns: the stretches of pages that the process alone has.
+std::vector<address_range> own_pages(pid_t pid) {
+  try {
+    return trace::process_memory(pid, 0).places_of_pointers();
+  } catch (const std::system_error& error) {
+    refuse(pid, error.code().value(), "its memory");
+  } catch (const std::runtime_error& error) {
+    fail(fmt::format("process {}: {}", pid, error.what()));
+  }
+}
+
+/// Effects: copies the bytes of `places` one behind the other. Pages that cannot be read stay zero.
+void copy_pages(pid_t pid, const std::vector<address_range>& places, std::span<std::byte> to) {
+  constexpr std::size_t places_each = 512;
+  constexpr std::uint64_t page = 4096;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < places.size();) {
+    std::vector<iovec> there;
+    std::size_t bytes = 0;
+    for (; i < places.size() && there.size() < places_each && bytes < (std::size_t{1} << 30); ++i) {
+      const auto length = static_cast<std::size_t>(places[i].end - places[i].begin);
+      there.push_back({reinterpret_cast<void*>(places[i].begin), length});
+      bytes += length;
+    }
+    for (std::size_t k = 0; bytes != 0;) {
+      const iovec here{to.data() + done, bytes};
+      const ssize_t got = ::process_vm_readv(pid, &here, 1, there.data() + k, there.size() - k, 0);
+      if (got < 0 && errno != EFAULT) refuse(pid, errno, "its memory");
+      std::size_t moved = got > 0 ? static_cast<std::size_t>(got) : page;  // a page that went away
+      moved = std::min(moved, bytes);
+      done += moved;
+      bytes -= moved;
+      while (moved != 0) {
+        const std::size_t part = std::min(moved, there[k].iov_len);
+        there[k].iov_base = static_cast<std::byte*>(there[k].iov_base) + part;
+        there[k].iov_len -= part;
+        moved -= part;
+        if (there[k].iov_len == 0) ++k;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+process_copy copy_process(pid_t pid) {
+  if (pid == ::getpid()) fail("the command cannot look into itself: name another process");
+  const std::string state = status_of(pid, "State");
+  if (state.empty())
+    fail(fmt::format("there is no process {} (pgrep -l NAME tells the numbers of processes)", pid));
+  if (state.starts_with('Z'))
+    fail(fmt::format("process {} has ended, and only its exit status is left: its memory is gone",
+                     pid));
+  const std::string tracer = status_of(pid, "TracerPid");
+  const bool held = tracer != "0" && is_held(pid);
+  if (tracer != "0" && !held)
+    fail(
+        fmt::format("process {} is traced by process {}: end that, or interrupt the process in the "
+                    "debugger, where it can be read as it stands",
+                    pid, tracer));
+
+  process_copy copy;
+  copy.image.process = static_cast<std::uint32_t>(pid);
+  add_auxiliary(pid, copy.image);
+  // Room for all of it is there before the process stops, and a little more than it has now.
+  const std::uint64_t now = bytes_of(own_pages(pid));
+  mapped_bytes room = mapped_bytes::of_memory(static_cast<std::size_t>(now + now / 16 + (1 << 20)));
+  std::vector<address_range> places;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto look = [&] {
+    add_mappings(pid, copy.image);
+    places = own_pages(pid);
+    copy.bytes = bytes_of(places);
+    if (copy.bytes > room.bytes().size())
+      room = mapped_bytes::of_memory(static_cast<std::size_t>(copy.bytes));
+    copy_pages(pid, places, room.bytes());
+  };
+  if (held) {
+    add_held_threads(pid, copy.image);
+    look();
+  } else {
+    const stopped_threads still(pid);
+    still.add_to(copy.image);
+    look();
+  }
+  if (!held)
+    copy.pause_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  if (copy.image.mappings().empty())
+    fail(fmt::format("process {} has no memory of its own: it is a part of the system", pid));
+  std::size_t at = 0;
+  for (const address_range& each : places) {
+    const auto bytes = static_cast<std::size_t>(each.end - each.begin);
+    copy.image.add_bytes(each.begin, room.bytes().subspan(at, bytes));
+    at += bytes;
+  }
+  copy.image.keep(std::move(room));
+  return copy;
+}
+
+}  // namespace ashlar::image

@@ -1,0 +1,58 @@
+// tools/inspect/layout_reader.cpp. Layer: inspect.
+#include "tools/inspect/layout_reader.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "tools/files/error.hpp"
+
+namespace ashlar::inspect {
+
+using detail::heap_image;
+using files::command_error;
+using files::status_failed;
+
+std::vector<described_library> described_libraries(const image::memory_image& image) {
+  std::vector<described_library> found;
+  std::string unreadable;
+  for (const image::loaded_file& file : image::loaded_files(image)) {
+    for (const image::loaded_note& note :
+         image::notes_of(image, file.begin, heap_image::note_name, heap_image::note_type)) {
+      const auto distance = image.value_at<std::int64_t>(note.address);
+      if (note.bytes != sizeof(std::int64_t) || !distance) continue;
+      const std::uint64_t at = note.address + static_cast<std::uint64_t>(*distance);
+      // The head is the same in each version.
+      struct head {
+        char magic[8];
+        std::uint32_t version;
+        std::uint32_t bytes;
+      };
+      const auto begin = image.value_at<head>(at);
+      if (!begin || std::memcmp(begin->magic, heap_image::right_magic, sizeof begin->magic) != 0) {
+        unreadable = file.path;
+        continue;
+      }
+      if (begin->version != heap_image::current_version || begin->bytes != sizeof(heap_image))
+        throw command_error(
+            status_failed,
+            fmt::format("{} describes its heap by version {} of the layout, and this command knows "
+                        "version {}: use the ashlar command that belongs to that library",
+                        file.path, begin->version, heap_image::current_version));
+      if (const auto layout = image.value_at<heap_image>(at)) found.push_back({file.path, *layout});
+    }
+  }
+  if (!found.empty()) return found;
+  if (!unreadable.empty())
+    throw command_error(
+        status_failed,
+        fmt::format("the description of its heap in {} is missing or was overwritten: was "
+                    "the core cut off, or is the file another one now?",
+                    unreadable));
+  throw command_error(status_failed,
+                      "no ashlar heap is in this process: start the program with "
+                      "LD_PRELOAD=libashlar-malloc.so, or link "
+                      "it with libashlar (if it was, put its files back where they were)");
+}
+
+}  // namespace ashlar::inspect

@@ -1,0 +1,60 @@
+// tools/inspect/survey.hpp: the blocks of a process by what is in them, and those that no pointer leads to.
+// Layer: inspect.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/image/memory_image.hpp"
+#include "tools/inspect/file_symbols.hpp"
+#include "tools/inspect/heap_reader.hpp"
+
+namespace ashlar::inspect {
+
+/// Blocks that have something in common.
+struct block_group {
+  std::string what;  ///< a C++ type, or "text", "zeros", "pointers", "other data"
+  bool is_type = false;
+  std::uint64_t block_size = 0;  ///< 0: of several sizes
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::uint64_t> examples;  ///< addresses, three at most
+};
+
+/// The groups with the most bytes first.
+struct survey {
+  std::vector<block_group> by_what;
+  std::vector<block_group> unreachable;  ///< by what and by block size
+  std::uint64_t unreachable_blocks = 0;
+  std::uint64_t unreachable_bytes = 0;
+};
+
+/// The words that are roots beside those of memory: registers, and what the user names.
+using root_words = std::vector<std::uint64_t>;
+
+/// Returns: what the live blocks hold. O(blocks).
+[[nodiscard]] std::vector<block_group> groups_by_what(const image::memory_image& image,
+                                                      const heap_contents& heaps,
+                                                      file_symbols& names);
+
+/// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable mappings outside
+/// of the heap, and `more`. `heaps` is as before when it returns. O(words * log(blocks)).
+void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
+                             const root_words& more, file_symbols& names,
+                             const std::function<void()>& sign, survey& to);
+
+/// Returns: the stretches where roots lie: the image's places of pointers without the heaps' own.
+[[nodiscard]] std::vector<trace::address_range> places_of_roots(const image::memory_image& image,
+                                                                const heap_contents& heaps);
+
+/// What is in a block.
+struct block_content {
+  std::string what;
+  bool is_type = false;
+};
+[[nodiscard]] block_content content_of(const image::memory_image& image,
+                                       const trace::held_block& block, file_symbols& names);
+
+}  // namespace ashlar::inspect
