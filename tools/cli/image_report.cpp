@@ -63,19 +63,20 @@ std::string head_of(const image_report& report) {
   return text + "\n";
 }
 
-// Returns: what an index of `at_rest` means.
-constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches of threads", ""};
-constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", ""};
+// Of the indices of `at_rest`; what is on its way is not counted.
+constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches"};
+constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches"};
 
 std::string totals_text(const image_report& report) {
   const totals t = totals_of(*report.heaps);
-  std::string text = labelled_line(
-      "in use", fmt::format("{} in {}", format_bytes(t.bytes), count_of(t.blocks, "block")));
+  const auto amount = [](std::uint64_t bytes, std::uint64_t blocks) {
+    return fmt::format("{} in {}", format_bytes(bytes), count_of(blocks, "block"));
+  };
+  std::string text = labelled_line("in use", amount(t.bytes, t.blocks));
   for (const resting where : {resting::in_cache, resting::in_stash, resting::in_slab}) {
     const auto i = static_cast<std::size_t>(where);
-    text += labelled_line(fmt::format("free, {}", resting_words[i]),
-                          fmt::format("{} in {}", format_bytes(t.resting_bytes[i]),
-                                      count_of(t.resting_blocks[i], "block")));
+    text +=
+        labelled_line(resting_words[i], amount(t.resting_bytes[i], t.resting_blocks[i]) + ", free");
   }
   for (const inspect::found_heap& heap : report.heaps->heaps)
     text += labelled_line(heap.name.empty() ? "heap" : "heap " + printable(heap.name),
@@ -158,6 +159,15 @@ nlohmann::json block_json(const told_block& b) {
 }
 
 }  // namespace
+
+std::string render_blocks(const image::memory_image& image, const inspect::heap_contents& heaps,
+                          inspect::file_symbols& names) {
+  std::string text;
+  for (const trace::held_block& block : heaps.live)
+    text += fmt::format("{:#x} {} {}\n", block.address, block.size,
+                        printable(inspect::content_of(image, block, names).what));
+  return text;
+}
 
 std::string render_unreachable(const image_report& report, std::size_t rows) {
   const inspect::survey& s = report.survey;

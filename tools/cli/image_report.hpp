@@ -25,6 +25,9 @@ struct image_report {
 std::string render_image(const image_report& report, std::size_t rows);
 // Only what no pointer leads to.
 std::string render_unreachable(const image_report& report, std::size_t rows);
+// A line for each block in use: address, bytes, what is in it.
+std::string render_blocks(const image::memory_image& image, const inspect::heap_contents& heaps,
+                          inspect::file_symbols& names);
 nlohmann::json image_json(const image_report& report);
 
 std::string render_answer(const inspect::address_answer& answer);

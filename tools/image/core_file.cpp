@@ -29,6 +29,8 @@ namespace {
 
 using files::input_error;
 
+constexpr const char* no_parts = "it ends before its table of parts: was it copied as a whole?";
+
 /// How compressed files begin, and what unpacks them.
 constexpr std::array<std::pair<std::string_view, const char*>, 4> packers{{
     {"\x28\xb5\x2f\xfd", "zstd -d"},
@@ -51,17 +53,17 @@ class core_reader {
   memory_image read() {
     expect_core_of_this_machine();
     std::size_t count = 0;
-    if (::elf_getphdrnum(file_.get(), &count) != 0) fail("its table of parts cannot be read");
+    if (::elf_getphdrnum(file_.get(), &count) != 0 || count == 0) fail(no_parts);
     for (std::size_t i = 0; i < count; ++i) {
       GElf_Phdr part;
-      if (::gelf_getphdr(file_.get(), static_cast<int>(i), &part) == nullptr)
-        fail("it ends before its table of parts: was it copied as a whole?");
+      if (::gelf_getphdr(file_.get(), static_cast<int>(i), &part) == nullptr) fail(no_parts);
       if (part.p_type == PT_NOTE) read_notes(part);
       if (part.p_type == PT_LOAD) parts_.push_back(part);
     }
     std::sort(parts_.begin(), parts_.end(),
               [](const GElf_Phdr& a, const GElf_Phdr& b) { return a.p_vaddr < b.p_vaddr; });
     for (const GElf_Phdr& part : parts_) add(part);
+    add_mappings();
     if (missing_ != 0)
       image_.remarks.push_back(fmt::format(
           "{} is cut off: {} bytes of memory are missing (was the disk full, or ulimit -c "
@@ -185,7 +187,7 @@ class core_reader {
   }
 
   void add(const GElf_Phdr& part) {
-    mapping m{part.p_vaddr, part.p_vaddr + part.p_memsz, (part.p_flags & PF_W) != 0, {}, 0};
+    mapping m{part.p_vaddr, part.p_vaddr + part.p_memsz, (part.p_flags & PF_W) != 0, {}, 0, false};
     const auto file = std::find_if(files_.begin(), files_.end(), [&](const mapping& f) {
       return f.begin <= m.begin && m.begin < f.end;
     });
@@ -193,7 +195,7 @@ class core_reader {
       m.path = file->path;
       m.offset = file->offset + (m.begin - file->begin);
     }
-    image_.add_mapping(std::move(m));
+    mappings_.push_back(std::move(m));
     const std::uint64_t there =
         part.p_offset >= bytes_.size()
             ? 0
@@ -204,12 +206,25 @@ class core_reader {
                                     static_cast<std::size_t>(there)));
   }
 
+  /// A debugger leaves out of its core what stands in a file; the list of files has it.
+  void add_mappings() {
+    for (const mapping& f : files_)
+      if (std::none_of(parts_.begin(), parts_.end(), [&](const GElf_Phdr& part) {
+            return part.p_vaddr < f.end && f.begin < part.p_vaddr + part.p_memsz;
+          }))
+        mappings_.push_back(f);
+    std::sort(mappings_.begin(), mappings_.end(),
+              [](const mapping& a, const mapping& b) { return a.begin < b.begin; });
+    for (mapping& m : mappings_) image_.add_mapping(std::move(m));
+  }
+
   const std::string& path_;
   std::span<std::byte> bytes_;
   std::unique_ptr<Elf, int (*)(Elf*)> file_;
   memory_image image_;
   std::vector<GElf_Phdr> parts_;
   std::vector<mapping> files_;
+  std::vector<mapping> mappings_;
   std::uint64_t missing_ = 0;
 };
 

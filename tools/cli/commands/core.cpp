@@ -1,5 +1,6 @@
 // tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process holds in
 // ashlar's heap. Layer: cli.
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -32,6 +33,7 @@ struct look_options {
   std::string what;                // an address
   std::vector<std::string> roots;  // words that lead to blocks
   bool unreachable = false;        // list nothing else
+  bool list = false;               // each block
   bool json = false;
   std::size_t rows = 20;
 };
@@ -99,6 +101,10 @@ int look_into(const image::memory_image& image, const look_options& options,
       fmt::print("{}", render_answer(answer));
     return status;
   }
+  if (options.list) {
+    fmt::print("{}", render_blocks(image, heaps, names));
+    return status;
+  }
   image_report report{path, &image, &heaps, {}, pause_ms};
   if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
   inspect::find_unreachable_groups(
@@ -129,9 +135,12 @@ int inspect_command(const look_options& options) {
 }
 
 void add_look(command& to, look_options& with) {
-  to.value("--what", "ADDRESS", with.what,
-           "Tell only what is there: its block, the neighbours, what points to it");
-  to.flag("--unreachable", with.unreachable, "List only what no pointer leads to");
+  const option what =
+      to.value("--what", "ADDRESS", with.what,
+               "Tell only what is there: its block, the neighbours, what points to it");
+  to.flag("--unreachable", with.unreachable, "List only what no pointer leads to").excludes(what);
+  to.flag("--list", with.list, "List each block in use: its address, its bytes, what is in it")
+      .excludes(what);
   to.value("--root", "WORD", with.roots,
            "A word that leads to a block, as a register does; may be repeated");
   to.flag("--json", with.json, "As JSON, with every group");

@@ -1,0 +1,666 @@
+"""Compares what `ashlar core` and `ashlar inspect` tell with what planted programs know of themselves.
+
+Run: look_test.py COMMAND DROP_IN PLANTED LINKED DEBUGGER_FOLDER
+"""
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COMMAND, DROP_IN, PLANTED, LINKED, DEBUGGER = sys.argv[1:6]
+EMERGENCY_POOL = 73728  # the C++ library's, for exceptions
+POINTER = "<Q"
+NOBODY = 65534
+LLDB = shutil.which("lldb") or shutil.which("lldb-19")
+
+
+def ashlar(*words, **options):
+    return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False,
+                          **{"timeout": 60, **options})
+
+
+def lines_of(result):
+    return [line for line in result.stderr.splitlines() if line.startswith("ashlar: ")]
+
+
+def read_truth(path):
+    """Returns: address -> bytes asked for, of each block in use."""
+    with open(path, "rb") as file:
+        data = file.read()
+    count = struct.unpack_from(POINTER, data)[0]
+    return dict(struct.unpack_from("<QQ", data, 8 + 16 * i) for i in range(count))
+
+
+def listed_blocks(text):
+    return {int(line.split()[0], 16): int(line.split()[1]) for line in text.splitlines()}
+
+
+def writes_cores_here():
+    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
+        pattern = file.read().strip()
+    return not pattern.startswith("|") and "/" not in pattern
+
+
+class Process:
+    """A planted program that waits, or has left a core file."""
+
+    def __init__(self, folder, program, scenario):
+        self.truth_path = os.path.join(folder, "truth")
+        self.folder = folder
+        self.program = program
+        self.scenario = scenario
+        self.process = None
+
+    def start(self, end, environment=None):
+        changes = dict(environment or {})
+        if self.program == PLANTED:
+            changes.setdefault("LD_PRELOAD", DROP_IN)
+        self.process = subprocess.Popen(
+            [self.program, self.truth_path, self.scenario, end], cwd=self.folder,
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **changes},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)))
+        words = self.process.stdout.readline().split()
+        assert words and words[1] == "ready", words
+        self.pid = int(words[0])
+        return self
+
+    def core(self):
+        """Returns: the path of its core file, written by the system where it can be had, else by gdb."""
+        path = os.path.join(self.folder, "a.core")
+        if writes_cores_here():
+            self.start("abort")
+            self.process.wait()
+            found = [name for name in os.listdir(self.folder) if name.startswith("core")]
+            os.rename(os.path.join(self.folder, found[0]), path)
+        else:
+            self.start("wait")
+            write_core_by_debugger(self.pid, path)
+            self.end()
+        return path
+
+    def end(self):
+        if self.process is not None:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended by abort
+            self.process.wait(30)
+            self.process.stdout.close()
+            self.process = None
+
+
+def write_core_by_debugger(pid, path):
+    subprocess.run(["gdb", "-batch", "-p", str(pid), "-ex", f"gcore {path}"], check=True,
+                   stdin=subprocess.DEVNULL, timeout=60, capture_output=True)
+
+
+class CoreBytes:
+    """A core file as bytes by address, which can be changed."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as file:
+            self.data = bytearray(file.read())
+        begin, = struct.unpack_from(POINTER, self.data, 32)
+        count, = struct.unpack_from("<H", self.data, 56)
+        self.parts = [struct.unpack_from("<IIQQQQQQ", self.data, begin + 56 * i)
+                      for i in range(count)]
+        self.image = self.data.index(b"ashlarh1\1\0\0\0")
+
+    def place(self, address):
+        for kind, _, offset, begin, _, size, _, _ in self.parts:
+            if kind == 1 and begin <= address < begin + size:
+                return offset + address - begin
+        raise KeyError(hex(address))
+
+    def number(self, address, size=8):
+        place = self.place(address)
+        return int.from_bytes(self.data[place:place + size], "little")
+
+    def change(self, address, value, size):
+        place = self.place(address)
+        self.data[place:place + size] = value.to_bytes(size, "little")
+
+    def word(self, index, code="I"):
+        """A number of the description: docs/heap-image.md."""
+        return struct.unpack_from("<" + code, self.data, self.image + index)[0]
+
+    def part(self, index):
+        return self.word(index)
+
+    def save(self, name):
+        path = os.path.join(os.path.dirname(self.path), name)
+        with open(path, "wb") as file:
+            file.write(self.data)
+        return path
+
+    # The places of the description that the tests need: bytes from its begin.
+    HEAP, RANGE_BYTES, RUN_BYTES = 16, 96, 100
+    OF_HEAP = 112
+    OF_RANGE = OF_HEAP + 11 * 8
+    OF_RUN = OF_RANGE + 6 * 8 + 9 * 16
+
+    def first_range(self):
+        return self.word(self.HEAP, "Q") + self.part(self.OF_HEAP + 3 * 8)
+
+    def of_range(self, index):
+        return self.number(self.first_range() + self.part(self.OF_RANGE + 8 * index))
+
+    def table(self, index):
+        return self.number(self.first_range() + self.part(self.OF_RANGE + 6 * 8 + 16 * index))
+
+    def run_of_page(self, page):
+        return self.table(2) + self.number(self.table(1) + 4 * page, 4) * self.word(self.RUN_BYTES)
+
+    def of_run(self, index):
+        return self.part(self.OF_RUN + 8 * index)
+
+
+class LookTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="ashlar_look_")
+        os.chmod(self.folder, 0o755)
+        self.running = []
+
+    def tearDown(self):
+        for process in self.running:
+            process.end()
+        shutil.rmtree(self.folder)
+
+    def planted(self, scenario, program=PLANTED):
+        process = Process(self.folder, program, scenario)
+        self.running.append(process)
+        return process
+
+    def one_line(self, result, status, *words):
+        self.assertEqual(result.returncode, status, result.stderr)
+        lines = lines_of(result)
+        self.assertEqual(len(lines), 1, result.stderr)
+        for word in words:
+            self.assertIn(word, lines[0])
+
+
+class Blocks(LookTest):
+    """Every block in use is found, and nothing else."""
+
+    def agrees(self, result, process, others_max):
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")
+        listed = listed_blocks(result.stdout)
+        truth = read_truth(process.truth_path)
+        self.assertGreater(len(truth), 500)
+        missing = [hex(address) for address in truth if address not in listed]
+        self.assertEqual(missing, [])
+        small = [hex(address) for address, size in truth.items() if listed[address] < size]
+        self.assertEqual(small, [])
+        # What is left are the C library's own: each thread's table, the pool for exceptions.
+        others = [size for address, size in listed.items() if address not in truth]
+        self.assertLessEqual(len([size for size in others if size != EMERGENCY_POOL]), others_max,
+                             others)
+
+    def check(self, scenario, program, others_max):
+        with self.subTest(scenario=scenario, program=program, of="core"):
+            process = self.planted(scenario, program)
+            self.agrees(ashlar("core", "--list", process.core()), process, others_max)
+            process.end()
+        with self.subTest(scenario=scenario, program=program, of="process"):
+            process = self.planted(scenario, program).start("wait")
+            self.agrees(ashlar("inspect", "--list", process.pid), process, others_max)
+            process.end()
+
+    def test_one_thread(self):
+        self.check("alone", PLANTED, 0)
+        self.check("alone", LINKED, 0)
+
+    def test_several_threads(self):
+        self.check("threads", PLANTED, 5)
+        self.check("threads", LINKED, 5)
+
+    def test_child_of_fork(self):
+        self.check("fork", PLANTED, 5)
+        self.check("fork", LINKED, 5)
+
+    def test_heap_instances(self):
+        self.check("instances", LINKED, 1)  # the thread's table of instances
+        process = self.planted("instances", LINKED).start("wait")
+        heaps = json.loads(ashlar("inspect", "--json", process.pid).stdout)["heaps"]
+        self.assertEqual({heap["name"]: heap["blocks"] for heap in heaps},
+                         {"": 101, "tenant": 500, "other": 100})
+
+    def test_hardened_and_checked(self):
+        for settings in ({"ASHLAR_HARDEN": "1", "ASHLAR_CHECK_GUARD": "0"}, {"ASHLAR_STATS": "exact"}):
+            with self.subTest(settings=settings):
+                process = self.planted("alone").start("wait", settings)
+                self.agrees(ashlar("inspect", "--list", process.pid), process, 0)
+                process.end()
+
+    def test_totals_are_sums(self):
+        core = self.planted("threads").core()
+        report = json.loads(ashlar("core", "--json", core).stdout)
+        listed = listed_blocks(ashlar("core", "--list", core).stdout)
+        self.assertEqual(report["in_use"], {"blocks": len(listed), "bytes": sum(listed.values())})
+        for groups in ("by_size", "by_what"):
+            self.assertEqual(sum(group["blocks"] for group in report[groups]), len(listed))
+            self.assertEqual(sum(group["bytes"] for group in report[groups]), sum(listed.values()))
+        self.assertGreater(report["free"]["in_caches"]["blocks"], 0)
+        self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
+        self.assertGreater(report["free"]["in_slabs"]["blocks"], 0)
+        self.assertEqual(report["signal"], int(signal.SIGABRT))
+
+
+class Lost(LookTest):
+    """What no pointer leads to, by type and size."""
+
+    def test_from_a_core_and_a_process(self):
+        process = self.planted("lost")
+        results = [ashlar("core", "--json", process.core())]
+        process.end()
+        process.start("wait")
+        results.append(ashlar("inspect", "--json", process.pid))
+        for result in results:
+            report = json.loads(result.stdout)
+            found = {(group["what"], group["is_type"]): group["blocks"]
+                     for group in report["unreachable"]["groups"]}
+            self.assertEqual(found, {("(anonymous namespace)::lost_circle", True): 9,
+                                     ("pointers", False): 2, ("text", False): 1})
+            kept = {group["what"]: group["blocks"] for group in report["by_what"]}
+            self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
+
+    def test_types_without_symbols(self):
+        stripped = os.path.join(self.folder, "stripped")
+        subprocess.run(["strip", "-s", "-o", stripped, PLANTED], check=True)
+        process = self.planted("lost", stripped)
+        process.start("wait", {"LD_PRELOAD": DROP_IN})
+        report = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+        kept = {group["what"]: group["blocks"] for group in report["by_what"]}
+        self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
+
+    def test_a_root_that_the_user_names(self):
+        process = self.planted("lost").start("wait")
+        text = next(group for group in json.loads(ashlar("inspect", "--json", process.pid).stdout)
+                    ["unreachable"]["groups"] if group["what"] == "text")
+        again = json.loads(ashlar("inspect", "--json", "--root", text["examples"][0],
+                                  process.pid).stdout)
+        self.assertEqual(again["unreachable"]["blocks"], 11)
+
+    def test_the_text(self):
+        core = self.planted("lost").core()
+        result = ashlar("core", core)
+        self.assertIn("ended by signal 6 (Aborted)", result.stdout)
+        self.assertRegex(result.stdout, r"No pointer leads to [0-9.]+ KiB in 12 blocks:")
+        self.assertRegex(result.stdout, r" 9 +128 .*lost_circle +0x[0-9a-f]+ 0x[0-9a-f]+ 0x")
+        only = ashlar("core", "--unreachable", core).stdout
+        self.assertTrue(only.startswith("No pointer leads to"))
+        self.assertNotIn("by size", only)
+
+    def test_the_program_elsewhere(self):
+        moved = os.path.join(self.folder, "moved")
+        shutil.copy(PLANTED, moved)
+        core = self.core_of(moved)
+        os.rename(moved, moved + "_again")
+        gone = ashlar("core", core)
+        self.assertIn("is gone, so what is in it has no names", gone.stderr)
+        result = ashlar("core", core, moved + "_again")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("lost_circle", result.stdout)
+        with open(moved, "wb") as file:
+            with open("/bin/true", "rb") as other:
+                file.write(other.read())
+        self.assertIn("is another file now than the process had", ashlar("core", core).stderr)
+
+    def core_of(self, program):
+        process = Process(self.folder, program, "lost")
+        process.start("wait", {"LD_PRELOAD": DROP_IN})
+        self.running.append(process)
+        path = os.path.join(self.folder, "moved.core")
+        write_core_by_debugger(process.pid, path)
+        return path
+
+
+class What(LookTest):
+    """`--what ADDRESS`."""
+
+    def setUp(self):
+        super().setUp()
+        self.core = self.planted("lost").core()
+
+    def what(self, address):
+        result = ashlar("core", "--json", "--what", hex(address), self.core)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_a_block_in_use(self):
+        report = json.loads(ashlar("core", "--json", self.core).stdout)
+        square = next(g for g in report["by_what"] if g["what"].endswith("kept_square"))
+        first = int(square["examples"][0], 16)
+        answer = self.what(first + 9)
+        self.assertEqual(answer["offset"], 9)
+        self.assertEqual(answer["block"]["what"], "(anonymous namespace)::kept_square")
+        self.assertTrue(answer["block"]["in_use"])
+        self.assertEqual(int(answer["block"]["address"], 16), first)
+        self.assertIn("kept_square", answer["pointers"][0]["where"])
+        self.assertEqual(int(answer["behind"]["address"], 16), first + answer["block"]["bytes"])
+        text = ashlar("core", "--what", hex(first + 9), self.core).stdout
+        self.assertIn("9 bytes into a block that is in use", text)
+
+    def test_what_a_global_points_to(self):
+        newest = list(read_truth(os.path.join(self.folder, "truth")))[999]
+        where = [pointer["where"] for pointer in self.what(newest)["pointers"]]
+        self.assertIn("first_square in heap_image_planted", where)
+        self.assertIn("(anonymous namespace)::squares in heap_image_planted", where)
+
+    def test_other_addresses(self):
+        self.assertIn("no mapping", self.what(0x10)["place"])
+        listed = listed_blocks(ashlar("core", "--list", self.core).stdout)
+        size = max(set(listed.values()), key=list(listed.values()).count)
+        free = next(a + size for a, s in sorted(listed.items()) if s == size and a + size not in listed
+                    and (self.what(a + size).get("block") or {}).get("in_use") is False)
+        self.assertIn(self.what(free)["block"]["what"],
+                      ("in its slab", "in a stash, for any thread", "in a thread's cache"))
+
+    def test_no_address(self):
+        self.one_line(ashlar("core", "--what", "there", self.core), 2, "is no address")
+
+
+class BadCores(LookTest):
+    def test_no_core(self):
+        text = os.path.join(self.folder, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no core\n" * 100)
+        self.one_line(ashlar("core", text), 2, "no core file", "ulimit -c unlimited")
+        self.one_line(ashlar("core", PLANTED), 2, "no core file", "name the core first")
+        self.one_line(ashlar("core", text + "_gone"), 2, "no such file")
+        self.one_line(ashlar("core", self.folder), 2, "a core file is needed")
+        with open(text, "wb") as file:
+            file.write(b"\x28\xb5\x2f\xfd" + bytes(100))
+        self.one_line(ashlar("core", text), 2, "compressed", "zstd -d")
+
+    def test_without_the_library(self):
+        process = self.planted("alone")
+        process.start("wait", {"LD_PRELOAD": ""})
+        core = os.path.join(self.folder, "other.core")
+        write_core_by_debugger(process.pid, core)
+        self.one_line(ashlar("core", core), 1, "no ashlar heap", "LD_PRELOAD")
+        self.one_line(ashlar("inspect", process.pid), 1, "no ashlar heap", "LD_PRELOAD")
+
+    def test_cut_off(self):
+        core = self.planted("alone").core()
+        with open(core, "rb") as file:
+            data = file.read()
+        seen = set()
+        for tenths in range(0, 10):
+            path = os.path.join(self.folder, "short")
+            with open(path, "wb") as file:
+                file.write(data[:100 + len(data) * tenths // 10])
+            result = ashlar("core", path)
+            self.assertIn(result.returncode, (1, 2), tenths)
+            self.assertRegex(result.stderr, "is cut off|it ends (with|be)", tenths)
+            self.assertRegex(result.stderr, "disk full|copied as a whole")
+            seen.add(result.returncode)
+        self.assertEqual(seen, {1, 2})
+
+    def test_another_version(self):
+        core = CoreBytes(self.planted("alone").core())
+        core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
+        self.one_line(ashlar("core", core.save("newer")), 1, "version 9", "version 1",
+                      "that belongs to that library")
+
+    def test_an_overwritten_description(self):
+        core = CoreBytes(self.planted("alone").core())
+        core.data[core.image:core.image + 8] = bytes(8)
+        self.one_line(ashlar("core", core.save("overwritten")), 1, "was overwritten")
+
+
+class BrokenHeaps(LookTest):
+    """Which law is broken is told, and the rest of the heap as well."""
+
+    def setUp(self):
+        super().setUp()
+        path = self.planted("alone").core()
+        self.core = CoreBytes(path)
+        self.before = len(listed_blocks(ashlar("core", "--list", path).stdout))
+
+    def broken(self, name, lost_max):
+        path = self.core.save("broken")
+        result = ashlar("core", "--json", path)
+        self.assertEqual(result.returncode, 1)
+        report = json.loads(result.stdout)
+        self.assertTrue(any(re.search(name, each) for each in report["broken"]), report["broken"])
+        self.assertGreaterEqual(report["in_use"]["blocks"], self.before - lost_max)
+        self.assertLessEqual(report["in_use"]["blocks"], self.before)
+        self.assertRegex(ashlar("core", path).stdout, "(?s)tables contradict each other.*" + name)
+
+    def first_slab(self):
+        page = 0
+        while True:
+            run = self.core.run_of_page(page)
+            if self.core.number(run + self.core.of_run(4), 1) == 1:
+                return page, run
+            page += self.core.number(run + self.core.of_run(1), 4)
+
+    def test_count_of_free_blocks(self):
+        _, run = self.first_slab()
+        self.core.change(run + self.core.of_run(3), 7777, 4)
+        self.broken("free_blocks is 7777, and [0-9]+ bits are 1", 0)
+
+    def test_class_of_a_slab(self):
+        _, run = self.first_slab()
+        self.core.change(run + self.core.of_run(5), 200, 1)
+        self.broken("is of class 200, which has other slabs", 5000)
+
+    def test_table_of_pages(self):
+        page, _ = self.first_slab()
+        self.core.change(self.core.table(0) + page, 77, 1)
+        self.broken("its record says class [0-9]+, and the table of pages 77", 5000)
+
+    def test_record_of_a_run(self):
+        page, run = self.first_slab()
+        self.core.change(run + self.core.of_run(0), page + 1, 4)
+        self.broken("the records of runs do not cover the range", 5000)
+
+    def test_marks(self):
+        page, _ = self.first_slab()
+        begin = self.core.of_range(0) + page * 4096
+        address = self.core.of_range(5) + ((begin - self.core.of_range(4)) >> 4)
+        for shift in range(4, 8):
+            address = self.core.of_range(5) + ((begin - self.core.of_range(4)) >> shift)
+            if self.core.number(address, 1) == (2 * begin + 1) & 255:
+                self.core.change(address, 2, 1)
+        self.broken("marks contradict what they mark", 1)
+
+    def test_top_of_a_range(self):
+        self.core.change(self.core.first_range() + self.core.part(self.core.OF_RANGE + 8 * 2),
+                         1 << 40, 8)
+        self.broken("not top <= commit_end <= pages", self.before)
+
+    def test_random_bytes_never_hang_it(self):
+        numbers = random.Random(3)
+        original = bytes(self.core.data)
+        tables = [self.core.word(self.core.HEAP, "Q"), self.core.table(1), self.core.table(2)]
+        for round_number in range(12):
+            self.core.data[:] = original
+            for _ in range(40):
+                self.core.change(numbers.choice(tables) + 8 * numbers.randrange(400), numbers.getrandbits(64), 8)
+            result = ashlar("core", self.core.save("random"), timeout=60)
+            self.assertIn(result.returncode, (0, 1), (round_number, result.stderr))
+
+
+class Processes(LookTest):
+    def state(self, pid):
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        return status["State"][0], status["TracerPid"]
+
+    def test_it_goes_on(self):
+        process = self.planted("threads").start("wait")
+        for _ in range(3):
+            self.assertEqual(ashlar("inspect", process.pid).returncode, 0)
+            self.assertEqual(self.state(process.pid), ("S", "0"))
+
+    def test_one_that_was_stopped_stays_so(self):
+        process = self.planted("alone").start("wait")
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        self.assertEqual(ashlar("inspect", process.pid).returncode, 0)
+        time.sleep(0.1)
+        self.assertEqual(self.state(process.pid), ("T", "0"))
+        os.kill(process.pid, signal.SIGCONT)
+
+    def test_it_computes_the_same(self):
+        """A program that counts signals, reads a pipe and sleeps meanwhile notices nothing."""
+        code = ("import signal,time,sys\n"
+                "got=[]\n"
+                "for s in (signal.SIGCONT,signal.SIGTRAP,signal.SIGCHLD): "
+                "signal.signal(s,lambda n,f: got.append(n))\n"
+                "print('ready',flush=True)\n"
+                "begin=time.monotonic(); time.sleep(1); line=sys.stdin.readline()\n"
+                "print(got,line.strip(),time.monotonic()-begin>=1,sum(range(10**7)))\n")
+        program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True,
+                                   env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"})
+        self.assertEqual(program.stdout.readline(), "ready\n")
+        for _ in range(10):
+            self.assertEqual(ashlar("inspect", "--list", program.pid).returncode, 0)
+            time.sleep(0.05)
+        rest, _ = program.communicate("a line\n")
+        self.assertEqual(rest, "[] a line True 49999995000000\n")
+
+    def test_nobody_there(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        self.one_line(ashlar("inspect", ended.pid), 1, f"there is no process {ended.pid}", "pgrep")
+        zombie = subprocess.Popen(["true"])
+        time.sleep(0.3)
+        self.one_line(ashlar("inspect", zombie.pid), 1, "has ended")
+        zombie.wait()
+        self.one_line(ashlar("inspect", "server"), 2, "is no number of a process")
+
+    def test_killed_command(self):
+        """The process goes on when the command is killed while it stands still."""
+        code = ("block = bytearray(256 << 20)\n"
+                "for at in range(0, len(block), 4096): block[at] = 1\n"
+                "print('ready', flush=True)\n"
+                "input()\n")
+        program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True,
+                                   env={**os.environ, "LD_PRELOAD": DROP_IN})
+        self.assertEqual(program.stdout.readline(), "ready\n")
+        stopped = 0
+        for _ in range(5):
+            with subprocess.Popen([COMMAND, "inspect", "--list", str(program.pid)],
+                                  stdout=subprocess.DEVNULL) as command:
+                deadline = time.monotonic() + 10
+                while time.monotonic() < deadline and self.state(program.pid)[0] != "t":
+                    pass
+                stopped += self.state(program.pid)[0] == "t"
+                command.kill()
+            for _ in range(1000):
+                if self.state(program.pid)[0] == "S":
+                    break
+                time.sleep(0.001)
+            self.assertEqual(self.state(program.pid), ("S", "0"))
+        self.assertGreater(stopped, 0)
+        self.assertEqual(ashlar("inspect", program.pid).returncode, 0)
+        program.communicate("\n")
+        self.assertEqual(program.returncode, 0)
+
+    def test_process_that_dies_meanwhile(self):
+        said = set()
+        for delay in range(30):
+            process = self.planted("alone").start("wait")
+            command = subprocess.Popen([COMMAND, "inspect", str(process.pid)], text=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            time.sleep(0.0005 * delay)
+            process.end()
+            _, error = command.communicate()
+            self.assertIn(command.returncode, (0, 1), error)
+            if command.returncode == 1:
+                self.assertEqual(len(error.splitlines()), 1, error)
+                said.add(re.sub("[0-9]+", "N", error.strip()))
+        for line in said:
+            self.assertRegex(line, "process N is gone|there is no process N|process N has ended|"
+                                   "has no memory")
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to be another user")
+    def test_process_of_another_user(self):
+        process = self.planted("alone").start("wait")
+        self.one_line(ashlar("inspect", process.pid, user=NOBODY), 1, "belongs to another user",
+                      "as root")
+
+    def test_traced_process(self):
+        process = self.planted("alone").start("wait")
+        debugger = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(process.pid), "-ex", "continue"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            time.sleep(0.05)
+            state, tracer = self.state(process.pid)
+            if tracer != "0" and state == "S":
+                break
+        try:
+            self.one_line(ashlar("inspect", process.pid), 1, "is traced by process",
+                          str(debugger.pid))
+        finally:
+            debugger.kill()
+            debugger.wait()
+            debugger.stdin.close()
+
+
+class Debuggers(LookTest):
+    """The commands of gdb do the same on a process and on a core."""
+
+    def gdb(self, *words):
+        script = os.path.join(DEBUGGER, "ashlar_debugger.py")
+        return subprocess.run(["gdb", "-q", "-nx", "-batch", "-ex", f"source {script}", *words],
+                              capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=60,
+                              env={**os.environ, "ASHLAR_COMMAND": COMMAND}).stdout
+
+    def test_on_a_process(self):
+        process = self.planted("lost").start("wait")
+        text = self.gdb("-p", str(process.pid), "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
+                        "ashlar what first_square")
+        self.assertIn("kept_square", text)
+        self.assertRegex(text, r" 9 +128 .*lost_circle")
+        self.assertIn("into a block that is in use", text)
+        self.assertIn("first_square in heap_image_planted", text)
+
+    def test_on_a_core(self):
+        core = self.planted("lost").core()
+        text = self.gdb(PLANTED, core, "-ex", "ashlar heap", "-ex", "ashlar leaks", "-ex",
+                        "ashlar what first_square")
+        self.assertIn("kept_square", text)
+        self.assertRegex(text, r" 9 +128 .*lost_circle")
+        self.assertIn("first_square in heap_image_planted", text)
+
+    @unittest.skipIf(LLDB is None, "lldb is not installed")
+    def test_lldb(self):
+        core = self.planted("lost").core()
+        script = os.path.join(DEBUGGER, "ashlar_debugger.py")
+        text = subprocess.run([LLDB, "-b", "-o", f"command script import {script}", "-o",
+                               f"target create {PLANTED} --core {core}", "-o", "ashlar heap", "-o",
+                               "ashlar leaks", "-o", "ashlar what first_square"], check=False,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                              env={**os.environ, "ASHLAR_COMMAND": COMMAND}).stdout
+        self.assertIn("kept_square", text)
+        self.assertRegex(text, r" 9 +128 .*lost_circle")
+        self.assertIn("first_square in heap_image_planted", text)
+
+    def test_without_a_program(self):
+        self.assertIn("there is no process and no core", self.gdb("-ex", "ashlar heap"))
+
+
+if __name__ == "__main__":
+    if shutil.which("gdb") is None:
+        sys.exit("look_test.py needs gdb (Debian: apt-get install gdb)")
+    unittest.main(argv=sys.argv[:1] + sys.argv[6:])
