@@ -139,8 +139,8 @@ class answerer {
   void each_word(trace::address_range place, Visit visit) const {
     while (place.begin < place.end) {
       const std::span<const std::byte> there = image_.at(place.begin);
-      const auto bytes =
-          std::min<std::uint64_t>(there.size(), place.end - place.begin) / pointer_bytes * pointer_bytes;
+      const auto bytes = std::min<std::uint64_t>(there.size(), place.end - place.begin) /
+                         pointer_bytes * pointer_bytes;
       if (bytes == 0) return;
       for (std::uint64_t i = 0; i < bytes; i += pointer_bytes) {
         std::uint64_t value = 0;

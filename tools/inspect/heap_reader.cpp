@@ -34,24 +34,31 @@ struct shape {
 class library_reader {
  public:
   library_reader(const memory_image& memory, const described_library& library, heap_contents& to)
-      : memory_(memory), layout_(memory, library.layout), library_(library), to_(to) {}
+      : memory_(memory), library_(library), to_(to) {}
 
   void read() {
-    if (!read_classes()) return;
     const heap_image& l = library_.layout;
-    if (l.heap != nullptr) read_heap(layout_.address(l.heap));
+    if (l.heap != nullptr) read_heap(address_of_pointer(l.heap));
     if (l.list == nullptr) return;
-    std::uint64_t next = memory_.value_at<std::uint64_t>(layout_.address(l.list)).value_or(0);
+    std::uint64_t next = memory_.value_at<std::uint64_t>(address_of_pointer(l.list)).value_or(0);
     for (std::uint64_t n = 0; next != 0; ++n) {
       if (n == heaps_max) return tell("the list of heaps at {:#x} leads round in a circle", next);
       read_heap(next + l.list_heap.offset);
-      const auto behind = layout_.number(next, l.list_next);
+      const auto behind = number(next, l.list_next);
       if (!behind) return tell("the list of heaps leads to {:#x}, where nothing is", next);
       next = *behind;
     }
   }
 
  private:
+  [[nodiscard]] std::optional<std::uint64_t> number(std::uint64_t structure,
+                                                    detail::image_part part) const {
+    return number_at(memory_, structure, part);
+  }
+  [[nodiscard]] static std::uint64_t address_of_pointer(const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+  }
+
   template <class... Values>
   void tell(fmt::format_string<Values...> text, Values&&... values) {
     if (to_.broken.size() < broken_max)
@@ -62,8 +69,8 @@ class library_reader {
 
   bool read_classes() {
     const heap_image& l = library_.layout;
-    const std::uint64_t table = layout_.address(l.classes);
-    const auto count = layout_.number(table, l.of_classes.count);
+    const std::uint64_t table = address_of_pointer(l.classes);
+    const auto count = number(table, l.of_classes.count);
     if (!count || *count > l.class_max) {
       tell("the class table of {} at {:#x} cannot be read: is the file at its place?",
            library_.path, table);
@@ -72,10 +79,10 @@ class library_reader {
     for (std::uint64_t c = 0; c < *count; ++c) {
       const std::uint64_t at = table + l.of_classes.shapes.offset + c * l.shape_bytes;
       shape s;
-      s.block_size = layout_.number(at, l.of_shape.block_size).value_or(0);
-      s.pages = layout_.number(at, l.of_shape.pages).value_or(0);
-      s.blocks = layout_.number(at, l.of_shape.blocks).value_or(0);
-      s.words = layout_.number(at, l.of_shape.words).value_or(0);
+      s.block_size = number(at, l.of_shape.block_size).value_or(0);
+      s.pages = number(at, l.of_shape.pages).value_or(0);
+      s.blocks = number(at, l.of_shape.blocks).value_or(0);
+      s.words = number(at, l.of_shape.words).value_or(0);
       s.mark_shift =
           memory_.value_at<std::uint8_t>(table + l.of_classes.mark_shifts.offset + c).value_or(0);
       const bool fits = s.block_size * s.blocks <= s.pages << l.page_shift &&
@@ -92,26 +99,27 @@ class library_reader {
 
   void read_heap(std::uint64_t heap) {
     const heap_image& l = library_.layout;
-    if (layout_.number(heap, l.of_heap.started).value_or(0) == 0) return;  // nobody used it
+    if (number(heap, l.of_heap.started).value_or(0) == 0) return;  // nobody used it
+    if (shapes_.empty() && !read_classes()) return;
     found_heap found;
     found.library = library_.path;
     found.address = heap;
-    if (const auto name = layout_.number(heap, l.of_heap.name).value_or(0); name != 0)
+    if (const auto name = number(heap, l.of_heap.name).value_or(0); name != 0)
       found.name = memory_.text_at(name, 64);
-    secret_ = layout_.number(heap, l.of_heap.keys_in_use).value_or(0) != 0
-                  ? layout_.number(heap, l.of_heap.key_secret).value_or(0)
+    secret_ = number(heap, l.of_heap.keys_in_use).value_or(0) != 0
+                  ? number(heap, l.of_heap.key_secret).value_or(0)
                   : 0;
     found.has_keys = secret_ != 0;
     is_hardened_ = l.hardened != nullptr &&
-                   memory_.value_at<std::uint8_t>(layout_.address(l.hardened)).value_or(0) != 0;
+                   memory_.value_at<std::uint8_t>(address_of_pointer(l.hardened)).value_or(0) != 0;
     to_.heaps.push_back(found);
     read_stashes(heap);
-    read_caches(layout_.number(heap, l.of_heap.caches_owned).value_or(0), true);
-    read_caches(layout_.number(heap, l.of_heap.caches_spare).value_or(0), false);
-    const std::uint64_t ranges = layout_.number(heap, l.of_heap.range_count).value_or(0);
+    read_caches(number(heap, l.of_heap.caches_owned).value_or(0), true);
+    read_caches(number(heap, l.of_heap.caches_spare).value_or(0), false);
+    const std::uint64_t ranges = number(heap, l.of_heap.range_count).value_or(0);
     if (ranges > l.ranges_max)
       return tell("the heap at {:#x} has {} ranges, more than there can be", heap, ranges);
-    const std::uint64_t later = layout_.number(heap, l.of_heap.later_ranges).value_or(0);
+    const std::uint64_t later = number(heap, l.of_heap.later_ranges).value_or(0);
     for (std::uint64_t i = 0; i < ranges; ++i)
       read_range(i == 0 ? heap + l.of_heap.first_range.offset : later + (i - 1) * l.range_bytes);
   }
@@ -123,9 +131,9 @@ class library_reader {
     std::uint64_t slots = 0;
     for (std::size_t c = 1; c < shapes_.size(); ++c) {
       const std::uint64_t central = heap + l.of_heap.centrals.offset + c * l.central_bytes;
-      const std::uint64_t stash = layout_.number(central, l.of_central.stash).value_or(0);
-      const std::uint64_t count = layout_.number(central, l.of_central.stashed).value_or(0);
-      const std::uint64_t most = layout_.number(central, l.of_central.stash_capacity).value_or(0);
+      const std::uint64_t stash = number(central, l.of_central.stash).value_or(0);
+      const std::uint64_t count = number(central, l.of_central.stashed).value_or(0);
+      const std::uint64_t most = number(central, l.of_central.stash_capacity).value_or(0);
       slots += most;
       if (count > most) {
         tell("the stash of blocks of {} bytes has {} of them, more than its room of {}",
@@ -134,7 +142,7 @@ class library_reader {
       }
       add_addresses(stash, count, to_.stashed);
     }
-    const std::uint64_t begin = layout_.number(heap, l.of_heap.stashes).value_or(0);
+    const std::uint64_t begin = number(heap, l.of_heap.stashes).value_or(0);
     to_.own.push_back({begin, begin + slots * sizeof(std::uint64_t)});
   }
 
@@ -142,8 +150,8 @@ class library_reader {
   void read_caches(std::uint64_t cache, bool owned) {
     const heap_image& l = library_.layout;
     for (std::uint64_t n = 0; cache != 0; ++n) {
-      const auto next = layout_.number(cache, l.of_cache.next);
-      const auto tops = layout_.number(cache, l.of_cache.tops);
+      const auto next = number(cache, l.of_cache.next);
+      const auto tops = number(cache, l.of_cache.tops);
       if (!next || !tops || n == heaps_max)
         return tell("the list of caches leads to {:#x}, where no cache is", cache);
       to_.own.push_back({cache, cache + l.cache_bytes});
@@ -179,24 +187,24 @@ class library_reader {
   void read_range(std::uint64_t at) {
     const heap_image& l = library_.layout;
     range_ = {};
-    range_.pages = layout_.number(at, l.of_range.pages).value_or(0);
+    range_.pages = number(at, l.of_range.pages).value_or(0);
     if (range_.pages == 0) return;
-    range_.base = layout_.number(at, l.of_range.base).value_or(0);
-    range_.top = layout_.number(at, l.of_range.top).value_or(0);
-    range_.class_of = layout_.number(at, l.of_range.class_of.entries).value_or(0);
-    range_.run_of = layout_.number(at, l.of_range.run_of.entries).value_or(0);
-    range_.runs = layout_.number(at, l.of_range.runs.entries).value_or(0);
-    range_.run_count = layout_.number(at, l.of_range.runs.committed).value_or(0) / l.run_bytes;
-    range_.origin = layout_.number(at, l.of_range.marks_origin).value_or(0);
-    range_.marks = layout_.number(at, l.of_range.marks).value_or(0);
-    const std::uint64_t committed = layout_.number(at, l.of_range.commit_end).value_or(0);
+    range_.base = number(at, l.of_range.base).value_or(0);
+    range_.top = number(at, l.of_range.top).value_or(0);
+    range_.class_of = number(at, l.of_range.class_of.entries).value_or(0);
+    range_.run_of = number(at, l.of_range.run_of.entries).value_or(0);
+    range_.runs = number(at, l.of_range.runs.entries).value_or(0);
+    range_.run_count = number(at, l.of_range.runs.committed).value_or(0) / l.run_bytes;
+    range_.origin = number(at, l.of_range.marks_origin).value_or(0);
+    range_.marks = number(at, l.of_range.marks).value_or(0);
+    const std::uint64_t committed = number(at, l.of_range.commit_end).value_or(0);
     if (range_.top > committed || committed > range_.pages)
       return tell("the range at {:#x}: not top <= commit_end <= pages ({}, {}, {})", range_.base,
                   range_.top, committed, range_.pages);
     to_.own.push_back({range_.base, range_.base + (range_.pages << l.page_shift)});
     const auto add_table = [&](const detail::image_table& table) {
-      const std::uint64_t begin = layout_.number(at, table.entries).value_or(0);
-      to_.own.push_back({begin, begin + layout_.number(at, table.committed).value_or(0)});
+      const std::uint64_t begin = number(at, table.entries).value_or(0);
+      to_.own.push_back({begin, begin + number(at, table.committed).value_or(0)});
     };
     const auto& r = l.of_range;
     for (const auto& table : {r.class_of, r.run_of, r.runs, r.bits, r.slack}) add_table(table);
@@ -230,10 +238,10 @@ class library_reader {
     const auto id = memory_.value_at<std::uint32_t>(range_.run_of + 4 * page);
     if (!id || *id >= range_.run_count) return 0;
     const std::uint64_t record = range_.runs + std::uint64_t{*id} * l.run_bytes;
-    const std::uint64_t kind = layout_.number(record, l.of_run.kind).value_or(0);
-    const std::uint64_t pages = layout_.number(record, l.of_run.pages).value_or(0);
-    if (layout_.number(record, l.of_run.first) != page || kind == 0 || kind >= l.kinds ||
-        pages == 0 || pages > range_.top - page)
+    const std::uint64_t kind = number(record, l.of_run.kind).value_or(0);
+    const std::uint64_t pages = number(record, l.of_run.pages).value_or(0);
+    if (number(record, l.of_run.first) != page || kind == 0 || kind >= l.kinds || pages == 0 ||
+        pages > range_.top - page)
       return 0;
     page_run found;
     found.begin = address_of(page);
@@ -274,8 +282,7 @@ class library_reader {
   /// Effects: adds the slab and its live blocks. Returns: false where its record contradicts others.
   bool read_slab(std::uint64_t page, std::uint64_t pages, std::uint64_t record, page_run& found) {
     const heap_image& l = library_.layout;
-    const auto c =
-        static_cast<std::size_t>(layout_.number(record, l.of_run.size_class).value_or(0));
+    const auto c = static_cast<std::size_t>(number(record, l.of_run.size_class).value_or(0));
     const std::uint64_t begin = found.begin;
     if (c == 0 || c >= shapes_.size() || shapes_[c].pages > pages) {
       tell("the slab at {:#x} is of class {}, which has other slabs: its blocks are left out",
@@ -290,7 +297,7 @@ class library_reader {
     }
     found.block_size = static_cast<std::uint32_t>(s.block_size);
     found.blocks = static_cast<std::uint32_t>(s.blocks);
-    found.free_bits = layout_.number(record, l.of_run.free_bits).value_or(0);
+    found.free_bits = number(record, l.of_run.free_bits).value_or(0);
     bits_.resize(static_cast<std::size_t>(s.words));
     const auto bits = std::as_writable_bytes(std::span(bits_));
     std::uint64_t free = 0;
@@ -300,7 +307,7 @@ class library_reader {
       std::fill(bits_.begin(), bits_.end(), 0);
     } else {
       for (const std::uint64_t each : bits_) free += static_cast<unsigned>(std::popcount(each));
-      if (const auto counted = layout_.number(record, l.of_run.free_blocks); counted != free)
+      if (const auto counted = number(record, l.of_run.free_blocks); counted != free)
         tell("the slab at {:#x}: free_blocks is {}, and {} bits are 1", begin, counted.value_or(0),
              free);
     }
@@ -366,7 +373,6 @@ class library_reader {
     std::uint64_t origin = 0, marks = 0;
   };
   const memory_image& memory_;
-  layout_reader layout_;
   const described_library& library_;
   heap_contents& to_;
   std::vector<shape> shapes_;

@@ -53,7 +53,7 @@ struct heap_contents {
   std::vector<trace::held_block>
       live;                    ///< in the order of addresses; `stack` is the index of its run
   std::vector<page_run> runs;  ///< the same
-  std::vector<class_blocks> classes;  ///< in the order of block sizes
+  std::vector<class_blocks> classes;   ///< in the order of block sizes
   std::vector<std::uint64_t> cached;   ///< blocks in the caches of threads, sorted
   std::vector<std::uint64_t> stashed;  ///< the same of stashes
   std::vector<trace::address_range>

@@ -55,4 +55,21 @@ std::vector<described_library> described_libraries(const image::memory_image& im
                       "it with libashlar (if it was, put its files back where they were)");
 }
 
+std::optional<std::uint64_t> number_at(const image::memory_image& memory, std::uint64_t structure,
+                                       detail::image_part part) {
+  const std::uint64_t at = structure + part.offset;
+  switch (part.bytes) {
+    case 1:
+      return memory.value_at<std::uint8_t>(at);
+    case 2:
+      return memory.value_at<std::uint16_t>(at);
+    case 4:
+      return memory.value_at<std::uint32_t>(at);
+    case 8:
+      return memory.value_at<std::uint64_t>(at);
+    default:
+      return {};
+  }
+}
+
 }  // namespace ashlar::inspect

@@ -23,34 +23,10 @@ struct described_library {
 /// where there is none, or one of another version.
 [[nodiscard]] std::vector<described_library> described_libraries(const image::memory_image& image);
 
-/// Numbers in the process's memory.
-class layout_reader {
- public:
-  layout_reader(const image::memory_image& memory, const detail::heap_image&) : memory_(memory) {}
-
-  [[nodiscard]] static std::uint64_t address(const void* pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer);
-  }
-  /// Returns: the number of 1, 2, 4 or 8 bytes that this part of the structure at `structure` is.
-  [[nodiscard]] std::optional<std::uint64_t> number(std::uint64_t structure,
-                                                    detail::image_part part) const {
-    const std::uint64_t at = structure + part.offset;
-    switch (part.bytes) {
-      case 1:
-        return memory_.value_at<std::uint8_t>(at);
-      case 2:
-        return memory_.value_at<std::uint16_t>(at);
-      case 4:
-        return memory_.value_at<std::uint32_t>(at);
-      case 8:
-        return memory_.value_at<std::uint64_t>(at);
-      default:
-        return {};
-    }
-  }
-
- private:
-  const image::memory_image& memory_;
-};
+/// Returns: the number of 1, 2, 4 or 8 bytes that this part of the structure at `structure` is; nothing where
+/// a byte is missing.
+[[nodiscard]] std::optional<std::uint64_t> number_at(const image::memory_image& memory,
+                                                     std::uint64_t structure,
+                                                     detail::image_part part);
 
 }  // namespace ashlar::inspect

@@ -1,0 +1,116 @@
+#include "tools/inspect/layout_reader.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include "tools/files/error.hpp"
+#include "tools/inspect/heap_reader.hpp"
+
+namespace ashlar::inspect {
+namespace {
+
+using detail::heap_image;
+
+/// A file as the loader sees it: an ELF head, a note, the description.
+struct planted_file {
+  Elf64_Ehdr head{};
+  Elf64_Phdr parts[2]{};
+  struct {
+    Elf64_Nhdr head{7, 8, heap_image::note_type};
+    char owner[8] = "ashlar";
+    char distance[sizeof(std::int64_t)] = {};  // not aligned to its length
+  } note;
+  heap_image image{};
+
+  planted_file() {
+    std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = ELFCLASS64;
+    head.e_phoff = offsetof(planted_file, parts);
+    head.e_phnum = 2;
+    parts[0].p_type = PT_LOAD;
+    parts[0].p_memsz = sizeof(planted_file);
+    parts[1].p_type = PT_NOTE;
+    parts[1].p_vaddr = offsetof(planted_file, note);
+    parts[1].p_memsz = sizeof note;
+    parts[1].p_align = 4;
+    const std::int64_t distance = static_cast<std::int64_t>(offsetof(planted_file, image)) -
+                                  static_cast<std::int64_t>(offsetof(planted_file, note.distance));
+    std::memcpy(note.distance, &distance, sizeof distance);
+    std::memcpy(image.magic, heap_image::right_magic, sizeof image.magic);
+    image.version = heap_image::current_version;
+    image.bytes = sizeof image;
+  }
+};
+
+constexpr std::uint64_t place = 0x10000;
+
+image::memory_image in_memory(const planted_file& file) {
+  image::memory_image image;
+  image.add_mapping({place, place + 0x10000, false, "/planted.so", 0, false});
+  image.add_bytes(place, std::as_bytes(std::span(&file, 1)));
+  return image;
+}
+
+std::string why_refused(const image::memory_image& image) {
+  try {
+    static_cast<void>(read_heaps(image));
+  } catch (const files::command_error& error) {
+    return error.what();
+  }
+  return "it was read";
+}
+bool says(const std::string& text, const char* word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST(LayoutReader, TheNoteLeadsToTheDescription) {
+  planted_file file;
+  file.image.page_shift = 12;
+  const auto found = described_libraries(in_memory(file));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].path, "/planted.so");
+  EXPECT_EQ(found[0].layout.page_shift, 12u);
+}
+
+TEST(LayoutReader, WhatItCannotReadIsToldWithTheRemedy) {
+  planted_file file;
+  file.image.version = 2;
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "version 2")) << why_refused(in_memory(file));
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "use the ashlar command that belongs"));
+  file.image.version = heap_image::current_version;
+  file.image.bytes -= 8;
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "use the ashlar command that belongs"));
+  file.image.magic[0] = 'x';
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "was overwritten"));
+  file.note.owner[0] = 'x';
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "no ashlar heap"));
+  EXPECT_TRUE(says(why_refused(image::memory_image()), "no ashlar heap"));
+}
+
+TEST(LayoutReader, ALibraryWhoseHeapNobodyUsed) {
+  planted_file file;
+  file.image.heap = reinterpret_cast<const void*>(place);
+  file.image.of_heap.started = {8, 1};  // a zero byte of the head
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "never used its heap"));
+}
+
+TEST(LayoutReader, ReadsNumbersOfEachLength) {
+  const std::vector<std::uint64_t> words{0x8877665544332211};
+  image::memory_image image;
+  image.add_bytes(0x1000, std::as_bytes(std::span(words)));
+  EXPECT_EQ(number_at(image, 0x1000, {0, 1}), 0x11u);
+  EXPECT_EQ(number_at(image, 0x1000, {1, 2}), 0x3322u);
+  EXPECT_EQ(number_at(image, 0x1000, {4, 4}), 0x88776655u);
+  EXPECT_EQ(number_at(image, 0x1000, {0, 8}), words[0]);
+  EXPECT_FALSE(number_at(image, 0x1000, {0, 3}).has_value());
+  EXPECT_FALSE(number_at(image, 0x1000, {4, 8}).has_value());
+}
+
+}  // namespace
+}  // namespace ashlar::inspect
