@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -95,8 +96,9 @@ std::string sizes_text(const image_report& report, std::size_t rows) {
   std::vector<class_blocks> all;
   for (const class_blocks& f : report.heaps->classes)
     if (f.live != 0) all.push_back(f);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.live_bytes > b.live_bytes; });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.live_bytes, a.block_size) < std::tie(a.live_bytes, b.block_size);
+  });
   const std::uint64_t bytes = totals_of(*report.heaps).bytes;
   table lines({{"block"}, {"blocks"}, {"bytes"}, {"share"}});
   for (std::size_t i = 0; i < std::min(rows, all.size()); ++i)

@@ -99,7 +99,9 @@ class library_reader {
 
   void read_heap(std::uint64_t heap) {
     const heap_image& l = library_.layout;
-    if (number(heap, l.of_heap.started).value_or(0) == 0) return;  // nobody used it
+    const auto started = number(heap, l.of_heap.started);
+    if (!started) return tell("the bytes of the heap at {:#x} are missing", heap);
+    if (*started == 0) return;  // nobody used it
     if (shapes_.empty() && !read_classes()) return;
     found_heap found;
     found.library = library_.path;

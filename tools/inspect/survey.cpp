@@ -17,6 +17,7 @@ constexpr std::size_t looked_at = 512;  // bytes of a block tell what is in it
 constexpr std::size_t words_asked = 16;
 constexpr std::size_t text_min = 4;
 constexpr std::size_t examples_max = 3;
+constexpr std::uint64_t lowest_mapped = 4096;  // Linux maps nothing below it
 
 bool is_text(std::span<const std::byte> bytes) {
   std::size_t length = 0;
@@ -77,8 +78,9 @@ class grouping {
       std::tie(group.what, group.is_type, group.block_size) = key;
       all.push_back(std::move(group));
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const block_group& a, const block_group& b) { return a.bytes > b.bytes; });
+    std::sort(all.begin(), all.end(), [](const block_group& a, const block_group& b) {
+      return std::tie(b.bytes, a.what, a.block_size) < std::tie(a.bytes, b.what, b.block_size);
+    });
     return all;
   }
 
@@ -115,12 +117,16 @@ block_content content_of(const image::memory_image& image, const trace::held_blo
   if (const std::string* const type = names.type_by_first_word(words[0])) return {*type, true};
   const auto is_zero = [](std::uint64_t w) { return w == 0; };
   if (std::all_of(words.begin(), words.end(), is_zero)) return {"zeros", false};
-  if (is_text(std::as_bytes(words))) return {"text", false};
+  const auto is_pointer = [&image](std::uint64_t w) {
+    return w >= lowest_mapped && image.mapping_of(w) != nullptr;
+  };
+  // The bytes of an address may be letters by chance, up to its zeros.
+  if (!is_pointer(words[0]) && is_text(std::as_bytes(words))) return {"text", false};
   std::size_t pointers = 0;
   std::size_t others = 0;
   for (const std::uint64_t w : words.first(std::min(words.size(), words_asked))) {
     if (w == 0) continue;
-    ++(w > 4096 && image.mapping_of(w) != nullptr ? pointers : others);
+    ++(is_pointer(w) ? pointers : others);
   }
   return {pointers != 0 && pointers >= others ? "pointers" : "other data", false};
 }

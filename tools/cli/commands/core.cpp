@@ -80,17 +80,21 @@ void print_look(nlohmann::json body) {
   fmt::print("{}\n", files::json_text(body, 2));
 }
 
+void tell(const std::vector<std::string>& remarks) {
+  for (const std::string& each : remarks) fmt::print(stderr, "ashlar: {}\n", printable(each));
+}
+
 // Effects: prints what `image` has. `path`: of the core; empty: it is of a process that stood still.
 int look_into(const image::memory_image& image, const look_options& options,
               const std::string& path, double pause_ms) {
   inspect::root_words roots;
   for (const std::string& each : options.roots) roots.push_back(number_of(each, "--root"));
+  tell(image.remarks);
   progress_line progress;
   progress.tell("reading the heap", 0);
   inspect::heap_contents heaps = inspect::read_heaps(image);
   inspect::file_symbols names(image);
-  for (const auto* const remarks : {&image.remarks, &names.remarks()})
-    for (const std::string& each : *remarks) fmt::print(stderr, "ashlar: {}\n", printable(each));
+  tell(names.remarks());
   const int status = heaps.broken.empty() && image.remarks.empty() ? 0 : status_failed;
   if (!options.what.empty()) {
     const inspect::address_answer answer =
