@@ -150,6 +150,9 @@ class CoreBytes:
     OF_RANGE = OF_HEAP + 11 * 8
     OF_RUN = OF_RANGE + 6 * 8 + 9 * 16
 
+    OF_CENTRAL = OF_RUN + (7 + 3 + 4) * 8
+    OF_CACHE = OF_CENTRAL + 3 * 8
+
     def first_range(self):
         return self.word(self.HEAP, "Q") + self.part(self.OF_HEAP + 3 * 8)
 
@@ -253,9 +256,12 @@ class Blocks(LookTest):
             self.assertEqual(sum(group["blocks"] for group in report[groups]), len(listed))
             self.assertEqual(sum(group["bytes"] for group in report[groups]), sum(listed.values()))
         self.assertGreater(report["free"]["in_caches"]["blocks"], 0)
-        self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
         self.assertGreater(report["free"]["in_slabs"]["blocks"], 0)
         self.assertEqual(report["signal"], int(signal.SIGABRT))
+
+    def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
+        report = json.loads(ashlar("core", "--json", self.planted("lost").core()).stdout)
+        self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
 
 
 class Lost(LookTest):
@@ -482,6 +488,24 @@ class BrokenHeaps(LookTest):
         self.core.change(self.core.first_range() + self.core.part(self.core.OF_RANGE + 8 * 2),
                          1 << 40, 8)
         self.broken("not top <= commit_end <= pages", self.before)
+
+    def test_list_of_caches(self):
+        cache = self.core.number(self.core.word(self.core.HEAP, "Q") +
+                                 self.core.part(self.core.OF_HEAP + 9 * 8))
+        self.core.change(cache + self.core.part(self.core.OF_CACHE + 8), cache, 8)
+        self.broken("list of caches at 0x[0-9a-f]+ leads round in a circle", 0)
+
+    def test_stash(self):
+        central = (self.core.word(self.core.HEAP, "Q") + self.core.part(self.core.OF_HEAP + 7 * 8) +
+                   3 * self.core.word(self.core.RUN_BYTES + 8))
+        self.core.change(central + self.core.part(self.core.OF_CENTRAL + 8), 1 << 50, 8)
+        self.broken("the stash of blocks of 48 bytes has 1125899906842624 of them", 0)
+
+    def test_table_of_runs(self):
+        for index in (1, 2, 3):
+            self.core.change(self.core.first_range() +
+                             self.core.part(self.core.OF_RANGE + 8 * index), 1 << 44, 8)
+        self.broken("its table of runs is shorter", self.before)
 
     def test_random_bytes_never_hang_it(self):
         numbers = random.Random(3)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -23,7 +24,8 @@ using detail::heap_image;
 using image::memory_image;
 
 constexpr std::size_t broken_max = 20;
-constexpr std::uint64_t heaps_max = 100'000;  // of a list, which may lead round in a circle
+/// No stash and no stack of a cache has as many: a larger number was written there by somebody else.
+constexpr std::uint64_t addresses_max = std::uint64_t{1} << 20;
 
 struct shape {
   std::uint64_t block_size = 0, pages = 0, blocks = 0, words = 0;
@@ -41,8 +43,9 @@ class library_reader {
     if (l.heap != nullptr) read_heap(address_of_pointer(l.heap));
     if (l.list == nullptr) return;
     std::uint64_t next = memory_.value_at<std::uint64_t>(address_of_pointer(l.list)).value_or(0);
-    for (std::uint64_t n = 0; next != 0; ++n) {
-      if (n == heaps_max) return tell("the list of heaps at {:#x} leads round in a circle", next);
+    while (next != 0) {
+      if (!seen_.insert(next).second)
+        return tell("the list of heaps at {:#x} leads round in a circle", next);
       read_heap(next + l.list_heap.offset);
       const auto behind = number(next, l.list_next);
       if (!behind) return tell("the list of heaps leads to {:#x}, where nothing is", next);
@@ -85,8 +88,9 @@ class library_reader {
       s.words = number(at, l.of_shape.words).value_or(0);
       s.mark_shift =
           memory_.value_at<std::uint8_t>(table + l.of_classes.mark_shifts.offset + c).value_or(0);
-      const bool fits = s.block_size * s.blocks <= s.pages << l.page_shift &&
-                        s.words * 64 >= s.blocks && s.mark_shift >= l.mark_shift_min &&
+      const bool fits = s.block_size * s.blocks <= s.pages << l.page_shift && s.blocks != 0 &&
+                        s.words * 64 >= s.blocks && s.words <= s.blocks &&
+                        s.mark_shift >= l.mark_shift_min && s.mark_shift < l.mark_shift_min + 4 &&
                         s.block_size % 16 == 0 && s.block_size != 0;
       if (c != 0 && !fits) {
         tell("the class table of {}: the shape of class {} contradicts itself", library_.path, c);
@@ -137,7 +141,7 @@ class library_reader {
       const std::uint64_t count = number(central, l.of_central.stashed).value_or(0);
       const std::uint64_t most = number(central, l.of_central.stash_capacity).value_or(0);
       slots += most;
-      if (count > most) {
+      if (count > most || count > addresses_max) {
         tell("the stash of blocks of {} bytes has {} of them, more than its room of {}",
              shapes_[c].block_size, count, most);
         continue;
@@ -151,10 +155,12 @@ class library_reader {
   /// `owned`: they belong to threads, and have blocks.
   void read_caches(std::uint64_t cache, bool owned) {
     const heap_image& l = library_.layout;
-    for (std::uint64_t n = 0; cache != 0; ++n) {
+    while (cache != 0) {
+      if (!seen_.insert(cache).second)
+        return tell("the list of caches at {:#x} leads round in a circle", cache);
       const auto next = number(cache, l.of_cache.next);
       const auto tops = number(cache, l.of_cache.tops);
-      if (!next || !tops || n == heaps_max)
+      if (!next || !tops)
         return tell("the list of caches leads to {:#x}, where no cache is", cache);
       to_.own.push_back({cache, cache + l.cache_bytes});
       for (std::size_t c = 1; owned && c < shapes_.size(); ++c) {
@@ -203,6 +209,9 @@ class library_reader {
     if (range_.top > committed || committed > range_.pages)
       return tell("the range at {:#x}: not top <= commit_end <= pages ({}, {}, {})", range_.base,
                   range_.top, committed, range_.pages);
+    if (range_.top > number(at, l.of_range.run_of.committed).value_or(0) / sizeof(std::uint32_t))
+      return tell("the range at {:#x}: its table of runs is shorter than its {} pages", range_.base,
+                  range_.top);
     to_.own.push_back({range_.base, range_.base + (range_.pages << l.page_shift)});
     const auto add_table = [&](const detail::image_table& table) {
       const std::uint64_t begin = number(at, table.entries).value_or(0);
@@ -382,6 +391,7 @@ class library_reader {
   std::vector<std::uint64_t> bits_;
   std::vector<std::uint8_t> marks_;
   range range_;
+  std::set<std::uint64_t> seen_;  // elements of lists
   std::uint64_t secret_ = 0;
   std::uint64_t unknown_ = 0;
   bool is_hardened_ = false;

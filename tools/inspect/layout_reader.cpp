@@ -13,6 +13,16 @@ using detail::heap_image;
 using files::command_error;
 using files::status_failed;
 
+namespace {
+/// Returns: whether its lengths can be of structures, so that it was not overwritten.
+bool is_sound(const heap_image& l) {
+  const auto fits = [](std::uint32_t bytes) { return bytes != 0 && bytes < 1u << 24; };
+  return l.page_shift >= 12 && l.page_shift <= 24 && l.mark_shift_min < 16 && l.class_max <= 256 &&
+         fits(l.cache_bytes) && fits(l.range_bytes) && fits(l.run_bytes) && fits(l.shape_bytes) &&
+         fits(l.central_bytes);
+}
+}  // namespace
+
 std::vector<described_library> described_libraries(const image::memory_image& image) {
   std::vector<described_library> found;
   std::string unreadable;
@@ -39,7 +49,11 @@ std::vector<described_library> described_libraries(const image::memory_image& im
             fmt::format("{} describes its heap by version {} of the layout, and this command knows "
                         "version {}: use the ashlar command that belongs to that library",
                         file.path, begin->version, heap_image::current_version));
-      if (const auto layout = image.value_at<heap_image>(at)) found.push_back({file.path, *layout});
+      const auto layout = image.value_at<heap_image>(at);
+      if (layout && is_sound(*layout))
+        found.push_back({file.path, *layout});
+      else
+        unreadable = file.path;
     }
   }
   if (!found.empty()) return found;

@@ -45,6 +45,9 @@ struct planted_file {
     std::memcpy(image.magic, heap_image::right_magic, sizeof image.magic);
     image.version = heap_image::current_version;
     image.bytes = sizeof image;
+    image.page_shift = 12;
+    image.cache_bytes = image.range_bytes = image.run_bytes = image.shape_bytes =
+        image.central_bytes = 64;
   }
 };
 
@@ -71,11 +74,11 @@ bool says(const std::string& text, const char* word) {
 
 TEST(LayoutReader, TheNoteLeadsToTheDescription) {
   planted_file file;
-  file.image.page_shift = 12;
+  file.image.page_shift = 16;
   const auto found = described_libraries(in_memory(file));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].path, "/planted.so");
-  EXPECT_EQ(found[0].layout.page_shift, 12u);
+  EXPECT_EQ(found[0].layout.page_shift, 16u);
 }
 
 TEST(LayoutReader, WhatItCannotReadIsToldWithTheRemedy) {
@@ -86,6 +89,9 @@ TEST(LayoutReader, WhatItCannotReadIsToldWithTheRemedy) {
   file.image.version = heap_image::current_version;
   file.image.bytes -= 8;
   EXPECT_TRUE(says(why_refused(in_memory(file)), "use the ashlar command that belongs"));
+  file.image.bytes += 8;
+  file.image.run_bytes = 0;
+  EXPECT_TRUE(says(why_refused(in_memory(file)), "was overwritten"));
   file.image.magic[0] = 'x';
   EXPECT_TRUE(says(why_refused(in_memory(file)), "was overwritten"));
   file.note.owner[0] = 'x';

@@ -140,13 +140,12 @@ std::vector<block_group> groups_by_what(const image::memory_image& image,
 }
 
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
-                             const root_words& more, file_symbols& names,
-                             const std::function<void()>& sign, survey& to) {
+                             const root_words& more, file_symbols& names, survey& to) {
   memory_with_registers memory(image, heaps, more);
   trace::block_map blocks;
   blocks.live = std::move(heaps.live);
   grouping groups(true);
-  for (const trace::held_block& block : trace::find_unreachable(blocks, memory, sign)) {
+  for (const trace::held_block& block : trace::find_unreachable(blocks, memory, [] {})) {
     ++to.unreachable_blocks;
     to.unreachable_bytes += block.size;
     groups.add(block, content_of(image, block, names));

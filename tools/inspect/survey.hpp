@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,8 +41,7 @@ using root_words = std::vector<std::uint64_t>;
 /// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable mappings outside
 /// of the heap, and `more`. `heaps` is as before when it returns. O(words * log(blocks)).
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
-                             const root_words& more, file_symbols& names,
-                             const std::function<void()>& sign, survey& to);
+                             const root_words& more, file_symbols& names, survey& to);
 
 /// Returns: the stretches where roots lie: the image's places of pointers without the heaps' own.
 [[nodiscard]] std::vector<trace::address_range> places_of_roots(const image::memory_image& image,

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +14,6 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/image_report.hpp"
-#include "tools/cli/progress_line.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/json.hpp"
 #include "tools/image/core_file.hpp"
@@ -90,8 +88,6 @@ int look_into(const image::memory_image& image, const look_options& options,
   inspect::root_words roots;
   for (const std::string& each : options.roots) roots.push_back(number_of(each, "--root"));
   tell(image.remarks);
-  progress_line progress;
-  progress.tell("reading the heap", 0);
   inspect::heap_contents heaps = inspect::read_heaps(image);
   inspect::file_symbols names(image);
   tell(names.remarks());
@@ -111,8 +107,7 @@ int look_into(const image::memory_image& image, const look_options& options,
   }
   image_report report{path, &image, &heaps, {}, pause_ms};
   if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
-  inspect::find_unreachable_groups(
-      image, heaps, roots, names, [&] { progress.tell("following pointers", 0.5); }, report.survey);
+  inspect::find_unreachable_groups(image, heaps, roots, names, report.survey);
   if (options.json)
     print_look(image_json(report));
   else
