@@ -1,9 +1,11 @@
-// core/heap_image.hpp: what the library says of its own layout, for a command that reads a core file or
-// a stopped process. Layer: core. docs/heap-image.md tells in words how a reader gets from it to the blocks.
+// core/heap_image.hpp: what the library says of its own layout, for a command that reads a core
+// file or a stopped process. Layer: core. docs/heap-image.md tells in words how a reader gets from
+// it to the blocks.
 //
 //   ELF note "ashlar"  -->  heap_image  -->  heaps  -->  ranges  -->  runs  -->  blocks
 //
-// It is constant data: nothing that runs reads it, so it costs a program a few hundred bytes of its file.
+// It is constant data: nothing that runs reads it, so it costs a program a few hundred bytes of its
+// file.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +25,8 @@ struct image_table {
   image_part committed;
 };
 
-/// The layout of the heaps of one library. Offsets in parts are bytes from the begin of the structure
-/// that the comment names. A pointer is an address in the process.
+/// The layout of the heaps of one library. Offsets in parts are bytes from the begin of the
+/// structure that the comment names. A pointer is an address in the process.
 struct heap_image {
   static constexpr std::uint32_t current_version = 1;
   static constexpr char right_magic[8] = {'a', 's', 'h', 'l', 'a', 'r', 'h', '1'};
@@ -93,9 +95,9 @@ struct heap_image {
 
 }  // namespace ashlar::detail
 
-/// Effects: the program or library that this is compiled into has an ELF note that leads to `symbol`, a
-/// heap_image: its descriptor is the distance from itself to the structure. So neither a symbol table nor
-/// a relocation is needed to find it.
+/// Effects: the program or library that this is compiled into has an ELF note that leads to
+/// `symbol`, a heap_image: its descriptor is the distance from itself to the structure. So neither
+/// a symbol table nor a relocation is needed to find it.
 #define ASHLAR_HEAP_IMAGE_NOTE(symbol) \
   __asm__(                                       \
       ".pushsection .note.ashlar,\"a\",%note\n"  \

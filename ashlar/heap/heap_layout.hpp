@@ -1,8 +1,8 @@
 // heap/heap_layout.hpp: fills in the description of a heap's layout (core/heap_image.hpp).
 // Layer: heap.
 //
-// Every number comes from the structures themselves, so none can differ from them. The structures name
-// this one as their friend, since most members are private.
+// Every number comes from the structures themselves, so none can differ from them. The structures
+// name this one as their friend, since most members are private.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@
 
 namespace ashlar::detail {
 
-// The structures have bases and private members, but no virtual ones: gcc and clang know their offsets.
+// The structures have bases and private members, but no virtual ones: gcc and clang know their
+// offsets.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 #define ASHLAR_PART(type, member)                                               \

@@ -45,7 +45,8 @@ const char* inside(const void* structure, image_part part) {
   return static_cast<const char*>(structure) + part.offset;
 }
 
-/// By the description alone: whether a block of class `c` in use starts at `block`, in the first range.
+/// By the description alone: whether a block of class `c` in use starts at `block`, in the first
+/// range.
 bool is_in_use(const test_heap& h, const void* block, class_index c) {
   const char* const range = inside(&h, image.of_heap.first_range);
   const auto at = reinterpret_cast<std::uintptr_t>(block);
@@ -88,7 +89,8 @@ std::size_t stashed_blocks(const test_heap& h) {
 struct figures {
   std::size_t in_use = 0, wrong = 0, free_bits = 0, slabs = 0, large = 0;
 };
-/// Walks over the runs of the first range by the description, beside what the heap says of each place.
+/// Walks over the runs of the first range by the description, beside what the heap says of each
+/// place.
 figures walk(test_heap& h) {
   figures f;
   const char* const range = inside(&h, image.of_heap.first_range);

@@ -1,8 +1,8 @@
-// runtime/process_image.cpp: the process heap itself, and the description of it for who reads a core file.
-// Layer: runtime.
+// runtime/process_image.cpp: the process heap itself, and the description of it for who reads a
+// core file. Layer: runtime.
 //
-// The heap stands here so that every program that has it has the description, too: a linker takes both
-// from libashlar.a, or neither.
+// The heap stands here so that every program that has it has the description, too: a linker takes
+// both from libashlar.a, or neither.
 #include <cstddef>
 
 #include <ashlar/heap/heap_layout.hpp>

@@ -1,6 +1,10 @@
-// A program whose blocks in use are known: it writes each of them into a file, then ends by abort or waits.
-//   planted TRUTH SCENARIO END      SCENARIO: alone, threads, fork, lost, instances     END: abort, wait
-// It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its blocks.
+// A program whose blocks in use are known: it writes each of them into a file, then ends by abort
+// or waits.
+//   planted TRUTH SCENARIO END
+//     SCENARIO: alone, threads, fork, lost, instances
+//     END: abort, wait
+// It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its
+// blocks.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -88,7 +92,8 @@ class numbers {
   std::uint64_t state_;
 };
 
-/// Small blocks of every class, large ones, aligned ones, some that grow, some that any thread frees.
+/// Small blocks of every class, large ones, aligned ones, some that grow, some that any thread
+/// frees.
 void churn(std::uint64_t seed, int steps) {
   numbers random(seed);
   for (int i = 0; i < steps; ++i) {
@@ -161,8 +166,8 @@ struct lost_node {
 };
 }  // namespace unseen
 
-kept_square* squares;     // a list that a global leads to
-void* lost_text_hidden;   // in another form than an address
+kept_square* squares;    // a list that a global leads to
+void* lost_text_hidden;  // in another form than an address
 
 /// What is lost is made on a stack that is gone.
 void* lose(void*) {
@@ -178,7 +183,8 @@ void* lose(void*) {
   lost_text_hidden = reinterpret_cast<void*>(~reinterpret_cast<std::uintptr_t>(text));
   return nullptr;
 }
-/// The C library keeps the stack of a thread that has ended, with the pointers in it, for the next one.
+/// The C library keeps the stack of a thread that has ended, with the pointers in it, for the next
+/// one.
 void* write_over_the_stack(void*) {
   volatile char place[32 * 1024];
   for (volatile char& each : place) each = 0;

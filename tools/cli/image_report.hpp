@@ -1,5 +1,5 @@
-// tools/cli/image_report.hpp: what ashlar's heap holds in a core file or a process, as text and as JSON.
-// Layer: cli.
+// tools/cli/image_report.hpp: what ashlar's heap holds in a core file or a process, as text and as
+// JSON. Layer: cli.
 #pragma once
 
 #include <cstddef>

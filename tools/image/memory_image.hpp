@@ -1,9 +1,11 @@
-// tools/image/memory_image.hpp: what a process had in memory at one moment, by address. Layer: image.
+// tools/image/memory_image.hpp: what a process had in memory at one moment, by address. Layer:
+// image.
 //
 //   a core file  --core_file.hpp-->        memory_image  --> whoever looks into it
 //   a process    --stopped_process.hpp-->
 //
-// What neither a core file nor a process's own pages have is read from the files that were mapped there.
+// What neither a core file nor a process's own pages have is read from the files that were mapped
+// there.
 #pragma once
 
 #include <cstddef>
@@ -58,13 +60,14 @@ struct thread_state {
   std::vector<std::uint64_t> registers;  ///< as the system writes them
 };
 
-/// Throws nothing but std::bad_alloc. The building functions come first; then nothing changes any more.
+/// Throws nothing but std::bad_alloc. The building functions come first; then nothing changes any
+/// more.
 class memory_image {
  public:
   // ---- building ----
 
-  /// Effects: the bytes at `begin` are these. Requires: they live as long as the image (`keep`), and begin
-  /// behind all that was added before.
+  /// Effects: the bytes at `begin` are these. Requires: they live as long as the image (`keep`),
+  /// and begin behind all that was added before.
   void add_bytes(std::uint64_t begin, std::span<const std::byte> bytes);
   void add_mapping(mapping added) { mappings_.push_back(std::move(added)); }
   void add_thread(thread_state added) { threads_.push_back(std::move(added)); }
@@ -85,8 +88,8 @@ class memory_image {
 
   // ---- reading ----
 
-  /// Returns: the bytes from `address` on that lie in this process's memory side by side; empty: nobody
-  /// has that byte.
+  /// Returns: the bytes from `address` on that lie in this process's memory side by side; empty:
+  /// nobody has that byte.
   [[nodiscard]] std::span<const std::byte> at(std::uint64_t address) const;
   /// Effects: copies bytes. Returns: how many are there from `address` on, side by side or not.
   std::size_t read(std::uint64_t address, std::span<std::byte> to) const;
@@ -109,8 +112,9 @@ class memory_image {
   /// Returns: where the file that was mapped from `path` is read.
   [[nodiscard]] const std::string& place_of(const std::string& path) const;
 
-  /// Returns: where pointers may lie, in the order of addresses: the stretches that could be written to
-  /// and whose bytes were kept. Of the stack of each thread, what lies below its stack pointer is left out.
+  /// Returns: where pointers may lie, in the order of addresses: the stretches that could be
+  /// written to and whose bytes were kept. Of the stack of each thread, what lies below its stack
+  /// pointer is left out.
   [[nodiscard]] std::vector<trace::address_range> places_of_pointers() const;
 
  private:
@@ -122,7 +126,8 @@ class memory_image {
   [[nodiscard]] const segment* segment_of(std::uint64_t address) const;
   /// Returns: what the address has whose bytes were not kept: its file's, or zeros.
   [[nodiscard]] std::span<const std::byte> not_kept(std::uint64_t address) const;
-  /// Returns: where the first byte of the stack in use is, if `m` is a stack of a thread; else its begin.
+  /// Returns: where the first byte of the stack in use is, if `m` is a stack of a thread; else its
+  /// begin.
   [[nodiscard]] std::uint64_t begin_of_use(const mapping& m) const;
 
   std::vector<segment> segments_;  // in the order of addresses

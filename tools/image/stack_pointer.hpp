@@ -7,8 +7,9 @@
 
 namespace ashlar::image {
 
-/// Returns: the stack pointer among the registers as the system writes them (struct user_regs_struct);
-/// 0 on a machine whose order this does not know: then all of each stack counts as in use.
+/// Returns: the stack pointer among the registers as the system writes them (struct
+/// user_regs_struct); 0 on a machine whose order this does not know: then all of each stack counts
+/// as in use.
 [[nodiscard]] inline std::uint64_t stack_pointer_in(std::span<const std::uint64_t> registers) {
 #if defined(__x86_64__)
   constexpr std::size_t at = 19;

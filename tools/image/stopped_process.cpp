@@ -88,8 +88,8 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return found;
 }
 
-/// All threads of a process, which stand still while this lives. If the command is killed, the system
-/// lets them go on, as it does for every tracer.
+/// All threads of a process, which stand still while this lives. If the command is killed, the
+/// system lets them go on, as it does for every tracer.
 class stopped_threads {
  public:
   explicit stopped_threads(pid_t pid) : pid_(pid) {

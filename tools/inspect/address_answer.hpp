@@ -1,4 +1,5 @@
-// tools/inspect/address_answer.hpp: what an address of a process is, and what points there. Layer: inspect.
+// tools/inspect/address_answer.hpp: what an address of a process is, and what points there. Layer:
+// inspect.
 #pragma once
 
 #include <cstdint>

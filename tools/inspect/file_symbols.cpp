@@ -19,8 +19,8 @@
 namespace ashlar::inspect {
 namespace {
 
-/// In front of the address that an object has, a vtable has two words: the offset to the object's begin, and
-/// the type information.
+/// In front of the address that an object has, a vtable has two words: the offset to the object's
+/// begin, and the type information.
 constexpr std::uint64_t words_before = 16;
 
 /// Returns: the build id of the file that was mapped at `begin`; empty: none is there.

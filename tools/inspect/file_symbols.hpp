@@ -1,4 +1,5 @@
-// tools/inspect/file_symbols.hpp: what the files of a process call its tables and variables. Layer: inspect.
+// tools/inspect/file_symbols.hpp: what the files of a process call its tables and variables. Layer:
+// inspect.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace ashlar::inspect {
 
-/// Names by address. It reads symbols with elfutils, also those of separate debug files. Without symbols
-/// the type information that C++ keeps beside each vtable names the type. A file that is another one now
-/// than the process had names nothing: a remark tells.
+/// Names by address. It reads symbols with elfutils, also those of separate debug files. Without
+/// symbols the type information that C++ keeps beside each vtable names the type. A file that is
+/// another one now than the process had names nothing: a remark tells.
 class file_symbols {
  public:
   explicit file_symbols(const image::memory_image& image);
@@ -21,7 +22,8 @@ class file_symbols {
   file_symbols(const file_symbols&) = delete;
   file_symbols& operator=(const file_symbols&) = delete;
 
-  /// Returns: the C++ type of an object whose first word is `word`; null: that is no vtable's address.
+  /// Returns: the C++ type of an object whose first word is `word`; null: that is no vtable's
+  /// address.
   [[nodiscard]] const std::string* type_by_first_word(std::uint64_t word);
   /// Returns: "name + 8 in libfoo.so", "libfoo.so" where no symbol is; empty: in no file.
   [[nodiscard]] std::string variable_at(std::uint64_t address) const;

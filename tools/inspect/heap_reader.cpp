@@ -24,7 +24,8 @@ using detail::heap_image;
 using image::memory_image;
 
 constexpr std::size_t broken_max = 20;
-/// No stash and no stack of a cache has as many: a larger number was written there by somebody else.
+/// No stash and no stack of a cache has as many: a larger number was written there by somebody
+/// else.
 constexpr std::uint64_t addresses_max = std::uint64_t{1} << 20;
 
 struct shape {
@@ -290,7 +291,8 @@ class library_reader {
     to_.heaps.back().bytes += bytes;
   }
 
-  /// Effects: adds the slab and its live blocks. Returns: false where its record contradicts others.
+  /// Effects: adds the slab and its live blocks. Returns: false where its record contradicts
+  /// others.
   bool read_slab(std::uint64_t page, std::uint64_t pages, std::uint64_t record, page_run& found) {
     const heap_image& l = library_.layout;
     const auto c = static_cast<std::size_t>(number(record, l.of_run.size_class).value_or(0));
@@ -359,7 +361,8 @@ class library_reader {
           continue;
         }
         if (secret_ != 0 && *word == (secret_ ^ block)) continue;
-        // A hardened block that waits after its free is all zeros; in use, its last word has its size.
+        // A hardened block that waits after its free is all zeros; in use, its last word has its
+        // size.
         if (is_hardened_ && memory_.value_at<std::uint64_t>(block + s.block_size - 8) == 0u)
           continue;
       }

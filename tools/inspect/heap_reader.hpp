@@ -1,10 +1,11 @@
 // tools/inspect/heap_reader.hpp: ashlar's heaps in the memory of a process. Layer: inspect.
 //
-// It walks by the description that the library brings of itself (core/heap_image.hpp), so it knows no
-// offset of its own. A block of a class is in use if it has its mark and not its key (heap/block_marks.hpp).
+// It walks by the description that the library brings of itself (core/heap_image.hpp), so it knows
+// no offset of its own. A block of a class is in use if it has its mark and not its key
+// (heap/block_marks.hpp).
 //
-// Nothing that it reads is believed: a table that contradicts another one is told in `broken`, and what
-// it is about is left out.
+// Nothing that it reads is believed: a table that contradicts another one is told in `broken`, and
+// what it is about is left out.
 #pragma once
 
 #include <array>
@@ -62,8 +63,8 @@ struct heap_contents {
   std::uint64_t broken_left_out = 0;  ///< of these sentences
 };
 
-/// Returns: what all heaps of the process have. Throws: files::command_error, with a remedy, where no
-/// heap is found, or one of a layout that this command does not know. O(pages + blocks).
+/// Returns: what all heaps of the process have. Throws: files::command_error, with a remedy, where
+/// no heap is found, or one of a layout that this command does not know. O(pages + blocks).
 [[nodiscard]] heap_contents read_heaps(const image::memory_image& image);
 
 /// Returns: the run that holds `address`; null: none does.

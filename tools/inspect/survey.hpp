@@ -1,5 +1,5 @@
-// tools/inspect/survey.hpp: the blocks of a process by what is in them, and those that no pointer leads to.
-// Layer: inspect.
+// tools/inspect/survey.hpp: the blocks of a process by what is in them, and those that no pointer
+// leads to. Layer: inspect.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ using root_words = std::vector<std::uint64_t>;
                                                       const heap_contents& heaps,
                                                       file_symbols& names);
 
-/// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable mappings outside
-/// of the heap, and `more`. `heaps` is as before when it returns. O(words * log(blocks)).
+/// Effects: fills in what no pointer leads to, from the registers, the stacks, the writable
+/// mappings outside of the heap, and `more`. `heaps` is as before when it returns. O(words *
+/// log(blocks)).
 void find_unreachable_groups(const image::memory_image& image, heap_contents& heaps,
                              const root_words& more, file_symbols& names, survey& to);
 

@@ -1,5 +1,5 @@
-// tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process holds in
-// ashlar's heap. Layer: cli.
+// tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process
+// holds in ashlar's heap. Layer: cli.
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -37,29 +37,30 @@ struct look_options {
 };
 
 constexpr const char* core_footer =
-    R"(It needs no recording: the program ran with libashlar-malloc.so, or was linked with libashlar. The core
-names the files of the program. They should be at their places: types have their names from there.
+    R"(It needs no recording: the program ran with libashlar-malloc.so, or was linked with libashlar.
+The core names the files of the program. They should be at their places: types have their names from
+there.
 
 Examples:
   ashlar core core.4711
   ashlar core core.4711 ./server       the program is elsewhere now
   ashlar core --what 0x7f3a10002340 core.4711
 
-Exit status: 0; 1 where the heap's tables contradict each other, bytes are missing, or there is no heap of
-ashlar; 2 for what is no core file.)";
+Exit status: 0; 1 where the heap's tables contradict each other, bytes are missing, or there is no
+heap of ashlar; 2 for what is no core file.)";
 
 constexpr const char* inspect_footer =
-    R"(The process stands still while its memory is copied, and goes on then, also if this command is killed. A
-call of it that waits may return EINTR, as beside a debugger. A process that a debugger holds is read as it
-stands.
+    R"(The process stands still while its memory is copied, and goes on then, also if this command is
+killed. A call of it that waits may return EINTR, as beside a debugger. A process that a debugger
+holds is read as it stands.
 
 Examples:
   ashlar inspect $(pidof server)
   ashlar inspect --unreachable --rows 50 4711
   ashlar inspect --what 0x7f3a10002340 4711
 
-Exit status: 0; 1 where the heap's tables contradict each other, there is no heap of ashlar, or the system
-refuses; 2 for what is no number.)";
+Exit status: 0; 1 where the heap's tables contradict each other, there is no heap of ashlar, or the
+system refuses; 2 for what is no number.)";
 
 std::uint64_t number_of(const std::string& text, const char* option) {
   char* end = nullptr;
@@ -82,7 +83,8 @@ void tell(const std::vector<std::string>& remarks) {
   for (const std::string& each : remarks) fmt::print(stderr, "ashlar: {}\n", printable(each));
 }
 
-// Effects: prints what `image` has. `path`: of the core; empty: it is of a process that stood still.
+// Effects: prints what `image` has. `path`: of the core; empty: it is of a process that stood
+// still.
 int look_into(const image::memory_image& image, const look_options& options,
               const std::string& path, double pause_ms) {
   inspect::root_words roots;
