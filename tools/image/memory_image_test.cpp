@@ -112,20 +112,20 @@ volatile std::uint64_t of_child = 0;
 
 TEST(StoppedProcess, HasTheMemoryOfTheProcessWhichGoesOn) {
   if (support::sanitized) GTEST_SKIP() << "the sanitizer's mappings are too long";
-  std::array<int, 2> pipe{};
-  ASSERT_EQ(::pipe(pipe.data()), 0);
+  std::array<int, 2> to_parent{};
+  std::array<int, 2> to_child{};
+  ASSERT_EQ(::pipe(to_parent.data()) + ::pipe(to_child.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
     of_child = 4711;
     char ready = 1;
-    static_cast<void>(::write(pipe[1], &ready, 1));
-    ::close(pipe[1]);
+    static_cast<void>(::write(to_parent[1], &ready, 1));
     ::alarm(60);
-    static_cast<void>(::read(pipe[0], &ready, 1));  // until the parent closes its end
+    static_cast<void>(::read(to_child[0], &ready, 1));
     ::_exit(of_child == 4711 ? 7 : 8);
   }
   char ready = 0;
-  ASSERT_EQ(::read(pipe[0], &ready, 1), 1);
+  ASSERT_EQ(::read(to_parent[0], &ready, 1), 1);
   const process_copy copy = copy_process(child);
   const auto at = reinterpret_cast<std::uintptr_t>(&of_child);
   EXPECT_EQ(copy.image.value_at<std::uint64_t>(at), 4711u);
@@ -138,14 +138,14 @@ TEST(StoppedProcess, HasTheMemoryOfTheProcessWhichGoesOn) {
   EXPECT_FALSE(copy.image.program().empty());
   EXPECT_FALSE(loaded_files(copy.image).empty());
   const char end = 0;
-  static_cast<void>(::write(pipe[1], &end, 1));
+  static_cast<void>(::write(to_child[1], &end, 1));
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   EXPECT_THROW(static_cast<void>(copy_process(child)), files::command_error);
   EXPECT_THROW(static_cast<void>(copy_process(::getpid())), files::command_error);
-  ::close(pipe[0]);
-  ::close(pipe[1]);
+  for (const int end_of_pipe : {to_parent[0], to_parent[1], to_child[0], to_child[1]})
+    ::close(end_of_pipe);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ std::string status_of(pid_t pid, const std::string& name) {
 
 /// Effects: says why the system refuses, and what helps.
 [[noreturn]] void refuse(pid_t pid, int error, const char* what) {
-  if (error == ESRCH || error == ENOENT || status_of(pid, "State").empty()) fail_gone(pid);
+  // One that is ending has no memory any more, and then no state.
+  if (error == ESRCH || error == ENOENT || status_of(pid, "VmSize").empty()) fail_gone(pid);
   if (error != EPERM && error != EACCES)
     fail(fmt::format("process {}: {}: {}", pid, what, std::strerror(error)));
   const auto owner = static_cast<uid_t>(std::strtoul(status_of(pid, "Uid").c_str(), nullptr, 10));
@@ -287,6 +288,9 @@ process_copy copy_process(pid_t pid) {
   if (state.starts_with('Z'))
     fail(fmt::format("process {} has ended, and only its exit status is left: its memory is gone",
                      pid));
+  if (status_of(pid, "VmSize").empty())
+    fail(fmt::format(
+        "process {} has no memory of its own: it is a part of the system, or is ending", pid));
   const std::string tracer = status_of(pid, "TracerPid");
   const bool held = tracer != "0" && is_held(pid);
   if (tracer != "0" && !held)
@@ -322,8 +326,7 @@ process_copy copy_process(pid_t pid) {
   if (!held)
     copy.pause_ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  if (copy.image.mappings().empty())
-    fail(fmt::format("process {} has no memory of its own: it is a part of the system", pid));
+  if (copy.image.mappings().empty()) fail_gone(pid);
   std::size_t at = 0;
   for (const address_range& each : places) {
     const auto bytes = static_cast<std::size_t>(each.end - each.begin);
