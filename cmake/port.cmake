@@ -4,6 +4,7 @@
 #   i386                          the compiler of this machine
 #   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
 #   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system
+#   windows                       zig's compiler, and wine to run what it makes
 #   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
 # So what reserves hundreds of GiB is left out there (tests/support/emulated.hpp).
@@ -27,6 +28,17 @@ elseif(ASHLAR_PORT STREQUAL "wasm32")
   # Node.js 18 asks for the flag.
   set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_NODE} --no-warnings --experimental-wasi-unstable-preview1
     ${CMAKE_CURRENT_LIST_DIR}/../tests/wasm/run.mjs)
+elseif(ASHLAR_PORT STREQUAL "windows")
+  # Not gcc, whose thread-local objects are calls here, and are gone before a thread's end is told.
+  set(CMAKE_SYSTEM_NAME Windows)
+  set(CMAKE_SYSTEM_PROCESSOR x86_64)
+  set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
+  set(CMAKE_C_COMPILER ${zig} cc -target x86_64-windows-gnu)
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target x86_64-windows-gnu)
+  set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined")
+  set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+  find_program(ASHLAR_WINE wine64 wine REQUIRED)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_WINE})
 elseif(ASHLAR_PORT MATCHES "^(musl|glibc217)$")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)
   set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)

@@ -1,4 +1,5 @@
 // The JSON form, read by an independent parser and held against docs/statistics.md.
+// Needs POSIX.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -4,12 +4,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include <unistd.h>
-
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/adapt/json_text.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats_fields.hpp>
+#include <ashlar/os/process.hpp>
 
 namespace {
 
@@ -79,7 +78,7 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
   read_command(command);
   std::fprintf(out, "{\"ashlar\": \"%d.%d.%d\", \"schema\": 1, \"accuracy\": \"%s\", \"pid\": %ld,",
                ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH,
-               accuracy_name(stats), static_cast<long>(::getpid()));
+               accuracy_name(stats), static_cast<long>(ashlar::os::process_number()));
   std::fprintf(out, " \"command\": \"");
   ashlar::detail::write_escaped(out, command);
   std::fprintf(out, "\",\n \"total\": ");

@@ -1,4 +1,5 @@
 // Which blocks are sampled, what the samples say of call sites, and the profile that is written of them.
+// Needs POSIX.
 #include <algorithm>
 #include <array>
 #include <cmath>

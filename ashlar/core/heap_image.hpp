@@ -98,6 +98,7 @@ struct heap_image {
 /// Effects: the program or library that this is compiled into has an ELF note that leads to
 /// `symbol`, a heap_image: its descriptor is the distance from itself to the structure. So neither
 /// a symbol table nor a relocation is needed to find it.
+#if defined(__ELF__)
 #define ASHLAR_HEAP_IMAGE_NOTE(symbol) \
   __asm__(                                       \
       ".pushsection .note.ashlar,\"a\",%note\n"  \
@@ -110,5 +111,8 @@ struct heap_image {
       "." ASHLAR_IMAGE_TEXT(__SIZEOF_POINTER__) "byte " symbol " - .\n" \
       ".balign 4\n"                              \
       ".popsection\n")
+#else
+#define ASHLAR_HEAP_IMAGE_NOTE(symbol) static_assert(true)
+#endif
 #define ASHLAR_IMAGE_TEXT(number) ASHLAR_IMAGE_TEXT_OF(number)
 #define ASHLAR_IMAGE_TEXT_OF(number) #number

@@ -1,3 +1,4 @@
+// Needs POSIX.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -2,9 +2,8 @@
 // Layer: fault.
 #include <utility>
 
-#include <unistd.h>
-
 #include <ashlar/fault/report.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/thread_words.hpp>
 
 namespace ashlar::detail {
@@ -134,7 +133,7 @@ void append_json(text_writer& to, const fault& what, const fault_history* histor
   append_number(to, "needed", what.needed);
   append_number(to, "blocks", what.blocks);
   append_string(to, "action", action);
-  append_number(to, "pid", static_cast<std::size_t>(::getpid()));
+  append_number(to, "pid", os::process_number());
   append_number(to, "thread", os::thread_number());
   if (history != nullptr) {
     if (history->block != nullptr) {

@@ -11,14 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <unistd.h>
-
 #include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/fault/report.hpp>
 #include <ashlar/fault/response.hpp>
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/thread_words.hpp>
 
 namespace ashlar::detail {
@@ -58,7 +57,9 @@ const char* reason_of(int error) noexcept {
     case ENOENT:
       return " (no such folder)";
     case ENOSPC:
+#if defined(EDQUOT)
     case EDQUOT:
+#endif
       return " (no space left)";
     case ENXIO:
       return " (a pipe that nobody reads)";
@@ -70,7 +71,7 @@ const char* reason_of(int error) noexcept {
 void append_path(text_writer& path) noexcept {
   for (const char* p = file_pattern; *p != '\0'; ++p) {
     if (p[0] == '%' && p[1] == 'p') {
-      path << static_cast<std::size_t>(::getpid());
+      path << os::process_number();
       ++p;
     } else {
       path << std::string_view(p, 1);

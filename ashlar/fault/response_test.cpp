@@ -1,3 +1,4 @@
+// Needs POSIX.
 #include <cerrno>
 #include <csignal>
 #include <string>

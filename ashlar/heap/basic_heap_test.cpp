@@ -126,6 +126,25 @@ TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {
   }
 }
 
+// It has no mark in the tables that hits have: a hit would write beside them.
+TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
+  const auto h = std::make_unique<test_heap>();
+  h->space().set_room_max(0);
+  h->space().set_limit(16 << 20);  // a first range of 4 MiB
+  cache* own = h->attach();
+  const class_index c = test_heap::classes::class_for(1000, 1);
+  std::vector<void*> blocks;
+  do {
+    blocks.push_back(allocate(*h, *own, 1000));
+    ASSERT_NE(blocks.back(), nullptr);
+  } while (own->own_tops.tables.class_of(blocks.back()) != 0);
+  EXPECT_FALSE(test_heap::try_deallocate_believed(*own->tops, blocks.back(), c));
+  EXPECT_TRUE(test_heap::try_deallocate_believed(*own->tops, blocks.front(), c));
+  blocks.erase(blocks.begin());
+  for (void* each : blocks) deallocate(*h, *own, each);
+  h->audit();
+}
+
 void serve_every_size_and_alignment(bool in_rooms) {
   const auto h = std::make_unique<test_heap>();
   if (!in_rooms) h->space().set_room_max(0);

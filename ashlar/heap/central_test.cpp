@@ -1,5 +1,6 @@
 // One class's central on a page heap of its own.
 // Suites: threads
+// Needs POSIX.
 #include <algorithm>
 #include <array>
 #include <csignal>

@@ -1,4 +1,5 @@
 // Every misuse that a heap can see by itself, and its report.
+// Needs POSIX.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>

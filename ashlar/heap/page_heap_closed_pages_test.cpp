@@ -1,4 +1,5 @@
 // The closed page behind each slab of a hardened process's heap.
+// Needs POSIX.
 #include <cstddef>
 #include <cstdint>
 #include <tests/support/modelled_page_heap.hpp>

@@ -1,4 +1,5 @@
 // Where a page heap finds its pages: the first range and later ones, runs that grow, move and merge, slabs by their place.
+// Needs POSIX.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

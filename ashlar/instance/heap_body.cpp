@@ -10,8 +10,6 @@
 #include <new>
 #include <utility>
 
-#include <pthread.h>
-
 #include <ashlar/check/heap_leaks.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
@@ -20,6 +18,7 @@
 #include <ashlar/heap/heap_layout.hpp>
 #include <ashlar/instance/heap_instance.hpp>
 #include <ashlar/os/page_source.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::runtime {
@@ -173,13 +172,9 @@ void end_thread(void* table) noexcept {
   deallocate(own, "free");
 }
 
-/// The key whose destructor tells us that a thread ends.
-struct {
-  pthread_key_t key{};
-  bool valid = false;
-} constinit exit_key;
+constinit os::thread_end thread_exit;
 
-/// Effects: makes fork safe for heap instances and makes the key, once. Handlers that prepare a fork run
+/// Effects: makes fork safe for heap instances and watches threads' ends, once. Handlers that prepare a fork run
 /// in the reverse order of their registration, and a heap's source may allocate from the process heap: so
 /// the process heap's handlers, which its first use registers, come first.
 /// Requires: no other thread yet, which holds until constructors have run. Later, a fork could copy a
@@ -189,18 +184,13 @@ void start_instances() noexcept {
   if (started) return;
   started = true;
   deallocate(allocate(1), "free");
-  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
+  os::at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  thread_exit.start(end_thread);
 }
 
 /// The first heap may begin before this, in an earlier constructor.
 [[gnu::constructor(102)]] void start_instances_early() noexcept {
   start_instances();
-}
-
-/// Returns: whether the system will call `end_thread` when this thread ends.
-bool watch_thread_exit(heap_table* table) noexcept {
-  return exit_key.valid && ::pthread_setspecific(exit_key.key, table) == 0;
 }
 
 /// Returns: this thread's table, null when it has none.
@@ -216,7 +206,7 @@ heap_table* own_table() noexcept {
   void* const memory = allocate(sizeof(heap_table));
   if (memory == nullptr) return nullptr;
   auto* const table = ::new (memory) heap_table{};
-  if (!watch_thread_exit(table)) {
+  if (!thread_exit.watch(table)) {
     deallocate(memory, "free");
     return nullptr;
   }

@@ -128,24 +128,9 @@ frame_place place_of(const void* frame) noexcept {
           info.dli_sname};
 }
 
-void append_frame(text_writer& to, unsigned number, const void* frame) noexcept {
-  to << "ashlar:   #" << number << " " << frame;
-  const frame_place place = place_of(frame);
-  if (place.file != nullptr)
-    to << " " << place.file << "+" << reinterpret_cast<const void*>(place.offset);
-  if (place.function != nullptr) to << " (" << place.function << ")";
-}
-
-void append_frames(text_writer& to, const call_stack& stack) noexcept {
-  for (unsigned i = 0; i < stack.depth; ++i) {
-    append_frame(to, i, stack.frames[i]);
-    to << "\n";
-  }
-}
-
 std::size_t thread_number() noexcept {
   // A system call each time would take as long as all the other checks.
-  if (own_words.number == 0) own_words.number = static_cast<pid_t>(::syscall(SYS_gettid));
+  if (own_words.number == 0) own_words.number = static_cast<int>(::syscall(SYS_gettid));
   return static_cast<std::size_t>(own_words.number);
 }
 void forget_thread_number() noexcept {

@@ -1,4 +1,5 @@
 // The modules of this very process.
+// Needs POSIX.
 #include <cstdint>
 #include <filesystem>
 #include <string>

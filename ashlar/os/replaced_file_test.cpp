@@ -1,4 +1,5 @@
 // Files that are replaced whole, things that are no files, and paths with a place for a number.
+// Needs POSIX.
 #include <array>
 #include <cerrno>
 #include <cstring>

@@ -32,8 +32,12 @@ namespace ashlar::os {
 /// Returns: whether a sanitizer that replaces malloc is in the process, and this library was built
 /// without one.
 [[nodiscard]] inline bool a_sanitizer_is_there() noexcept {
+#if defined(_WIN32)  // it knows no weak references
+  return false;
+#else
   if constexpr (is_sanitized) return false;
   return &__interceptor_malloc != nullptr;
+#endif
 }
 
 /// Returns: whether the process heap is the sanitizer's malloc. Never in the drop-in library, which

@@ -1,4 +1,5 @@
 // A thread that serves, and the bell that it sleeps on.
+// Needs POSIX.
 #include <atomic>
 #include <cerrno>
 #include <csignal>

@@ -1,4 +1,5 @@
 // Signals by name and by number, and one that comes.
+// Needs POSIX.
 #include <csignal>
 
 #include <gtest/gtest.h>

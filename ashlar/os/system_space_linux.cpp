@@ -113,8 +113,12 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
   auto* const first = static_cast<unsigned char*>(p);
   // A write that changes nothing, whatever another thread writes there meanwhile. Of a word: not every processor has
   // an instruction for a byte.
-  for (std::size_t i = 0; i < bytes; i += page)
-    std::atomic_ref(*reinterpret_cast<unsigned*>(first + i)).fetch_or(0, std::memory_order_relaxed);
+  // Not fetch_or(0), which clang makes a load.
+  for (std::size_t i = 0; i < bytes; i += page) {
+    const std::atomic_ref word(*reinterpret_cast<unsigned*>(first + i));
+    unsigned same = word.load(std::memory_order_relaxed);
+    word.compare_exchange_strong(same, same, std::memory_order_relaxed);
+  }
   return true;
 }
 

@@ -5,8 +5,6 @@
 // thread-locals, and the C library keeps room for two such plugins (lifetime_plugins).
 #pragma once
 
-#include <sys/types.h>
-
 namespace ashlar::detail {
 struct fault_history;  // fault/report.hpp
 }
@@ -14,7 +12,7 @@ struct fault_history;  // fault/report.hpp
 namespace ashlar::os {
 
 struct thread_words {
-  pid_t number = 0;           ///< the system's; 0: not asked for yet
+  int number = 0;             ///< the system's; 0: not asked for yet
   bool is_capturing = false;  ///< it unwinds its stack, which may call malloc
   /// The program's function of faults runs: a fault inside it is the last one.
   bool is_called_back = false;

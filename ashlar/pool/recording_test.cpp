@@ -1,4 +1,5 @@
 // What each kind of pool tells a recorder, and when.
+// Needs POSIX.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

@@ -1,5 +1,6 @@
 // Tests of pool/refill_lists.hpp.
 // Suites: threads
+// Needs POSIX.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

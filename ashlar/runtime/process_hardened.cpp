@@ -6,13 +6,12 @@
 #include <new>
 #include <utility>
 
-#include <unistd.h>
-
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/random_bytes.hpp>
 #include <ashlar/runtime/background.hpp>
@@ -72,7 +71,7 @@ ASHLAR_COLD void draw_secrets() noexcept {
     line_writer<256> line;
     line << "ashlar: the system gives no random numbers now: time and addresses are mixed instead";
     line.end_line();
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    os::write_to_stderr(line.data(), line.size());
   }
   words = block_words({drawn[0], drawn[1] | 1u, drawn[2] | 1u});
   seed = drawn[3];

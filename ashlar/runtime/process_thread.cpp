@@ -2,13 +2,12 @@
 // Layer: runtime.
 #include <utility>
 
-#include <pthread.h>
-
 #include <ashlar/core/config.hpp>
 #include <ashlar/fault/response.hpp>
 #include <ashlar/heap/interface_hits.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/pause.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
@@ -114,16 +113,7 @@ void end_thread(void* own) noexcept {
   if (the_heap.cache_count() == 0) the_background.stop();
 }
 
-/// The key whose destructor tells us that a thread ends; made with the first cache.
-struct {
-  pthread_key_t key{};
-  bool valid = false;
-} constinit exit_key;
-
-/// Returns: whether the system will call `end_thread` when this thread ends.
-bool watch_thread_exit(cache* own) noexcept {
-  return exit_key.valid && ::pthread_setspecific(exit_key.key, own) == 0;
-}
+constinit os::thread_end thread_exit;  // started with the first cache
 
 // ---- faults ---------------------------------------------------------------------------------------
 
@@ -202,7 +192,7 @@ void after_fork_in_child() noexcept {
 
 // ---- start ----------------------------------------------------------------------------------------
 
-/// Effects: makes fork safe, makes the key and applies the environment's settings, each once. Called with the first
+/// Effects: makes fork safe, watches threads' ends and applies the environment's settings, each once. Called with the first
 /// cache and by our constructor, whichever comes first: the system runs the handlers that prepare a
 /// fork in the reverse order of their registration, and another library's may allocate, so ours, which
 /// lock the heap, have to be registered before it.
@@ -213,8 +203,8 @@ void start_process() noexcept {
   static constinit bool configured = false;
   if (!started) {
     started = true;
-    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    exit_key.valid = ::pthread_key_create(&exit_key.key, end_thread) == 0;
+    os::at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+    thread_exit.start(end_thread);
   }
   char** const environment = process_environment();
   if (configured || environment == nullptr) return;
@@ -241,7 +231,7 @@ process_heap::cache* own_cache() noexcept {
     enter_hit_paths(*own);
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass);
-  if (!watch_thread_exit(own)) end_thread(own);
+  if (!thread_exit.watch(own)) end_thread(own);
   return self.own;
 }
 

@@ -6,8 +6,6 @@
 #include <mutex>
 #include <string_view>
 
-#include <unistd.h>
-
 #include <ashlar/check/sample_profile.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
@@ -15,6 +13,7 @@
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/signals.hpp>
@@ -38,7 +37,7 @@ struct {
   char file[os::replaced_path_max] = {};     ///< empty: none
   std::uint64_t interval_ns = 0;             ///< 0: none
   bool guards = false;                       ///< some samples are guarded blocks
-  pid_t first_process = 0;                   ///< the one that read the environment
+  std::size_t first_process = 0;             ///< the one that read the environment
   std::atomic<std::uint64_t> begun_ns{0};    ///< 0: nothing was ever sampled
   std::atomic<std::uint64_t> last_every{0};  ///< what `sampled_every` was last, if it was ever on
   std::atomic<bool> is_changing{false};      ///< a thread begins or ends sampling
@@ -113,7 +112,7 @@ void write_file() noexcept {
   the.is_asked.store(false, std::memory_order_relaxed);
   char path[os::replaced_path_max];
   bool fits = os::expand_path(the.file, path, sizeof path, the.written + 1);
-  if (fits && ::getpid() != the.first_process && !os::has_place(the.file, 'p')) {
+  if (fits && os::process_number() != the.first_process && !os::has_place(the.file, 'p')) {
     const std::size_t used = std::strlen(path);
     fits = os::expand_path(".%p", path + used, sizeof path - used);
   }
@@ -217,7 +216,7 @@ int write_samples(const char* path) noexcept {
 void start_sampling(const sampling_settings& s) noexcept {
   if (s.every == 0) return;
   if (s.file != nullptr) std::strncpy(the.file, s.file, sizeof the.file - 1);
-  the.first_process = ::getpid();
+  the.first_process = os::process_number();
   the.guards = s.guard_one_of != 0 && the_watch.guards->is_on() && frees_hit();
   if (sample(s.every) != 0 || the.file[0] == '\0') return;
   if (s.interval_s != 0) {

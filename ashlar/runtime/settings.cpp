@@ -6,11 +6,10 @@
 #include <cstring>
 #include <string_view>
 
-#include <sys/auxv.h>
-#include <unistd.h>
-
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/last_words.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/signals.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -29,7 +28,7 @@ void complain(const char* name, const char* value, const char* expected) noexcep
   line << "ashlar: " << name << "=" << std::string_view(value, ::strnlen(value, value_max))
        << " is ignored: expected " << expected;
   line.end_line();
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  os::write_to_stderr(line.data(), line.size());
 }
 
 /// Effects: stores the variable's value, or `most` if that is less, if it is a whole number of at
@@ -80,7 +79,7 @@ const char* read_file_to_write(char** environment, const char* name,
                                std::size_t path_max) noexcept {
   const char* const file = find_setting(environment, name);
   if (file == nullptr) return nullptr;
-  if (::getauxval(AT_SECURE) != 0)
+  if (os::has_more_rights())
     complain(name, file, "no file in a process that changes its rights (set-user-ID)");
   else if (std::strlen(file) >= path_max)
     complain(name, file, "a path of at most 1023 bytes");
@@ -129,7 +128,8 @@ constexpr std::size_t slots_by_sampling = 256;
 }  // namespace
 
 char** process_environment() noexcept {
-  return environ != nullptr ? environ : noted_environment;
+  char** const known = os::environment();
+  return known != nullptr ? known : noted_environment;
 }
 void note_environment(char** environment) noexcept {
   noted_environment = environment;

@@ -1,4 +1,5 @@
 // The environment, good and bad.
+// Needs POSIX.
 #include <cerrno>
 #include <csignal>
 #include <cstdint>

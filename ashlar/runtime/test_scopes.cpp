@@ -4,11 +4,10 @@
 #include <cstdlib>
 #include <new>
 
-#include <unistd.h>
-
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
@@ -161,7 +160,7 @@ void expect_allowed(test_scopes& scopes, unsigned kinds, const char* call, std::
     message[text.size()] = '\0';
     if (rules.report != nullptr) return rules.report(&what, rules.context);
     text.end_line();
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, text.size());
+    os::write_to_stderr(message, text.size());
     std::abort();
   });
 }

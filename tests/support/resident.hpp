@@ -4,14 +4,19 @@
 #include <cstddef>
 #include <cstdlib>
 
+#if !defined(_WIN32)
 #include <fcntl.h>
 #include <unistd.h>
+#endif
 
 namespace support {
 
 /// Column `column` of the process's memory line (0: address space, 1: resident), in bytes; 0 where
 /// the system has none.
-inline std::size_t memory_figure(int column) noexcept {
+inline std::size_t memory_figure([[maybe_unused]] int column) noexcept {
+#if defined(_WIN32)
+  return 0;
+#else
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[256];
@@ -22,6 +27,7 @@ inline std::size_t memory_figure(int column) noexcept {
   char* at = text;
   for (int i = 0; i < column; ++i) (void)std::strtoul(at, &at, 10);
   return std::strtoul(at, &at, 10) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+#endif
 }
 
 inline std::size_t resident_bytes() noexcept {

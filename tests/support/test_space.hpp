@@ -16,8 +16,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
+#if !defined(_WIN32)
 #include <unistd.h>
+#endif
 
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/os/system_space.hpp>
@@ -159,7 +160,7 @@ class test_space {
     check_mapped(to, bytes);
     if (!refuse(space_call::move)) return os::system_space::move(from, to, bytes);
     if (refused_moves_unmap_) {
-      EXPECT_EQ(::mprotect(to, bytes, PROT_NONE), 0);
+      EXPECT_TRUE(os::system_space::close(to, bytes));
       const std::lock_guard guard(mutex_);
       const auto a = reinterpret_cast<std::uintptr_t>(to);
       unmapped_.emplace_back(a, a + bytes);
@@ -253,7 +254,11 @@ class test_space {
 
  private:
   /// The system's page.
+#if defined(_WIN32)
+  static constexpr std::size_t granule = 4096;
+#else
   static inline const std::size_t granule = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+#endif
   static constexpr std::size_t index(space_call kind) { return static_cast<std::size_t>(kind); }
 
   struct room {
@@ -296,12 +301,16 @@ class test_space {
   }
   /// Returns: a reservation at an odd multiple of the system's page; or null.
   static void* barely_aligned(void* (*reserve)(std::size_t) noexcept, std::size_t bytes) noexcept {
+#if defined(_WIN32)  // what is given back has to begin where it was given
+    return reserve(bytes);
+#else
     if (bytes > SIZE_MAX - granule) return nullptr;
     char* const memory = static_cast<char*>(reserve(bytes + granule));
     if (memory == nullptr) return nullptr;
     const bool odd = reinterpret_cast<std::uintptr_t>(memory) / granule % 2 != 0;
     os::system_space::release(odd ? memory + bytes : memory, granule);
     return odd ? memory : memory + granule;
+#endif
   }
   void* note(void* p, std::size_t bytes) noexcept {
     EXPECT_EQ(bytes % granule, 0u);

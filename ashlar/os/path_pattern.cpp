@@ -1,11 +1,10 @@
-// os/path_pattern_posix.cpp: os/path_pattern.hpp, by getpid.
+// os/path_pattern.cpp: os/path_pattern.hpp, on every system.
 // Layer: os.
 #include <string_view>
 
-#include <unistd.h>
-
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/process.hpp>
 
 namespace ashlar::os {
 
@@ -19,7 +18,7 @@ bool expand_path(const char* pattern, char* path, std::size_t capacity,
   text_writer text(path, capacity);
   for (const char* p = pattern; *p != '\0'; ++p) {
     if (p[0] == '%' && p[1] == 'p')
-      text << static_cast<std::size_t>(::getpid());
+      text << process_number();
     else if (p[0] == '%' && p[1] == 'n')
       text << number;
     else {

@@ -1,0 +1,15 @@
+// os/memory_pressure_windows.cpp: os/memory_pressure.hpp where there are no control groups: nothing is told.
+// Layer: os.
+#include <ashlar/os/memory_pressure.hpp>
+
+namespace ashlar::os {
+
+memory_group::memory_group(const char*) noexcept {
+  static_cast<void>(version_);
+}
+
+bool memory_group::read(memory_pressure&) const noexcept {
+  return false;
+}
+
+}  // namespace ashlar::os
