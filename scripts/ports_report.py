@@ -22,6 +22,7 @@ LACKS = {
     "armhf": "unit tests, random programs and misuse: they assume 64 bits",
     "glibc217": "static programs: zig has no static glibc",
     "aarch64": "tests that start their own program anew, and five that measure memory or map more than 6 GB",
+    "windows": "shared libraries, moving pages of large blocks, tests that need POSIX or start their own program anew",
     "wasm32": "the heap, malloc and the C API",
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
@@ -73,6 +74,8 @@ def row(preset: dict[str, str]) -> str:
     by = pathlib.Path(emulator).name.removesuffix("-static") if emulator else "this machine"
     if setting(folder, "CMakeCache.txt", "ASHLAR_NODE"):
         by = "Node.js"
+    if setting(folder, "CMakeCache.txt", "ASHLAR_WINE"):
+        by = "wine"
     done = tests(folder)
     if done == "not run":
         by = ""
