@@ -2,6 +2,7 @@
 // Layer: os. For *_windows.cpp alone.
 #pragma once
 
+#if defined(_WIN32)
 #include <cerrno>
 
 #ifndef WIN32_LEAN_AND_MEAN
@@ -46,3 +47,4 @@ class error_keeper {
 }
 
 }  // namespace ashlar::os
+#endif

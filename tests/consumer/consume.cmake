@@ -45,11 +45,11 @@ foreach(file IN LISTS texts)
 endforeach()
 
 # Installed are the public headers and what these include, as the compiler sees it, and no other header.
-# Public: the umbrella headers, asan_report.hpp, test_scope.h, test_scope.hpp, and the classic names (the static pools' table last).
+# Public: the umbrella headers, asan_report.hpp, new_delete.hpp, test_scope.h, test_scope.hpp, and the classic names (the static pools' table last).
 file(GLOB classic RELATIVE ${prefix}/include/ashlar/compat ${prefix}/include/ashlar/compat/*.h)
 list(REMOVE_ITEM classic xallocator_document_pools.h)
 set(includes "")
-foreach(header ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp
+foreach(header ashlar/ashlar.h ashlar/ashlar.hpp ashlar/freestanding.hpp ashlar/adapt/asan_report.hpp ashlar/adapt/new_delete.hpp
         ashlar/adapt/test_scope.h ashlar/adapt/test_scope.hpp
         ${classic} xallocator_document_pools.h)
   string(APPEND includes "#include <${header}>\n")
