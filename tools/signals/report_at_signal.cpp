@@ -49,8 +49,8 @@ void write_statistics() {
   ::close(file);
 }
 
-/// Effects: the signal comes again in two seconds. Its action is the default one by then, so it ends a process whose
-/// handler waits for a lock that the interrupted thread has.
+/// Effects: the signal comes again in two seconds. That ends a process whose handler waits for a lock
+/// that the interrupted thread has.
 void end_soon(int number) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
@@ -71,19 +71,35 @@ void set_own_handler(int number, const sigset_t& mask) {
   next_sigaction(number, &action, nullptr);
 }
 
-void report_and_end(int number) {
+void end_by(int number) {
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
+  next_sigaction(number, &plain, nullptr);
+  ::kill(::getpid(), number);
+}
+
+/// The signal again, while the statistics are written. Once it may be what the command passes on of a
+/// signal that the whole group had: that ends nothing. The next one does, and that of the timer.
+void on_another(int number, siginfo_t* info, void*) {
+  static volatile std::sig_atomic_t came = 0;
+  const bool is_first = came == 0 && info->si_code != SI_TIMER;
+  came = 1;
+  if (!is_first) end_by(number);
+}
+
+void report_and_end(int number) {
+  struct sigaction another{};
+  another.sa_sigaction = on_another;
+  another.sa_flags = SA_SIGINFO | SA_RESTART;
   struct sigaction own{};
-  next_sigaction(number, &plain, &own);
+  next_sigaction(number, &another, &own);
   sigset_t only;
   ::sigemptyset(&only);
   ::sigaddset(&only, number);
   end_soon(number);
-  // A second signal, and that of the timer, end the process at once.
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
   write_statistics();
-  ::kill(::getpid(), number);
+  end_by(number);
   // The first process of a container outlives the default action.
   set_own_handler(number, own.sa_mask);
 }
