@@ -38,24 +38,6 @@ namespace ashlar::detail {
 /// knows any more by which face. In the drop-in library all faces are free's kin.
 inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
 
-/// What one class of the heap has counted. Blocks.
-struct class_counts {
-  std::uint64_t taken = 0;      ///< ever handed to a cache
-  std::uint64_t given = 0;      ///< ever come back from one
-  std::uint64_t held_peak = 0;  ///< most that were out at once: max of taken - given
-  std::uint64_t made = 0;       ///< in slabs that exist now
-  std::uint64_t made_peak = 0;
-  std::uint64_t slabs = 0;
-};
-
-/// What the slabs of one class are made of. Bytes.
-struct slab_bytes {
-  std::size_t blocks = 0;   ///< of all blocks
-  std::size_t idle = 0;     ///< of free blocks in the bitmaps, without those on absent pages
-  std::size_t absent = 0;   ///< of pages that the system has got
-  std::uint64_t taken = 0;  ///< of blocks that were ever handed to a cache
-};
-
 template <address_space Space, class Mutex>
 class central {
  public:
