@@ -1,4 +1,4 @@
-// heap/slab.hpp: taking blocks out of a slab's bitmap and putting them back; what a class counts of its slabs.
+// heap/slab.hpp: taking blocks out of a slab's bitmap and putting them back, and what is counted.
 // Layer: heap.
 //
 // Invariant: free_blocks == number of 1 bits in free_bits; a bit is 1 iff nobody, no cache
