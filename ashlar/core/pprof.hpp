@@ -219,6 +219,8 @@ void begin_heap_profile(profile_writer<Out>& to, std::uint64_t every_bytes) {
 /// Returns: the values as a sample has them.
 [[nodiscard]] inline std::array<std::int64_t, heap_values::count> rounded(
     const heap_values& v) noexcept {
+  // None is negative, and lround is of a library that the drop-in does not link.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   const auto whole = [](double x) { return static_cast<std::int64_t>(x + 0.5); };
   return {whole(v.allocated_blocks), whole(v.allocated_bytes), whole(v.live_blocks),
           whole(v.live_bytes), whole(v.lifetime_ns)};

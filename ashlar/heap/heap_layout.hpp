@@ -23,6 +23,7 @@ namespace ashlar::detail {
 // offsets.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
+// NOLINTBEGIN(bugprone-macro-parentheses): of types and members
 #define ASHLAR_PART(type, member)                                               \
   ::ashlar::detail::image_part {                                                \
     static_cast<std::uint32_t>(offsetof(type, member)),                         \
@@ -32,6 +33,7 @@ namespace ashlar::detail {
   ::ashlar::detail::image_table {                                            \
     ASHLAR_PART(type, member.entries_), ASHLAR_PART(type, member.committed_) \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 struct heap_layout {
   /// What is not the same of all heaps of a type.
