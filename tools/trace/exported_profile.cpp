@@ -151,6 +151,7 @@ void write_pprof(const trace_reader& reader, const trace_summary& of, call_names
   for_each_stack(reader, of, names,
                  [&](const std::vector<named_call>& calls, const all_figures& figures) {
                    std::vector<std::uint64_t> locations;
+                   locations.reserve(calls.size());
                    for (const named_call& call : calls)
                      locations.push_back(parts.location_of(call));
                    profile.sample(locations, figures);

@@ -91,7 +91,7 @@ class file_recorder final : public recorder {
   look_at_exit look_;
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
-  std::chrono::steady_clock::time_point unsealed_due_{};              // when take_unsealed() is
+  std::chrono::steady_clock::time_point unsealed_due_;                // when take_unsealed() is
   bool finished_ = false;
 };
 
