@@ -17,7 +17,7 @@
 #include <ashlar/fault/response.hpp>
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
-#include <ashlar/os/process.hpp>
+#include <ashlar/os/path_pattern.hpp>
 #include <ashlar/os/thread_words.hpp>
 
 namespace ashlar::detail {
@@ -68,17 +68,6 @@ const char* reason_of(int error) noexcept {
   }
 }
 
-void append_path(text_writer& path) noexcept {
-  for (const char* p = file_pattern; *p != '\0'; ++p) {
-    if (p[0] == '%' && p[1] == 'p') {
-      path << os::process_number();
-      ++p;
-    } else {
-      path << std::string_view(p, 1);
-    }
-  }
-}
-
 void complain_of_file(const char* path, int error) noexcept {
   if (complained.exchange(true, std::memory_order_relaxed)) return;
   line_writer<512> line;
@@ -98,12 +87,11 @@ void write_report_in(Memory& memory, const fault& what, const fault_history* his
   // The file is first: nothing that becomes of standard error can prevent it.
   bool is_in_file = false;
   if (file_pattern[0] != '\0') {
-    text_writer path(memory.path, sizeof memory.path - 1);
-    append_path(path);
-    memory.path[path.size()] = '\0';
     const text_writer& line = writes_json ? json : text;
-    const int error = os::append_to_file(memory.path, line.data(), line.size());
-    if (error != 0) complain_of_file(memory.path, error);
+    const bool fits = os::expand_path(file_pattern, memory.path, sizeof memory.path);
+    const int error =
+        fits ? os::append_to_file(memory.path, line.data(), line.size()) : ENAMETOOLONG;
+    if (error != 0) complain_of_file(fits ? memory.path : file_pattern, error);
     is_in_file = error == 0;
   }
   os::write_to_stderr(text.data(), text.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/os/windows.hpp>
 
@@ -36,16 +37,11 @@ void capture_interrupted(call_stack& out, unsigned depth, const void* interrupte
 
 frame_place place_of(const void* frame) noexcept {
   const error_keeper keeper;
-  HMODULE module = nullptr;
-  constexpr DWORD flags =
-      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-  if (::GetModuleHandleExA(flags, static_cast<const char*>(frame), &module) == 0) return {};
+  const auto* const begin = static_cast<const char*>(module_around(frame).begin);
   thread_local char path[MAX_PATH];
-  if (::GetModuleFileNameA(module, path, sizeof path) == 0) return {};
-  return {path,
-          static_cast<std::size_t>(static_cast<const char*>(frame) -
-                                   reinterpret_cast<const char*>(module)),
-          nullptr};
+  const auto module = reinterpret_cast<HMODULE>(const_cast<char*>(begin));
+  if (begin == nullptr || ::GetModuleFileNameA(module, path, sizeof path) == 0) return {};
+  return {path, static_cast<std::size_t>(static_cast<const char*>(frame) - begin), nullptr};
 }
 
 std::size_t thread_number() noexcept {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <ashlar/core/fault.hpp>
 #include <ashlar/os/random_bytes.hpp>
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/os/windows.hpp>
@@ -18,6 +19,7 @@ namespace ashlar::os {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
+constexpr int refused_max = 5000;  ///< times a millisecond and more, before a purge gives up
 
 bool commit_pages(void* p, std::size_t bytes) noexcept {
   return ::VirtualAlloc(p, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
@@ -58,11 +60,16 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
 }
 
 // In two steps. Should the system refuse the second one, since another process took the memory in between, then
-// there is no way back: the caller would write to pages that are not there. So it is asked again.
+// there is no way back: the caller would write to pages that are not there. So it is asked again for
+// some seconds, and then the process ends with a message.
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   const error_keeper keeper;
   if (!decommit_pages(p, bytes)) return false;
-  while (!commit_pages(p, bytes)) ::Sleep(1);
+  for (int refused = 0; !commit_pages(p, bytes); ++refused) {
+    if (refused == refused_max)
+      ashlar_fault({.kind = fault_kind::exhausted, .call = "purge", .address = p, .needed = bytes});
+    ::Sleep(1);
+  }
   return true;
 }
 
