@@ -69,6 +69,8 @@ class guarded_blocks {
   /// Returns: false when memory was refused; then no block is guarded. Requires: no other thread yet; called once.
   [[nodiscard]] bool start(const guard_options& options) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return begin_ != nullptr; }
+  /// Returns: of so many allocations one is guarded, while it is on.
+  [[nodiscard]] std::size_t one_of() const noexcept { return options_.one_of; }
 
   /// Returns: whether this allocation of the thread whose turn it is told is to be guarded: one of
   /// `one_of` on average, after 1 to 2 * one_of - 1. Requires: is_on().

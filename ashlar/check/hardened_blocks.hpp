@@ -47,6 +47,14 @@ struct block_label {
   block_family family = block_family::none;  ///< none: the word is no word of a live block
 };
 
+/// What a look sees of a block.
+struct block_sight {
+  bool is_live = false;
+  std::size_t size = 0;  ///< that was asked for; the block's own where the word is spoilt
+  const std::byte* spoilt =
+      nullptr;  ///< the first byte behind the size that was written to; null: none
+};
+
 /// 16 bytes at once, in one register where the machine has such.
 using block_granule_bits [[gnu::vector_size(block_granule)]] = std::uint64_t;
 
@@ -76,26 +84,28 @@ class block_words {
       p += label_bytes;
     }
     for (std::byte* const end = end_of_canary(p, word); p < end; p += label_bytes) store(p, canary);
-    store(word, word_of(key, size, family));
+    store_word(block, bytes, word_of(key, size, family));
   }
 
   /// Returns: what the last word of `block`, of `bytes`, says. O(1).
   [[nodiscard]] ASHLAR_HOT block_label label_of(const void* block,
                                                 std::size_t bytes) const noexcept {
-    const std::uint64_t key = key_of(block);
-    const std::uint64_t word = load(static_cast<const std::byte*>(block) + bytes - label_bytes);
-    const std::uint64_t said = (word >> 8) ^ (key >> 8);
-    const auto size = static_cast<std::size_t>(said & size_mask);
-    const auto family = said >> size_bits;
-    if ((word & 0xff) != (canary_of(key) & 0xff) || family - 1 >= families ||
-        (said & size_mask) > bytes - label_bytes) [[unlikely]]
-      return {};
-    return {size, static_cast<block_family>(family)};
+    return label_in(load_word(block, bytes), key_of(block), bytes);
+  }
+
+  /// Returns: what is seen of `block`, of `bytes`, by one who does not own it. The word is read once. O(1).
+  [[nodiscard]] block_sight sight_of(const void* block, std::size_t bytes) const noexcept {
+    const std::uint64_t word = look_at_word(block, bytes);
+    if (word == 0) return {};
+    const block_label label = label_in(word, key_of(block), bytes);
+    if (label.family == block_family::none)
+      return {true, bytes, static_cast<const std::byte*>(block) + bytes - label_bytes};
+    return {true, label.size, first_spoilt(block, bytes, label.size)};
   }
 
   /// Returns: whether the last word of `block`, of `bytes`, is zero, as a free block's is.
   [[nodiscard]] static bool is_zero(const void* block, std::size_t bytes) noexcept {
-    return load(static_cast<const std::byte*>(block) + bytes - label_bytes) == 0;
+    return load_word(block, bytes) == 0;
   }
 
   /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null when all are. O(1).
@@ -116,17 +126,19 @@ class block_words {
     return nullptr;
   }
 
-  /// Effects: `block`, which was sealed so, has neither word nor canary any more; those bytes are zero. O(1).
+  /// Effects: `block` has no word any more. Its canary and its caller's bytes are as they were. O(1).
+  ASHLAR_HOT static void take_word(void* block, std::size_t bytes) noexcept {
+    store_word(block, bytes, 0);
+  }
+  /// Effects: `block`, which was sealed so, has no canary any more; those bytes are zero. Requires: it has no word. O(1).
   static void unseal(void* block, std::size_t bytes, std::size_t size) noexcept {
     auto* const begin = static_cast<std::byte*>(block);
-    store(begin + bytes - label_bytes, 0);
     std::memset(begin + size, 0, canary_end(bytes, size) - size);
   }
 
-  /// Effects: all bytes of `block`, which was sealed so, are zero. O(size).
+  /// Effects: all bytes of `block`, which was sealed so, are zero. Requires: it has no word. O(size).
   ASHLAR_HOT static void clear(void* block, std::size_t bytes, std::size_t size) noexcept {
     auto* const begin = static_cast<std::byte*>(block);
-    store(begin + bytes - label_bytes, 0);
     if (bytes <= called_clear_min) [[likely]] {
       const block_granule_bits zero{};
       for (std::byte* at = begin; at != begin + bytes; at += sizeof zero) {
@@ -157,6 +169,19 @@ class block_words {
   static void store(std::byte* p, std::uint64_t x) noexcept {
     x = in_order(x);
     std::memcpy(p, &x, sizeof x);
+  }
+  using word_in_block [[gnu::may_alias]] = std::uint64_t;
+  [[nodiscard]] static std::uint64_t load_word(const void* block, std::size_t bytes) noexcept {
+    return load(static_cast<const std::byte*>(block) + bytes - label_bytes);
+  }
+  /// As load_word, for a thread that does not own the block: when it sees a word, the canary is there, too.
+  [[nodiscard]] static std::uint64_t look_at_word(const void* block, std::size_t bytes) noexcept {
+    const void* const at = static_cast<const std::byte*>(block) + bytes - label_bytes;
+    return in_order(__atomic_load_n(static_cast<const word_in_block*>(at), __ATOMIC_ACQUIRE));
+  }
+  static void store_word(void* block, std::size_t bytes, std::uint64_t x) noexcept {
+    void* const at = static_cast<std::byte*>(block) + bytes - label_bytes;
+    __atomic_store_n(static_cast<word_in_block*>(at), in_order(x), __ATOMIC_RELEASE);
   }
   [[nodiscard]] static unsigned bits_before(std::size_t size) noexcept {
     return static_cast<unsigned>(size % label_bytes) * 8;
@@ -190,6 +215,18 @@ class block_words {
                                              block_family family) noexcept {
     const std::uint64_t said = size | static_cast<std::uint64_t>(family) << size_bits;
     return (said ^ key >> 8) << 8 | (canary_of(key) & 0xff);
+  }
+
+  /// Returns: what a block's word says, read with the block's key.
+  [[nodiscard]] ASHLAR_HOT static block_label label_in(std::uint64_t word, std::uint64_t key,
+                                                       std::size_t bytes) noexcept {
+    const std::uint64_t said = (word >> 8) ^ (key >> 8);
+    const auto size = static_cast<std::size_t>(said & size_mask);
+    const auto family = said >> size_bits;
+    if ((word & 0xff) != (canary_of(key) & 0xff) || family - 1 >= families ||
+        (said & size_mask) > bytes - label_bytes) [[unlikely]]
+      return {};
+    return {size, static_cast<block_family>(family)};
   }
 
   block_secrets secrets_;

@@ -136,10 +136,12 @@ TEST(HardenedBlocks, ClearedAndUnsealedBlocksAreZero) {
     for (std::size_t size = 0; size <= bytes - detail::label_bytes; size += size < 64 ? 1 : 97) {
       zeros block(bytes);
       words.seal(block.data(), bytes, size, block_family::c);
+      block_words::take_word(block.data(), bytes);
       block_words::unseal(block.data(), bytes, size);
       ASSERT_EQ(block.spoilt(), nullptr) << bytes << " " << size;
       words.seal(block.data(), bytes, size, block_family::c);
       std::fill_n(block.data(), size, std::byte{0xff});
+      block_words::take_word(block.data(), bytes);
       block_words::clear(block.data(), bytes, size);
       ASSERT_EQ(block.spoilt(), nullptr) << bytes << " " << size;
     }

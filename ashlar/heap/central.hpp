@@ -1,14 +1,12 @@
 // heap/central.hpp: what all threads share for one size class: its lock, its stash, its slabs.
 // Layer: heap.
 //
-//   thread caches  <- batches ->  stash (a stack of addresses)  <- bits ->  slabs  <- runs ->  page
-//   heap
+//   thread caches <- batches -> stash (a stack of addresses) <- bits -> slabs <- runs -> page heap
 //
-// Blocks that come back wait in the stash and leave it as they came, whole batches by one memcpy:
-// a producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back
-// into its slabs. Slabs with free blocks stand in lists by fullness, and the fullest serves first,
-// so that the emptier ones get the chance to become empty and leave. Those that do not are hollow at
-// times: pages of theirs on which nobody holds a block leave alone.
+// Blocks that come back wait in the stash and leave it as they came, whole batches by one memcpy: a
+// producer and a consumer never touch a bitmap. Only what the stash cannot hold is sorted back into
+// its slabs. Slabs with free blocks stand in lists by fullness. The fullest serves first, so that
+// the emptier ones may become empty and leave. Free pages of the others leave alone.
 //
 // Invariant (audit): blocks of all slabs == free bits + stashed + held (by caches and callers), and
 // absent_pages_ == bits of `absent` in all slabs.
@@ -34,8 +32,7 @@
 
 namespace ashlar::detail {
 
-/// What a fault names when a block turns out to be no block in use long after it was freed: nobody
-/// knows any more by which face. In the drop-in library all faces are free's kin.
+/// What a fault names of a block that was freed long ago, nobody knows any more by which face.
 inline constexpr const char* earlier_free = is_drop_in ? "free" : "an earlier free";
 
 template <address_space Space, class Mutex>
@@ -48,8 +45,7 @@ class central {
   central(const central&) = delete;
   central& operator=(const central&) = delete;
 
-  /// Requires: called once, before any other function; `shape`, of class `c`, stays; `stash` has room for
-  /// `stash_capacity`.
+  /// Requires: called once, first; `shape`, of class `c`, stays; `stash` has room for the capacity.
   void place(class_index c, const slab_shape& shape, void** stash,
              std::size_t stash_capacity) noexcept {
     class_ = c;
@@ -187,6 +183,14 @@ class central {
         link(slab);
     }
     return pages_in(gone) << page_shift;
+  }
+
+  /// Effects: calls visit(where its blocks begin) if the slab at `place` is of this class. The lock is held.
+  template <class Visit>
+  void visit_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (const run* const slab = page_heap.slab_at(place, class_); slab != nullptr)
+      visit(page_heap.address_of(*slab));
   }
 
   /// Returns: what the slabs are made of, at this moment. O(1).

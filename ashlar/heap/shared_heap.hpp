@@ -270,10 +270,12 @@ class shared_heap {
 
  protected:
   using pages_type = page_heap<space_type, mutex_type>;
+  using centrals_type = central_set<space_type, mutex_type, classes>;
 
   constexpr shared_heap() noexcept : pages_(space_) {}
 
   [[nodiscard]] pages_type& pages() noexcept { return pages_; }
+  [[nodiscard]] centrals_type& centrals() noexcept { return centrals_; }
   [[nodiscard]] exact_counting<pages_type>& counting() noexcept { return counting_; }
 
   /// Effects: takes up to `count` blocks of class `c`, not 0, and writes them to out[-1], out[-2],
@@ -446,7 +448,6 @@ class shared_heap {
 
  private:
   friend struct heap_layout;  // tells where the members are
-  using centrals_type = central_set<space_type, mutex_type, classes>;
   /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
   /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
   /// and 2,100 us.
@@ -472,8 +473,7 @@ class shared_heap {
     centrals_.settle(pages_);
   }
 
-  /// Effects: the heap cannot grow: all that rests in stashes and `cached` is sorted back, whatever
-  /// it costs. Returns: whether there was anything.
+  /// Effects: sorts back all that rests in stashes and `cached`. Returns: whether anything did.
   template <class Cached>
   bool settle_all(Cached cached) noexcept {
     if (centrals_.resting([cached](class_index c) { return cached.count(c); }).blocks == 0)

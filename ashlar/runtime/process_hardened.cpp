@@ -24,6 +24,8 @@
 namespace ashlar::runtime {
 
 constinit std::atomic<bool> hardened{true};
+constinit detail::block_words hardened_words;
+constinit detail::live_look hardened_looker;
 
 namespace {
 
@@ -33,8 +35,7 @@ using detail::block_label;
 using detail::block_words;
 using detail::label_bytes;
 
-/// Written once, with the first block. The words of blocks, and the seed of each thread's numbers.
-constinit block_words words;
+/// Written once, with the first block: the seed of each thread's numbers.
 constinit std::uint64_t seed = 0;
 constinit std::atomic<bool> has_secrets{false};
 /// Whether it is known that the process stays hardened: until then no block waits.
@@ -61,7 +62,7 @@ ASHLAR_COLD void draw_secrets() noexcept {
       return reinterpret_cast<std::uintptr_t>(p);
     };
     std::uint64_t x = os::system_space::now_ms();
-    x ^= bits(&x) ^ bits(&words) << 20 ^ std::uint64_t{os::thread_number()} << 48;
+    x ^= bits(&x) ^ bits(&hardened_words) << 20 ^ std::uint64_t{os::thread_number()} << 48;
     for (std::uint64_t& d : drawn) {
       x += 0x9e3779b97f4a7c15u;
       d = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -73,7 +74,7 @@ ASHLAR_COLD void draw_secrets() noexcept {
     line.end_line();
     os::write_to_stderr(line.data(), line.size());
   }
-  words = block_words({drawn[0], drawn[1] | 1u, drawn[2] | 1u});
+  hardened_words = block_words({drawn[0], drawn[1] | 1u, drawn[2] | 1u});
   seed = drawn[3];
   has_secrets.store(true, std::memory_order_release);
 }
@@ -119,11 +120,11 @@ ASHLAR_COLD void draw_secrets() noexcept {
 /// the bytes behind it.
 [[nodiscard]] ASHLAR_HOT block_label expect_label(const void* block, std::size_t bytes,
                                                   const char* call) noexcept {
-  const block_label label = words.label_of(block, bytes);
+  const block_label label = hardened_words.label_of(block, bytes);
   if (label.family == block_family::none) [[unlikely]]
     fail_unlabelled(block, bytes, call);
-  if (const std::byte* const at = words.first_spoilt(block, bytes, label.size); at != nullptr)
-      [[unlikely]]
+  if (const std::byte* const at = hardened_words.first_spoilt(block, bytes, label.size);
+      at != nullptr) [[unlikely]]
     fail(fault_kind::overflow, call, at, label.size);
   return label;
 }
@@ -152,6 +153,22 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   if (the_heap.class_of(static_cast<const std::byte*>(block) + bytes - 1) != c) [[unlikely]]
     fail(fault_kind::interior_pointer, call, block, bytes);
   return bytes;
+}
+
+/// Effects: a live block has no word any more, and no other thread looks at it.
+ASHLAR_HOT void take_word(void* block, std::size_t bytes) noexcept {
+  block_words::take_word(block, bytes);
+  hardened_looker.await(block, &self);
+}
+/// Effects: a live block is zero, as a free one is.
+ASHLAR_HOT void clear(void* block, std::size_t bytes, block_label label) noexcept {
+  take_word(block, bytes);
+  block_words::clear(block, bytes, label.size);
+}
+/// Effects: a live block has no word and no canary any more.
+void unseal(void* block, std::size_t bytes, block_label label) noexcept {
+  take_word(block, bytes);
+  block_words::unseal(block, bytes, label.size);
 }
 
 // ---- down to the heap -----------------------------------------------------------------------------------------------
@@ -261,7 +278,7 @@ struct taken {
         [[unlikely]]
       fail(fault_kind::use_after_free, call, at, t.bytes);
   }
-  words.seal(t.block, t.bytes, size, family_of(call));
+  hardened_words.seal(t.block, t.bytes, size, family_of(call));
   return t.block;
 }
 
@@ -273,8 +290,10 @@ struct taken {
   if (self.turn.until <= 1) {
     detail::guarded_blocks& guards = *the_watch.guards;
     if (!guards.is_on()) {
-      self.turn.until = UINT32_MAX;
+      self.turn.until = look_gap;
+      look_at_some(look_gap, call);
     } else if (guards.is_turn_of(self.turn) && !the_heap.is_sealed()) {
+      look_at_some(guards.one_of(), call);
       void* const block = guards.allocate(size, alignment, zeroed, name_for_guards(call),
                                           guards.side_for(self.turn));
       if (block != nullptr) return block;
@@ -298,7 +317,7 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     detail::freed_blocks* q = quarantine_of(self.own);
     if (q == nullptr) q = make_quarantine(*self.own);
     if (q != nullptr) {
-      block_words::clear(block, bytes, label.size);
+      clear(block, bytes, label);
       if (void* const leaving = q->exchange(c, block, bytes, share_of_waiting); leaving != nullptr)
         give(*self.own, c, leaving);
       return;
@@ -311,11 +330,11 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     return;
   }
   if (c != 0) {
-    block_words::clear(block, bytes, label.size);
+    clear(block, bytes, label);
   } else {
     if (!open_for_good(block, bytes)) return;  // lost: its pages can serve nobody
     if (is_decided)
-      block_words::unseal(block, bytes, label.size);  // the heap discards its pages
+      unseal(block, bytes, label);  // the heap discards its pages
     else
       std::memset(block, 0, bytes);
   }
@@ -330,10 +349,10 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
   if (!here.is_inside() || size > PTRDIFF_MAX - label_bytes || size <= small_size_max ||
       !open_behind(block, bytes))
     return nullptr;
-  block_words::unseal(block, bytes, label.size);
+  unseal(block, bytes, label);
   void* const resized = the_heap.reallocate(block, size + label_bytes + closed_bytes, call);
   if (resized == nullptr) {
-    words.seal(block, bytes, label.size, label.family);
+    hardened_words.seal(block, bytes, label.size, label.family);
     close_behind(block, bytes);
     return nullptr;
   }
@@ -344,16 +363,16 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     const std::size_t kept = std::min(label.size, have);
     std::memset(static_cast<std::byte*>(resized) + size, 0, kept - size);
   }
-  words.seal(resized, have, size, label.family);
+  hardened_words.seal(resized, have, size, label.family);
   the_background.note_free();
   return resized;
 }
 
 /// Effects: the block of `bytes` has `size` bytes from now on, and stays. Requires: they fit.
 void* resize_here(void* block, std::size_t bytes, block_label label, std::size_t size) noexcept {
-  block_words::unseal(block, bytes, label.size);
+  unseal(block, bytes, label);
   if (size < label.size) std::memset(static_cast<std::byte*>(block) + size, 0, label.size - size);
-  words.seal(block, bytes, size, label.family);
+  hardened_words.seal(block, bytes, size, label.family);
   return block;
 }
 
@@ -368,6 +387,7 @@ void decide_hardening(bool on, bool shuffles) noexcept {
   is_decided = on;
   shuffles_new = shuffles;
   if constexpr (is_drop_in) tells_families = serves_all_operators();
+  if (on) os::prepare_thread_fence();
   if (on) the_heap.discard_freed(true);
   close_pages(on);
   hardened.store(on, std::memory_order_relaxed);
@@ -399,7 +419,7 @@ void hardened_deallocate(void* block, const char* call) noexcept {
   const std::size_t bytes = process_classes::block_size(c);
   const block_label label = expect_label(block, bytes, call);
   expect_family(block, label, call);
-  block_words::clear(block, bytes, label.size);
+  clear(block, bytes, label);
   if (void* const leaving = q->exchange(c, block, bytes, share_of_waiting); leaving != nullptr)
     give(*own, c, leaving);
 }
@@ -447,37 +467,6 @@ void* hardened_reallocate(void* block, std::size_t size, const char* call) noexc
       [&](void* old) { hardened_deallocate(old, call); });
   if (resized != block || label.family == block_family::none) return resized;
   return resize_here(block, bytes_of(block, call), label, size);
-}
-
-namespace {
-/// What a look found in a block that nobody frees.
-struct found_spoilt {
-  const void* at = nullptr;  ///< null: nothing
-  std::size_t size = 0;
-  bool is_live = false;
-};
-[[nodiscard]] found_spoilt look_at(const void* block, std::size_t bytes) noexcept {
-  if (words.is_zero(block, bytes)) return {};
-  const block_label label = words.label_of(block, bytes);
-  if (label.family == block_family::none)
-    return {static_cast<const std::byte*>(block) + bytes - label_bytes, bytes, true};
-  return {words.first_spoilt(block, bytes, label.size), label.size, true};
-}
-}  // namespace
-
-std::size_t hardened_look(const char* call) noexcept {
-  // A block that another thread is about to seal or to clear would look spoilt.
-  if (the_heap.cache_count() > 1) return 0;
-  std::size_t live = 0;
-  found_spoilt found;
-  the_heap.for_each_place([&](const void* block, std::size_t bytes, class_index c) {
-    found = look_at(block, c != 0 ? bytes : bytes - closed_bytes);
-    live += found.is_live ? 1 : 0;
-    return found.at == nullptr;
-  });
-  if (found.at != nullptr)
-    fail(fault_kind::overflow, call, found.at, found.size);  // without the lock
-  return live;
 }
 
 void empty_quarantine() noexcept {

@@ -11,11 +11,19 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
+#include <ashlar/check/hardened_blocks.hpp>
+#include <ashlar/check/live_look.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
+
+/// What the words of all blocks depend on. Written once, with the first block.
+extern constinit detail::block_words hardened_words;
+/// The thread that looks at live blocks, while there is one.
+extern constinit detail::live_look hardened_looker;
 
 /// Whether the process is hardened. It changes once, while there is one thread.
 extern constinit std::atomic<bool> hardened;
@@ -40,9 +48,17 @@ void hardened_deallocate(void* block, const char* call) noexcept;
 /// Effects: ends in a fault naming `call`, wrong_size, when `block` came from new and was not asked for with `size`.
 void hardened_expect_size(const void* block, std::size_t size, const char* call) noexcept;
 
-/// Effects: looks at word and canary of every block of a class; ends in a fault naming `call` at the first that
-/// was written to. Returns: live blocks. Other threads may go on meanwhile. O(the heap's pages and blocks).
+// ---- looks at live blocks (hardened_look.cpp) -----------------------------------------------------
+
+/// Effects: looks at word and canary of every live block of a class, and of large ones while the process has one
+/// thread; ends in a fault naming `call` at the first that was written to. Returns: live blocks. Other threads may go
+/// on meanwhile. O(the heap's pages and blocks).
 std::size_t hardened_look(const char* call) noexcept;
+/// Of so many allocations of all threads, one looks at some blocks.
+inline constexpr std::uint32_t look_gap = 8192;
+/// Effects: counts that many allocations. With those of a gap, looks at the next blocks of a class, and ends in a fault
+/// naming `call` when one was written to. So every block has its turn. Requires: the thread holds no lock.
+void look_at_some(std::size_t allocations, const char* call) noexcept;
 
 /// Effects: the calling thread's quarantine is empty.
 void empty_quarantine() noexcept;

@@ -179,6 +179,7 @@ void after_fork_in_child() noexcept {
   reserve.give_up_what_was_in_use();
   const bool interrupted = self.pass.depth != 0;
   const bool whole = gate.open_in_child(self.pass);
+  hardened_looker.forget_others(&self);
   if (interrupted) return;  // a call of this very thread goes on, and may have locks
   // A thread that does not exist here may have looked at something, with a lock.
   the_heap.unlock_all();

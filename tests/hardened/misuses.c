@@ -106,6 +106,38 @@ static void overflow_never_freed(size_t size) {
   free(fresh(size));
   ((char*)laundered(block))[size] = 'X';
 }
+/* Two threads take, resize and free blocks of many sizes, and pass some on to each other. */
+enum { held = 2000, rounds = 600 };
+static void* volatile passed[held];
+static void* be_busy(void* first) {
+  void* mine[held] = {NULL};
+  for (size_t round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < held; ++i) {
+      const size_t bytes = 1 + (i * 37 + round * 101 + (size_t)first) % 900;
+      void* const other = __atomic_exchange_n(&passed[i], mine[i], __ATOMIC_ACQ_REL);
+      mine[i] = i % 3 == 0 ? laundered(realloc(other, bytes)) : malloc(bytes);
+      if (i % 3 != 0) free(other);
+      REQUIRE(mine[i] != NULL);
+      memset(mine[i], 0xff, bytes);
+    }
+  for (size_t i = 0; i < held; ++i) free(mine[i]);
+  return NULL;
+}
+static void two_are_busy(void) {
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, be_busy, (void*)&passed) == 0);
+  be_busy(NULL);
+  REQUIRE(pthread_join(thread, NULL) == 0);
+}
+static void correct_while_running(size_t size) {
+  char* const block = fresh(size);
+  two_are_busy();
+  free(block);
+}
+static void overflow_while_running(size_t size) {
+  ((char*)laundered(fresh(size)))[size] = 'X';
+  two_are_busy();
+}
 static void addresses(size_t size) {
   printf("%p %p\n", (void*)(size_t)&puts, laundered(malloc(size)));
 }
@@ -211,6 +243,8 @@ static const struct {
     {"overflow_nul", overflow_nul},
     {"overflow_by_realloc", overflow_by_realloc},
     {"overflow_never_freed", overflow_never_freed},
+    {"correct_while_running", correct_while_running},
+    {"overflow_while_running", overflow_while_running},
     {"addresses", addresses},
     {"apart", apart},
     {"write_after_free", write_after_free},

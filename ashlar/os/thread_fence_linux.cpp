@@ -1,0 +1,31 @@
+// os/thread_fence_linux.cpp: os/thread_fence.hpp by membarrier, which Linux has since 4.14.
+// Layer: os.
+#include <cerrno>
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ashlar/os/single_thread.hpp>
+#include <ashlar/os/thread_fence.hpp>
+
+namespace ashlar::os {
+
+namespace {
+bool membarrier(int command) noexcept {
+  const int saved = errno;
+  const bool done = ::syscall(SYS_membarrier, command, 0, 0) == 0;
+  errno = saved;
+  return done;
+}
+}  // namespace
+
+void prepare_thread_fence() noexcept {
+  static_cast<void>(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED));
+}
+
+bool fence_all_threads() noexcept {
+  return is_single_threaded() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+}  // namespace ashlar::os

@@ -1,0 +1,94 @@
+// runtime/hardened_look.cpp: what looks at live blocks of the hardened edition, while nobody frees them.
+// Layer: runtime.
+#include <atomic>
+#include <cstddef>
+
+#include <ashlar/check/hardened_blocks.hpp>
+#include <ashlar/check/live_look.hpp>
+#include <ashlar/core/fault.hpp>
+#include <ashlar/os/pause.hpp>
+#include <ashlar/runtime/hardened_pages.hpp>
+#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/process_watch.hpp>
+
+namespace ashlar::runtime {
+
+namespace {
+
+/// So many blocks a look, of those that lie beside each other in a slab: some microseconds.
+constexpr std::uint32_t blocks_a_look = 32;
+
+/// Allocations since the last look, about.
+constinit std::atomic<std::size_t> not_looked_at{0};
+/// Where the looks have come to. It belongs to the thread that has the turn to look.
+constinit detail::block_cursor next_blocks;
+
+/// What looks have found so far.
+struct found {
+  detail::block_sight spoilt;  ///< the first one
+  std::size_t live = 0;        ///< blocks
+  [[nodiscard]] bool is_spoilt() const noexcept { return spoilt.spoilt != nullptr; }
+  void note(const detail::block_sight& sight) noexcept {
+    live += sight.is_live ? 1 : 0;
+    if (sight.spoilt != nullptr) spoilt = sight;
+  }
+};
+
+/// Effects: looks at the next blocks of a slab. Returns: false behind the last ones.
+bool look_at_next(detail::block_cursor& next, found& all) noexcept {
+  return the_heap.visit_next_places(
+      next, blocks_a_look, [&](const char* first, std::size_t count, std::size_t bytes) {
+        if (!hardened_looker.begin(first, count * bytes)) return;
+        found here;
+        for (std::size_t i = 0; i != count && !here.is_spoilt(); ++i)
+          here.note(hardened_words.sight_of(first + i * bytes, bytes));
+        if (!hardened_looker.end()) here.spoilt = {};
+        all.live += here.live;
+        all.spoilt = here.spoilt;
+      });
+}
+
+/// Effects: ends in a fault naming `call` when something was found. Requires: the thread holds no lock.
+void tell(const found& all, const char* call) noexcept {
+  if (!all.is_spoilt()) return;
+  ashlar_fault({.kind = fault_kind::overflow,
+                .call = call,
+                .address = all.spoilt.spoilt,
+                .block_size = all.spoilt.size});
+}
+
+}  // namespace
+
+std::size_t hardened_look(const char* call) noexcept {
+  while (!hardened_looker.take_turn(&self)) {
+    if (hardened_looker.is_turn_of(&self)) return 0;
+    os::pause_us(1);
+  }
+  found all;
+  for (detail::block_cursor next; !all.is_spoilt() && look_at_next(next, all);) continue;
+  hardened_looker.leave();
+  // Of large blocks nobody knows who resizes them meanwhile.
+  if (the_heap.cache_count() <= 1 && !all.is_spoilt())
+    the_heap.for_each_place([&](const void* block, std::size_t bytes, class_index c) {
+      if (c == 0) all.note(hardened_words.sight_of(block, bytes - closed_bytes));
+      return !all.is_spoilt();
+    });
+  tell(all, call);
+  return all.live;
+}
+
+void look_at_some(std::size_t allocations, const char* call) noexcept {
+  if (not_looked_at.fetch_add(allocations, std::memory_order_relaxed) + allocations < look_gap)
+    return;
+  not_looked_at.store(0, std::memory_order_relaxed);
+  found all;
+  {
+    const visit here;
+    if (!here.is_inside() || !hardened_looker.take_turn(&self)) return;
+    static_cast<void>(look_at_next(next_blocks, all));
+    hardened_looker.leave();
+  }
+  tell(all, call);
+}
+
+}  // namespace ashlar::runtime
