@@ -201,11 +201,68 @@ def tile_faults(shown: dict, data: dict) -> list[str]:
             for name, parts in expected.items() for part in parts if part not in shown.get(name, "")]
 
 
+def open_tuning(b: browser.Browser) -> None:
+    b.evaluate("document.getElementById('tuning').open = true")
+    b.settle()
+
+
+HELD = """({
+  head: [...document.querySelectorAll('#held th')].map(th => th.textContent),
+  rows: [...document.querySelector('#held table').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))})"""
+
+
+def held_faults(b: browser.Browser, data: dict) -> list[str]:
+    """Who held memory: at the peak first; at the moment that Enter chooses; and who grew in the span that is in sight."""
+    faults, t = [], data["timeline"]
+    held = t["held"]
+    for p, live in enumerate(t["live_bytes"]):
+        told = sum(site["bytes"][p] for site in held["sites"]) + held["others"][p]
+        if told != live:
+            return [f"held: point {p} has {told} bytes by site, and {live} live"]
+
+    def size(n: int) -> str:
+        units = ["B", "KiB", "MiB", "GiB"]
+        unit = 0
+        while n >= (1024 if unit == 0 else 1023.95):
+            n, unit = n / 1024, unit + 1
+        return f"{n:.0f} {units[unit]}" if n >= 100 or unit == 0 else f"{n:.1f} {units[unit]}"
+
+    def expect(what: str, at: int, first: int, last: int) -> None:
+        rows = b.evaluate(HELD)["rows"]
+        lived = [(s["bytes"][at], s["bytes"][last] - s["bytes"][first]) for s in held["sites"]]
+        lived += [(held["others"][at], held["others"][last] - held["others"][first])]
+        wanted = sorted((size(now), ("−" if change < 0 else "+") + size(abs(change))) for now, change in lived if now or change)
+        if sorted((row[1], row[3]) for row in rows[:-1]) != wanted or rows[-1][1] != size(t["live_bytes"][at]):
+            faults.append(f"held, {what}: {rows}, not {wanted}")
+    last = len(t["seconds"]) - 1
+    peak = t["live_bytes"].index(data["peak"]["live_bytes"])
+    expect("at first", peak, 0, last)
+    b.evaluate("document.querySelector('#held .chart').focus()")
+    b.press("Home")
+    expect("before Enter", peak, 0, last)
+    for _ in range(3):
+        b.press("PageUp")
+    b.press("Enter")
+    at = int(b.evaluate("document.querySelector('#held .chart').getAttribute('aria-valuenow')"))
+    expect("after Enter", at, 0, last)
+    b.press("+")
+    b.settle()
+    quarter = (last + 1) / 4  # half of all points are in sight, around the moment
+    first, to = int(at - quarter + 0.5), int(at + quarter + 0.5)
+    if not 0 < first < at < to < last:
+        faults.append(f"held: of {last} points, {first} to {to} are in sight around {at}")
+    expect("in a span", at, first, to)
+    b.press("0")
+    b.settle()
+    expect("of all again", at, 0, last)
+    return faults
+
+
 def chart_faults(b: browser.Browser, where: str) -> list[str]:
     charts = b.evaluate(DRAWN)
     faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
-    if len(charts) != 11:
-        faults.append(f"{where}: {len(charts)} charts, not 11")
+    if len(charts) != 12:
+        faults.append(f"{where}: {len(charts)} charts, not 12")
     return faults
 
 
@@ -295,7 +352,7 @@ def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]
     (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
     faults = []
     none = plain[:1] + [f"header started {2**64 - 1}"]
-    for name, lines, charts in (("plain", plain, 4), ("none", none, 0), ("cut", None, 4)):
+    for name, lines, charts in (("plain", plain, 4), ("none", none, 0), ("cut", None, 1)):
         if lines is not None:
             (folder / "bare.txt").write_text("\n".join(lines) + "\n")
             subprocess.run([ashlar, "dump", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
@@ -318,6 +375,9 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
             where = f"{width} px, {theme}"
             b.prefer(theme)
             b.open(page, width)
+            if b.evaluate("document.querySelectorAll('#tuning .chart').length") != 0:
+                faults.append(f"{where}: what is for those who tune is drawn before it is asked for")
+            open_tuning(b)
             faults += chart_faults(b, where)
             if b.evaluate("document.documentElement.dataset.theme") != theme:
                 faults.append(f"{where}: the page does not follow the system's colours")
@@ -337,22 +397,28 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
     faults += finding_faults(b.evaluate(FINDINGS), data)
     faults += keyboard_faults(b)
     faults += site_faults(b, data)
+    faults += held_faults(b, data)
+    b.evaluate("document.getElementById('tuning').open = false")
+    b.evaluate("document.querySelector('#contents a[href=\"#tuning\"]').click()")
+    if not b.evaluate("document.getElementById('tuning').open"):
+        faults.append("the link to what is for those who tune does not open it")
     faults += print_faults(b, folder)
     return faults + b.problems
 
 
 # Batches of faults that do not hide each other. Of each: what is replaced, by what, a word of what must be told.
 PLANTS = [{
-    "an error on the console": ("startPrinting();\n", "console.error('planted'); startPrinting();\n", "console.error"),
+    "an error on the console": ("startPrinting(drawLater);\n", "console.error('planted'); startPrinting(drawLater);\n", "console.error"),
     "a finding without what it saves": ("`saves up to ${finding.savings}`", "``", "findings: "),
-    "a file from the network": ("startPrinting();\n",
-        "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting();\n", "http://127.0.0.1:9"),
+    "a file from the network": ("startPrinting(drawLater);\n",
+        "new Image().src = 'http://127.0.0.1:9/x.png'; startPrinting(drawLater);\n", "http://127.0.0.1:9"),
     "a chart without colour": ('fill: () => colour("bar"), paths', 'fill: "transparent", paths', "is blank"),
     "a search that is not heard": ('search.addEventListener("input"', 'search.addEventListener("planted"', "searched"),
     "a count that is one off": ("const count = (n) => n.toLocale",
         "const count = (n) => (n === 10000 ? n + 1 : n).toLocale", "Latencies"),
     "arrow keys that are not heard": ('frame.addEventListener("keydown"',
         'frame.addEventListener("keyup-planted"', "keyboard: the readout"),
+    "a span that is not heard": ("span(first, data[0]", "((a, b) => {})(first, data[0]", "held, in a span"),
     "colours that stay": ('darkSystem.matches ? "dark" : "light"', '"light"', "follow the system"),
 }, {
     "a table without its last row": ("for (const row of rows) body",
@@ -360,8 +426,9 @@ PLANTS = [{
     "charts that keep their width": ("onPaper : Math.max(frame.clientWidth, 200)", "onPaper : 1200", "px wide"),
     "a column that sorts by another": ("a.sums[sorted] - b.sums[sorted]", "a.sums[0] - b.sums[0]", "call sites by column"),
     "a figure that is left out": ("trace.refused_requests > 0", "false", "more that pools refused"),
+    "a moment that Enter does not choose": ("keys.Enter = () => chosen(at)", "keys.Enter = () => {}", "held, after Enter"),
     "dark paper": ('printing ? "light" : ', "", "print: not light"),
-    "a script that throws": ("startPrinting();\n", "startPrinting(); null.planted;\n", "script:"),
+    "a script that throws": ("startPrinting(drawLater);\n", "startPrinting(drawLater); null.planted;\n", "script:"),
 }]
 
 

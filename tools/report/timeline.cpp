@@ -1,9 +1,36 @@
 // tools/report/timeline.cpp. Layer: report.
 #include "tools/report/timeline.hpp"
 
-#include <algorithm>
-
 namespace ashlar::report {
+
+std::size_t timeline::add_layer() {
+  courses_.emplace_back();
+  return bytes_.add_count();
+}
+
+void timeline::add(std::size_t layer, std::int64_t bytes) {
+  bytes_.add(layer, bytes);
+  touch(layer);
+}
+
+void timeline::touch(std::size_t layer) {
+  if (courses_[layer].is_touched) return;
+  courses_[layer].is_touched = true;
+  touched_.push_back(layer);
+}
+
+std::vector<std::int64_t> timeline::course(std::size_t layer) const {
+  std::vector<std::int64_t> all;
+  all.reserve(points_.size());
+  std::int64_t last = 0;
+  for (const entry& e : courses_[layer].entries) {
+    all.resize(e.interval, last);
+    all.push_back(e.kept);
+    last = e.last;
+  }
+  all.resize(points_.size(), last);
+  return all;
+}
 
 void timeline::pass_to(std::uint64_t time) {
   while (time / width_ >= most_points) halve();
@@ -15,11 +42,18 @@ void timeline::pass_to(std::uint64_t time) {
 
 void timeline::close_open() {
   points_.push_back(best_);
-  if (best_is_marked_) {
-    for (std::size_t i = 0; i < layers_.size(); ++i) rows_.push_back(layers_.at_mark(i));
-  } else {
-    rows_.insert(rows_.end(), kept_.begin(), kept_.end());
+  for (const std::size_t layer : touched_) {
+    layer_course& course = courses_[layer];
+    course.is_touched = false;
+    std::vector<entry>& entries = course.entries;
+    if (entries.empty() || entries.back().interval != open_) {
+      const std::int64_t before = entries.empty() ? 0 : entries.back().last;
+      entries.push_back({static_cast<std::uint32_t>(open_), before, before});
+    }
+    if (best_is_marked_) entries.back().kept = bytes_.at_mark(layer);
+    entries.back().last = bytes_.now(layer);
   }
+  touched_.clear();
 }
 
 // What lives when an interval begins is its first point.
@@ -27,30 +61,47 @@ void timeline::open_next() {
   ++open_;
   best_ = {open_ * width_, state_};
   best_is_marked_ = true;
-  layers_.mark();
+  bytes_.mark();
 }
 
 void timeline::halve() {
   close_open();
-  const std::size_t classes = layers_.size();
   const std::size_t pairs = (points_.size() + 1) / 2;
+  std::vector<bool> second_is_kept(pairs);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    std::size_t from = 2 * pair;
-    if (from + 1 < points_.size() && points_[from + 1].state.bytes > points_[from].state.bytes)
-      ++from;
-    points_[pair] = points_[from];
-    std::copy_n(rows_.begin() + static_cast<std::ptrdiff_t>(from * classes), classes,
-                rows_.begin() + static_cast<std::ptrdiff_t>(pair * classes));
+    const std::size_t first = 2 * pair;
+    second_is_kept[pair] =
+        first + 1 < points_.size() && points_[first + 1].state.bytes > points_[first].state.bytes;
+    points_[pair] = points_[first + (second_is_kept[pair] ? 1 : 0)];
   }
+  for (layer_course& course : courses_) halve(course, second_is_kept);
   // The last one is open again.
-  best_ = points_[pairs - 1];
-  kept_.assign(rows_.begin() + static_cast<std::ptrdiff_t>((pairs - 1) * classes),
-               rows_.begin() + static_cast<std::ptrdiff_t>(pairs * classes));
-  best_is_marked_ = false;
-  points_.resize(pairs - 1);
-  rows_.resize((pairs - 1) * classes);
   width_ *= 2;
   open_ = pairs - 1;
+  best_ = points_[open_];
+  best_is_marked_ = false;
+  points_.resize(open_);
+  for (std::size_t layer = 0; layer < courses_.size(); ++layer)
+    if (const auto& entries = courses_[layer].entries;
+        !entries.empty() && entries.back().interval == open_)
+      touch(layer);
+}
+
+void timeline::halve(layer_course& course, const std::vector<bool>& second_is_kept) {
+  std::vector<entry>& entries = course.entries;
+  std::size_t kept = 0;
+  std::int64_t before = 0;  // what lived when the pair began
+  for (std::size_t i = 0; i < entries.size();) {
+    const std::uint32_t pair = entries[i].interval / 2;
+    // An interval without an entry is as the one before it ended.
+    entry first{2 * pair, before, before};
+    if (entries[i].interval == first.interval) first = entries[i++];
+    entry second{first.interval + 1, first.last, first.last};
+    if (i < entries.size() && entries[i].interval == second.interval) second = entries[i++];
+    entries[kept++] = {pair, second_is_kept[pair] ? second.kept : first.kept, second.last};
+    before = second.last;
+  }
+  entries.resize(kept);
 }
 
 }  // namespace ashlar::report

@@ -2,8 +2,9 @@
 //
 //   | interval 0 | interval 1 | ... | open |        when there are too many, each two become one of twice the width
 //
-// Of each interval the point with the most live bytes is kept, with the bytes of each class at that very moment: a peak is
-// never lost, however short it was, and the classes' bytes add up to the live bytes.
+// Of each interval the point with the most live bytes is kept, with the bytes of each layer at that very moment: a peak is
+// never lost, however short it was. A layer is what some of the blocks have in common: a class, a call stack. There may be
+// many of them, so a layer has an entry only for an interval in which it changed.
 #pragma once
 
 #include <array>
@@ -30,47 +31,61 @@ class timeline {
     heap_state state;
   };
 
-  explicit timeline(std::size_t classes) : layers_(classes) {}
+  /// Effects: there is one layer more, without bytes. Returns: its index.
+  std::size_t add_layer();
 
   /// Effects: what is added from now on happens at `time`. Requires: times do not go back, but by what clocks differ.
   void go_to(std::uint64_t time) {
     if (time / width_ > open_) pass_to(time);
     now_ = time > now_ ? time : now_;
   }
-  /// Effects: the heap is now in this state, to which class `index` contributed so many bytes.
-  void change(const heap_state& state, std::size_t index, std::int64_t bytes) {
-    layers_.add(index, bytes);
+  /// Effects: so many bytes more live in the layer. `reach` follows, when all layers of the step are told.
+  void add(std::size_t layer, std::int64_t bytes);
+  /// Effects: the heap is now in this state.
+  void reach(const heap_state& state) {
     state_ = state;
     if (state.bytes <= best_.state.bytes) return;
     best_ = {now_, state};
     best_is_marked_ = true;
-    layers_.mark();
+    bytes_.mark();
   }
   /// Effects: ends the open interval. Requires: nothing is called after it but what is const.
   void close() { close_open(); }
 
   [[nodiscard]] std::uint64_t interval_ticks() const { return width_; }
   [[nodiscard]] const std::vector<point>& points() const { return points_; }
-  [[nodiscard]] std::int64_t layer(std::size_t of_point, std::size_t index) const {
-    return rows_[of_point * layers_.size() + index];
-  }
+  [[nodiscard]] std::size_t layers() const { return courses_.size(); }
+  /// Returns: the bytes of a layer in each point. Requires: close() was called.
+  [[nodiscard]] std::vector<std::int64_t> course(std::size_t layer) const;
 
  private:
+  struct entry {
+    std::uint32_t interval = 0;
+    std::int64_t kept = 0;  // at the interval's point
+    std::int64_t last = 0;  // at its end
+  };
+  struct layer_course {
+    std::vector<entry> entries;
+    bool is_touched = false;  // in the open interval
+  };
   void pass_to(std::uint64_t time);
   void close_open();
   void open_next();
   void halve();
+  static void halve(layer_course& course, const std::vector<bool>& second_is_kept);
+  void touch(std::size_t layer);
 
   std::uint64_t width_ = 1;
   std::uint64_t open_ = 0;  // number of the open interval == points_.size() while it is open
   std::uint64_t now_ = 0;
   heap_state state_;
-  point best_;                  // of the open interval
-  bool best_is_marked_ = true;  // its classes are those at the mark; otherwise those in kept_
-  trace::marked_counts layers_;
-  std::vector<std::int64_t> kept_;
+  point best_;  // of the open interval
+  bool best_is_marked_ =
+      true;  // its layers are those at the mark; otherwise as the entries have them
+  trace::marked_counts bytes_{0};
+  std::vector<layer_course> courses_;
+  std::vector<std::size_t> touched_;  // layers, in the open interval
   std::vector<point> points_;
-  std::vector<std::int64_t> rows_;
 };
 
 }  // namespace ashlar::report

@@ -17,9 +17,10 @@ struct moment {
 
 // All moments are kept here, and each point is looked up in them.
 void compare_with_all_moments(std::uint64_t seed, std::uint64_t longest_step, int changes) {
-  constexpr std::size_t classes = 3;
+  constexpr std::size_t classes = 40;  // more than change in one interval
   std::mt19937_64 random(seed);
-  timeline over_time(classes);
+  timeline over_time;
+  for (std::size_t c = 0; c < classes; ++c) ASSERT_EQ(over_time.add_layer(), c);
   heap_state state;
   std::vector<moment> all{{0, 0, std::vector<std::int64_t>(classes)}};
   std::uint64_t time = 0;
@@ -34,7 +35,8 @@ void compare_with_all_moments(std::uint64_t seed, std::uint64_t longest_step, in
     next.bytes += static_cast<std::uint64_t>(bytes);
     state.bytes = next.bytes;
     over_time.go_to(time);
-    over_time.change(state, at, bytes);
+    over_time.add(at, bytes);
+    over_time.reach(state);
     all.push_back(next);
   }
   over_time.close();
@@ -43,6 +45,8 @@ void compare_with_all_moments(std::uint64_t seed, std::uint64_t longest_step, in
   const auto& points = over_time.points();
   ASSERT_EQ(points.size(), time / width + 1);
   ASSERT_LE(points.size(), timeline::most_points);
+  std::vector<std::vector<std::int64_t>> courses;
+  for (std::size_t c = 0; c < classes; ++c) courses.push_back(over_time.course(c));
   std::size_t m = 0;
   moment before = all.front();
   for (std::size_t p = 0; p < points.size(); ++p) {
@@ -56,7 +60,7 @@ void compare_with_all_moments(std::uint64_t seed, std::uint64_t longest_step, in
     ASSERT_EQ(points[p].state.bytes, most.bytes) << "point " << p;
     ASSERT_EQ(points[p].time, most.time) << "point " << p;
     for (std::size_t c = 0; c < classes; ++c)
-      ASSERT_EQ(over_time.layer(p, c), most.layers[c]) << "point " << p;
+      ASSERT_EQ(courses[c][p], most.layers[c]) << "point " << p;
   }
   ASSERT_EQ(m, all.size());
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +23,8 @@ using nlohmann::json;
 
 // A chart with more layers than that cannot be read; the classes that are left out are one layer.
 constexpr std::size_t most_layers = 9;
+// So many call sites have their bytes in each point; of the others there is the sum.
+constexpr std::size_t most_site_courses = 24;
 
 // What a set of classes would have done with the trace's blocks. The last entry is of what no class takes.
 class set_account {
@@ -110,11 +114,11 @@ class trace_account {
         request_(request),
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
         heap_(class_set::process_heap()),
-        over_time_((request.chosen ? request.chosen->size() : heap_.set().size()) + 1),
         size_births_(size_bins::count),
         size_blocks_(size_bins::count),
         size_bytes_(size_bins::count) {
     if (request.chosen) chosen_.emplace(*request.chosen);
+    for (std::size_t i = 0; i < shown().entries(); ++i) over_time_.add_layer();
   }
 
   void read() {
@@ -168,7 +172,7 @@ class trace_account {
     change_size(bin, s.size, 1);
     std::size_t layer = heap_.birth(s.size, s.alignment);
     if (chosen_) layer = chosen_->birth(s.size, s.alignment);
-    changed(layer, static_cast<std::int64_t>(s.size));
+    changed(layer, s.stack, static_cast<std::int64_t>(s.size));
   }
 
   void death(const trace::step& s) {
@@ -179,7 +183,7 @@ class trace_account {
     lifetime_bytes_[bin] += s.size;
     std::size_t layer = heap_.death(s.size, s.alignment);
     if (chosen_) layer = chosen_->death(s.size, s.alignment);
-    changed(layer, -static_cast<std::int64_t>(s.size));
+    changed(layer, s.stack, -static_cast<std::int64_t>(s.size));
   }
 
   // More bytes live than ever before.
@@ -198,10 +202,18 @@ class trace_account {
     size_bytes_.add(bin, sign * static_cast<std::int64_t>(size));
   }
 
-  void changed(std::size_t layer, std::int64_t bytes) {
-    over_time_.change(
-        {counts_.live_bytes, counts_.live_blocks, {heap_.slack(), chosen_ ? chosen_->slack() : 0}},
-        layer, bytes);
+  void changed(std::size_t class_layer, std::uint32_t stack, std::int64_t bytes) {
+    over_time_.add(class_layer, bytes);
+    over_time_.add(layer_of_stack(stack), bytes);
+    over_time_.reach(
+        {counts_.live_bytes, counts_.live_blocks, {heap_.slack(), chosen_ ? chosen_->slack() : 0}});
+  }
+  // The layers of stacks are behind those of classes.
+  std::size_t layer_of_stack(std::uint32_t stack) {
+    if (stack >= stack_layers_.size()) stack_layers_.resize(stack + 1, no_layer);
+    std::size_t& layer = stack_layers_[stack];
+    if (layer == no_layer) layer = over_time_.add_layer();
+    return layer;
   }
 
   [[nodiscard]] json about() const {
@@ -242,15 +254,16 @@ class trace_account {
             {"most_blocks", counts_.peak_blocks}};
   }
 
+  [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
+    return course.empty() ? 0 : *std::max_element(course.begin(), course.end());
+  }
+
   // The entries that get a layer of their own: those with the most bytes in any point, by size.
   [[nodiscard]] std::vector<std::size_t> layered_entries() const {
     std::vector<std::pair<std::int64_t, std::size_t>> by_most;
-    for (std::size_t i = 0; i < shown().entries(); ++i) {
-      std::int64_t most = 0;
-      for (std::size_t p = 0; p < over_time_.points().size(); ++p)
-        most = std::max(most, over_time_.layer(p, i));
-      if (most > 0) by_most.emplace_back(-most, i);
-    }
+    for (std::size_t i = 0; i < shown().entries(); ++i)
+      if (const std::int64_t most = highest(over_time_.course(i)); most > 0)
+        by_most.emplace_back(-most, i);
     std::sort(by_most.begin(), by_most.end());
     // One more would be the only one that is left out.
     if (by_most.size() > most_layers + 1) by_most.resize(most_layers);
@@ -259,6 +272,46 @@ class trace_account {
     for (const auto& [most, entry] : by_most) entries.push_back(entry);
     std::sort(entries.begin(), entries.end());
     return entries;
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> live_bytes_of_points() const {
+    std::vector<std::int64_t> all;
+    all.reserve(over_time_.points().size());
+    for (const timeline::point& p : over_time_.points())
+      all.push_back(static_cast<std::int64_t>(p.state.bytes));
+    return all;
+  }
+  static void take_from(std::vector<std::int64_t>& from, const std::vector<std::int64_t>& course) {
+    for (std::size_t p = 0; p < from.size(); ++p) from[p] -= course[p];
+  }
+
+  // What the call sites held in each point of the timeline: those with the most bytes in any point
+  // first. `index_of` has the sites of the table; what is of no site there is "others".
+  [[nodiscard]] json site_courses(const sites_by_stack& sites,
+                                  const std::map<call_site, std::size_t>& index_of) const {
+    std::map<std::size_t, std::vector<std::int64_t>> by_site;
+    std::vector<std::int64_t> others = live_bytes_of_points();
+    for (const auto& [stack, site] : sites) {
+      const auto index = index_of.find(site);
+      if (index == index_of.end() || stack >= stack_layers_.size() ||
+          stack_layers_[stack] == no_layer)
+        continue;
+      const std::vector<std::int64_t> course = over_time_.course(stack_layers_[stack]);
+      std::vector<std::int64_t>& sum = by_site[index->second];
+      sum.resize(course.size());
+      std::transform(course.begin(), course.end(), sum.begin(), sum.begin(), std::plus<>());
+    }
+    std::vector<std::pair<std::int64_t, std::size_t>> by_most;
+    for (const auto& [site, course] : by_site)
+      if (const std::int64_t most = highest(course); most > 0) by_most.emplace_back(-most, site);
+    std::sort(by_most.begin(), by_most.end());
+    if (by_most.size() > most_site_courses) by_most.resize(most_site_courses);
+    json courses = json::array();
+    for (const auto& [most, site] : by_most) {
+      take_from(others, by_site[site]);
+      courses.push_back({{"site", site}, {"bytes", by_site[site]}});
+    }
+    return {{"sites", std::move(courses)}, {"others", others}};
   }
 
   [[nodiscard]] json time_figures() const {
@@ -274,17 +327,11 @@ class trace_account {
       for (std::size_t set = 0; set < slack.size(); ++set) slack[set].push_back(p.state.slack[set]);
     }
     json layers = json::array();
-    std::vector<std::int64_t> others(points.size());
-    for (std::size_t p = 0; p < points.size(); ++p)
-      others[p] = static_cast<std::int64_t>(points[p].state.bytes);
+    std::vector<std::int64_t> others = live_bytes_of_points();
     for (const std::size_t entry : layered_entries()) {
-      json of = json::array();
-      for (std::size_t p = 0; p < points.size(); ++p) {
-        const std::int64_t live = over_time_.layer(p, entry);
-        of.push_back(live);
-        others[p] -= live;
-      }
-      layers.push_back({{"name", shown().name(entry)}, {"bytes", std::move(of)}});
+      const std::vector<std::int64_t> course = over_time_.course(entry);
+      take_from(others, course);
+      layers.push_back({{"name", shown().name(entry)}, {"bytes", course}});
     }
     if (std::any_of(others.begin(), others.end(), [](std::int64_t left) { return left != 0; }))
       layers.push_back({{"name", "other classes"}, {"bytes", others}});
@@ -352,7 +399,7 @@ class trace_account {
   }
 
   void put_call_figures(json& all) const {
-    all["call_sites"] = all["sites"] = nullptr;
+    all["call_sites"] = all["sites"] = all["timeline"]["held"] = nullptr;
     if (reader_.stacks().empty()) return;
     const std::vector<call_counter::entry> entries = calls_.counts();
     trace::call_names files(reader_);
@@ -384,6 +431,9 @@ class trace_account {
       put(rows.back(), row.counts);
     }
     all["sites"] = {{"sites", std::move(sites)}, {"rows", std::move(rows)}};
+    std::map<call_site, std::size_t> index_of;
+    for (std::size_t i = 0; i < found.sites.size(); ++i) index_of.emplace(found.sites[i], i);
+    all["timeline"]["held"] = site_courses(sites_of_stacks, index_of);
   }
 
   trace::trace_reader& reader_;
@@ -392,7 +442,9 @@ class trace_account {
   set_account heap_;
   std::optional<set_account> chosen_;
   call_counter calls_;
+  static constexpr std::size_t no_layer = SIZE_MAX;
   timeline over_time_;
+  std::vector<std::size_t> stack_layers_;  // of over_time_, by the stack's number
   trace::step_counts counts_;
   std::optional<std::uint64_t> begin_;  // the first event's time
   std::uint64_t now_ =

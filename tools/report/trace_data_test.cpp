@@ -60,6 +60,48 @@ TEST(TraceData, ASmallTraceByHand) {
   EXPECT_TRUE(data["call_sites"].is_null());
 }
 
+// Two stacks of one site, and one of another: what each site held in each point.
+TEST(TraceData, CallSitesHoldBytesOverTime) {
+  const auto by = [](std::uint32_t stack, event e) {
+    e.stack = stack;
+    return e;
+  };
+  std::string bytes;
+  trace::trace_writer out([&](std::string_view more) { bytes += more; }, trace::test::header());
+  out.add(std::vector<trace::stack_definition>{{1, {0x10}}, {2, {0x20}}, {3, {0x30}}});
+  for (const event& e :
+       {by(1, birth(1, 10, 0x1000, 100)), by(2, birth(1, 20, 0x2000, 10)),
+        by(3, birth(1, 30, 0x3000, 1)), by(1, death(1, 40, 0x1000)), birth(1, 50, 0x4000, 7)})
+    out.add(e);
+  out.close();
+  trace::trace_reader reader = trace::test::read(bytes);
+  const auto named = [](const trace::stack_definition& stack) {
+    return std::vector<trace::named_call>{{stack.number == 3 ? "other" : "site", "", 0, "", {}}};
+  };
+  const nlohmann::json data = trace_data(reader, {"a.atrace", {}, named, {}, {}});
+  const nlohmann::json& timeline = data["timeline"];
+  const auto point_at = [&](double seconds) {
+    const auto& all = timeline["seconds"];
+    return std::find_if(all.begin(), all.end(),
+                        [&](const auto& s) { return s.template get<double>() > seconds - 5e-7; }) -
+           all.begin();
+  };
+  std::map<std::string, nlohmann::json> held;
+  for (const auto& course : timeline["held"]["sites"])
+    held[data["sites"]["sites"][course["site"].get<std::size_t>()]["name"]] = course["bytes"];
+  ASSERT_EQ(held.size(), 2u);
+  const auto at = [&](double seconds) {
+    const auto p = static_cast<std::size_t>(point_at(seconds));
+    return std::vector<int>{held["site"][p], held["other"][p], timeline["held"]["others"][p]};
+  };
+  EXPECT_EQ(at(0), (std::vector{100, 0, 0}));
+  EXPECT_EQ(at(10e-6), (std::vector{110, 0, 0}));
+  EXPECT_EQ(at(20e-6), (std::vector{110, 1, 0}));
+  EXPECT_EQ(at(31e-6), (std::vector{10, 1, 0}));
+  EXPECT_EQ(at(40e-6), (std::vector{10, 1, 7})) << "a block without a stack is no site's";
+  EXPECT_TRUE(data_of({birth(1, 10, 0x1000)})["timeline"]["held"].is_null());
+}
+
 // A recorded pool had no block: that changes no other figure.
 TEST(TraceData, RequestsThatWereRefusedAreCounted) {
   const std::vector<event> served{birth(1, 10, 0x1000, 100), death(1, 50, 0x1000)};

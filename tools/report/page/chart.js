@@ -41,8 +41,9 @@ const boxes = (from, to) => (u, series, first, last) => {
   return { fill, stroke: null, clip: null, band: null, gaps: null, flags: 1 };
 };
 
-// host gets the chart. options: uPlot's; label: for who cannot see it; start: where the readout begins; readout(i): text.
-function chart(host, data, { label, height, start, readout, ...options }) {
+// host gets the chart. options: uPlot's; label: for who cannot see it; start: where the readout begins; readout(i): text;
+// chosen(i): a point was clicked, or Enter pressed on it; span(first, last): the points that are in sight have changed.
+function chart(host, data, { label, height, start, readout, chosen, span, ...options }) {
   const frame = make("div", {
     class: "chart",
     tabindex: "0",
@@ -80,6 +81,14 @@ function chart(host, data, { label, height, start, readout, ...options }) {
             tell();
           },
         ],
+        setScale: [
+          (u, key) => {
+            if (key !== "x" || !span) return;
+            const { min, max } = u.scales.x;
+            const first = data[0].findIndex((x) => x >= min);
+            span(first, data[0].findLastIndex((x) => x <= max));
+          },
+        ],
       },
     },
     data,
@@ -115,6 +124,10 @@ function chart(host, data, { label, height, start, readout, ...options }) {
     "-": () => zoom(2),
     0: () => plot.setScale("x", { min: data[0][0], max: data[0][last] }),
   };
+  if (chosen) {
+    keys.Enter = () => chosen(at);
+    frame.addEventListener("click", () => chosen(at));
+  }
   frame.addEventListener("keydown", (event) => {
     const action = keys[event.key];
     if (action === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -131,10 +144,12 @@ function chart(host, data, { label, height, start, readout, ...options }) {
   return plot;
 }
 
-function startPrinting() {
+// drawAll(): draws what was not drawn yet.
+function startPrinting(drawAll) {
   const print = (now) => () => {
     printing = now;
     applyTheme();
+    if (now) drawAll();
     for (const fit of charts) fit();
     // Short tables are printed, open; long ones are not.
     for (const details of document.querySelectorAll("main details")) {

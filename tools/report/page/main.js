@@ -56,15 +56,18 @@ const sections = {
   processes: tree && ((section) => processesSection(section, written, trace.pid)),
   findings: data.findings && findingsSection,
   sites: data.sites && sitesSection,
+  calls: data.call_sites && callsSection,
+  held: data.timeline.held && heldSection,
+  replay: data.replay && replaySection,
+  compare: data.compare && compareSection,
   live: liveSection,
   sizes: sizesSection,
   lifetimes: lifetimesSection,
   slack: slackSection,
   classes: classesSection,
-  calls: data.call_sites && callsSection,
-  replay: data.replay && replaySection,
-  compare: data.compare && compareSection,
 };
+const tuning = byId("tuning");
+const laterSections = []; // a closed part has no width: its charts are drawn when it opens
 for (const section of document.querySelectorAll("main section")) {
   const build = sections[section.id];
   if (!build || (trace.births === 0 && !["compare", "replay", "processes"].includes(section.id))) {
@@ -72,8 +75,25 @@ for (const section of document.querySelectorAll("main section")) {
     continue;
   }
   const heading = section.querySelector("h2").textContent;
-  byId("contents").append(make("li", {}, make("a", { href: `#${section.id}` }, heading)));
   section.setAttribute("aria-label", heading);
+  if (tuning.contains(section)) {
+    laterSections.push(() => build(section, data));
+    continue;
+  }
+  byId("contents").append(make("li", {}, make("a", { href: `#${section.id}` }, heading)));
   build(section, data);
 }
-startPrinting();
+const drawLater = () => {
+  for (const build of laterSections.splice(0)) build();
+};
+if (laterSections.length === 0) {
+  tuning.remove();
+} else {
+  tuning.addEventListener("toggle", () => tuning.open && drawLater());
+  const link = make("a", { href: "#tuning" }, "For those who tune");
+  link.addEventListener("click", () => (tuning.open = true));
+  byId("contents").append(make("li", {}, link));
+  // Of a trace without call stacks there is nothing else to see.
+  tuning.open = !data.sites;
+}
+startPrinting(drawLater);

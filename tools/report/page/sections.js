@@ -2,39 +2,108 @@
 const say = (section, ...text) => section.querySelector("p").append(...text);
 const setOf = (data, i) => data.class_sets[i];
 
-function liveSection(section, data) {
+// What lived in each point of the timeline, stacked: layers: [{name, bytes}], the lowest first; the last may be the rest.
+const restNames = ["other classes", "other call sites"];
+function stackedChart(section, data, layers, label, options) {
   const { timeline: t, peak } = data;
-  say(
-    section,
-    `What the program had asked for and not yet given back, stacked by class (${t.classes_of}). Each of the ` +
-      `${count(t.seconds.length)} points is the highest of its interval of ${seconds(t.interval_seconds)}, at the moment when it was reached: ` +
-      "a peak is never left out, a dip may be. Drag to enlarge, double-click to go back (keys: + − 0).",
-  );
-  const layers = t.layers;
   const sums = []; // sums[i]: layers 0..i, so that the last one is what lives
   layers.forEach((layer, i) => sums.push(layer.bytes.map((b, p) => b + (i > 0 ? sums[i - 1][p] : 0))));
-  const paint = (i) => () => (layers[i].name === "other classes" ? colour("line") : layerColour(i, layers.length));
+  const paint = (i) => () => (restNames.includes(layers[i].name) ? colour("line") : layerColour(i, layers.length));
   const order = layers.map((_, i) => i).reverse(); // the highest is drawn first, what is below covers it
-  let start = t.live_bytes.indexOf(peak.live_bytes);
   chart(section, [t.seconds, ...order.map((i) => sums[i])], {
-    label: "Live bytes over time by class",
+    label,
     height: 340,
-    start: Math.max(start, 0),
+    start: Math.max(t.live_bytes.indexOf(peak.live_bytes), 0),
     scales: { x: { time: false }, y: { range: (u, min, max) => [0, Math.max(max, 1) * 1.04] } },
     axes: [timeAxis(), bytesAxis()],
     series: [
       {},
       ...order.map((i) => ({ fill: paint(i), stroke: () => colour("panel"), width: 0.5, points: { show: false } })),
     ],
+    ...options,
+  });
+  legend(section, layers.map((layer, i) => [layer.name, paint(i)]).reverse());
+}
+
+const pointsOf = (t) =>
+  `Each of the ${count(t.seconds.length)} points is the highest of its interval of ${seconds(t.interval_seconds)}, at the ` +
+  "moment when it was reached: a peak is never left out, a dip may be.";
+
+// Who held memory: the call sites with the most bytes as layers, and a table of them for one moment and one span.
+const siteLayers = 9;
+function heldSection(section, data) {
+  const { timeline: t, peak, sites } = data;
+  const { sites: courses, others } = t.held;
+  say(
+    section,
+    `Who held the program's memory in the course of the run. ${pointsOf(t)} Click on a moment (or press Enter) to see its ` +
+      "holders below. Drag across a span to see who grew in it; double-click to go back (keys: + − 0).",
+  );
+  const nameOf = ({ site }) => {
+    const { source } = sites.sites[site];
+    return siteName(sites.sites[site]) + (source ? ` ${lastPart(source)}` : "");
+  };
+  const drawn = courses.slice(0, siteLayers);
+  const rest = others.map((b, p) => b + courses.slice(siteLayers).reduce((sum, course) => sum + course.bytes[p], 0));
+  const layers = drawn.map((course) => ({ name: nameOf(course), bytes: course.bytes }));
+  if (rest.some((b) => b > 0)) layers.push({ name: "other call sites", bytes: rest });
+
+  let at = Math.max(t.live_bytes.indexOf(peak.live_bytes), 0);
+  let [first, last] = [0, t.seconds.length - 1];
+  const host = make("div", { class: "plain holders", "aria-live": "polite" });
+  const change = (b) => `${b[last] < b[first] ? "−" : "+"}${bytes(Math.abs(b[last] - b[first]))}`;
+  const draw = () => {
+    const rows = courses.map((course) => ({ name: nameOf(course), bytes: course.bytes }));
+    rows.sort((a, b) => b.bytes[at] - a.bytes[at] || b.bytes[last] - b.bytes[first] - (a.bytes[last] - a.bytes[first]));
+    if (others.some((b) => b > 0)) rows.push({ name: "other call sites", bytes: others });
+    const lines = rows
+      .filter((row) => row.bytes[at] > 0 || row.bytes[first] !== row.bytes[last])
+      .map((row) => [row.name, bytes(row.bytes[at]), percent(row.bytes[at], t.live_bytes[at]), change(row.bytes)]);
+    lines.push(["all", bytes(t.live_bytes[at]), percent(t.live_bytes[at], t.live_bytes[at]), change(t.live_bytes)]);
+    host.replaceChildren(
+      table(
+        `Who held memory at ${seconds(t.seconds[at])}, and the change from ${seconds(t.seconds[first])} to ${seconds(t.seconds[last])}`,
+        [
+          { label: "call site", text: true },
+          { label: `at ${seconds(t.seconds[at])}` },
+          { label: "of all" },
+          { label: "change" },
+        ],
+        lines,
+      ),
+    );
+  };
+  stackedChart(section, data, layers, "Live bytes over time by call site", {
+    readout: (p) => `${seconds(t.seconds[p])}: ${bytes(t.live_bytes[p])} in ${count(t.live_blocks[p])} blocks`,
+    chosen: (p) => {
+      at = p;
+      draw();
+    },
+    span: (from, to) => {
+      [first, last] = [Math.max(from, 0), Math.max(to, from, 0)];
+      draw();
+    },
+  });
+  section.append(host);
+  draw();
+}
+
+function liveSection(section, data) {
+  const { timeline: t } = data;
+  say(
+    section,
+    `What the program had asked for and not yet given back, stacked by class (${t.classes_of}). ${pointsOf(t)} ` +
+      "Drag to enlarge, double-click to go back (keys: + − 0).",
+  );
+  const layers = t.layers.map((layer) => ({ name: className(layer.name), bytes: layer.bytes }));
+  stackedChart(section, data, layers, "Live bytes over time by class", {
     readout: (p) =>
       `${seconds(t.seconds[p])}: ${bytes(t.live_bytes[p])} in ${count(t.live_blocks[p])} blocks` +
       layers
-        .map((layer) => [className(layer.name), layer.bytes[p]])
-        .filter(([, b]) => b > 0)
-        .map(([name, b]) => ` · ${name}: ${bytes(b)}`)
+        .filter((layer) => layer.bytes[p] > 0)
+        .map((layer) => ` · ${layer.name}: ${bytes(layer.bytes[p])}`)
         .join(""),
   });
-  legend(section, layers.map((layer, i) => [className(layer.name), paint(i)]).reverse());
   figures(
     section,
     "Live bytes, blocks and the bytes of each class",
@@ -42,7 +111,7 @@ function liveSection(section, data) {
       { label: "seconds" },
       { label: "live bytes" },
       { label: "live blocks" },
-      ...layers.map((layer) => ({ label: className(layer.name) })),
+      ...layers.map((layer) => ({ label: layer.name })),
     ],
     t.seconds.map((s, p) => [
       digits(s),
