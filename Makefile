@@ -70,7 +70,7 @@ MISUSE_ROUNDS ?= 1
 misuse_matrix = python3 tests/misuse/malloc_matrix.py --programs build/library/tests/misuse
 misuse_programs = cmake --preset library && \
   cmake --build --preset library --target misuse_malloc_programs -j $(JOBS)
-misuse: ## record what ashlar does of each fault through malloc: results/misuse-malloc.csv, docs/misuse.md
+misuse: ## record what ashlar does of each fault through malloc: results/misuse-malloc.csv, results/misuse-malloc.md
 	@scripts/setup.sh build test
 	@$(misuse_programs)
 	@$(misuse_matrix) --libraries build/library/ashlar --accept --rounds $(MISUSE_ROUNDS)

@@ -2,7 +2,7 @@
 """What malloc and free do among threads, under each allocator: atomic operations, cache lines, futex calls, instructions.
 
 Runs call_steps (main.cpp, which tells the workloads) with each allocator preloaded, and writes the table of
-docs/scaling.md. Everything is counted, nothing is timed, so a busy machine disturbs it little; threads interleave by
+results/scaling.md. Everything is counted, nothing is timed, so a busy machine disturbs it little; threads interleave by
 chance, so two runs differ by some tenths. A run of all takes 20 minutes.
 """
 import argparse

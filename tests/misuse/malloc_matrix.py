@@ -6,7 +6,7 @@
   malloc_matrix.py --programs DIR --libraries DIR --accept   records the cells of ashlar, and renews the page
   malloc_matrix.py --programs DIR --accept-peers             records the cells of the peers, and renews the page
 
-The record is results/misuse-malloc.csv, the page docs/misuse.md. DIR are the folders of the programs malloc_faults_O0
+The record is results/misuse-malloc.csv, the page results/misuse-malloc.md. DIR are the folders of the programs malloc_faults_O0
 and malloc_faults_O2, and of the drop-in library. A further edition of ashlar or a further peer is one line in
 allocators.json. An allocator that chooses at random needs --rounds N: each cell is run N times, and the record has
 every outcome that was seen. A check passes with any of them.
@@ -21,7 +21,7 @@ import malloc_cells
 import malloc_record
 import page
 
-PAGE = malloc_cells.ROOT / "docs/misuse.md"
+PAGE = malloc_cells.ROOT / "results/misuse-malloc.md"
 
 
 def page_from_record(text: str, table: dict) -> str:

@@ -8,7 +8,7 @@
 
 What there is to run is in matrix.json: faults, components, levels, peers. A further level of the heap is one more
 line there and an --accept. DIR has the corpus' programs (target misuse_corpus; misuse_page builds the peers' too).
-The pages are docs/misuse.md and results/misuse-components.md. malloc_matrix.py does the same for malloc.
+The page is results/misuse-components.md. malloc_matrix.py does the same for malloc.
 """
 from __future__ import annotations
 
