@@ -29,7 +29,7 @@ BUILD = ROOT / "build/coverage"
 FOLDERS = ("core", "pool", "arena", "heap")
 LINE_BOUND, BRANCH_BOUND = 98.0, 90.0  # percent, of each folder
 REASONS = ROOT / "docs/coverage_reasons.txt"
-DOCUMENT = ROOT / "docs/coverage.md"
+DOCUMENT = ROOT / "results/coverage.md"
 MEASURED = re.compile(rf"ashlar/({'|'.join(FOLDERS)})/(?!test_)[a-z_]+(?<!_test)(?<!_bench)\.(hpp|h|cpp)")
 ONLY_BRACES = re.compile(r"[{}\s;]*(//.*)?")
 
@@ -214,7 +214,7 @@ def write_html(sources: dict[str, Source]) -> None:
 
 def write_document(figures: dict[str, Figures], reasons: dict[tuple[str, str], str],
                    missed: dict[tuple[str, str], list[int]]) -> None:
-    """Between the two marks of docs/coverage.md. Without line numbers, which move with every change."""
+    """Between the two marks of results/coverage.md. Without line numbers, which move with every change."""
     rows = ["| folder | lines | run | branches | taken |", "|---|---:|---:|---:|---:|"]
     rows += [f"| {' | '.join((folder, *of_folder.cells()))} |" for folder, of_folder in figures.items()]
     rows += ["", "| file | function | lines that no test runs | why |", "|---|---|---:|---|"]
