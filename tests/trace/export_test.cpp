@@ -42,6 +42,23 @@ TEST_F(Export, ARecordingBecomesAProfile) {
   EXPECT_TRUE(contains(profile, "alloc_objects"));
 }
 
+TEST_F(Export, ARecordingBecomesATimeLine) {
+  record({"--stacks"});
+  ASSERT_EQ(ashlar({"export", "--format", "perfetto", "run.atrace", "-o", "run.json"}), 0)
+      << said("err");
+  const std::string line = support::read_file(path("run.json"));
+  EXPECT_TRUE(contains(line, R"("name":"live bytes","ph":"C")")) << line;
+  EXPECT_TRUE(contains(line, "held: shop::make_order(int) in planted_leak at ")) << line;
+  EXPECT_EQ(command({"export", "--format", "perfetto", "--figure", "alloc_space", "run.atrace",
+                     "-o", "other.json"})
+                .exit_status(),
+            2);
+  EXPECT_TRUE(contains(said("err"), "--figure is for pprof and folded stacks")) << said("err");
+  record({});  // without calls there are live bytes still
+  ASSERT_EQ(ashlar({"export", "--format", "perfetto", "run.atrace", "-o", "run.json"}), 0);
+  EXPECT_FALSE(contains(support::read_file(path("run.json")), "held: "));
+}
+
 TEST_F(Export, WhatCannotBeExportedIsNamed) {
   EXPECT_EQ(command({"export", "none.atrace", "-o", "run.pb"}).exit_status(), 2);
   EXPECT_TRUE(contains(said("err"), "none.atrace")) << said("err");

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/text.hpp"
+#include "tools/findings/call_owner.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -60,6 +61,12 @@ std::vector<call_site> call_sites(
     sites.push_back(std::move(site));
   }
   return sites;
+}
+
+report::call_site site_for(const std::vector<trace::named_call>& calls) {
+  if (calls.empty()) return report::innermost_site(calls);
+  const trace::named_call& call = calls[findings::owner_of(calls).value_or(0)];
+  return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
 }
 
 std::vector<std::string> files_without_lines(const std::vector<call_site>& sites) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/report/site_rows.hpp"
 #include "tools/trace/call_names.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/summary.hpp"
@@ -25,6 +26,10 @@ std::vector<call_site> call_sites(
     const trace::trace_reader& reader,
     const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
     std::uint64_t trace::stack_figures::* by, std::size_t rows);
+
+// Returns: the line that the blocks of a stack are for. Where the C or C++ library keeps them, the
+// innermost call.
+report::call_site site_for(const std::vector<trace::named_call>& calls);
 
 // Returns: the programs and libraries of the calls that asked for these blocks, where no line of
 // theirs is known. Each is there once, and its order is that of the sites.

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
@@ -20,7 +21,6 @@
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
-#include "tools/findings/call_owner.hpp"
 #include "tools/findings/finder.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
@@ -51,13 +51,6 @@ Examples:
   ashlar report run.atrace --json | jq .peak)";
 
 constexpr unsigned report_schema = 1;
-
-// The line that the blocks are for. Where the C or C++ library keeps them, the innermost call.
-report::call_site site_for(const std::vector<trace::named_call>& calls) {
-  if (calls.empty()) return report::innermost_site(calls);
-  const trace::named_call& call = calls[findings::owner_of(calls).value_or(0)];
-  return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
-}
 
 nlohmann::json report_data(const report_options& options, const std::string& trace) {
   report::trace_request request{
