@@ -5,6 +5,8 @@
 #   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
 #   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system
 #   windows                       zig's compiler, and wine to run what it makes
+#   macos-arm64 macos-x86_64      zig's compiler. Nothing here runs what it makes
+#   posix                         the compiler of this machine, for Linux with the parts of os that other systems have
 #   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
 # So what reserves hundreds of GiB is left out there (tests/support/emulated.hpp).
@@ -39,6 +41,28 @@ elseif(ASHLAR_PORT STREQUAL "windows")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
   find_program(ASHLAR_WINE wine64 wine REQUIRED)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_WINE})
+elseif(ASHLAR_PORT MATCHES "^macos-(arm64|x86_64)$")
+  set(CMAKE_SYSTEM_NAME Darwin)
+  set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
+  set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
+  string(REPLACE arm64 aarch64 target ${CMAKE_MATCH_1}-macos.11.0)
+  set(CMAKE_C_COMPILER ${zig} cc -target ${target})
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target ${target})
+  set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined")
+  # First and whole: zig's <math.h> takes half of <float.h>, and the other half is not there any more for GoogleTest.
+  set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT} -U__STRICT_ANSI__ -include float.h")
+  set(CMAKE_OSX_SYSROOT "")
+  set(CMAKE_OSX_DEPLOYMENT_TARGET "")  # the target has it
+  foreach(language C CXX)  # this machine's archiver does not know the files
+    set(CMAKE_${language}_ARCHIVE_CREATE "${zig} ar qc <TARGET> <LINK_FLAGS> <OBJECTS>")
+    set(CMAKE_${language}_ARCHIVE_APPEND "${zig} ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
+    set(CMAKE_${language}_ARCHIVE_FINISH "${zig} ranlib <TARGET>")
+  endforeach()
+  set(ASHLAR_IS_NOT_RUN TRUE)  # cmake/ashlar_targets.cmake
+elseif(ASHLAR_PORT STREQUAL "posix")
+  set(CMAKE_SYSTEM_PROCESSOR x86_64)
+  set(CMAKE_C_COMPILER gcc-12)
+  set(CMAKE_CXX_COMPILER g++-12)
 elseif(ASHLAR_PORT MATCHES "^(musl|glibc217)$")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)
   set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)

@@ -20,7 +20,8 @@ case ${1-} in
     ;;
   --ports)
     shift
-    steps=(port-i386 port-musl port-glibc217 port-aarch64 port-armhf port-riscv64 port-s390x port-windows port-wasm32)
+    steps=(port-i386 port-musl port-glibc217 port-aarch64 port-armhf port-riscv64 port-s390x port-windows port-posix
+      port-macos-arm64 port-macos-x86_64 port-wasm32)
     # Of what programs and qemu write to, not of addresses.
     ulimit -d 8000000
     ;;

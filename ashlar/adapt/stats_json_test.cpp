@@ -1,5 +1,5 @@
 // The JSON form, read by an independent parser and held against docs/statistics.md.
-// Needs POSIX.
+// Needs Linux.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -45,6 +45,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__APPLE__)
+#include <dlfcn.h>
+#endif
 
 #include <ashlar/core/test_calls.h>
 
@@ -97,25 +100,40 @@ static inline int ashlar_test_end(struct ashlar_test_scope* scope,
 
 /* ---- how the functions do it ---------------------------------------------------------------- */
 
-/* The functions of each library, null where it is not in the process. */
+/* Returns: the function of libashlar (0) or of the drop-in library (1) that leads to its calls; null
+ * where that library is not in the process. */
+typedef const struct ashlar_test_calls* ashlar_test_calls_function(void);
+#if defined(__APPLE__) /* its linker knows no weak name that nobody defines */
+static inline ashlar_test_calls_function* ashlar_test_library(int index) {
+  ashlar_test_calls_function* found = NULL;
+  void* const there = dlsym(
+      RTLD_DEFAULT, index == 0 ? "ashlar_test_calls_of_libashlar" : "ashlar_test_calls_of_malloc");
+  memcpy(&found, &there, sizeof found); /* C converts no address of an object to a function's */
+  return found;
+}
+#else
 __attribute__((weak)) const struct ashlar_test_calls* ashlar_test_calls_of_libashlar(void);
 __attribute__((weak)) const struct ashlar_test_calls* ashlar_test_calls_of_malloc(void);
 /* The linker resolves a weak name of a program that is not position independent to null, so the
  * loader is asked, too. By another name of dlsym: a program without a loader links all the same. */
 static __typeof__(void*(void*, const char*)) ashlar_test_find_name
     __attribute__((weakref("dlsym")));
-
-/* Returns: the functions for libashlar's heap (0) or the drop-in library's (1); null where it is
- * not there, or can count nothing now. */
-static inline const struct ashlar_test_calls* ashlar_test_heap(int index) {
-  const struct ashlar_test_calls* (*found)(void) =
+static inline ashlar_test_calls_function* ashlar_test_library(int index) {
+  ashlar_test_calls_function* found =
       index == 0 ? &ashlar_test_calls_of_libashlar : &ashlar_test_calls_of_malloc;
-  const struct ashlar_test_calls* heap = NULL;
   if (index == 1 && found == NULL && &ashlar_test_find_name != NULL) {
     void* const there = ashlar_test_find_name(NULL, "ashlar_test_calls_of_malloc");
     memcpy(&found, &there, sizeof found); /* C converts no address of an object to a function's */
   }
-  if (found != NULL) heap = found();
+  return found;
+}
+#endif
+
+/* Returns: the functions for libashlar's heap (0) or the drop-in library's (1); null where it is
+ * not there, or can count nothing now. */
+static inline const struct ashlar_test_calls* ashlar_test_heap(int index) {
+  ashlar_test_calls_function* const found = ashlar_test_library(index);
+  const struct ashlar_test_calls* const heap = found != NULL ? found() : NULL;
   if (heap == NULL || heap->version != ASHLAR_TEST_VERSION) return NULL;
   return heap->can_count() ? heap : NULL;
 }

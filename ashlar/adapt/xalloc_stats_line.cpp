@@ -3,9 +3,12 @@
 //
 // The classic report goes to std::cout, which a program may have redirected. This library is linked
 // into C programs too, so it refers to std::cout by weak names only, of libstdc++ and of libc++:
-// each is null in a program without that library.
+// each is null in a program without that library. macOS has no such names, and its loader is asked.
 #include <cstddef>
 #include <cstdio>
+#if defined(__APPLE__)
+#include <dlfcn.h>
+#endif
 
 #include <ashlar/adapt/xmalloc.h>
 
@@ -19,6 +22,7 @@ struct stream {
 /// ostream::write. It returns the stream, which is an address in a register as this is.
 using write_function = stream* (*)(stream*, const char*, std::ptrdiff_t);
 
+#if !defined(__APPLE__)
 extern "C" {
 [[gnu::weak]] extern stream libstdcxx_cout __asm__("_ZSt4cout");
 [[gnu::weak]] stream* libstdcxx_write(stream*, const char*,
@@ -27,6 +31,7 @@ extern "C" {
 [[gnu::weak]] stream* libcxx_write(stream*, const char*, std::ptrdiff_t) __asm__(
     "_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl");
 }
+#endif
 
 /// Returns: whether the program has this std::cout, and the line is in it.
 bool write(stream* out, write_function write_to, const char* line, std::size_t length) noexcept {
@@ -35,11 +40,23 @@ bool write(stream* out, write_function write_to, const char* line, std::size_t l
   return true;
 }
 
+/// As `write`, to the std::cout that the program has.
+bool write_to_cout(const char* line, std::size_t length) noexcept {
+#if defined(__APPLE__)
+  return write(static_cast<stream*>(::dlsym(RTLD_DEFAULT, "_ZNSt3__14coutE")),
+               reinterpret_cast<write_function>(::dlsym(
+                   RTLD_DEFAULT, "_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl")),
+               line, length);
+#else
+  return write(&libstdcxx_cout, libstdcxx_write, line, length) ||
+         write(&libcxx_cout, libcxx_write, line, length);
+#endif
+}
+
 }  // namespace
 
 extern "C" void xalloc_stats_line(const char* line, std::size_t length) noexcept {
-  if (write(&libstdcxx_cout, libstdcxx_write, line, length)) return;
-  if (write(&libcxx_cout, libcxx_write, line, length)) return;
+  if (write_to_cout(line, length)) return;
   // stdio, and not write(2), so that the report stands between the program's own lines in order.
   static_cast<void>(std::fwrite(line, 1, length, stdout));
 }

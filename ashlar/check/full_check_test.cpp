@@ -1,6 +1,6 @@
 // Full checks on blocks of the test's own: what is found, when, and what is said.
 // Suites: threads
-// Needs POSIX.
+// Needs Linux.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -183,8 +183,14 @@ struct with_lock {
                                           std::type_identity<Set<Arguments..., os::mutex>>>::type;
 };
 
+#if defined(__APPLE__)
+#define ASHLAR_LINKED_NAME "__ZSt15get_new_handlerv"  // names begin with a line there
+#else
+#define ASHLAR_LINKED_NAME "_ZSt15get_new_handlerv"
+#endif
 extern "C" [[gnu::weak]] std::new_handler ashlar_linked_new_handler() noexcept
-    __asm__("_ZSt15get_new_handlerv");
+    __asm__(ASHLAR_LINKED_NAME);
+#undef ASHLAR_LINKED_NAME
 /// The process's handler. Static pools bring no C++ library with them: in a program without one there is none.
 struct linked_new_handler {
   [[nodiscard]] std::new_handler get() const noexcept {

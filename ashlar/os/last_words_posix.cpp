@@ -16,6 +16,21 @@
 namespace ashlar::os {
 namespace {
 
+/// Effects: the one signal of the set does not wait for the thread any more, if it did.
+void take_pending(const sigset_t& signal) noexcept {
+#if defined(__APPLE__)  // it has no sigtimedwait
+  sigset_t pending;
+  sigemptyset(&pending);
+  int number = 0;
+  if (::sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1)
+    ::sigwait(&signal, &number);
+#else
+  constexpr timespec at_once = {};
+  while (::sigtimedwait(&signal, nullptr, &at_once) < 0 && errno == EINTR) {
+  }
+#endif
+}
+
 /// While it lives, what the thread writes causes no signal, is no cancellation point, and leaves
 /// errno as it was.
 class quiet_writing {
@@ -31,10 +46,7 @@ class quiet_writing {
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &mask_before_);
   }
   ~quiet_writing() {
-    constexpr timespec at_once = {};
-    if (!was_pending_)
-      while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
-      }
+    if (!was_pending_) take_pending(pipe_);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     ::pthread_setcancelstate(cancel_before_, nullptr);
     errno = saved_;

@@ -16,6 +16,9 @@ namespace ashlar::os {
 /// Returns: the system's number of this process.
 [[nodiscard]] std::size_t process_number() noexcept;
 
+/// Returns: the system's number of the calling thread, asked anew (call_stack.hpp has one that remembers it).
+[[nodiscard]] std::size_t new_thread_number() noexcept;
+
 /// Tells that a thread ends. An object of static storage.
 class thread_end {
  public:

@@ -6,33 +6,15 @@
 #include <string_view>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/not_cancelled.hpp>
 #include <ashlar/os/replaced_file.hpp>
 
 namespace ashlar::os {
 namespace {
-
-/// While it lives, no call of the thread is a cancellation point, and errno stays.
-class undisturbed {
- public:
-  undisturbed() noexcept : saved_(errno) {
-    ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
-  }
-  ~undisturbed() {
-    ::pthread_setcancelstate(before_, nullptr);
-    errno = saved_;
-  }
-  undisturbed(const undisturbed&) = delete;
-  undisturbed& operator=(const undisturbed&) = delete;
-
- private:
-  int saved_;
-  int before_ = 0;
-};
 
 /// Returns: 0, or the error's number.
 int write_all(int file, const void* bytes, std::size_t size) noexcept {
@@ -60,7 +42,7 @@ int write_file(const char* path, int flags, const void* bytes, std::size_t size)
 }  // namespace
 
 int replace_file(const char* path, const void* bytes, std::size_t size) noexcept {
-  const undisturbed here;
+  const not_cancelled here;
   struct stat there{};
   if (::stat(path, &there) == 0 && !S_ISREG(there.st_mode))
     return write_file(path, O_NONBLOCK, bytes, size);

@@ -29,15 +29,18 @@ extern "C" {
 
 namespace ashlar::os {
 
+/// Whether a name that nobody defines is null, if it is weak.
+#if defined(__ELF__)
+inline constexpr bool has_weak_references = true;
+#else
+inline constexpr bool has_weak_references = false;
+#endif
+
 /// Returns: whether a sanitizer that replaces malloc is in the process, and this library was built
 /// without one.
 [[nodiscard]] inline bool a_sanitizer_is_there() noexcept {
-#if defined(_WIN32)  // it knows no weak references
-  return false;
-#else
-  if constexpr (is_sanitized) return false;
+  if constexpr (is_sanitized || !has_weak_references) return false;
   return &__interceptor_malloc != nullptr;
-#endif
 }
 
 /// Returns: whether the process heap is the sanitizer's malloc. Never in the drop-in library, which
@@ -49,34 +52,42 @@ namespace ashlar::os {
 
 /// The sanitizer's malloc. Requires: it is there.
 namespace sanitizer_heap {
-[[nodiscard]] inline void* allocate(std::size_t size) noexcept {
-  return __interceptor_malloc(size);
+[[nodiscard]] inline void* allocate([[maybe_unused]] std::size_t size) noexcept {
+  if constexpr (has_weak_references) return __interceptor_malloc(size);
+  return nullptr;
 }
-[[nodiscard]] inline void* allocate_zeroed(std::size_t size) noexcept {
-  return __interceptor_calloc(1, size);
+[[nodiscard]] inline void* allocate_zeroed([[maybe_unused]] std::size_t size) noexcept {
+  if constexpr (has_weak_references) return __interceptor_calloc(1, size);
+  return nullptr;
 }
-[[nodiscard]] inline void* allocate_aligned(std::size_t size, std::size_t alignment) noexcept {
-  return __interceptor_memalign(alignment, size);
+[[nodiscard]] inline void* allocate_aligned([[maybe_unused]] std::size_t size,
+                                            [[maybe_unused]] std::size_t alignment) noexcept {
+  if constexpr (has_weak_references) return __interceptor_memalign(alignment, size);
+  return nullptr;
 }
-[[nodiscard]] inline void* reallocate(void* block, std::size_t size) noexcept {
-  return __interceptor_realloc(block, size);
+[[nodiscard]] inline void* reallocate([[maybe_unused]] void* block,
+                                      [[maybe_unused]] std::size_t size) noexcept {
+  if constexpr (has_weak_references) return __interceptor_realloc(block, size);
+  return nullptr;
 }
-inline void deallocate(void* block) noexcept {
-  __interceptor_free(block);
+inline void deallocate([[maybe_unused]] void* block) noexcept {
+  if constexpr (has_weak_references) __interceptor_free(block);
 }
-[[nodiscard]] inline std::size_t usable_size(const void* block) noexcept {
-  return __interceptor_malloc_usable_size(const_cast<void*>(block));
+[[nodiscard]] inline std::size_t usable_size([[maybe_unused]] const void* block) noexcept {
+  if constexpr (has_weak_references)
+    return __interceptor_malloc_usable_size(const_cast<void*>(block));
+  return 0;
 }
 }  // namespace sanitizer_heap
 
 /// Effects: what other threads did before they told that they released `what` was before this.
 inline void tell_acquired(const void* what) noexcept {
-  if constexpr (!is_sanitized && !is_drop_in)
+  if constexpr (!is_sanitized && !is_drop_in && has_weak_references)
     if (&__tsan_acquire != nullptr) [[unlikely]]
       __tsan_acquire(const_cast<void*>(what));
 }
 inline void tell_released(const void* what) noexcept {
-  if constexpr (!is_sanitized && !is_drop_in)
+  if constexpr (!is_sanitized && !is_drop_in && has_weak_references)
     if (&__tsan_release != nullptr) [[unlikely]]
       __tsan_release(const_cast<void*>(what));
 }

@@ -7,25 +7,6 @@
 
 namespace ashlar::os {
 
-/// A thread that serves the library. It blocks every signal, has a small stack (64 KiB and what the
-/// process's thread-local objects need) and the name "ashlar". Keeps errno; no cancellation point.
-class service_thread {
- public:
-  constexpr service_thread() noexcept = default;
-
-  /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
-  /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
-  /// yet, or the last one was joined.
-  [[nodiscard]] bool start(void (*work)() noexcept) noexcept;
-
-  /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
-  /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.
-  [[nodiscard]] bool join_within(unsigned ms) noexcept;
-
- private:
-  std::uintptr_t handle_ = 0;
-};
-
 /// What one thread sleeps on until another rings. A ring that nobody waited for is kept, once.
 class bell {
  public:
@@ -46,6 +27,30 @@ class bell {
 
  private:
   std::atomic<std::uint32_t> rung_{0};
+};
+
+/// A thread that serves the library. It blocks every signal, has a small stack (64 KiB and what the
+/// process's thread-local objects need) and the name "ashlar". Keeps errno; no cancellation point.
+class service_thread {
+ public:
+  constexpr service_thread() noexcept = default;
+
+  /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
+  /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
+  /// yet, or the last one was joined.
+  [[nodiscard]] bool start(void (*work)() noexcept) noexcept;
+
+  /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
+  /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.
+  [[nodiscard]] bool join_within(unsigned ms) noexcept;
+
+ private:
+  [[nodiscard]] static void* work_and_tell(void* self) noexcept;
+
+  std::uintptr_t handle_ = 0;
+  void (*work_)() noexcept = nullptr;
+  bell end_;
+  std::atomic<bool> has_ended_{false};
 };
 
 }  // namespace ashlar::os

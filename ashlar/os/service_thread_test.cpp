@@ -1,5 +1,5 @@
 // A thread that serves, and the bell that it sleeps on.
-// Needs POSIX.
+// Needs Linux.
 #include <atomic>
 #include <cerrno>
 #include <csignal>

@@ -17,8 +17,18 @@ constexpr named_signal known[] = {
     {"ALRM", SIGALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"URG", SIGURG},
 };
 
+#if defined(SIGRTMAX)
+int last_signal() noexcept {
+  return SIGRTMAX;
+}
+#else
+int last_signal() noexcept {
+  return NSIG - 1;
+}
+#endif
+
 bool can_be_handled(int number) noexcept {
-  return number > 0 && number <= SIGRTMAX && number != SIGKILL && number != SIGSTOP;
+  return number > 0 && number <= last_signal() && number != SIGKILL && number != SIGSTOP;
 }
 
 }  // namespace
@@ -28,7 +38,7 @@ int signal_number(const char* name) noexcept {
   for (const named_signal& s : known)
     if (std::strcmp(name, s.name) == 0) return s.number;
   int number = 0;
-  for (; *name >= '0' && *name <= '9' && number <= SIGRTMAX; ++name)
+  for (; *name >= '0' && *name <= '9' && number <= last_signal(); ++name)
     number = number * 10 + (*name - '0');
   return *name == '\0' && can_be_handled(number) ? number : 0;
 }

@@ -1,6 +1,6 @@
 // What heap/address_space.hpp promises of each function, asked of the system's implementation.
 // Suites: threads
-// Needs POSIX.
+// Needs Linux.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

@@ -71,8 +71,14 @@ template <class Pool, std::size_t N>
 }  // namespace detail
 }  // namespace ashlar
 
+#if defined(__MACH__)  // a section there has a segment, and 16 letters at most
+#define ASHLAR_POOL_MAP_SECTION "__DATA,__ashlar_pools"
+#else
+#define ASHLAR_POOL_MAP_SECTION ".ashlar_pool_map"
+#endif
+
 /// `pool` is an object with static storage duration that holds its blocks or bytes itself: a static_pool, a
 /// static_pool_set or a static_arena, at namespace scope.
-#define ASHLAR_POOL_MAP(pool)                                                               \
-  [[gnu::used, gnu::section(".ashlar_pool_map")]] constinit const auto pool_map_of_##pool = \
+#define ASHLAR_POOL_MAP(pool)                                                                    \
+  [[gnu::used, gnu::section(ASHLAR_POOL_MAP_SECTION)]] constinit const auto pool_map_of_##pool = \
       ::ashlar::detail::map_of(pool, #pool)

@@ -128,6 +128,14 @@ void for_each_known_block(Visit visit) noexcept {
   the_watch.guards->for_each_live(visit);
 }
 
+/// Returns: whether the process heap, its reserve or its guarded blocks have memory at `address`. Any value may be
+/// passed. A lock, unless the first range has a slab there.
+[[nodiscard]] bool holds(const void* address) noexcept;
+
+/// Returns: whether a live block starts at `block`, which this thread was given. Never ends in a fault. Requires: the
+/// thread has a `look` (process_thread.hpp), or the address is held.
+[[nodiscard]] bool is_live(const void* block) noexcept;
+
 /// Effects: fills every field of `out`.
 void collect(ashlar_stats& out) noexcept;
 

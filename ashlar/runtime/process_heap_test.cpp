@@ -1,6 +1,6 @@
 // The process heap as a program meets it: many threads, threads that end, fork.
 // Suites: threads
-// Needs POSIX.
+// Needs Linux.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -2,6 +2,7 @@
 // Layer: runtime.
 #include <cstddef>
 
+#include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/stats.h>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -32,6 +33,18 @@ bool look_step(look_progress& look) noexcept {
 
 void use_no_cache() noexcept {
   self.ended = true;
+}
+
+bool holds(const void* address) noexcept {
+  return the_heap.owns(address) || reserve.contains(address) || the_watch.is_guarded(address);
+}
+
+bool is_live(const void* block) noexcept {
+  if (reserve.contains(block)) return reserve.is_live(block);
+  if (!watched_calls().is_live(block)) return false;
+  // A freed block that waits in a hardened process is live to the heap. Its last word is zero then.
+  const class_index c = is_hardened() ? the_heap.class_of(block) : class_index{0};
+  return c == 0 || !detail::block_words::is_zero(block, process_classes::block_size(c));
 }
 
 bool set_background(bool on) noexcept {

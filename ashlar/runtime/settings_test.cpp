@@ -1,5 +1,5 @@
 // The environment, good and bad.
-// Needs POSIX.
+// Needs Linux.
 #include <cerrno>
 #include <csignal>
 #include <cstdint>

@@ -52,16 +52,6 @@ void stop_counting() noexcept {
   return self.counts_calls && self.scopes == nullptr;
 }
 
-/// Returns: whether a live block starts at `block`, which this thread was given. Never ends in a
-/// fault.
-[[nodiscard]] bool is_live(const void* block) noexcept {
-  if (reserve.contains(block)) return reserve.is_live(block);
-  if (!watched_calls().is_live(block)) return false;
-  // A freed block that waits in a hardened process is live to the heap. Its last word is zero then.
-  const class_index c = is_hardened() ? the_heap.class_of(block) : class_index{0};
-  return c == 0 || !detail::block_words::is_zero(block, process_classes::block_size(c));
-}
-
 /// Effects: `out` has the scope's figures. Returns: false, with errno, when it is not open in this
 /// thread.
 [[nodiscard]] bool fill(unsigned scope, ashlar_test_figures& out) noexcept {

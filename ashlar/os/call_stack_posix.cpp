@@ -1,10 +1,9 @@
-// os/call_stack_linux.cpp: os/call_stack.hpp by the C library's unwinder and dynamic loader.
+// os/call_stack_posix.cpp: os/call_stack.hpp by the C library's unwinder and dynamic loader.
 // Layer: os.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 
 #include <dlfcn.h>
 #if __has_include(<execinfo.h>)
@@ -12,17 +11,12 @@
 #else
 #include <unwind.h>
 #endif
-#include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/own_code.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/os/thread_words.hpp>
-
-// Where the linker has put the library or program that this file is part of.
-extern "C" const char __ehdr_start [[gnu::visibility("hidden")]];
-extern "C" const char _end [[gnu::visibility("hidden")]];
 
 namespace ashlar::os {
 
@@ -32,15 +26,6 @@ namespace {
 
 /// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
-
-/// Returns: whether `address` is in the library that this file is part of; never where this file is
-/// part of the program itself, of which all frames are of interest.
-bool is_own_code(const void* address) noexcept {
-  const auto begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
-  const std::uintptr_t size = reinterpret_cast<std::uintptr_t>(&_end) - begin;
-  if (::getauxval(AT_ENTRY) - begin < size) return false;
-  return reinterpret_cast<std::uintptr_t>(address) - begin < size;
-}
 
 // No frame of their own, of which `capture` knows how many there are.
 #if __has_include(<execinfo.h>)
@@ -82,7 +67,7 @@ int unwind(void** frames, int room) noexcept {
 
 /// As `capture_frames`, in the frame of its caller.
 ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
-  if (own_words.is_capturing || room == 0 || environ == nullptr) return 0;
+  if (own_words.is_capturing || room == 0 || environment() == nullptr) return 0;
   constexpr int inside_max = 12;  // frames of our own, which come first
   void* frames[frames_max + inside_max];
   room = std::min(room, frames_max);
@@ -130,7 +115,7 @@ frame_place place_of(const void* frame) noexcept {
 
 std::size_t thread_number() noexcept {
   // A system call each time would take as long as all the other checks.
-  if (own_words.number == 0) own_words.number = static_cast<int>(::syscall(SYS_gettid));
+  if (own_words.number == 0) own_words.number = static_cast<int>(new_thread_number());
   return static_cast<std::size_t>(own_words.number);
 }
 void forget_thread_number() noexcept {

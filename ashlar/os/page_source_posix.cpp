@@ -1,4 +1,4 @@
-// os/page_source_linux.cpp: os/page_source.hpp by mmap and munmap.
+// os/page_source_posix.cpp: os/page_source.hpp by mmap and munmap.
 // Layer: os.
 #include <algorithm>
 #include <cerrno>

@@ -1,0 +1,86 @@
+// os/service_thread_posix.cpp: os/service_thread.hpp by POSIX threads.
+// Layer: os.
+#include <bit>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+
+#include <pthread.h>
+#if __has_include(<pthread_np.h>)
+#include <pthread_np.h>
+#endif
+
+#include <ashlar/os/clock.hpp>
+#include <ashlar/os/not_cancelled.hpp>
+#include <ashlar/os/service_thread.hpp>
+
+namespace ashlar::os {
+namespace {
+
+constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr const char* name = "ashlar";
+
+static_assert(sizeof(pthread_t) == sizeof(std::uintptr_t));
+
+void name_this_thread() noexcept {
+#if defined(__APPLE__)
+  ::pthread_setname_np(name);
+#else
+  static_cast<void>(::pthread_setname_np(::pthread_self(), name));
+#endif
+}
+
+/// Returns: 0, or the system's error.
+int create(pthread_t& thread, void* (*run)(void*), void* with, std::size_t bytes) noexcept {
+  pthread_attr_t attributes;
+  int error = ::pthread_attr_init(&attributes);
+  if (error != 0) return error;
+  if (bytes != 0) error = ::pthread_attr_setstacksize(&attributes, bytes);
+  if (error == 0) error = ::pthread_create(&thread, &attributes, run, with);
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
+
+}  // namespace
+
+void* service_thread::work_and_tell(void* self) noexcept {
+  name_this_thread();
+  auto& own = *static_cast<service_thread*>(self);
+  own.work_();
+  own.has_ended_.store(true, std::memory_order_release);
+  own.end_.ring();
+  return nullptr;
+}
+
+bool service_thread::start(void (*work)() noexcept) noexcept {
+  const int saved = errno;
+  work_ = work;
+  has_ended_.store(false, std::memory_order_relaxed);
+  end_.reset();
+  // The new thread inherits the mask. A handler of the program's must not run on this small stack.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  int error = create(thread, work_and_tell, this, stack_bytes);
+  // The process's thread-local objects are on the stack, too, and may be larger than it.
+  if (error == EINVAL) error = create(thread, work_and_tell, this, 0);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == 0) handle_ = std::bit_cast<std::uintptr_t>(thread);
+  errno = saved;
+  return error == 0;
+}
+
+bool service_thread::join_within(unsigned ms) noexcept {
+  const not_cancelled here;
+  const std::uint64_t until = steady_ns() + std::uint64_t{ms} * 1'000'000;
+  while (!has_ended_.load(std::memory_order_acquire)) {
+    const std::uint64_t now = steady_ns();
+    if (now >= until) return false;
+    end_.wait(static_cast<std::int64_t>((until - now) / 1'000'000) + 1);
+  }
+  ::pthread_join(std::bit_cast<pthread_t>(handle_), nullptr);
+  return true;
+}
+
+}  // namespace ashlar::os

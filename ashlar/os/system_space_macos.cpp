@@ -1,0 +1,50 @@
+// os/system_space_macos.cpp: what of os/system_space.hpp is macOS's own.
+// Layer: os.
+//
+// A page that is purged has to read as zero, which madvise promises for none of its flags here. So it is
+// mapped anew, and is resident no more from that moment on.
+#include <mach/mach.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <ashlar/os/errno_keeper.hpp>
+#include <ashlar/os/system_space.hpp>
+
+namespace ashlar::os {
+namespace {
+
+/// Returns: a figure of sysconf; `otherwise` where it has none.
+std::size_t figure(int name, std::size_t otherwise) noexcept {
+  const errno_keeper keeper;
+  const long value = ::sysconf(name);
+  return value > 0 ? static_cast<std::size_t>(value) : otherwise;
+}
+
+}  // namespace
+
+bool system_space::purge(void* p, std::size_t bytes) noexcept {
+  return renew(p, bytes);
+}
+
+bool system_space::move(void*, void*, std::size_t) noexcept {
+  return false;
+}
+
+std::size_t system_space::physical() noexcept {
+  return figure(_SC_PHYS_PAGES, 0) * figure(_SC_PAGESIZE, 0);
+}
+
+std::size_t system_space::processors() noexcept {
+  return figure(_SC_NPROCESSORS_ONLN, 1);
+}
+
+std::size_t resident_bytes() noexcept {
+  mach_task_basic_info info{};
+  mach_msg_type_number_t words = MACH_TASK_BASIC_INFO_COUNT;
+  const auto to = reinterpret_cast<task_info_t>(&info);
+  return ::task_info(::mach_task_self(), MACH_TASK_BASIC_INFO, to, &words) == KERN_SUCCESS
+             ? static_cast<std::size_t>(info.resident_size)
+             : 0;
+}
+
+}  // namespace ashlar::os
