@@ -32,7 +32,7 @@ struct leaver {
 };
 constinit thread_local leaver own_leaver;
 
-/// Before the heap's own constructor, which has the same number and may be the first to use the heap.
+/// Early, and in any order with the heap's own constructor: until this ran, the system serves all threads.
 [[gnu::constructor(101)]] void start() noexcept {
   pthread_key_t key = 0;
   if (::pthread_key_create(&key, on_key_destroyed) == 0) thread_key = key;

@@ -4,6 +4,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/os/parking.hpp>
+#include <ashlar/os/sanitizer.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -12,12 +13,16 @@ constexpr int spins = 100;  // mutex_linux.cpp tells why
 
 void mutex::lock_slow() noexcept {
   for (int i = 0; i < spins; ++i) {
-    if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+    if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) {
+      tell_acquired(&state_);
+      return;
+    }
     detail::cpu_relax();
   }
   // Who unlocks has to take the place before it wakes: so no unlock falls between the look and the sleep.
   parking place(&state_);
   while (state_.exchange(2, std::memory_order_acquire) != 0) place.wait(-1);
+  tell_acquired(&state_);
 }
 
 void mutex::wake_one() noexcept {
