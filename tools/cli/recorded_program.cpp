@@ -1,53 +1,18 @@
 // tools/cli/recorded_program.cpp. Layer: cli.
 #include "tools/cli/recorded_program.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "tools/cli/drain_while_running.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/program_file.hpp"
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::cli {
-namespace {
-
-// Takes what the program wrote while it runs. What cannot be written does not disturb the program:
-// it is said when that has ended.
-class drain_while_running {
- public:
-  explicit drain_while_running(trace::recorder& recorder) : recorder_(recorder) {}
-
-  std::chrono::nanoseconds operator()() {
-    using std::chrono::milliseconds;
-    if (failure_ != nullptr) return milliseconds(1000);
-    try {
-      // As long as there is something, it is looked at once more soon; a program at rest is not
-      // woken for.
-      pause_ = recorder_.drain() != 0 ? milliseconds(1) : std::min(2 * pause_, milliseconds(20));
-    } catch (...) {
-      failure_ = std::current_exception();
-      recorder_.stop();
-    }
-    return pause_;
-  }
-  void finish() {
-    if (failure_ == nullptr) return recorder_.finish();
-    std::rethrow_exception(failure_);
-  }
-
- private:
-  trace::recorder& recorder_;
-  std::chrono::milliseconds pause_{1};
-  std::exception_ptr failure_;
-};
-
-}  // namespace
-
 recorded_program::recorded_program(std::vector<std::string> command, std::string on)
     : command_(std::move(command)),
       on_(std::move(on)),

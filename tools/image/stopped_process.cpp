@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -25,69 +24,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/files/error.hpp"
+#include "tools/image/process_status.hpp"
 #include "tools/image/stack_pointer.hpp"
 #include "tools/trace/process_memory.hpp"
 
 namespace ashlar::image {
 namespace {
 
-using files::command_error;
-using files::status_failed;
 using trace::address_range;
-
-std::string place(pid_t pid, const char* name) {
-  return fmt::format("/proc/{}/{}", pid, name);
-}
-
-/// Returns: the value of a line of /proc/PID/status; empty: there is no such line, or no process.
-std::string status_of(pid_t pid, const std::string& name) {
-  std::ifstream file(place(pid, "status"));
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
-  return {};
-}
-
-[[noreturn]] void fail(const std::string& why) {
-  throw command_error(status_failed, why);
-}
-[[noreturn]] void fail_gone(pid_t pid) {
-  fail(fmt::format("process {} is gone: nothing is known of its memory any more", pid));
-}
-
-/// Effects: says why the system refuses, and what helps.
-[[noreturn]] void refuse(pid_t pid, int error, const char* what) {
-  // One that is ending has no memory any more, and then no state.
-  if (error == ESRCH || error == ENOENT || status_of(pid, "VmSize").empty()) fail_gone(pid);
-  if (error != EPERM && error != EACCES)
-    fail(fmt::format("process {}: {}: {}", pid, what, std::strerror(error)));
-  const auto owner = static_cast<uid_t>(std::strtoul(status_of(pid, "Uid").c_str(), nullptr, 10));
-  if (owner != ::geteuid() && ::geteuid() != 0)
-    fail(
-        fmt::format("process {} belongs to another user (number {}): run the command as that user, "
-                    "or as root",
-                    pid, owner));
-  std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
-  int restricted = 0;
-  if (scope >> restricted && restricted != 0)
-    fail(
-        fmt::format("the system lets nobody look into process {} (kernel.yama.ptrace_scope is {}): "
-                    "run the command as root{}",
-                    pid, restricted,
-                    restricted == 1 ? ", or set it to 0 (sysctl kernel.yama.ptrace_scope=0)" : ""));
-  fail(
-      fmt::format("the system forbids to look into process {}: in a container, start it with "
-                  "--cap-add=SYS_PTRACE; a process that has gained rights needs root",
-                  pid));
-}
-
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> found;
-  std::error_code error;
-  for (const auto& each : std::filesystem::directory_iterator(place(pid, "task"), error))
-    found.push_back(static_cast<pid_t>(std::atol(each.path().filename().c_str())));
-  return found;
-}
 
 /// All threads of a process, which stand still while this lives. If the command is killed, the
 /// system lets them go on, as it does for every tracer.
@@ -281,16 +225,7 @@ void copy_pages(pid_t pid, const std::vector<address_range>& places, std::span<s
 }  // namespace
 
 process_copy copy_process(pid_t pid) {
-  if (pid == ::getpid()) fail("the command cannot look into itself: name another process");
-  const std::string state = status_of(pid, "State");
-  if (state.empty())
-    fail(fmt::format("there is no process {} (pgrep -l NAME tells the numbers of processes)", pid));
-  if (state.starts_with('Z'))
-    fail(fmt::format("process {} has ended, and only its exit status is left: its memory is gone",
-                     pid));
-  if (status_of(pid, "VmSize").empty())
-    fail(fmt::format(
-        "process {} has no memory of its own: it is a part of the system, or is ending", pid));
+  require_process(pid);
   const std::string tracer = status_of(pid, "TracerPid");
   const bool held = tracer != "0" && is_held(pid);
   if (tracer != "0" && !held)
