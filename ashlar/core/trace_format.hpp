@@ -74,6 +74,8 @@ inline constexpr std::string_view started = "started";  // seconds since 1970
 inline constexpr std::string_view options = "options";
 // The same in each trace of one recording, and in no other: 16 hexadecimal digits.
 inline constexpr std::string_view recording = "recording";
+// 1: the process ran before the recording began. Blocks that it had then are not in the trace.
+inline constexpr std::string_view attached = "attached";
 }  // namespace header_name
 /// The value of `options` in a trace that pools told (core/trace_recorder.hpp): what stands for stacks there are pools.
 inline constexpr std::string_view options_of_pools = "pools";

@@ -108,9 +108,13 @@ bool find_object(std::uintptr_t address, dl_find_object& found) {
 
 }  // namespace
 
-void note_first_modules() {
+void note_first_modules(bool goes_on) {
   const link_map* last = _r_debug.r_map;
-  while (last != nullptr && last->l_next != nullptr) last = last->l_next;
+  // Whatever was loaded later is behind the loader itself.
+  const auto is_last = [goes_on](const link_map* map) {
+    return map->l_next == nullptr || (goes_on && map->l_addr == _r_debug.r_ldbase);
+  };
+  while (last != nullptr && !is_last(last)) last = last->l_next;
   last_of_first = last;
 }
 
@@ -128,7 +132,7 @@ bool is_still_loaded(module_number number, std::uintptr_t address) {
 
 #else
 
-void note_first_modules() {}
+void note_first_modules(bool) {}
 
 bool find_module(std::uintptr_t, loaded_module&) {
   return false;

@@ -18,8 +18,9 @@ struct loaded_module {
   module_number number;
 };
 
-/// Effects: notes what the program began with. Requires: nothing was loaded since then.
-void note_first_modules();
+/// Effects: notes what the program began with. Requires: nothing was loaded since then, or `goes_on`: then the program
+/// began some time ago.
+void note_first_modules(bool goes_on = false);
 
 /// Returns: false where `address` is nobody's, or of a file without a table or a number.
 [[nodiscard]] bool find_module(std::uintptr_t address, loaded_module& found);

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/shim/import_slots.hpp"
 #include "tools/shim/loaded_module.hpp"
 #include "tools/shim/stacks.hpp"
 
@@ -34,6 +35,11 @@ constinit std::uint64_t known_modules = 0;
 constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;
+constinit bool is_attached = false;
+constinit bool is_wanted_here = false;  // record_only() names this program, or none
+constinit std::uint32_t last_generation =
+    0;  // forks take it along: no two recordings have the same
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool diverts_next = false;
 
 struct errno_kept {
   errno_kept() : value(errno) {}
@@ -209,59 +215,112 @@ void forked() {
 
 std::uint32_t last_index = 0;
 
+void begin_generation() {
+  last_index = the_process->index;
+  the_process->generation = ++last_generation;
+}
+
 /// Returns: whether this process is being recorded; begins it in a forked child.
 bool process_is_on() {
   if (the_process->generation != 0) return true;
   forked();
   recording = the_spool->stop.load(std::memory_order_relaxed) == 0 && begin_process(last_index + 1);
   if (!recording) return false;
-  last_index = the_process->index;
-  the_process->generation = last_index + 1;
+  begin_generation();
   return true;
 }
 
-/// Returns: what the environment names, mapped; null, and said why, where that cannot be.
-spool* map_spool() {
-  const char* const path = std::getenv(trace::spool_variable);
-  if (path == nullptr || *path == '\0') return nullptr;
+/// Effects: maps the recorder's memory. Returns: 0, or an error number.
+int map_spool(const char* path) {
   const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0)
-    return complain("this process cannot open the recorder's memory, so it is not recorded"),
-           nullptr;
+  if (file < 0) return errno;
   void* const memory = ::mmap(nullptr, trace::spool_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, file, 0);
   ::close(file);
-  void* const page =
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED || page == MAP_FAILED || ::madvise(page, 4096, MADV_WIPEONFORK) != 0)
-    return complain("no address space for the recorder's memory, so this process is not recorded"),
-           nullptr;
-  the_process = static_cast<process_state*>(page);
+  if (memory == MAP_FAILED) return ENOMEM;
+  if (the_process == nullptr) {
+    void* const page =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || ::madvise(page, 4096, MADV_WIPEONFORK) != 0) return ENOMEM;
+    the_process = static_cast<process_state*>(page);
+  }
   auto* const found = static_cast<spool*>(memory);
-  if (found->magic != spool::magic_value)
-    return complain("the recorder is of another version"), nullptr;
-  return found;
+  if (found->magic != spool::magic_value) {
+    ::munmap(memory, trace::spool_bytes);
+    return EPROTO;
+  }
+  // Of a recorder that was killed: its memory would stay.
+  if (the_spool != nullptr) ::madvise(the_spool, trace::spool_bytes, MADV_REMOVE);
+  the_spool = found;
+  return 0;
+}
+
+const char* describe_refusal(int error) {
+  if (error == EPROTO) return "the recorder is of another version";
+  if (error == ENOMEM)
+    return "no address space for the recorder's memory, so this process is not recorded";
+  return "this process cannot open the recorder's memory, so it is not recorded";
 }
 
 }  // namespace
+
+int begin_recording(const char* spool_path, recording_begin how) {
+  if (const int error = map_spool(spool_path); error != 0) return error;
+  if (the_spool->stop.load(std::memory_order_relaxed) != 0) return ECANCELED;
+  is_attached = how == recording_begin::attached;
+  if (the_spool->stack_depth != 0) {
+    if (!stacks.reset()) return ENOMEM;
+    known_modules = 0;
+    note_first_modules(is_attached);
+  }
+  if (!begin_process(0)) return ENOSPC;
+  begin_generation();
+  if (!has_exit_key) has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
+  is_wanted_here = describe_process();
+  return 0;
+}
+
+void record_from_now() {
+  recording = is_wanted_here;
+}
+
+void end_recording() {
+  recording = false;
+}
+
+bool has_recorder() {
+  constexpr int patience = 2500;  // half a second
+  const std::uint32_t beat = the_spool->heartbeat.load(std::memory_order_relaxed);
+  for (int waited = 0; waited < patience; ++waited) {
+    if (the_spool->stop.load(std::memory_order_relaxed) != 0) return false;
+    if (the_spool->heartbeat.load(std::memory_order_relaxed) != beat) return true;
+    sleep_a_little();
+  }
+  return false;
+}
 
 bool open_spool() {
   if (environ == nullptr) return false;
   static std::atomic<bool> tried{false};
   if (tried.exchange(true)) return true;
   const errno_kept keep;
-  the_spool = map_spool();
-  if (the_spool == nullptr || the_spool->stop.load(std::memory_order_relaxed) != 0) return true;
-  if (the_spool->stack_depth != 0) {
-    if (!stacks.reset()) return true;
-    note_first_modules();
-  }
-  if (!begin_process(0)) return true;
-  last_index = the_process->index;
-  the_process->generation = last_index + 1;
-  has_exit_key = ::pthread_key_create(&exit_key, &end_thread) == 0;
-  recording = describe_process();
+  const char* const path = std::getenv(trace::spool_variable);
+  if (path == nullptr || *path == '\0') return true;
+  const int error = begin_recording(path, recording_begin::with_the_program);
+  if (error == 0) record_from_now();
+  if (error != 0 && error != ECANCELED && error != ENOSPC) complain(describe_refusal(error));
   return true;
+}
+
+void with_modules_locked(void (*work)(void*), void* context) {
+  ::pthread_mutex_lock(&modules_lock);
+  work(context);
+  ::pthread_mutex_unlock(&modules_lock);
+}
+
+void divert_at_next_event() {
+  diverts_next = true;
+  own_log.end = own_log.next;  // so that the event asks for room
 }
 
 void note_exit(int status) {
@@ -286,6 +345,10 @@ bool refill(std::uint32_t records, std::uint64_t ticks) {
   const bool was_inside = l.inside;
   l.inside = true;
   bool done = false;
+  if (diverts_next) {
+    diverts_next = false;
+    divert_slots();
+  }
   if (process_is_on()) {
     const bool is_new = l.generation != the_process->generation;
     if (is_new) {
@@ -387,7 +450,8 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
 
 fork_guard::fork_guard() {
   // A child that has recorded nothing yet may have the lock as another thread of its parent's left it.
-  if (!is_on() || the_spool->stack_depth == 0 || the_process->generation == 0) return;
+  if (!is_on() || the_process->generation == 0) return;
+  if (the_spool->stack_depth == 0 && !is_attached) return;
   constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
   for (int waited = 0; !holds_ && waited < patience; ++waited) {
     holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;

@@ -30,7 +30,7 @@ struct thread_log {
   bool inside = false;
 };
 
-inline trace::spool* the_spool = nullptr;  // never null again
+inline trace::spool* the_spool = nullptr;  // never null again, and never unmapped
 inline bool recording = false;             // requires the_spool
 inline process_state* the_process = nullptr;
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local thread_log own_log;
@@ -38,6 +38,22 @@ inline process_state* the_process = nullptr;
 /// Effects: begins to record if the environment says where. Returns: false while there is no environment yet: it has to be
 /// called again.
 bool open_spool();
+
+/// How a process comes to be recorded.
+enum class recording_begin { with_the_program, attached };
+/// Effects: enters this process into this memory; record_from_now() follows. Returns: 0, or an error number: EPROTO: the
+/// recorder is of another version. Requires: this process is not being recorded.
+int begin_recording(const char* spool_path, recording_begin how);
+void record_from_now();
+/// Effects: nothing more is recorded.
+void end_recording();
+/// Returns: whether the recorder shows a sign of life within a moment. Requires: the_spool.
+[[nodiscard]] bool has_recorder();
+
+/// Calls `work(context)` while none of our other threads asks the loader for its files.
+void with_modules_locked(void (*work)(void*), void* context);
+/// Effects: with this thread's next event, the slots of files are diverted that are new then.
+void divert_at_next_event();
 
 /// Effects: when the process exits it waits until the recorder has looked at it, if that wants to. What it does behind
 /// that is not recorded. Requires: open_spool() was called, and nothing else has a handler of exit() yet.

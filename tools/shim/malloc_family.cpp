@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "tools/shim/import_slots.hpp"
 #include "tools/shim/log.hpp"
 #include "tools/shim/next_allocator.hpp"
 #include "tools/shim/outer_call.hpp"
@@ -54,6 +55,8 @@ void* resize(void* block, std::size_t size) {
 
 // For a program that does not allocate before it forks.
 [[gnu::constructor(101)]] static void begin_early() {
+  // Loaded by a process that runs: ashlar_record_start() begins.
+  if (!prepared && !is_interposed()) return;
   if (!ready()) return;
   wait_at_exit();
   watch_exit();

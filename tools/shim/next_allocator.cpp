@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "tools/shim/import_slots.hpp"
 #include "tools/shim/log.hpp"
 
 namespace ashlar::shim {
@@ -18,9 +19,15 @@ alignas(16) constinit char boot_buffer[16 << 10];
 constinit std::atomic<std::size_t> boot_used{0};
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool searching = false;
 
+constinit bool was_loaded_late = false;
+
+void* find_next_definition(const char* name) {
+  // Only a library that the process began with has a next one.
+  return was_loaded_late ? definition_of(name) : ::dlsym(RTLD_NEXT, name);
+}
 template <class Function>
 void find(Function*& function, const char* name) {
-  function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+  function = reinterpret_cast<Function*>(find_next_definition(name));
 }
 
 /// Returns: false while it is at it.
@@ -67,6 +74,13 @@ bool prepare() {
   return true;
 }
 
+bool prepare_attached() {
+  if (prepared) return true;
+  was_loaded_late = true;
+  prepared = find_definitions() && find_next();
+  return prepared;
+}
+
 void* boot_allocate(std::size_t size, std::size_t alignment) {
   if (alignment < 16) alignment = 16;
   if (alignment > 4096 || size > sizeof boot_buffer) return nullptr;
@@ -88,7 +102,7 @@ std::size_t boot_bytes_from(const void* block) {
 }
 
 void* find_operator(const char* mangled) {
-  return ::dlsym(RTLD_NEXT, mangled);
+  return find_next_definition(mangled);
 }
 
 }  // namespace ashlar::shim

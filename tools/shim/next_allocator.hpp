@@ -32,6 +32,10 @@ inline bool ready() {
   return prepare();
 }
 
+/// Effects: the same in a process that goes on without these functions until divert_slots(). Returns: false: it has no
+/// heap.
+[[nodiscard]] bool prepare_attached();
+
 /// That buffer. What is in it is never given back.
 void* boot_allocate(std::size_t size, std::size_t alignment);
 bool is_boot_block(const void* block);

@@ -22,7 +22,7 @@ struct file_recorder::trace {
 };
 
 file_recorder::file_recorder(const recording_options& options, open_sink open, look_at_exit look)
-    : recorder(options.stack_depth),
+    : recorder(options.stack_depth, options.memory),
       options_(options),
       open_(std::move(open)),
       look_(std::move(look)) {
@@ -60,6 +60,8 @@ void file_recorder::open_trace(const process& of) {
   header.set(header_name::started, static_cast<std::uint64_t>(std::time(nullptr)));
   if (!options_.options.empty()) header.set(header_name::options, options_.options);
   if (!options_.recording.empty()) header.set(header_name::recording, options_.recording);
+  if (options_.attached_to != 0 && of.pid == options_.attached_to)
+    header.set(header_name::attached, std::uint64_t{1});
   t->writer = std::make_unique<trace_writer>(open_(of.pid), header);
 }
 

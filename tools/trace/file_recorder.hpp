@@ -21,6 +21,8 @@ struct recording_options {
   std::string ashlar_version;
   std::string options;    // as the header keeps them
   std::string recording;  // what the traces of this recording have in common; empty: nothing
+  int memory = -1;        // that a process has for this; -1: the recorder makes it
+  std::uint32_t attached_to = 0;  // the process that ran already; 0: none
 };
 
 /// Opens where the trace of a process goes; called once for each. Throws when it cannot.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -82,30 +83,35 @@ std::uint64_t measure_ticks_per_second(spool_clock clock) {
 
 }  // namespace
 
-recorder::recorder(std::uint32_t stack_depth) {
-  file_ = ::memfd_create("ashlar-record", MFD_CLOEXEC);
+recorder::recorder(std::uint32_t stack_depth, int memory) : is_given_(memory >= 0) {
+  file_ = is_given_ ? ::fcntl(memory, F_DUPFD_CLOEXEC, 0)
+                    : ::memfd_create("ashlar-record", MFD_CLOEXEC);
   if (file_ < 0) refuse("no memory for recording");
   if (::ftruncate(file_, static_cast<off_t>(spool_bytes)) != 0) {
     refuse(errno == EFBIG ? "no memory for recording: files are limited to less than " +
                                 std::to_string(spool_bytes >> 20) + " MiB (ulimit -f)"
                           : "no memory for recording");
   }
-  void* const memory =
+  void* const mapped =
       ::mmap(nullptr, spool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
-  if (memory == MAP_FAILED) refuse("no address space for recording");
-  spool_ = static_cast<spool*>(memory);
+  if (mapped == MAP_FAILED) refuse("no address space for recording");
+  spool_ = static_cast<spool*>(mapped);
   path_ = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file_);
   const spool_clock clock = choose_clock();
   ticks_per_second_ = measure_ticks_per_second(clock);
   spool_->clock = clock;
   spool_->stack_depth = stack_depth;
   spool_->start_ticks = raw_clock(clock) >> tick_shift;
-  spool_->magic = spool::magic_value;
+  __atomic_store_n(&spool_->magic, spool::magic_value, __ATOMIC_RELEASE);  // last: it is whole
 }
 
 recorder::~recorder() {
   if (spool_ != nullptr) {
     spool_->stop.store(1);
+    // The process never unmaps it: a thread may be about to write there.
+    if (is_given_)
+      ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(chunks_at),
+                  static_cast<off_t>(spool_bytes - chunks_at));
     ::munmap(spool_, spool_bytes);
   }
   if (file_ >= 0) ::close(file_);

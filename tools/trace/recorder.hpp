@@ -41,6 +41,7 @@ class recorder {
   virtual std::size_t drain() = 0;
   /// Effects: what runs is not recorded any further.
   void stop() { spool_->stop.store(1); }
+  [[nodiscard]] bool is_stopped() const { return spool_->stop.load() != 0; }
   /// Effects: only programs with one of these names are recorded, of their files or of the word that calls them. Requires:
   /// no program runs yet; all of them and a byte for each are less than only_bytes.
   void record_only(const std::vector<std::string>& names);
@@ -51,10 +52,13 @@ class recorder {
   void set_program(std::uint32_t pid) { program_ = pid; }
   /// Effects: ends the recording of whatever still runs, takes all there is and ends what is written.
   virtual void finish() = 0;
+  /// Effects: tells a process that waits for it that its trace is a file.
+  void tell_written() { spool_->written.store(1); }
 
  protected:
-  /// `stack_depth`: 0: no stacks. Throws: std::runtime_error.
-  explicit recorder(std::uint32_t stack_depth);
+  /// `stack_depth`: 0: no stacks. `memory`: a descriptor of memory that a process has for this, and is empty; -1: there
+  /// is none. Throws: std::runtime_error.
+  explicit recorder(std::uint32_t stack_depth, int memory = -1);
 
   /// One image of a process: what it entered into the spool.
   struct process {
@@ -134,6 +138,7 @@ class recorder {
   [[nodiscard]] std::uint64_t since_start(std::uint64_t ticks) const;
 
   int file_ = -1;
+  bool is_given_ = false;  // the memory is a process's, which keeps it
   spool* spool_ = nullptr;
   std::string path_;
   std::uint64_t ticks_per_second_ = 0;

@@ -105,7 +105,7 @@ struct spool_process {
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3530'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3630'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;
@@ -115,6 +115,7 @@ struct spool {
   std::atomic<std::uint32_t> sealed;     // how many chunks are
   std::atomic<std::uint32_t> chunks;     // no chunk from there on was ever taken
   std::atomic<std::uint32_t> processes_count;
+  std::atomic<std::uint32_t> written;  // all that was taken is in its file
   std::uint32_t looks_at_ends;  // whether processes wait at their exit, until they were looked at
   /// Names of programs, each ended by '\0': only these are recorded. Empty: all are.
   char only[only_bytes];
