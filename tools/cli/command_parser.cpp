@@ -237,6 +237,10 @@ std::vector<std::string> command::program() const {
   return program_words(parser_.get_name(), parser_.remaining(), line_);
 }
 
+bool command::has_program() const {
+  return !parser_.remaining().empty() || !line_.behind.empty();
+}
+
 void command::does(std::function<int()> work) {
   work_ = [work = std::move(work)] { return command_end{work(), {}}; };
 }

@@ -102,6 +102,7 @@ class command {
   // Returns: these. Requires: the line is read. Throws: command_error where there are none, or
   // begin with an option.
   [[nodiscard]] std::vector<std::string> program() const;
+  [[nodiscard]] bool has_program() const;
 
   // What the command does. `work` returns the exit status, or, second form, the wait status of the
   // program that it ran.

@@ -201,6 +201,9 @@ std::string render_totals(const trace_report& report) {
       "threads", fmt::format("{}; {} of {} deaths by another thread than the birth's ({:.1f} %)",
                              s.threads, format_count(s.cross_thread_deaths), format_count(s.deaths),
                              100 * share(s.cross_thread_deaths, s.deaths)));
+  if (report.header.get(trace::header_name::attached) == "1")
+    text += labelled_line(
+        "attached", "the process ran before; blocks that it had then are not among these figures");
   if (s.unknown_deaths != 0)
     text += labelled_line("unknown", fmt::format("{} deaths of blocks from before the recording",
                                                  format_count(s.unknown_deaths)));

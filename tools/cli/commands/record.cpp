@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 
+#include "tools/cli/attached_program.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/profile_recording.hpp"
@@ -39,6 +40,8 @@ struct record_options {
   std::uint32_t profile_seconds = 0;  // 0: a trace; otherwise a profile, written so often
   std::string on;                 // "ashlar", a library, or empty: what the program uses by itself
   std::vector<std::string> only;  // programs; empty: all
+  std::optional<std::uint64_t> pid;  // of a process that runs already
+  std::uint32_t seconds = 0;         // for which that is recorded; 0: until it or a signal ends it
 };
 
 constexpr std::uint32_t most_calls = 64;  // of a stack
@@ -56,6 +59,7 @@ Examples:
   ashlar record --symbols -o to_send.atrace -- ./parser big.json
   ashlar record --on ashlar -- ./server --once
   ashlar record --profile=600 -o server.aprof -- ./server
+  ashlar record -p $(pidof server) --stacks --seconds 30 -o server.atrace
 
 Exit status: the program's; where a signal killed it, ashlar dies by that signal, too, and the trace is
 there. 1 where the program's is 0 and it was not recorded, or the trace could not be written in the end.)";
@@ -68,15 +72,17 @@ std::string what_is_kept(const trace_files& files) {
                      parts.size() == 1 ? "" : " and the other .part files beside it");
 }
 
-// Effects: the traces get their names, and each is told. Returns: those that have events. Throws:
+// Effects: the traces get their names, and each is told unless `tells` says otherwise. Returns: those that have events. Throws:
 // command_error.
 std::vector<std::string> commit(trace_files& files,
                                 const std::vector<trace::file_recorder::process_result>& results,
-                                const measure::child_outcome& outcome) {
+                                const measure::child_outcome& outcome, bool tells = true) {
   std::vector<std::string> with_events;
   for (const auto& result : results) {
     const trace_files::written written =
         files.commit(result.pid, static_cast<std::uint32_t>(outcome.pid));
+    if (result.events != 0) with_events.push_back(written.path);
+    if (!tells) continue;
     if (result.events == 0) {
       fmt::print(stderr, "ashlar: {}: no event: process {} allocated nothing by malloc or new\n",
                  written.path, result.pid);
@@ -85,7 +91,6 @@ std::vector<std::string> commit(trace_files& files,
     fmt::print(stderr, "ashlar: {}: {} events of process {} in {} ({:.2f} bytes an event)\n",
                written.path, format_count(result.events), result.pid, format_bytes(written.bytes),
                static_cast<double>(written.bytes) / static_cast<double>(result.events));
-    with_events.push_back(written.path);
   }
   return with_events;
 }
@@ -113,6 +118,48 @@ int record_trace(const record_options& options) {
   }
   return program.end(has_process(results, outcome), fmt::format("trace '{}'", options.output),
                      outcome);
+}
+
+// Effects: says how the recording of a process that ran already ended.
+void tell_end(const record_options& options, const attached_program::outcome& outcome) {
+  if (!outcome.left.empty())
+    fmt::print(stderr,
+               "ashlar: process {} goes on, and its calls still pass the recorder, which does "
+               "nothing: {}\n",
+               *options.pid, outcome.left);
+  else if (outcome.goes_on)
+    fmt::print(stderr,
+               "ashlar: process {} goes on as before; one of its threads stood still for {:.1f} ms "
+               "at most\n",
+               *options.pid, outcome.pause_ms);
+  else
+    fmt::print(stderr, "ashlar: process {} has ended\n", *options.pid);
+}
+
+// Returns: the exit status.
+int record_running(const record_options& options) {
+  const auto pid = static_cast<std::uint32_t>(*options.pid);
+  trace_files files(options.output);
+  attached_program program(static_cast<pid_t>(pid));
+  trace::recording_options recording = recording_with(options, files);
+  recording.memory = program.memory();
+  recording.attached_to = pid;
+  trace::file_recorder recorder(recording, [&](std::uint32_t of) { return files.open(of); });
+  std::optional<std::chrono::seconds> longest;
+  if (options.seconds != 0) longest = std::chrono::seconds(options.seconds);
+  const attached_program::outcome outcome = program.run(recorder, longest);
+  if (!outcome.failure.empty())
+    throw command_error(status_failed, outcome.failure + what_is_kept(files));
+  measure::child_outcome attached;
+  attached.pid = static_cast<pid_t>(pid);
+  const auto results = recorder.results();
+  // Where the process calls for its recording, it learns of the end by what the call returns.
+  const bool tells = !program.is_writer_of_process();
+  if (tells) tell_end(options, outcome);
+  for (const std::string& trace : commit(files, results, attached, tells))
+    if (options.symbols) put_names_into(trace, trace);
+  recorder.tell_written();
+  return 0;
 }
 
 // Returns: what is known of the processes before their traces are read.
@@ -234,9 +281,8 @@ int record_profile(const record_options& options) {
                      outcome);
 }
 
-// Effects: runs the program with this process's own standard streams; says on standard error what
-// was written. Returns: the program's wait status, for end_like(). Throws: command_error.
-int record_command(record_options options) {
+// Effects: finds out what the words of the line leave open. Throws: command_error.
+void complete(record_options& options) {
   const bool is_profile = options.profile_seconds != 0;
   if (options.symbols && options.stack_depth == 0) options.stack_depth = most_calls;
   if (options.output.empty())
@@ -252,8 +298,22 @@ int record_command(record_options options) {
   if (only_bytes > trace::only_bytes)
     throw command_error(
         status_usage, fmt::format("the names of --only are more than {} bytes", trace::only_bytes));
-  if (is_profile) return record_profile(options);
-  return is_tree ? record_tree(options) : record_trace(options);
+  if (!options.pid && options.seconds != 0)
+    throw command_error(status_usage, "--seconds is for a process that runs already: -p PID");
+  if (!options.pid) return;
+  if (is_tree)
+    throw command_error(status_usage, "with -p, -o names a trace: each process has one of its own");
+  if (*options.pid == 0 || *options.pid > INT32_MAX)
+    throw command_error(
+        status_usage,
+        fmt::format("{} is no number of a process (pgrep -l NAME tells them)", *options.pid));
+}
+
+// Effects: runs the program with this process's own standard streams; says on standard error what
+// was written. Returns: the program's wait status, for end_like(). Throws: command_error.
+int record_program(const record_options& options) {
+  if (options.profile_seconds != 0) return record_profile(options);
+  return names_folder(options.output) ? record_tree(options) : record_trace(options);
 }
 
 }  // namespace
@@ -275,19 +335,34 @@ void add_record(command_parser& to) {
                                  "Record the processes of these programs only, into a folder "
                                  "(default: run.atree); comma separated")
                           .separated_by_commas();
+  const option profile =
+      record
+          .flag_with_value(
+              "--profile", "SECONDS", 60, with->profile_seconds,
+              "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
+          .within(1, 1'000'000)
+          .excludes(stacks)
+          .excludes(symbols)
+          .excludes(only);
+  const option on =
+      record.value("--on", "LIBRARY", with->on,
+                   "Preload this allocator behind the recorder: ashlar, or a library");
   record
-      .flag_with_value("--profile", "SECONDS", 60, with->profile_seconds,
-                       "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
-      .within(1, 1'000'000)
-      .excludes(stacks)
-      .excludes(symbols)
-      .excludes(only);
-  record.value("--on", "LIBRARY", with->on,
-               "Preload this allocator behind the recorder: ashlar, or a library");
+      .value("-p,--pid", "PID", with->pid,
+             "Record a process that runs already, until Ctrl-C; it goes on as before")
+      .excludes(profile)
+      .excludes(only)
+      .excludes(on);
+  record.value("--seconds", "N", with->seconds, "With -p: end the recording after so long")
+      .within(1, 1'000'000);
   record.takes_program();
-  record.does_as_program([&record, with] {
-    with->command = record.program();
-    return record_command(*with);
+  record.ends([&record, with]() -> command_end {
+    if (with->pid && record.has_program())
+      throw command_error(status_usage, "-p names a process that runs; a program is one too many");
+    if (!with->pid) with->command = record.program();
+    complete(*with);
+    if (with->pid) return {record_running(*with), {}};
+    return {0, record_program(*with)};
   });
 }
 

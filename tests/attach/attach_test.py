@@ -1,0 +1,382 @@
+"""`ashlar record -p`: what it records, that the process does not notice, and what it says where it cannot.
+
+Run: attach_test.py COMMAND RECORDER PROGRAMS_FOLDER ATTACHES
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COMMAND, RECORDER, PROGRAMS = sys.argv[1:4]
+ATTACHES = int(sys.argv[4])  # of the test that the program computes the same
+SKIPPED = 77
+NOBODY = 65534
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def ashlar(*words, **options):
+    return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False,
+                          **{"timeout": 120, **options})
+
+
+def figures_of(trace):
+    result = ashlar("stat", "--json", trace)
+    assert result.returncode == 0, result.stderr
+    figures = json.loads(result.stdout)
+    figures["live_blocks"] = figures["live_at_end"]["blocks"]
+    figures["live_bytes"] = figures["live_at_end"]["bytes"]
+    return figures
+
+
+class Planted:
+    """A program that waits for a line, and does what it says."""
+
+    def __init__(self, words, **options):
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **options)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def end(self):
+        text, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, text, errors
+
+
+class Recording:
+    """The command, until it is told to end."""
+
+    def __init__(self, pid, trace, *options):
+        self.process = subprocess.Popen([COMMAND, "record", "-p", str(pid), "-o", trace, *options],
+                                        stderr=subprocess.PIPE, text=True)
+        self.trace = trace
+
+    def wait_until_attached(self, pid):
+        for _ in range(1000):
+            with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+                # The memory is mapped by the call that begins.
+                if "memfd:ashlar-record" in maps.read():
+                    time.sleep(0.3)
+                    return self
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.01)
+        raise AssertionError(self.process.communicate())
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        return self.finish()
+
+    def finish(self):
+        _, errors = self.process.communicate(timeout=120)
+        return self.process.returncode, errors
+
+
+class AttachTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.trace = os.path.join(self.folder, "run.atrace")
+
+    def start(self, name, *words, **options):
+        planted = Planted([program(name), *words], **options)
+        self.addCleanup(self.kill, planted.process)
+        return planted
+
+    @staticmethod
+    def kill(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def record(self, planted, *options):
+        return Recording(planted.pid, self.trace, *options).wait_until_attached(planted.pid)
+
+    def refusal(self, pid, *options, **more):
+        result = ashlar("record", "-p", pid, "-o", self.trace, *options, **more)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("ashlar: "), result.stderr)
+        self.assertFalse(os.path.exists(self.trace))
+        return result.stderr
+
+    def records_exactly(self, name):
+        planted = self.start(name)
+        planted.ask("leak 50")
+        recording = self.record(planted, "--stacks")
+        planted.ask("leak 30")
+        planted.ask("free")
+        status, errors = recording.end()
+        self.assertEqual(status, 0, errors)
+        self.assertIn("goes on as before", errors)
+        self.assertEqual(planted.ask("leak 20"), "done\n")
+        self.assertEqual(planted.process.stdin.write("end\n"), 4)
+        self.assertEqual(planted.end(), (7, "", ""))
+        figures = figures_of(self.trace)
+        self.assertEqual(figures["header"]["attached"], "1")
+        self.assertEqual(figures["unknown_deaths"], 100)
+        self.assertEqual((figures["live_blocks"], figures["live_bytes"]), (30, 30_000))
+        text = ashlar("stat", self.trace).stdout
+        self.assertIn("attached", text)
+        leaks = ashlar("leaks", "--trace", self.trace)
+        self.assertIn("30 blocks", leaks.stdout)
+        self.assertIn("lose", leaks.stdout)
+        self.assertEqual(ashlar("findings", self.trace).returncode, 0)
+        self.assertEqual(
+            ashlar("report", "-o", os.path.join(self.folder, "r.html"), self.trace).returncode, 0)
+
+    def test_records_what_happens_meanwhile(self):
+        self.records_exactly("attach_planted")
+
+    def test_slots_that_are_read_only(self):
+        self.records_exactly("attach_planted_now")
+
+    def test_nothing_is_recorded_behind_the_end(self):
+        planted = self.start("attach_planted")
+        for count in (10, 20):
+            recording = self.record(planted)
+            planted.ask(f"leak {count}")
+            self.assertEqual(recording.end(signal.SIGTERM)[0], 0)
+            planted.ask("leak 5")
+            self.assertEqual(figures_of(self.trace)["live_blocks"], count)
+
+    def test_seconds(self):
+        planted = self.start("attach_planted")
+        before = time.monotonic()
+        result = ashlar("record", "-p", planted.pid, "--seconds", 1, "-o", self.trace)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreaterEqual(time.monotonic() - before, 1)
+        self.assertEqual(figures_of(self.trace)["unknown_deaths"], 0)
+
+    def test_process_that_ends(self):
+        planted = self.start("attach_planted")
+        recording = self.record(planted)
+        planted.ask("leak 12")
+        planted.process.stdin.write("end\n")
+        planted.process.stdin.flush()
+        # It stays a zombie until we look.
+        status, errors = recording.finish()
+        self.assertEqual(status, 0, errors)
+        self.assertIn("has ended", errors)
+        self.assertEqual(figures_of(self.trace)["live_bytes"], 12_000)
+        self.assertEqual(planted.process.wait(), 7)
+
+    def test_process_that_is_killed(self):
+        planted = self.start("attach_planted")
+        recording = self.record(planted)
+        planted.ask("leak 12")
+        planted.process.kill()
+        self.assertEqual(recording.finish()[0], 0)
+        self.assertEqual(figures_of(self.trace)["live_bytes"], 12_000)
+
+    def test_recorder_that_is_killed(self):
+        planted = self.start("attach_planted")
+        recording = self.record(planted)
+        recording.process.kill()
+        recording.process.communicate()
+        self.assertEqual(planted.ask("leak 1"), "done\n")
+        recording = self.record(planted)
+        planted.ask("leak 3")
+        self.assertEqual(recording.end()[0], 0)
+        self.assertEqual(figures_of(self.trace)["live_blocks"], 3)
+
+    def test_computes_the_same(self):
+        words = [program("attach_service"), program("libattach_plugin.so")]
+        plain = Planted(words)
+        time.sleep(1)
+        expected = plain.end()
+        self.assertIn("wrong 0 interrupted 0 signals all", expected[1])
+        service = Planted(words)
+        self.addCleanup(self.kill, service.process)
+        for number in range(ATTACHES):
+            trace = os.path.join(self.folder, "service.atrace")
+            recording = Recording(service.pid, trace, *(["--stacks"] if number % 2 else []))
+            recording.wait_until_attached(service.pid)
+            time.sleep(0.02)
+            status, errors = recording.end()
+            self.assertEqual(status, 0, errors)
+            self.assertIn("goes on as before", errors)
+            if number % 10 == 0:
+                self.assertEqual(figures_of(trace)["lost"], 0)
+        self.assertEqual(service.end(), expected)
+
+    def test_calls(self):
+        traces = [os.path.join(self.folder, name) for name in ("a.atrace", "b.atrace")]
+        result = subprocess.run([program("attach_own_calls"), RECORDER, *traces], check=False,
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result)
+        for number, trace in enumerate(traces):
+            sizes = {each["size"]: each for each in figures_of(trace)["sizes"]}
+            self.assertEqual(sizes[77]["births"], 1000 * (number + 1))
+            self.assertEqual(sizes[777]["births"], 1)
+            self.assertNotIn(88, sizes)
+
+    def test_library_that_the_process_does_not_see(self):
+        copied = os.path.join(self.folder, "libashlar-record.so")
+        shutil.copy(RECORDER, copied)
+        planted = self.start("attach_planted", preexec_fn=None)
+        os.rename(copied, copied + ".gone.so")
+        environment = {**os.environ, "ASHLAR_RECORD_LIB": copied + ".gone.so"}
+        recording = subprocess.Popen(
+            [COMMAND, "record", "-p", str(planted.pid), "-o", self.trace, "--seconds", "1"],
+            env=environment, stderr=subprocess.PIPE, text=True)
+        _, errors = recording.communicate(timeout=60)
+        self.assertEqual(recording.returncode, 0, errors)
+
+    # ---- what is in the way --------------------------------------------------------------------
+
+    def test_second_attach(self):
+        planted = self.start("attach_planted")
+        recording = self.record(planted)
+        other = os.path.join(self.folder, "other.atrace")
+        result = ashlar("record", "-p", planted.pid, "-o", other)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("is being recorded already: end that first", result.stderr)
+        planted.ask("leak 4")
+        self.assertEqual(recording.end()[0], 0)
+        self.assertEqual(figures_of(self.trace)["live_blocks"], 4)
+
+    def test_program_that_is_recorded_from_its_start(self):
+        whole = os.path.join(self.folder, "whole.atrace")
+        recorded = Planted([COMMAND, "record", "-o", whole, "--", program("attach_planted")])
+        self.addCleanup(self.kill, recorded.process)
+        with open(f"/proc/{recorded.pid}/task/{recorded.pid}/children", encoding="utf-8") as file:
+            child = int(file.read().split()[0])
+        self.assertIn("is being recorded already", self.refusal(child))
+
+    def test_static_program(self):
+        planted = self.start("attach_planted_static")
+        self.assertIn("is linked statically", self.refusal(planted.pid))
+
+    def test_no_process(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        self.assertIn("there is no process", self.refusal(gone.pid))
+
+    def test_zombie(self):
+        zombie = subprocess.Popen(["true"])
+        self.addCleanup(zombie.wait)
+        os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+        self.assertIn("has ended", self.refusal(zombie.pid))
+
+    def test_stopped_process(self):
+        planted = self.start("attach_planted")
+        os.kill(planted.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        self.assertIn(f"kill -CONT {planted.pid}", self.refusal(planted.pid))
+        os.kill(planted.pid, signal.SIGCONT)
+
+    def test_kernel_thread(self):
+        if not os.path.exists("/proc/2/status"):
+            self.skipTest("no kernel threads are seen here")
+        self.assertRegex(self.refusal(2), "no memory of its own|another user")
+
+    def test_traced_process(self):
+        gdb = shutil.which("gdb")
+        if gdb is None:
+            self.skipTest("no gdb")
+        planted = self.start("attach_planted")
+        with subprocess.Popen([gdb, "-q", "-nx", "-p", str(planted.pid)], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as debugger:
+            for _ in range(300):
+                with open(f"/proc/{planted.pid}/status", encoding="utf-8") as status:
+                    if f"TracerPid:\t{debugger.pid}\n" in status.read():
+                        break
+                time.sleep(0.05)
+            self.assertIn("is traced by process", self.refusal(planted.pid))
+            debugger.communicate(b"detach\nquit\n")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root becomes another user")
+    def test_another_user(self):
+        planted = self.start("attach_planted")
+        place = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, place)
+        os.chmod(place, 0o777)
+        self.trace = os.path.join(place, "run.atrace")
+        text = self.refusal(planted.pid, user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertIn("belongs to another user (number 0)", text)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root attaches to another user's process")
+    def test_process_of_another_user(self):
+        planted = self.start("attach_planted", user=NOBODY, group=NOBODY, extra_groups=[])
+        recording = self.record(planted)
+        planted.ask("leak 6")
+        self.assertEqual(recording.end()[0], 0)
+        self.assertEqual(figures_of(self.trace)["live_blocks"], 6)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_another_tree_of_files(self):
+        hides = f"mount -t tmpfs none {os.path.dirname(RECORDER)} && exec {program('attach_planted')}"
+        try:
+            planted = Planted(["unshare", "--mount", "sh", "-c", hides])
+        except AssertionError:
+            self.skipTest("the system makes no namespace")
+        self.addCleanup(self.kill, planted.process)
+        recording = self.record(planted)
+        planted.ask("leak 6")
+        status, errors = recording.end()
+        self.assertEqual(status, 0, errors)
+        self.assertEqual(figures_of(self.trace)["live_blocks"], 6)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_container(self):
+        with subprocess.Popen(["unshare", "--pid", "--fork", program("attach_planted")],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as outer:
+            if outer.stdout.readline() != "ready\n":
+                self.skipTest("the system makes no namespace")
+            with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="utf-8") as file:
+                child = int(file.read().split()[0])
+            self.assertIn("is in a container", self.refusal(child))
+            outer.communicate("end\n")
+
+    def test_no_address_space(self):
+        limit = 300 << 20
+        planted = self.start(
+            "attach_planted",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertIn("no address space for recording", self.refusal(planted.pid))
+        self.assertEqual(planted.ask("leak 1"), "done\n")
+
+    def test_words_that_do_not_go_together(self):
+        for words in (["-p", "1", "--", "true"], ["--seconds", "3", "--", "true"], ["-p", "0"],
+                      ["-p", "1", "-o", "x.atree"], ["-p", "1", "--only", "true"],
+                      ["-p", "abc"]):
+            result = ashlar("record", *words, cwd=self.folder)
+            self.assertEqual(result.returncode, 2, (words, result))
+            self.assertEqual(os.listdir(self.folder), [])
+
+
+def may_trace():
+    """Whether a process may trace one that is not its child."""
+    with subprocess.Popen([program("attach_planted")], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as planted:
+        planted.stdout.readline()
+        result = ashlar("record", "-p", planted.pid, "--seconds", 1, "-o",
+                        os.path.join(tempfile.gettempdir(), f"may_trace.{planted.pid}.atrace"))
+        planted.communicate(b"end\n")
+        if os.path.exists(os.path.join(tempfile.gettempdir(), f"may_trace.{planted.pid}.atrace")):
+            os.unlink(os.path.join(tempfile.gettempdir(), f"may_trace.{planted.pid}.atrace"))
+    forbidden = any(word in result.stderr for word in ("ptrace_scope", "the system forbids"))
+    if forbidden:
+        print(result.stderr)
+    return not forbidden
+
+
+if __name__ == "__main__":
+    if not may_trace():
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])

@@ -1,0 +1,199 @@
+// tools/attach/stopped_thread.cpp. Layer: attach.
+#include "tools/attach/stopped_thread.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/image/process_status.hpp"
+
+namespace ashlar::attach {
+namespace {
+
+constexpr int stop_patience_ms = 5000;
+constexpr int call_patience_ms = 30'000;
+constexpr int poll_us = 50;
+
+/// Signals of the thread's own doing: held back, they would end the process.
+std::uint64_t own_signals() {
+  std::uint64_t all = 0;
+  for (const int each : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS})
+    all |= std::uint64_t{1} << (each - 1);
+  return all;
+}
+
+/// Neither the allocator nor the loader waits in one of these.
+bool is_long_wait(long number, std::uint64_t second_argument) {
+  if (number == SYS_futex) {
+    // Conditions, semaphores and joins. A plain FUTEX_WAIT may be for the allocator's lock.
+    return static_cast<int>(second_argument & 0x7f) == FUTEX_WAIT_BITSET;  // without its flags
+  }
+  static constexpr std::array waits{
+#if defined(SYS_poll)
+      SYS_poll,         SYS_select,        SYS_pause,           SYS_epoll_wait,
+#endif
+      SYS_ppoll,        SYS_pselect6,      SYS_epoll_pwait,     SYS_read,
+      SYS_readv,        SYS_write,         SYS_writev,          SYS_recvfrom,
+      SYS_recvmsg,      SYS_recvmmsg,      SYS_sendto,          SYS_sendmsg,
+      SYS_accept,       SYS_accept4,       SYS_nanosleep,       SYS_wait4,
+      SYS_waitid,       SYS_semop,         SYS_semtimedop,      SYS_msgrcv,
+      SYS_msgsnd,       SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_clock_nanosleep,
+      SYS_io_getevents, SYS_flock};
+  return std::find(waits.begin(), waits.end(), number) != waits.end();
+}
+
+}  // namespace
+
+stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thread) {
+  if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
+    if (errno == ESRCH && thread != pid) return;  // it has ended
+    image::refuse(pid, errno, "ptrace");
+  }
+  ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+  for (int signal = 0;;) {
+    const stop how = await(signal, stop_patience_ms);
+    if (how == stop::ended) return;
+    if (how == stop::asked_for) break;
+    go_on(signal);  // it comes to its handler, and then to our stop
+  }
+  is_there_ = true;
+  read_registers();
+}
+
+stopped_thread::~stopped_thread() {
+  if (!is_there_) return;
+  if (is_in_system_call(registers_) && registers_.orig_rax < 512 &&
+      is_long_wait(system_call_of(registers_), FUTEX_WAIT_BITSET)) {
+    const auto before = registers_.rip;
+    begin_call_again(registers_);
+    is_changed_ = is_changed_ || registers_.rip != before;
+  }
+  if (is_changed_) write_registers();
+  if (holds_signals_) ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask_, &mask_);
+  ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);
+}
+
+void stopped_thread::go_on(int signal) const {
+  ::ptrace(PTRACE_CONT, thread_, nullptr, signal);
+}
+
+stopped_thread::stop stopped_thread::await(int& signal, int patience_ms) {
+  for (int waited = 0;; ++waited) {
+    int status = 0;
+    const pid_t got = ::waitpid(thread_, &status, __WALL | WNOHANG);
+    if (got == thread_ && WIFSTOPPED(status)) {
+      signal = WSTOPSIG(status);
+      return (status >> 16) == PTRACE_EVENT_STOP ? stop::asked_for : stop::by_signal;
+    }
+    if (got == thread_ || (got < 0 && errno != EINTR)) return stop::ended;
+    if (waited > patience_ms * (1000 / poll_us))
+      image::fail(fmt::format(
+          "thread {} of process {} waits in the system and cannot be stopped: try again "
+          "when it goes on",
+          thread_, pid_));
+    ::usleep(poll_us);
+  }
+}
+
+void stopped_thread::read_registers() {
+  iovec place{&registers_, sizeof registers_};
+  ::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &place);
+}
+
+void stopped_thread::write_registers() {
+  if (!floating_.empty()) {
+    iovec more{floating_.data(), floating_.size()};
+    ::ptrace(PTRACE_SETREGSET, thread_, floating_registers, &more);
+  }
+  iovec place{&registers_, sizeof registers_};
+  ::ptrace(PTRACE_SETREGSET, thread_, NT_PRSTATUS, &place);
+}
+
+bool stopped_thread::is_at_safe_place(const process_modules& modules,
+                                      std::span<const std::string> unsafe_files) const {
+  const auto is_unsafe = [&](std::uint64_t address) {
+    const process_modules::part* const at = modules.find(address);
+    if (at == nullptr || at->path.starts_with("[v")) return true;
+    return std::find(unsafe_files.begin(), unsafe_files.end(), at->path) != unsafe_files.end();
+  };
+  if (is_in_system_call(registers_)) {
+    if (!is_long_wait(system_call_of(registers_), second_argument_of(registers_))) return false;
+  } else if (is_unsafe(place_of(registers_))) {
+    return false;
+  }
+  // A handler of a signal may have interrupted the allocator.
+  constexpr std::size_t looked_at = 32u << 10;
+  std::vector<std::uint64_t> words(looked_at / sizeof(std::uint64_t));
+  const process_modules::part* const stack = modules.find(stack_pointer());
+  if (stack == nullptr) return false;
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(looked_at, stack->end - stack_pointer()) / 8 * 8;
+  if (!read_bytes(pid_, stack_pointer(), words.data(), bytes)) return false;
+  words.resize(bytes / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i + interrupted_at / 8 < words.size(); ++i) {
+    const process_modules::part* const at = modules.find(words[i]);
+    if (at == nullptr || !at->is_code) continue;
+    std::array<unsigned char, signal_return_code.size()> code{};
+    if (!read_bytes(pid_, words[i], code.data(), code.size()) || code != signal_return_code)
+      continue;
+    if (is_unsafe(words[i + interrupted_at / 8])) return false;
+  }
+  return true;
+}
+
+void stopped_thread::hold_signals() {
+  std::vector<unsigned char> all(64u << 10);
+  iovec place{all.data(), all.size()};
+  if (::ptrace(PTRACE_GETREGSET, thread_, floating_registers, &place) != 0)
+    image::refuse(pid_, errno, "a thread's registers");
+  all.resize(place.iov_len);
+  floating_ = std::move(all);
+  if (::ptrace(PTRACE_GETSIGMASK, thread_, sizeof mask_, &mask_) != 0)
+    image::refuse(pid_, errno, "a thread's signals");
+  const std::uint64_t held = ~own_signals();
+  holds_signals_ = ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof held, &held) == 0;
+}
+
+std::uint64_t stopped_thread::call(std::uint64_t function, std::uint64_t stack_end,
+                                   std::span<const std::uint64_t> arguments) {
+  general_registers now = registers_;
+  const std::uint64_t at = enter(now, function, stack_end, arguments);
+  if (!write_bytes(pid_, at, &return_address, sizeof return_address))
+    image::fail(fmt::format("thread {} of process {} has no room on its stack", thread_, pid_));
+  is_changed_ = true;
+  iovec place{&now, sizeof now};
+  ::ptrace(PTRACE_SETREGSET, thread_, NT_PRSTATUS, &place);
+  go_on(0);
+  for (int signal = 0;;) {
+    const stop how = await(signal, call_patience_ms);
+    if (how == stop::ended) {
+      is_there_ = false;
+      image::fail_gone(pid_);
+    }
+    place.iov_len = sizeof now;
+    ::ptrace(PTRACE_GETREGSET, thread_, NT_PRSTATUS, &place);
+    if (how == stop::by_signal && signal == SIGSEGV && place_of(now) == return_address)
+      return result_of(now);
+    if (how == stop::by_signal && (own_signals() >> (signal - 1) & 1) != 0)
+      image::fail(
+          fmt::format("a call in process {} failed with signal {}; the process goes on, and "
+                      "is not recorded",
+                      pid_, signal));
+    if (how == stop::by_signal) signal_at_end_ = signal;  // one that no mask holds back: SIGSTOP
+    go_on(0);
+  }
+}
+
+}  // namespace ashlar::attach
