@@ -87,7 +87,7 @@ void require_attachable(pid_t pid) {
 }
 
 void require_loader(pid_t pid, const process_modules& modules) {
-  if (!modules.find_file("libc.so.6").empty() || !modules.find_file("libc-2.").empty()) return;
+  if (!modules.c_library().empty()) return;
   const std::string musl = modules.find_file("ld-musl");
   if (!musl.empty())
     fail(
@@ -128,10 +128,7 @@ struct loader {
 };
 
 loader loader_of(pid_t pid, const process_modules& modules) {
-  const std::string c_library = [&] {
-    const std::string now = modules.find_file("libc.so.6");
-    return !now.empty() ? now : modules.find_file("libc-2.");
-  }();
+  const std::string c_library = modules.c_library();
   for (const std::string& file :
        {c_library, modules.find_file("libdl.so.2"), modules.find_file("libdl-2.")}) {
     if (file.empty()) continue;
@@ -187,8 +184,7 @@ void attached_process::load(const std::string& library) {
   const process_modules modules(pid_);
   require_loader(pid_, modules);
   const loader with = loader_of(pid_, modules);
-  std::string c_library = modules.find_file("libc.so.6");
-  if (c_library.empty()) c_library = modules.find_file("libc-2.");
+  const std::string c_library = modules.c_library();
   const std::uint64_t system_call = modules.find_function(c_library, "syscall").value_or(0);
   const std::uint64_t close = modules.find_function(c_library, "close").value_or(0);
   loaded_ = find_loaded(modules);
@@ -226,8 +222,7 @@ void attached_process::start() {
   if (!begin)
     fail(fmt::format("process {} has a recorder of an older version ({}): restart the process",
                      pid_, loaded_));
-  std::string c_library = modules.find_file("libc.so.6");
-  if (c_library.empty()) c_library = modules.find_file("libc-2.");
+  const std::string c_library = modules.c_library();
   const std::uint64_t close = modules.find_function(c_library, "close").value_or(0);
   borrowed_thread thread(pid_, modules);
   const auto result = static_cast<int>(

@@ -96,8 +96,7 @@ void borrowed_thread::state::find_thread() {
 }
 
 borrowed_thread::state::state(pid_t of, const process_modules& in)
-    : pid(of), modules(in), c_library(in.find_file("libc.so.6")) {
-  if (c_library.empty()) c_library = in.find_file("libc-2.");
+    : pid(of), modules(in), c_library(in.c_library()) {
   const std::uint64_t errno_location = function("__errno_location");
   const std::uint64_t map = function("mmap");
   const std::uint64_t set_cancel =

@@ -61,6 +61,11 @@ std::string process_modules::find_file(std::string_view name_begin) const {
   return found == parts_.end() ? std::string() : found->path;
 }
 
+std::string process_modules::c_library() const {
+  const std::string now = find_file("libc.so.6");
+  return !now.empty() ? now : find_file("libc-2.");  // its name before version 2.34
+}
+
 const process_modules::part* process_modules::find(std::uint64_t address) const {
   const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const part& p) {
     return address >= p.begin && address < p.end;

@@ -33,6 +33,8 @@ class process_modules {
 
   /// Returns: the mapped file whose name, without its folder, begins so; empty: there is none.
   [[nodiscard]] std::string find_file(std::string_view name_begin) const;
+  /// Returns: the GNU C library; empty: the process has another one, or none.
+  [[nodiscard]] std::string c_library() const;
   /// Returns: where a mapped file has this function; nothing: it has none, or is not mapped.
   [[nodiscard]] std::optional<std::uint64_t> find_function(const std::string& path,
                                                            const char* name) const;

@@ -52,13 +52,14 @@ inline constexpr std::uint64_t return_address = 0;
   return r.rsi;
 }
 /// Effects: the call of the system begins again. Most of them do by themselves; the others would
-/// fail with EINTR. Requires: is_in_system_call().
-inline void begin_call_again(general_registers& r) {
+/// fail with EINTR. Returns: whether the registers are others now. Requires: is_in_system_call().
+[[nodiscard]] inline bool begin_call_again(general_registers& r) {
   constexpr unsigned long long instruction_bytes = 2;
-  if (r.rax != static_cast<std::uint64_t>(-EINTR)) return;
+  if (r.rax != static_cast<std::uint64_t>(-EINTR)) return false;
   r.rax = r.orig_rax;
   r.orig_rax = static_cast<unsigned long long>(-1);
   r.rip -= instruction_bytes;
+  return true;
 }
 
 /// Effects: makes the registers those of a function's begin. The return address is on the stack, at

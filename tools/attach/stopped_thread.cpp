@@ -74,12 +74,9 @@ stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thr
 
 stopped_thread::~stopped_thread() {
   if (!is_there_) return;
-  if (is_in_system_call(registers_) && registers_.orig_rax < 512 &&
-      is_long_wait(system_call_of(registers_), FUTEX_WAIT_BITSET)) {
-    const auto before = registers_.rip;
-    begin_call_again(registers_);
-    is_changed_ = is_changed_ || registers_.rip != before;
-  }
+  if (is_in_system_call(registers_) &&
+      is_long_wait(system_call_of(registers_), FUTEX_WAIT_BITSET) && begin_call_again(registers_))
+    is_changed_ = true;
   if (is_changed_) write_registers();
   if (holds_signals_) ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask_, &mask_);
   ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);

@@ -1,8 +1,10 @@
-// tools/attach/stopped_thread.hpp: one thread of another process, which stands still. Layer: attach.
+// tools/attach/stopped_thread.hpp: one thread of another process, which stands still. Layer:
+// attach.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -23,8 +25,8 @@ class stopped_thread {
 
   /// Returns: false where it ended before it stood still.
   [[nodiscard]] bool is_there() const { return is_there_; }
-  /// Returns: whether it may call the allocator and the loader: it has neither begun, and waits in no
-  /// call of the system that they make.
+  /// Returns: whether it may call the allocator and the loader: it is in neither of them, and waits
+  /// in no call of the system that they make.
   [[nodiscard]] bool is_at_safe_place(const process_modules& modules,
                                       std::span<const std::string> unsafe_files) const;
   /// Effects: keeps signals back until the end.

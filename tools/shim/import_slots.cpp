@@ -115,8 +115,8 @@ diverted_function* find_function(const char* name) {
 
 constexpr std::uintptr_t always_bound = UINTPTR_MAX;
 
-/// Calls `use(slot, function, own)` for each slot of a function that is recorded. `own`: the address of
-/// the file's own definition, 0: it has none; or always_bound.
+/// Calls `use(slot, function, own)` for each slot of a function that is recorded. `own`: the address
+/// of the file's own definition, 0: it has none; or always_bound.
 template <class Use>
 void for_slots(const module& m, Use use) {
   for (int table = 0; table < 2; ++table) {
@@ -129,7 +129,7 @@ void for_slots(const module& m, Use use) {
       const ElfW(Sym)& named = m.symbols.symbols[symbol];
       diverted_function* const function = find_function(m.symbols.strings + named.st_name);
       if (function == nullptr || function->next == nullptr) continue;
-      // A call that was never made leads to the loader, by code of the file itself that is not the function.
+      // A call that was never made leads to the loader, by code of the file that is not the function.
       const std::uintptr_t own = named.st_shndx == SHN_UNDEF ? 0 : m.bias + named.st_value;
       use(reinterpret_cast<void**>(m.bias + r.r_offset), *function,
           type == call_slot ? own : always_bound);
@@ -205,8 +205,8 @@ open_function* next_open() {
   return reinterpret_cast<open_function*>(loader_functions()[opens].next);
 }
 
-// While the loader works, a fork waits a moment: a child that finds the loader's lock taken by a thread that it does not
-// have would wait for ever where it looks for its files.
+// While the loader works, a fork waits a moment: a child that finds the loader's lock taken by a
+// thread that it does not have would wait for ever where it looks for its files.
 [[gnu::noinline]] void* open_and_divert(const char* file, int flags) {
   struct opening {
     const char* file;

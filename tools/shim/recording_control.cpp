@@ -1,4 +1,5 @@
-// tools/shim/recording_control.cpp: recording that begins and ends while the program runs. Layer: shim.
+// tools/shim/recording_control.cpp: recording that begins and ends while the program runs. Layer:
+// shim.
 //
 // Whoever calls this has loaded the library into a process that runs (dlopen with RTLD_NOW and
 // RTLD_LOCAL), or the process was started with it. The library is never unloaded, and the memory of

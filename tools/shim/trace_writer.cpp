@@ -90,8 +90,8 @@ void* end_of(char (&stack)[stack_bytes]) {
   return stack + stack_bytes;
 }
 
-// A child that executes a program tells its end to its parent, and this program's own waits would meet it. So
-// the writer's parent is one that is gone at once, and of which nobody is told.
+// A child that executes a program tells its end to its parent, and this program's own waits would
+// meet it. So the writer's parent is one that is gone at once, and of which nobody is told.
 int make_writer(void* argument) {
   writer_call& call = *static_cast<writer_call*>(argument);
   call.writer = ::clone(&execute_writer, end_of(call.stacks[1]), CLONE_VM | CLONE_VFORK, &call);

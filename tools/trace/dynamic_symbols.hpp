@@ -77,7 +77,7 @@ struct dynamic_symbols {
   }
 
  private:
-  // [ buckets | first symbol | words of the filter | shift | filter | buckets | a hash for each symbol ]
+  // [ buckets | first symbol | words of the filter | shift | filter | buckets | hashes of symbols ]
   [[nodiscard]] const ElfW(Sym) * find_by_gnu_hash(const char* name) const {
     std::uint32_t wanted = 5381;
     for (const char* c = name; *c != '\0'; ++c)
