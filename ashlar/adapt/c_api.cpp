@@ -1,12 +1,15 @@
 // adapt/c_api.cpp: what adapt/c_api.h adds to xmalloc's family, but for the statistics' texts.
 // Layer: adapt.
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/fault/response.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
+#include <ashlar/runtime/settings.hpp>
 
 using namespace ashlar;
 
@@ -69,6 +72,15 @@ void ashlar_stats_get(ashlar_stats* stats) noexcept {
   int error = ENOTSUP;
   if constexpr (is_drop_in) error = runtime::write_samples(path);
   return result_of(error);
+}
+
+[[gnu::visibility("default"), gnu::weak]] int ashlar_control(const char* where) noexcept {
+  if (where != nullptr && std::strcmp(where, "0") == 0) {
+    runtime::the_control.close();
+    return 0;
+  }
+  if (where == nullptr || !runtime::is_control_place(where)) return result_of(EINVAL);
+  return result_of(runtime::the_control.open(where));
 }
 
 }  // extern "C"

@@ -44,4 +44,9 @@ void for_each_code_segment(void (*visit)(const code_segment& segment, void* cont
 /// to it, whose address then stands for the function everywhere. As above.
 [[nodiscard]] bool is_only_referred_to(const void* function) noexcept;
 
+/// Effects: loads the library at `path` if it is not there, for itself alone: its names serve nobody
+/// else. Returns: its function `name`; null where that failed, and `why` says why. Allocates.
+[[nodiscard]] void* function_in_library(const char* path, const char* name,
+                                        const char*& why) noexcept;
+
 }  // namespace ashlar::os

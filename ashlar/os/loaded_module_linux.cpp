@@ -13,6 +13,12 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/os/loaded_module.hpp>
 
+// A static program has no loader, and its linker warns of a strong name. Before glibc 2.34 they are in a library of
+// their own, which not every program has.
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlerror
+
 namespace ashlar::os {
 namespace {
 
@@ -224,6 +230,20 @@ bool is_only_referred_to(const void* function) noexcept {
   return find([address](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
            return segment.p_type == PT_DYNAMIC && refers_to(module, segment, address);
          }).begin != nullptr;
+}
+
+void* function_in_library(const char* path, const char* name, const char*& why) noexcept {
+  if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlerror == nullptr) {
+    why = "the program is linked statically, so it can load no library";
+    return nullptr;
+  }
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* const found = library != nullptr ? ::dlsym(library, name) : nullptr;
+  if (found == nullptr) {
+    why = ::dlerror();
+    if (why == nullptr) why = "it has no such function";
+  }
+  return found;
 }
 
 }  // namespace ashlar::os

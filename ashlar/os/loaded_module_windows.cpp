@@ -29,4 +29,9 @@ bool is_only_referred_to(const void*) noexcept {
   return false;
 }
 
+void* function_in_library(const char*, const char*, const char*& why) noexcept {
+  why = "no library is loaded on Windows";
+  return nullptr;
+}
+
 }  // namespace ashlar::os

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace ashlar::os {
@@ -29,16 +30,20 @@ class bell {
   std::atomic<std::uint32_t> rung_{0};
 };
 
-/// A thread that serves the library. It blocks every signal, has a small stack (64 KiB and what the
-/// process's thread-local objects need) and the name "ashlar". Keeps errno; no cancellation point.
+/// A thread that serves the library. It blocks every signal, and has the name "ashlar" and a small
+/// stack: `stack_bytes`, and what the process's thread-local objects need. Keeps errno; no
+/// cancellation point.
 class service_thread {
  public:
+  static constexpr std::size_t small_stack = std::size_t{64} * 1024;
+
   constexpr service_thread() noexcept = default;
 
   /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
   /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
   /// yet, or the last one was joined.
-  [[nodiscard]] bool start(void (*work)() noexcept) noexcept;
+  [[nodiscard]] bool start(void (*work)() noexcept,
+                           std::size_t stack_bytes = small_stack) noexcept;
 
   /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
   /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.

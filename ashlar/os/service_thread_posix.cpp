@@ -17,7 +17,6 @@
 namespace ashlar::os {
 namespace {
 
-constexpr std::size_t stack_bytes = 64 * 1024;
 constexpr const char* name = "ashlar";
 
 static_assert(sizeof(pthread_t) == sizeof(std::uintptr_t));
@@ -52,7 +51,7 @@ void* service_thread::work_and_tell(void* self) noexcept {
   return nullptr;
 }
 
-bool service_thread::start(void (*work)() noexcept) noexcept {
+bool service_thread::start(void (*work)() noexcept, std::size_t stack_bytes) noexcept {
   const int saved = errno;
   work_ = work;
   has_ended_.store(false, std::memory_order_relaxed);

@@ -8,8 +8,6 @@
 namespace ashlar::os {
 namespace {
 
-constexpr std::size_t stack_bytes = 64 * 1024;
-
 HANDLE thread_of(std::uintptr_t handle) noexcept {
   return reinterpret_cast<HANDLE>(handle);
 }
@@ -21,7 +19,7 @@ DWORD WINAPI run(void* work) noexcept {
 
 }  // namespace
 
-bool service_thread::start(void (*work)() noexcept) noexcept {
+bool service_thread::start(void (*work)() noexcept, std::size_t stack_bytes) noexcept {
   const error_keeper keeper;
   const HANDLE thread = ::CreateThread(nullptr, stack_bytes, run, reinterpret_cast<void*>(work),
                                        STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);

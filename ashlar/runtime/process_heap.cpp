@@ -18,6 +18,7 @@
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
@@ -36,7 +37,10 @@ bool is_of_reserve(const void* block) noexcept {
 /// Returns: a block that no hit path could give; zero if it is to be `zeroed`.
 void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
                       const char* call) noexcept {
-  if (self.own != nullptr) the_background.note_allocation();  // no lock is held here
+  if (self.own != nullptr) {  // no lock is held here
+    the_background.note_allocation();
+    the_control.note_allocation();
+  }
   const visit here;
   bool is_zero = zeroed;
   void* block = nullptr;

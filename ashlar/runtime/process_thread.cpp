@@ -10,6 +10,7 @@
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
@@ -110,7 +111,9 @@ void end_thread(void* own) noexcept {
   gate.quit(self.pass);
   the_background.note_free();
   // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
-  if (the_heap.cache_count() == 0) the_background.stop();
+  if (the_heap.cache_count() != 0) return;
+  the_background.stop();
+  the_control.stop();
 }
 
 constinit os::thread_end thread_exit;  // started with the first cache
@@ -176,6 +179,7 @@ void after_fork_in_parent() noexcept {
 void after_fork_in_child() noexcept {
   os::forget_thread_number();
   the_background.forget_thread();
+  the_control.forget_thread();
   reserve.give_up_what_was_in_use();
   const bool interrupted = self.pass.depth != 0;
   const bool whole = gate.open_in_child(self.pass);
@@ -215,6 +219,7 @@ void start_process() noexcept {
   detail::call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
   if (s.background) static_cast<void>(the_background.turn(true));
+  if (s.control != nullptr) the_control.allow(s.control);
   start_watch(s);
 }
 
@@ -253,6 +258,7 @@ namespace {
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
 [[gnu::destructor(101)]] void look_at_exit() noexcept {
   the_background.stop_for_good();
+  the_control.end_with_process();
   check_blocks("exit");
 }
 

@@ -106,6 +106,20 @@ sampling_settings read_sampling_settings(char** environment) noexcept {
   return s;
 }
 
+/// Returns: where the control socket is to be; null: nowhere.
+const char* read_control(char** environment) noexcept {
+  constexpr const char* name = "ASHLAR_CONTROL";
+  const char* const where = find_setting(environment, name);
+  if (where == nullptr || std::strcmp(where, "0") == 0) return nullptr;
+  if (os::has_more_rights())
+    complain(name, where, "no socket in a process that changes its rights (set-user-ID)");
+  else if (!is_control_place(where))
+    complain(name, where, "1, 0 or a path, with a / in it, of at most 107 bytes");
+  else
+    return where;
+  return nullptr;
+}
+
 detail::fault_settings read_fault_settings(char** environment) noexcept {
   detail::fault_settings s;
   s.action = static_cast<detail::fault_action>(read_word(environment, "ASHLAR_FAULT",
@@ -133,6 +147,12 @@ char** process_environment() noexcept {
 }
 void note_environment(char** environment) noexcept {
   noted_environment = environment;
+}
+
+bool is_control_place(const char* where) noexcept {
+  constexpr std::size_t socket_path_max = 108;
+  return std::strcmp(where, "1") == 0 ||
+         (std::strchr(where, '/') != nullptr && std::strlen(where) < socket_path_max);
 }
 
 const char* find_setting(char** environment, const char* name) noexcept {
@@ -163,6 +183,7 @@ settings read_settings(char** environment) noexcept {
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", s.purge.keep_bytes);
   s.background = read_word(environment, "ASHLAR_BACKGROUND", {"0", "1"}, "0 or 1") != 0;
+  s.control = read_control(environment);
   const bool exact =
       read_word(environment, "ASHLAR_STATS", {"batch", "exact"}, "batch or exact") != 0;
   const std::size_t check =

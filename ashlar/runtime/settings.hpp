@@ -26,7 +26,9 @@ struct sampling_settings {
 struct settings {
   detail::purge_policy purge;
   bool background =
-      false;            ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
+      false;  ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
+  const char* control =
+      nullptr;  ///< the control socket (control.hpp): "1" or a path; null: none: ASHLAR_CONTROL
   bool exact = false;   ///< count and check every call: ASHLAR_STATS=exact, ASHLAR_CHECK=1
   bool full = false;    ///< guards, patterns, a queue, call stacks as well: ASHLAR_CHECK=full
   bool harden = false;  ///< words, canaries, zeros, a quarantine: ASHLAR_HARDEN=1
@@ -51,6 +53,9 @@ void note_environment(char** environment) noexcept;
 /// Returns: the value of `name` in `environment` (an array like environ), or null when it is unset or empty. Not getenv,
 /// which may not work yet.
 [[nodiscard]] const char* find_setting(char** environment, const char* name) noexcept;
+
+/// Returns: whether `where` says where a control socket can be: "1" or a path.
+[[nodiscard]] bool is_control_place(const char* where) noexcept;
 
 /// Returns: which of `words` the variable `name` is; `usual` when it is unset or empty. If it is none
 /// of them, one line on standard error says what was `expected`, and `usual` stands.

@@ -1,0 +1,122 @@
+// adapt/control_requests.cpp: what a process answers at its control socket.
+// Layer: adapt. runtime/control.hpp declares it; docs/control-protocol.md lists the requests.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <ashlar/adapt/c_api.h>
+#include <ashlar/core/control_protocol.hpp>
+#include <ashlar/os/control_socket.hpp>
+#include <ashlar/os/loaded_module.hpp>
+#include <ashlar/os/replaced_file.hpp>
+#include <ashlar/runtime/control.hpp>
+
+namespace {
+
+/// A request's words behind its name, and what is needed for the answer.
+struct request {
+  const char* words;
+  std::size_t peer;
+  std::FILE* out;
+};
+
+bool fail(const request& r, const char* subject, const char* why) {
+  std::fprintf(r.out, "%s%s%s", subject, *subject != '\0' ? ": " : "", why);
+  return false;
+}
+
+bool stats(const request& r) {
+  return ashlar_stats_write(r.out, ASHLAR_STATS_JSON) == 0;
+}
+bool metrics(const request& r) {
+  return ashlar_stats_write(r.out, ASHLAR_STATS_PROMETHEUS) == 0;
+}
+
+bool trim(const request& r) {
+  std::fprintf(r.out, "{\"given_back_bytes\": %zu}\n", ashlar_trim());
+  return true;
+}
+
+bool sample(const request& r) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long every = std::strtoull(r.words, &end, 10);
+  if (errno != 0 || end == r.words || *end != '\0' || every > SIZE_MAX)
+    return fail(r, "sample", "a number of bytes is expected, or 0 for none");
+  if (ashlar_sample(static_cast<std::size_t>(every)) == 0) return true;
+  return fail(r, "",
+              errno == ENOTSUP ? "only libashlar-malloc.so samples, and this process has libashlar"
+                               : ashlar::os::describe_error(errno));
+}
+
+bool profile(const request& r) {
+  if (ashlar_sample_write(r.words) == 0) return true;
+  if (errno == EINVAL)
+    return fail(r, "", "nothing was ever sampled: 'ashlar ctl PID sample 512K' begins that");
+  return fail(r, r.words,
+              errno == ENOTSUP ? "only libashlar-malloc.so samples, and this process has libashlar"
+                               : ashlar::os::describe_error(errno));
+}
+
+bool leaks(const request& r) {
+  ashlar::os::let_trace(r.peer);
+  return true;
+}
+
+/// Returns: whether the recorder did what was asked: it returns 0, an error's number, or -1 and errno.
+bool was_done(const request& r, const char* subject, int result) {
+  if (result == 0) return true;
+  return fail(r, subject, ashlar::os::describe_error(result > 0 ? result : errno));
+}
+
+bool record_start(const request& r) {
+  const char* const between = std::strchr(r.words, ashlar::control_protocol::between_paths);
+  if (between == nullptr) return fail(r, "record start", "a library and a trace are expected");
+  char library[ashlar::control_protocol::request_bytes_max];
+  const auto length = static_cast<std::size_t>(between - r.words);
+  std::memcpy(library, r.words, length);
+  library[length] = '\0';
+  const char* why = nullptr;
+  void* const found = ashlar::os::function_in_library(library, "ashlar_record_start", why);
+  if (found == nullptr) return fail(r, library, why);
+  return was_done(r, between + 1, reinterpret_cast<int (*)(const char*)>(found)(between + 1));
+}
+
+bool record_stop(const request& r) {
+  const char* why = nullptr;
+  void* const found = ashlar::os::function_in_library(r.words, "ashlar_record_stop", why);
+  if (found == nullptr) return fail(r, r.words, why);
+  return was_done(r, "record stop", reinterpret_cast<int (*)()>(found)());
+}
+
+struct known_request {
+  std::string_view name;
+  bool has_words;
+  bool (*answer)(const request& r);
+};
+constexpr known_request known[] = {
+    {"stats", false, stats},
+    {"trim", false, trim},
+    {"sample", true, sample},
+    {"profile", true, profile},
+    {"metrics", false, metrics},
+    {"leaks", false, leaks},
+    {"record start", true, record_start},
+    {"record stop", true, record_stop},
+};
+
+}  // namespace
+
+bool ashlar::runtime::answer_control(const char* line, std::size_t peer, std::FILE* out) noexcept {
+  const std::string_view text(line);
+  for (const known_request& k : known) {
+    if (!text.starts_with(k.name)) continue;
+    const char* const rest = line + k.name.size();
+    if (!k.has_words && *rest == '\0') return k.answer({rest, peer, out});
+    if (k.has_words && rest[0] == ' ' && rest[1] != '\0') return k.answer({rest + 1, peer, out});
+  }
+  std::fprintf(out, "this release knows no such request");
+  return false;
+}
