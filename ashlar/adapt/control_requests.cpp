@@ -80,14 +80,14 @@ bool record_start(const request& r) {
   library[length] = '\0';
   const char* why = nullptr;
   void* const found = ashlar::os::function_in_library(library, "ashlar_record_start", why);
-  if (found == nullptr) return fail(r, library, why);
+  if (found == nullptr) return fail(r, "", why);
   return was_done(r, between + 1, reinterpret_cast<int (*)(const char*)>(found)(between + 1));
 }
 
 bool record_stop(const request& r) {
   const char* why = nullptr;
   void* const found = ashlar::os::function_in_library(r.words, "ashlar_record_stop", why);
-  if (found == nullptr) return fail(r, r.words, why);
+  if (found == nullptr) return fail(r, "", why);
   return was_done(r, "record stop", reinterpret_cast<int (*)()>(found)());
 }
 

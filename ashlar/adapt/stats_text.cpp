@@ -98,31 +98,32 @@ void write_json(std::FILE* out, const ashlar_stats& stats) {
 
 // ---- Prometheus ---------------------------------------------------------------------------------
 
-const char* name_of(figure_kind kind) noexcept {
-  return kind == figure_kind::counter ? "counter" : "gauge";
-}
-const char* suffix_of(figure_kind kind) noexcept {
-  return kind == figure_kind::counter ? "_total" : "";
+/// Effects: writes the two lines that describe a metric. Returns: the end of its name.
+template <class Stats>
+const char* describe_metric(std::FILE* out, const stats_field<Stats>& f) {
+  const bool is_counter = f.kind == figure_kind::counter;
+  const char* const end = is_counter ? "_total" : "";
+  std::fprintf(out, "# HELP ashlar_%s%s %s\n# TYPE ashlar_%s%s %s\n", f.metric, end, f.help,
+               f.metric, end, is_counter ? "counter" : "gauge");
+  return end;
 }
 
 void write_prometheus(std::FILE* out, const ashlar_stats& stats) {
+  for (const auto& f : total_stats_fields) {
+    const char* const end = describe_metric(out, f);
+    std::fprintf(out, "ashlar_%s%s %" PRIu64 "\n", f.metric, end, stats.total.*f.value);
+  }
   for (const auto& f : class_stats_fields) {
     if (f.kind == figure_kind::label) continue;
-    const char* const suffix = suffix_of(f.kind);
-    std::fprintf(out, "# TYPE ashlar_class_%s%s %s\n", f.name, suffix, name_of(f.kind));
+    const char* const end = describe_metric(out, f);
     for_each_used(stats, [&](const ashlar_class_stats& c) {
-      std::fprintf(out, "ashlar_class_%s%s{block_size=\"", f.name, suffix);
+      std::fprintf(out, "ashlar_%s%s{block_size=\"", f.metric, end);
       if (c.block_size != 0)
         std::fprintf(out, "%" PRIu64, c.block_size);
       else
         std::fprintf(out, "large");
       std::fprintf(out, "\"} %" PRIu64 "\n", c.*f.value);
     });
-  }
-  for (const auto& f : total_stats_fields) {
-    const char* const suffix = suffix_of(f.kind);
-    std::fprintf(out, "# TYPE ashlar_%s%s %s\n", f.name, suffix, name_of(f.kind));
-    std::fprintf(out, "ashlar_%s%s %" PRIu64 "\n", f.name, suffix, stats.total.*f.value);
   }
 }
 

@@ -82,15 +82,21 @@ TEST_F(StatsText, TheClassicReportHasTheClassicLinesOnly) {
 }
 
 TEST_F(StatsText, PrometheusLinesAreWellFormed) {
+  const std::regex help("# HELP ([a-z_]+) [A-Z][^\\n]*\\.");
   const std::regex type("# TYPE ([a-z_]+) (gauge|counter)");
   const std::regex sample("([a-z_]+)(\\{block_size=\"(\\d+|large)\"\\})? (\\d+)");
-  std::string declared, kind;
+  std::string described, declared, kind;
   std::set<std::string> names, samples;
   std::map<std::string, unsigned long> values;
   for (const std::string& line : lines_of(written_stats(ASHLAR_STATS_PROMETHEUS))) {
     std::smatch m;
+    if (std::regex_match(line, m, help)) {
+      described = m[1];
+      continue;
+    }
     if (std::regex_match(line, m, type)) {
       declared = m[1];
+      EXPECT_EQ(declared, described) << "the help comes first: " << line;
       kind = m[2];
       EXPECT_TRUE(names.insert(declared).second) << "declared twice: " << line;
       EXPECT_EQ(declared.ends_with("_total"), kind == "counter") << line;
@@ -108,9 +114,9 @@ TEST_F(StatsText, PrometheusLinesAreWellFormed) {
             stats.classes[7].blocks_in_use);
   EXPECT_EQ(values.at("ashlar_class_blocks_in_use{block_size=\"large\"}"),
             stats.large.blocks_in_use);
-  EXPECT_EQ(values.at("ashlar_allocations_total") - values.at("ashlar_frees_total"),
+  EXPECT_EQ(values.at("ashlar_heap_allocations_total") - values.at("ashlar_heap_frees_total"),
             stats.total.allocations - stats.total.frees);
-  EXPECT_GT(values.at("ashlar_resident_bytes"), 0u);
+  EXPECT_GT(values.at("ashlar_process_resident_bytes"), 0u);
 }
 
 TEST_F(StatsText, AFailingStreamIsReported) {

@@ -24,6 +24,7 @@
 #include "tools/attach/process_modules.hpp"
 #include "tools/attach/registers.hpp"
 #include "tools/files/files.hpp"
+#include "tools/files/process_status.hpp"
 #include "tools/image/process_status.hpp"
 
 namespace ashlar::attach {
@@ -31,7 +32,7 @@ namespace {
 
 using image::fail;
 using image::place;
-using image::status_of;
+using files::status_of;
 
 constexpr const char* from_the_start = "record it from its start: ashlar record -- PROGRAM";
 

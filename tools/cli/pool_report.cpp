@@ -75,16 +75,18 @@ class_figures difference(class_figures whole, const class_figures& part) {
   return whole;
 }
 
-std::string render_totals(const pool_statistics& statistics, report_detail detail) {
+std::string render_totals(const pool_statistics& statistics, report_detail detail,
+                          report_moment moment) {
+  const bool is_over = moment == report_moment::at_exit;
   const total_figures& total = statistics.total;
   std::string text;
   text +=
       fmt::format("  at peak    {} in blocks, {} committed\n",
                   format_bytes(total.peak_bytes_in_use), format_bytes(total.peak_committed_bytes));
-  text += fmt::format("  at exit    {} in blocks ({} of it slack, {}), {} committed\n",
-                      format_bytes(total.bytes_in_use), format_bytes(total.slack_bytes),
-                      percent(total.slack_bytes, total.bytes_in_use),
-                      format_bytes(total.committed_bytes));
+  text += fmt::format(
+      "  {:<10} {} in blocks ({} of it slack, {}), {} committed\n", is_over ? "at exit" : "now",
+      format_bytes(total.bytes_in_use), format_bytes(total.slack_bytes),
+      percent(total.slack_bytes, total.bytes_in_use), format_bytes(total.committed_bytes));
   text += fmt::format(
       "  beside     {} of tables and caches, {} given back to the system, {} thread{}\n",
       format_bytes(total.metadata_bytes), format_bytes(total.given_back_bytes), total.threads,
@@ -92,22 +94,24 @@ std::string render_totals(const pool_statistics& statistics, report_detail detai
   if (detail == report_detail::full) {
     text += fmt::format("  calls      {} allocations, {} frees\n", format_count(total.allocations),
                         format_count(total.frees));
-    text += fmt::format("  addresses  {} reserved; the whole process {} resident at exit\n",
-                        format_bytes(total.reserved_bytes), format_bytes(total.resident_bytes));
+    text += fmt::format("  addresses  {} reserved; the whole process {} resident {}\n",
+                        format_bytes(total.reserved_bytes), format_bytes(total.resident_bytes),
+                        is_over ? "at exit" : "now");
   }
   if (!statistics.exact) {
-    text +=
+    text += fmt::format(
         "  accuracy   batch: blocks in thread caches count as in use, calls that a cache served "
         "alone\n"
-        "             are not counted, slack is an upper bound (--exact counts every call)\n";
+        "             are not counted, slack is an upper bound ({} counts every call)\n",
+        is_over ? "--exact" : "ASHLAR_STATS=exact");
   }
   return text;
 }
 
 }  // namespace
 
-std::string render_pool_report(const pool_statistics& statistics, report_detail detail,
-                               glyphs set) {
+std::string render_pool_report(const pool_statistics& statistics, report_detail detail, glyphs set,
+                               report_moment moment) {
   const std::vector<class_figures>& all = statistics.classes;
   const std::vector<class_figures> listed = chosen_classes(all, detail);
   const class_figures sum = sum_of(all);
@@ -133,7 +137,7 @@ std::string render_pool_report(const pool_statistics& statistics, report_detail 
 
   std::string text = pools.render(2);
   text += '\n';
-  text += render_totals(statistics, detail);
+  text += render_totals(statistics, detail, moment);
   if (listed.size() < all.size()) {
     text +=
         fmt::format("  listed     the {} classes with the most peak bytes (--stats lists all {})\n",

@@ -15,11 +15,15 @@ enum class report_detail {
   full,     // every class that was used, every field
 };
 
+// What the figures are of.
+enum class report_moment { at_exit, now };
+
 // How many classes a summary lists.
 inline constexpr std::size_t summary_classes = 16;
 
 // Returns: the table of classes and the totals, lines ended.
-std::string render_pool_report(const pool_statistics& statistics, report_detail detail, glyphs set);
+std::string render_pool_report(const pool_statistics& statistics, report_detail detail, glyphs set,
+                               report_moment moment = report_moment::at_exit);
 
 // "wall 1.234 s, user 1.100 s, system 0.050 s, peak RSS 189.3 MiB"
 std::string render_process_figures(const measure::child_outcome& outcome);

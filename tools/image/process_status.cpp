@@ -12,21 +12,16 @@
 #include <unistd.h>
 
 #include "tools/files/error.hpp"
+#include "tools/files/process_status.hpp"
 
 namespace ashlar::image {
 
 using files::command_error;
 using files::status_failed;
+using files::status_of;
 
 std::string place(pid_t pid, const char* name) {
   return fmt::format("/proc/{}/{}", pid, name);
-}
-
-std::string status_of(pid_t pid, const std::string& name) {
-  std::ifstream file(place(pid, "status"));
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
-  return {};
 }
 
 void fail(const std::string& why) {

@@ -11,8 +11,6 @@ namespace ashlar::image {
 
 /// Returns: the path of its file in /proc.
 [[nodiscard]] std::string place(pid_t pid, const char* name);
-/// Returns: the value of a line of /proc/PID/status; empty: there is no such line, or no process.
-[[nodiscard]] std::string status_of(pid_t pid, const std::string& name);
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 
 /// Each throws: files::command_error, which says why and what helps.

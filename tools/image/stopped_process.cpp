@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/files/process_status.hpp"
 #include "tools/image/process_status.hpp"
 #include "tools/image/stack_pointer.hpp"
 #include "tools/trace/process_memory.hpp"
@@ -31,6 +32,7 @@
 namespace ashlar::image {
 namespace {
 
+using files::status_of;
 using trace::address_range;
 
 /// All threads of a process, which stand still while this lives. If the command is killed, the

@@ -30,15 +30,17 @@ void add_check(command_parser& to);
 void add_leaks(command_parser& to);
 void add_core(command_parser& to);
 void add_inspect(command_parser& to);  // commands/core.cpp
+void add_ctl(command_parser& to);
+void add_top(command_parser& to);
 void add_findings(command_parser& to);
 void add_help(command_parser& to);
 void add_completion(command_parser& to);  // commands/help.cpp
 
 inline constexpr void (*all_commands[])(command_parser&) = {
-    add_run,     add_record,   add_report,  add_stat,      add_diff,    add_symbols,
-    add_export,  add_dump,     add_compare, add_summary,   add_profile, add_merge,
-    add_tune,    add_replay,   add_verify,  add_check,     add_leaks,   add_core,
-    add_inspect, add_findings, add_help,    add_completion};
+    add_run,     add_record, add_report,  add_stat,     add_diff,    add_symbols,
+    add_export,  add_dump,   add_compare, add_summary,  add_profile, add_merge,
+    add_tune,    add_replay, add_verify,  add_check,    add_leaks,   add_core,
+    add_inspect, add_ctl,    add_top,     add_findings, add_help,    add_completion};
 
 // The options of commands that run in rounds, on several allocators.
 inline constexpr int most_rounds = 100'000;

@@ -1,5 +1,7 @@
 // tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process
 // holds in ashlar's heap. Layer: cli.
+#include "tools/cli/commands/core.hpp"
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -126,12 +128,7 @@ int core_command(const look_options& options) {
 
 int inspect_command(const look_options& options) {
   if (!options.what.empty()) static_cast<void>(number_of(options.what, "--what"));
-  const auto pid = parse_count(options.subject);
-  if (!pid || *pid == 0 || *pid > INT32_MAX)
-    throw command_error(status_usage,
-                        fmt::format("'{}' is no number of a process (pgrep -l NAME tells them)",
-                                    printable(options.subject)));
-  const image::process_copy copy = image::copy_process(static_cast<pid_t>(*pid));
+  const image::process_copy copy = image::copy_process(process_number_of(options.subject));
   return look_into(copy.image, options, {}, copy.pause_ms);
 }
 
@@ -149,6 +146,24 @@ void add_look(command& to, look_options& with) {
 }
 
 }  // namespace
+
+pid_t process_number_of(const std::string& word) {
+  const auto pid = parse_count(word);
+  if (!pid || *pid == 0 || *pid > INT32_MAX)
+    throw command_error(
+        status_usage,
+        fmt::format("'{}' is no number of a process (pgrep -l NAME tells them)", printable(word)));
+  return static_cast<pid_t>(*pid);
+}
+
+int tell_unreachable(pid_t process, std::size_t rows, bool json) {
+  look_options options;
+  options.unreachable = true;
+  options.rows = rows;
+  options.json = json;
+  const image::process_copy copy = image::copy_process(process);
+  return look_into(copy.image, options, {}, copy.pause_ms);
+}
 
 void add_core(command_parser& to) {
   command& core = to.add({"core", "Tell what a core file has in ashlar's heap, without a recording",

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,6 +25,7 @@
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
+#include "tools/files/process_status.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/child_process.hpp"
@@ -119,12 +119,7 @@ class thread_watch {
  public:
   // Returns: how long to wait until the next look.
   std::chrono::nanoseconds look(pid_t pid) {
-    std::ifstream status(fmt::format("/proc/{}/status", pid));
-    for (std::string line; std::getline(status, line);) {
-      constexpr std::string_view name = "Threads:\t";
-      if (line.starts_with(name))
-        most_ = std::max(most_, parse_count(line.substr(name.size())).value_or(0));
-    }
+    most_ = std::max(most_, parse_count(files::status_of(pid, "Threads")).value_or(0));
     return std::chrono::milliseconds(look_ms);
   }
   [[nodiscard]] std::uint64_t most() const { return most_; }

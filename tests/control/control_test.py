@@ -1,0 +1,616 @@
+#!/usr/bin/env python3
+"""A process's control socket, `ashlar ctl` and `ashlar top`, with a service that does what this test says.
+
+Run: control_test.py COMMAND SERVICE RECORDER [DROP_IN]
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+import unittest
+
+COMMAND, SERVICE, RECORDER = sys.argv[1:4]
+DROP_IN = sys.argv[4] if len(sys.argv) > 4 else ""
+NOBODY = 65534
+SHARED = f"/tmp/ashlar-{os.geteuid()}"
+
+
+def wait_until(condition, seconds=20):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+class Service:
+    """A process with a control socket, in a folder of the test's own."""
+
+    def __init__(self, runtime, *words, control="1", **options):
+        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime, "ASHLAR_CONTROL": control}
+        environment.update(options.pop("environment", {}))
+        environment = {name: value for name, value in environment.items() if value is not None}
+        if DROP_IN:
+            environment["LD_PRELOAD"] = DROP_IN
+        self.process = subprocess.Popen([SERVICE, *words], env=environment, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.pid = self.process.pid
+        if not words:
+            assert self.process.stdout.readline().strip() == str(self.pid)
+        self.path = os.path.join(runtime, "ashlar", f"{self.pid}.sock")
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def thread(self):
+        """The library's own thread: its number, or None."""
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            if read(f"/proc/{self.pid}/task/{task}/comm") == "ashlar\n":
+                return task
+        return None
+
+    def status(self, name):
+        text = read(f"/proc/{self.pid}/task/{self.thread()}/status")
+        return re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE).group(1)
+
+    def end(self, status=0):
+        if self.process.stdin.closed:
+            self.process.stdin = None
+        _, errors = self.process.communicate(timeout=30)
+        assert self.process.returncode == status, (self.process.returncode, errors)
+        return errors
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class ControlTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="ctl", dir="/tmp")
+        self.runtime = self.folder.name
+        self.services = []
+
+    def tearDown(self):
+        for each in self.services:
+            if each.process.poll() is None:
+                each.kill()
+            for stream in (each.process.stdin, each.process.stdout, each.process.stderr):
+                if stream and not stream.closed:
+                    try:
+                        stream.close()
+                    except OSError:
+                        pass
+        self.folder.cleanup()
+
+    def service(self, *words, **options):
+        made = Service(self.runtime, *words, **options)
+        self.services.append(made)
+        if options.get("control", "1") == "1":
+            self.assertTrue(wait_until(lambda: os.path.exists(made.path)), "there is no socket")
+        return made
+
+    def ashlar(self, *words, **options):
+        environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "ASHLAR_RECORD_LIB": RECORDER,
+                       **options.pop("environment", {})}
+        return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=60,
+                              env=environment, **options)
+
+    def done(self, *words, **options):
+        result = self.ashlar(*words, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def refused(self, status, pattern, *words, **options):
+        result = self.ashlar(*words, **options)
+        self.assertEqual(result.returncode, status, result.stderr)
+        lines = result.stderr.splitlines()
+        hint = 1 if status == 2 else 0
+        self.assertEqual(len(lines), 1 + hint, result.stderr)
+        self.assertRegex(lines[0], "^ashlar: .*" + pattern)
+
+    def raw(self, path, data, end=False):
+        """What the process answers to these bytes."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(path)
+            s.sendall(data)
+            if end:
+                s.shutdown(socket.SHUT_WR)
+            answer = b""
+            try:
+                while part := s.recv(65536):
+                    answer += part
+            except ConnectionResetError:  # it has not read all
+                pass
+            return answer
+
+    # ---- the requests ----------------------------------------------------------------------------------
+
+    def test_statistics(self):
+        one = self.service()
+        one.say("keep 3000")
+        figures = json.loads(self.done("ctl", "--json", one.pid, "stats"))
+        self.assertEqual(figures["pid"], one.pid)
+        self.assertGreaterEqual(figures["total"]["bytes_in_use"], 3000 * 1000)
+        text = self.done("ctl", one.pid, "stats")
+        self.assertIn(f"process {one.pid}", text)
+        self.assertIn("  now  ", text)
+        self.assertNotIn("at exit", text)
+
+    def test_trim(self):
+        one = self.service(environment={"ASHLAR_PURGE_DELAY_MS": "-1"})
+        one.say("keep 20000")
+        one.say("free")
+        before = json.loads(self.done("ctl", "--json", one.pid, "trim"))["given_back_bytes"]
+        self.assertGreater(before, 10_000_000)
+        self.assertRegex(self.done("ctl", one.pid, "trim"), "went back to the system")
+
+    def test_samples(self):
+        one = self.service()
+        profile = os.path.join(self.runtime, "a profile.pb")
+        if not DROP_IN:
+            self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "sample", "1K")
+            self.refused(1, "only libashlar-malloc.so samples", "ctl", one.pid, "profile", profile)
+            return
+        self.refused(1, "nothing was ever sampled", "ctl", one.pid, "profile", profile)
+        self.done("ctl", one.pid, "sample", "1K")
+        one.say("keep 3000")
+        self.done("ctl", one.pid, "profile", profile)
+        self.assertGreater(os.path.getsize(profile), 300)
+        # Its path is the command's, not the service's.
+        self.done("ctl", one.pid, "profile", "here.pb", cwd=self.runtime)
+        self.assertTrue(os.path.exists(os.path.join(self.runtime, "here.pb")))
+        self.done("ctl", one.pid, "sample", "off")
+        self.refused(1, "there is no such folder", "ctl", one.pid, "profile", "/nowhere/at/all")
+
+    def test_recorder_is_called(self):
+        one = self.service()
+        trace = os.path.join(self.runtime, "a trace")
+        self.refused(1, "there is no such folder", "ctl", one.pid, "record", "stop")
+        self.done("ctl", one.pid, "record", "start", trace)
+        self.assertEqual(read(trace), "started\n")
+        self.done("ctl", one.pid, "record", "stop")
+        self.assertEqual(read(trace), "started\nstopped\n")
+        self.refused(1, "there is no such folder", "ctl", one.pid, "record", "start", "/nowhere/at/all")
+        other = [word for word in read(f"/proc/{one.pid}/maps").split() if "/libc.so" in word]
+        if other:
+            self.refused(1, "undefined symbol", "ctl", one.pid, "record", "start", trace,
+                         environment={"ASHLAR_RECORD_LIB": other[0]})
+
+    def test_leaks(self):
+        one = self.service()
+        one.say("keep 100")
+        one.say("lose 70")
+        result = self.ashlar("ctl", one.pid, "leaks")
+        if "forbids" in result.stderr or "lets nobody" in result.stderr:
+            self.skipTest(result.stderr)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, "No pointer leads to .* in (69|70|71) blocks")
+        self.assertEqual(one.say("free"), "freed")
+
+    def test_metrics(self):
+        one = self.service()
+        one.say("keep 3000")
+        text = self.done("ctl", one.pid, "metrics")
+        families = parse_metrics(text)
+        self.assertGreaterEqual(families["ashlar_heap_used_bytes"][1][()], 3000 * 1000)
+        self.assertIn((("block_size", "1024"),), families["ashlar_class_blocks_in_use"][1])
+        labelled = parse_metrics(self.done("ctl", "--label", 'a=x"y\\', "--label", "b=2", one.pid, "metrics"))
+        self.assertIn((("a", 'x"y\\'), ("b", "2")), labelled["ashlar_heap_used_bytes"][1])
+        self.assertIn((("a", 'x"y\\'), ("b", "2"), ("block_size", "1024")), labelled["ashlar_class_slabs"][1])
+        try:
+            from prometheus_client.parser import text_string_to_metric_families
+        except ImportError:
+            return
+        self.assertEqual({f.name for f in text_string_to_metric_families(text)},
+                         {re.sub("_total$", "", name) for name in families})
+
+    # ---- what the program notices of it ----------------------------------------------------------------
+
+    def test_off_unless_asked_for(self):
+        one = self.service(control=None)
+        self.assertIsNone(one.thread())
+        self.assertFalse(os.path.exists(os.path.join(self.runtime, "ashlar")))
+        self.refused(1, "has no control socket: start it with .*ASHLAR_CONTROL=1", "ctl", one.pid, "stats")
+        self.assertEqual(one.say("control 1"), "0")
+        self.done("ctl", one.pid, "stats")
+        self.assertEqual(one.say("control 1"), "0")  # anew
+        self.done("ctl", one.pid, "stats")
+        other = os.path.join(self.runtime, "other-%p.sock")
+        self.assertEqual(one.say("control " + other), "0")
+        self.assertFalse(os.path.exists(one.path))
+        self.done("ctl", other.replace("%p", str(one.pid)), "stats")
+        self.assertEqual(one.say("control 0"), "0")
+        self.assertTrue(wait_until(lambda: one.thread() is None))
+        self.assertFalse(os.path.exists(other.replace("%p", str(one.pid))))
+        self.assertEqual(one.say("control 0"), "0")
+        for wrong in ("", "2", "name", "/" + 200 * "x"):
+            self.assertEqual(one.say("control " + wrong), "22")
+        self.assertEqual(one.say("control /nowhere/at/all.sock"), "2")
+        self.assertIsNone(one.thread())
+
+    def test_rest(self):
+        one = self.service()
+        self.done("ctl", one.pid, "stats")
+        self.assertTrue(wait_until(lambda: one.status("State") == "S"))
+        before = one.status("voluntary_ctxt_switches")
+        time.sleep(2.5)
+        self.assertEqual(one.status("voluntary_ctxt_switches"), before)
+        blocked = int(one.status("SigBlk"), 16)
+        for number in range(1, 65):
+            if number not in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
+                self.assertTrue(blocked >> (number - 1) & 1, number)
+
+    def test_descriptors_are_untouched(self):
+        one = self.service()
+        self.done("ctl", one.pid, "stats")
+        files = {os.readlink(f"/proc/{one.pid}/fd/{n}") for n in os.listdir(f"/proc/{one.pid}/fd")}
+        self.assertFalse([f for f in files if f.startswith(("socket:", "anon_inode:"))], files)
+        self.assertEqual(one.say("close 3"), "closed")
+        for _ in range(3):
+            self.done("ctl", one.pid, "stats")
+
+    def test_without_standard_streams(self):
+        def close_streams():
+            os.close(0)
+            os.close(1)
+            os.close(2)
+        one = self.service("quiet", preexec_fn=close_streams)
+        self.done("ctl", one.pid, "stats")
+        self.assertEqual(os.listdir(f"/proc/{one.pid}/fd"), [])
+
+    def test_pipes_of_the_program_end(self):
+        one = self.service()
+        self.done("ctl", one.pid, "stats")
+        one.process.stdin.write("close 1\n")
+        one.process.stdin.flush()
+        self.assertEqual(one.process.stdout.read(), "")  # it ends: the thread holds none of its ends
+        self.done("ctl", one.pid, "stats")
+
+    def test_exit_removes_the_socket(self):
+        one = self.service()
+        one.process.stdin.write("exit\n")
+        self.assertEqual(one.end(7), "")
+        self.assertFalse(os.path.exists(one.path))
+
+    def test_last_thread(self):
+        one = self.service()
+        one.process.stdin.write("end_main\n")
+        self.assertEqual(one.end(), "")
+        self.assertFalse(os.path.exists(one.path))
+
+    def test_fork(self):
+        one = self.service()
+        child = int(one.say("fork"))
+        path = os.path.join(self.runtime, "ashlar", f"{child}.sock")
+        self.assertTrue(wait_until(lambda: os.path.exists(path)))
+        for pid in (one.pid, child):
+            self.assertTrue(wait_until(lambda p=pid: self.ashlar("ctl", p, "trim").returncode == 0))
+            self.assertEqual(json.loads(self.done("ctl", "--json", pid, "stats"))["pid"], pid)
+        top = json.loads(self.done("top", "--once", "--json"))
+        self.assertEqual({p["pid"] for p in top["processes"]}, {one.pid, child})
+
+    def test_forks_beside_requests(self):
+        one = self.service()
+        answers = []
+        end = threading.Event()
+
+        def ask():
+            while not end.is_set():
+                answers.append(self.ashlar("ctl", one.pid, "stats").returncode)
+        asking = [threading.Thread(target=ask) for _ in range(2)]
+        for each in asking:
+            each.start()
+        self.assertEqual(one.say("busy 400"), "done")
+        end.set()
+        for each in asking:
+            each.join()
+        self.assertEqual(set(answers), {0})
+        self.done("ctl", one.pid, "stats")
+        # Children that have ended without a destructor have left their names. They are dead, so top removes them.
+        self.done("top", "--once")
+        self.assertEqual(os.listdir(os.path.join(self.runtime, "ashlar")), [f"{one.pid}.sock"])
+
+    def test_exec(self):
+        one = self.service()
+        one.say("exec")
+        self.assertTrue(wait_until(lambda: read(f"/proc/{one.pid}/comm") == "sleep\n"))
+        if DROP_IN:  # sleep has the library, too, and may or may not allocate
+            return
+        self.refused(1, "does not serve its control socket any more", "ctl", one.pid, "stats")
+        self.assertEqual(json.loads(self.done("top", "--json"))["processes"], [])
+
+    # ---- where the socket is ---------------------------------------------------------------------------
+
+    def test_folder_is_private(self):
+        one = self.service()
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(one.path)).st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(one.path).st_mode), 0o600)
+
+    def test_unsafe_folders_are_not_used(self):
+        folder = os.path.join(self.runtime, "ashlar")
+        elsewhere = os.path.join(self.runtime, "elsewhere")
+        os.mkdir(elsewhere, 0o700)
+        for make in (lambda: os.mkdir(folder, 0o700) or os.chmod(folder, 0o750), lambda: os.symlink(elsewhere, folder),
+                     lambda: open(folder, "w", encoding="utf-8").close()):
+            make()
+            one = Service(self.runtime)
+            self.services.append(one)
+            path = os.path.join(SHARED, f"{one.pid}.sock")
+            self.assertTrue(wait_until(lambda p=path: os.path.exists(p)))
+            self.assertEqual(stat.S_IMODE(os.stat(SHARED).st_mode), 0o700)
+            self.done("ctl", one.pid, "stats")
+            one.process.stdin.close()
+            one.process.wait()
+            self.assertFalse(os.path.exists(path))
+            self.assertFalse(os.path.isdir(folder) and os.listdir(folder))
+            os.rmdir(folder) if os.path.isdir(folder) and not os.path.islink(folder) else os.unlink(folder)
+
+    def test_a_path_of_its_own(self):
+        path = os.path.join(self.runtime, "own.sock")
+        first = self.service(control=path)
+        self.assertTrue(wait_until(lambda: os.path.exists(path)))
+        self.assertTrue(wait_until(lambda: self.ashlar("ctl", path, "trim").returncode == 0))
+        # Another process gets the same one: it says so, and goes on.
+        second = self.service(control=path)
+        self.assertEqual(second.say("keep 10"), "kept")
+        self.assertRegex(second.process.stderr.readline(),
+                         rf"^ashlar: cannot open the control socket {path} \(ASHLAR_CONTROL\): "
+                         "another process has it: %p in the path becomes .*\n$")
+        second.process.stdin.close()
+        self.assertEqual(second.end(), "")
+        self.done("ctl", path, "stats")
+        # The first is killed. Its name stays, and the next process takes it.
+        first.kill()
+        self.assertTrue(os.path.exists(path))
+        self.refused(1, "is served by no process", "ctl", path, "stats")
+        third = self.service(control=path)
+        self.assertTrue(wait_until(lambda: self.ashlar("ctl", path, "trim").returncode == 0))
+        third.process.stdin.close()
+        self.assertEqual(third.end(), "")
+        self.assertFalse(os.path.exists(path))
+
+    def test_what_cannot_be_a_socket(self):
+        file = os.path.join(self.runtime, "file")
+        with open(file, "w", encoding="utf-8") as kept:
+            kept.write("kept")
+        for value, why in ((file, "no socket: name another path"), ("/nowhere/at/all", "there is no such folder"),
+                           ("yes", "is ignored: expected 1, 0 or a path"), ("/" + 200 * "x", "is ignored: expected"),
+                           ("/" + 104 * "x" + "%p", "too long for a socket")):
+            one = self.service(control=value)
+            self.assertEqual(one.say("keep 10"), "kept")
+            self.assertIn(why, one.process.stderr.readline())
+            one.process.stdin.close()
+            self.assertEqual(one.end(), "")
+        self.assertEqual(read(file), "kept")
+
+    # ---- clients ---------------------------------------------------------------------------------------
+
+    def test_nonsense(self):
+        one = self.service()
+        for request, why in ((b"\n", b"a request begins with"), (b"GET / HTTP/1.1\r\n\r\n", b"a request begins with"),
+                             (b"ashlar 1\n", b"begins with"), (b"ashlar 1 \n", b"no such request"),
+                             (b"ashlar 1 statsx\n", b"no such request"), (b"ashlar 1 stats \n", b"no such request"),
+                             (b"ashlar 1 sample\n", b"no such request"), (b"ashlar 1 sample -\n", b"a number"),
+                             (b"ashlar 1 record start x\n", b"a library and a trace"),
+                             (b"ashlar 2 stats\n", b"version 1 of the protocol, the request version 2"),
+                             (b"\0\xff\n", b"begins with"), (b"x" * 9000, b"begins with"),
+                             (b"ashlar 1 profile " + b"x" * 9000, b"")):
+            answer = self.raw(one.path, request)
+            self.assertRegex(answer[:32], rb"^ashlar 1 error \d{16}\n$")
+            self.assertEqual(len(answer), 32 + int(answer[15:31]))
+            self.assertIn(why, answer)
+        self.assertEqual(self.raw(one.path, b"ashlar 1 stats", end=True), b"")  # no whole line
+        self.done("ctl", one.pid, "stats")
+
+    def test_silent_and_absent_clients(self):
+        one = self.service()
+        clients = []
+        for i in range(30):
+            clients.append(socket.socket(socket.AF_UNIX))
+            clients[-1].connect(one.path)
+            if i % 3 == 1:
+                clients[-1].sendall(b"ashlar 1 met")
+            if i % 3 == 2:
+                clients[-1].sendall(b"ashlar 1 metrics\n")  # and never reads
+                if i % 2 == 0:
+                    clients[-1].close()  # gone before the answer
+        begin = time.monotonic()
+        self.done("ctl", one.pid, "stats")
+        self.assertLess(time.monotonic() - begin, 14)  # groups of eight, two seconds each, at most
+        for each in clients:
+            each.close()
+        self.assertEqual(one.say("keep 1"), "kept")
+
+    def test_many_clients(self):
+        one = self.service()
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(self.ashlar("ctl", one.pid, "metrics").returncode))
+                   for _ in range(24)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(results, [0] * 24)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
+    def test_another_user(self):
+        one = self.service()
+        os.chmod(self.runtime, 0o755)
+        try:
+            result = self.ashlar("ctl", one.pid, "stats", user=NOBODY, group=NOBODY, extra_groups=[])
+        except PermissionError:
+            self.skipTest("the other user may not run the command")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertRegex(result.stderr, "belongs to another user .number 0.: run the command as that user, or as root")
+        # Root asks a process of another user.
+        runtime = os.path.join(self.runtime, "other")
+        os.mkdir(runtime, 0o700)
+        os.chown(runtime, NOBODY, NOBODY)
+        theirs = Service(runtime, user=NOBODY, group=NOBODY, extra_groups=[])
+        self.services.append(theirs)
+        self.assertTrue(wait_until(lambda: os.path.exists(theirs.path)))
+        self.done("ctl", theirs.pid, "stats", environment={"XDG_RUNTIME_DIR": runtime})
+
+    # ---- the command's bad input -----------------------------------------------------------------------
+
+    def test_wrong_command_lines(self):
+        one = self.service()
+        self.refused(2, "PROCESS", "ctl")
+        self.refused(2, "REQUEST|stats", "ctl", one.pid)
+        self.refused(2, "'nope' is none of", "ctl", one.pid, "nope")
+        self.refused(2, "'server' is no number of a process", "ctl", "server", "stats")
+        self.refused(2, "takes no further word: 'more'", "ctl", one.pid, "trim", "more")
+        self.refused(2, "expected: ashlar ctl PROCESS sample", "ctl", one.pid, "sample")
+        self.refused(2, "'12q' is no number of bytes", "ctl", one.pid, "sample", "12q")
+        self.refused(2, "expected: ashlar ctl PROCESS profile FILE", "ctl", one.pid, "profile")
+        self.refused(2, "a tab cannot be asked for", "ctl", one.pid, "profile", "a\tb")
+        self.refused(2, "expected: ashlar ctl PROCESS record start FILE", "ctl", one.pid, "record", "begin")
+        self.refused(2, "--label is for metrics alone", "ctl", "--label", "a=b", one.pid, "stats")
+        self.refused(2, "'1a=b' is no NAME=VALUE", "ctl", "--label", "1a=b", one.pid, "metrics")
+        self.refused(2, "leaks needs the number", "ctl", one.path, "leaks")
+        self.refused(2, "", "top", "--sort", "size")
+
+    def test_absent_processes(self):
+        ended = subprocess.Popen(["true"])
+        wait_until(lambda: "\nState:\tZ" in read(f"/proc/{ended.pid}/status"))
+        self.refused(1, "has ended, and only its exit status is left", "ctl", ended.pid, "stats")
+        ended.wait()
+        self.refused(1, f"there is no process {ended.pid}", "ctl", ended.pid, "stats")
+        plain = subprocess.Popen(["sleep", "60"])
+        self.refused(1, f"process {plain.pid} has no control socket: start it with LD_PRELOAD=", "ctl", plain.pid,
+                     "stats")
+        plain.kill()
+        plain.wait()
+
+    def test_strange_listeners(self):
+        path = os.path.join(self.runtime, "listener")
+        for said, why in ((b"", "ended before its answer was whole"), (b"SSH-2.0-x\r\n", "is not ashlar"),
+                          (b"ashlar 1 ok    0000000000000900\nshort", "ended before its answer was whole"),
+                          (b"ashlar 7 ok    0000000000000002\n{}", "has version 7 of the control protocol")):
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path)
+                listener.listen(1)
+
+                def answer(listener=listener, said=said):
+                    connection, _ = listener.accept()
+                    connection.recv(1000)
+                    connection.sendall(said)
+                    connection.close()
+                thread = threading.Thread(target=answer)
+                thread.start()
+                self.refused(1, why, "ctl", path, "stats")
+                thread.join()
+            os.unlink(path)
+
+    # ---- top -------------------------------------------------------------------------------------------
+
+    def test_top_of_scripts(self):
+        self.assertIn("no process of yours has a control socket", self.done("top", "--once"))
+        small, large, exact = self.service(), self.service(), self.service(environment={"ASHLAR_STATS": "exact"})
+        small.say("keep 100")
+        large.say("keep 5000")
+        text = self.done("top")
+        self.assertEqual(text.split()[:2], ["pid", "program"])
+        found = json.loads(self.done("top", "--once", "--json"))
+        self.assertEqual(found["processes"][0]["pid"], large.pid)
+        self.assertEqual({p["accuracy"] for p in found["processes"] if p["pid"] == exact.pid}, {"exact"})
+        self.assertGreater(found["processes"][0]["live_bytes"], 5_000_000)
+        # A process that stands still keeps nobody waiting.
+        os.kill(small.pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        found = json.loads(self.done("top", "--json"))
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual(found["without_answer"], 1)
+        os.kill(small.pid, signal.SIGCONT)
+        # A killed one has left its name, which goes.
+        small.kill()
+        large.kill()
+        self.assertEqual(len(json.loads(self.done("top", "--json"))["processes"]), 1)
+        self.assertFalse(os.path.exists(small.path))
+
+    def test_top_on_a_terminal(self):
+        one = self.service()
+        one.say("keep 5000")
+        for how in ("q", "signal", "resize"):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
+            before = termios.tcgetattr(slave)
+            top = subprocess.Popen([COMMAND, "top"], stdin=slave, stdout=slave, stderr=slave,
+                                   env={**os.environ, "TERM": "xterm", "XDG_RUNTIME_DIR": self.runtime})
+            shown = b""
+
+            def more(until, master=master):
+                nonlocal shown
+                end = time.monotonic() + 20
+                while until not in shown and time.monotonic() < end:
+                    if select.select([master], [], [], 0.2)[0]:
+                        shown += os.read(master, 65536)
+                self.assertIn(until, shown)
+            more(str(one.pid).encode())
+            text = re.sub(rb"\x1b\[[?0-9]*[a-zA-Z]", b"", shown).decode()
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 60)
+            if how == "resize":
+                fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 1, 7, 0, 0))
+                time.sleep(1.2)
+            if how == "signal":
+                top.send_signal(signal.SIGINT)
+            else:
+                os.write(master, b"q")
+            self.assertEqual(top.wait(timeout=20), 0)
+            self.assertEqual(termios.tcgetattr(slave), before)
+            os.close(slave)
+            os.close(master)
+
+
+def parse_metrics(text):
+    """Prometheus's text format, strictly: name -> (type, {labels: value}). Each line is one of its forms."""
+    families, name, kind = {}, None, None
+    helped = None
+    for line in text.splitlines():
+        if found := re.fullmatch(r"# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) [^\n]+", line):
+            helped = found[1]
+            assert helped not in families, line
+        elif found := re.fullmatch(r"# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge)", line):
+            name, kind = found.groups()
+            assert name == helped and (kind == "counter") == name.endswith("_total"), line
+            families[name] = (kind, {})
+        else:
+            found = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([0-9]+)', line)
+            assert found and found[1] == name, line
+            label = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
+            assert not found[2] or re.fullmatch(rf"{label}(?:,{label})*", found[2]), line
+            labels = tuple((n, re.sub(r"\\(.)", r"\1", v)) for n, v in re.findall(label, found[2] or ""))
+            assert labels not in families[name][1], line
+            families[name][1][labels] = int(found[3])
+    assert families and all(values for _, values in families.values())
+    return families
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,243 @@
+// tools/cli/commands/ctl.cpp: `ashlar ctl`: one request to a process that runs. Layer: cli.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <ashlar/core/control_protocol.hpp>
+
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/commands/core.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/cli/pool_report.hpp"
+#include "tools/cli/pool_statistics.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/control/process_socket.hpp"
+#include "tools/control/request.hpp"
+#include "tools/files/json.hpp"
+#include "tools/measure/allocator_list.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+struct ctl_options {
+  std::string subject;  // the number of a process, or the path of a socket
+  std::string request;
+  std::vector<std::string> words;
+  std::vector<std::string> labels;
+  bool json = false;
+  bool full_report = false;
+};
+
+constexpr const char* ctl_footer =
+    R"(PROCESS is the number of a process, or the path of its socket. The process runs on
+libashlar-malloc.so, or is linked with libashlar, and has a control socket: it was started with
+ASHLAR_CONTROL=1, or calls ashlar_control.
+
+Requests:
+  stats              what its heap has, as a table
+  trim               give every free page back to the system
+  sample N|off       sample one of every N bytes (512K, say) with its call stack, or none any more
+  profile FILE       write the samples to FILE, for go tool pprof
+  record start FILE  write its allocations into a trace, from now on
+  record stop        end that
+  leaks              what no pointer leads to; the process stands still while its memory is copied
+  metrics            what its heap has, in Prometheus's text format
+
+Examples:
+  ashlar ctl $(pidof server) stats
+  ashlar ctl 4711 sample 512K; sleep 60; ashlar ctl 4711 profile heap.pb
+  ashlar ctl --label service=web 4711 metrics > ashlar.prom
+
+Exit status: 0; 1 where the process does not answer, or cannot do it; 2 a wrong command line.)";
+
+// A profile of many call stacks, or the recorder's start, takes its time.
+constexpr std::chrono::seconds answer_time(15);
+
+[[noreturn]] void fail_usage(const std::string& why) {
+  throw command_error(status_usage, why);
+}
+
+control::process_socket socket_named(const std::string& subject) {
+  if (subject.find('/') != std::string::npos) return {0, subject};
+  return control::socket_of(process_number_of(subject));
+}
+
+std::string ask_process(const ctl_options& options, const std::string& request) {
+  return control::ask(socket_named(options.subject), request, answer_time);
+}
+
+const std::string& only_word(const ctl_options& options, const char* usage) {
+  if (options.words.size() != 1) fail_usage(fmt::format("expected: ashlar ctl PROCESS {}", usage));
+  return options.words.front();
+}
+void expect_no_words(const ctl_options& options) {
+  if (!options.words.empty())
+    fail_usage(fmt::format("'{}' takes no further word: '{}'", options.request,
+                           printable(options.words.front())));
+}
+
+// The process has a working folder of its own.
+std::string whole_path(const std::string& path) {
+  const std::string whole = std::filesystem::absolute(path).string();
+  if (whole.find_first_of("\n\t") != std::string::npos)
+    fail_usage(fmt::format("'{}': a path with a line's end or a tab cannot be asked for",
+                           printable(path)));
+  return whole;
+}
+
+int stats_request(const ctl_options& options) {
+  expect_no_words(options);
+  const std::string text = ask_process(options, "stats");
+  const pool_statistics statistics = parse_pool_statistics(text, "the answer of the process");
+  if (options.json) {
+    fmt::print("{}\n", files::json_text(statistics.document, 2));
+    return 0;
+  }
+  fmt::print("{}, process {}\n\n{}", printable(statistics.command), statistics.pid,
+             render_pool_report(statistics,
+                                options.full_report ? report_detail::full : report_detail::summary,
+                                reader_glyphs(), report_moment::now));
+  return 0;
+}
+
+int trim_request(const ctl_options& options) {
+  expect_no_words(options);
+  const std::string text = ask_process(options, "trim");
+  std::uint64_t bytes = 0;
+  try {
+    bytes = files::count_at(nlohmann::json::parse(text), "given_back_bytes");
+  } catch (const nlohmann::json::exception& error) {
+    throw command_error(status_failed, fmt::format("the answer is damaged ({})", error.what()));
+  }
+  if (options.json)
+    fmt::print("{}", text);
+  else
+    fmt::print("{} went back to the system\n", format_bytes(bytes));
+  return 0;
+}
+
+int sample_request(const ctl_options& options) {
+  const std::string& word = only_word(options, "sample N, or sample off");
+  const auto every = word == "off" ? 0 : parse_bytes(word);
+  if (!every)
+    fail_usage(fmt::format("'{}' is no number of bytes (512K, say), nor off", printable(word)));
+  ask_process(options, fmt::format("sample {}", *every));
+  return 0;
+}
+
+int profile_request(const ctl_options& options) {
+  ask_process(options, "profile " + whole_path(only_word(options, "profile FILE")));
+  return 0;
+}
+
+int record_request(const ctl_options& options) {
+  const std::size_t count = options.words.size();
+  const std::string library = whole_path(measure::find_record_library());
+  if (count == 2 && options.words[0] == "start")
+    ask_process(options,
+                fmt::format("record start {}{}{}", library, control_protocol::between_paths,
+                            whole_path(options.words[1])));
+  else if (count == 1 && options.words[0] == "stop")
+    ask_process(options, "record stop " + library);
+  else
+    fail_usage("expected: ashlar ctl PROCESS record start FILE, or record stop");
+  return 0;
+}
+
+int leaks_request(const ctl_options& options) {
+  expect_no_words(options);
+  const control::process_socket socket = socket_named(options.subject);
+  if (socket.pid == 0) fail_usage("leaks needs the number of the process, and not its socket");
+  // The process lets this command look, where the system would ask for root.
+  control::ask(socket, "leaks", answer_time);
+  constexpr std::size_t rows = 20;
+  return tell_unreachable(socket.pid, rows, options.json);
+}
+
+// Returns: {name="value"} as text that stands in a metric's braces.
+std::string label_text(const std::string& label) {
+  const std::size_t equals = label.find('=');
+  constexpr std::string_view letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  const std::string name = label.substr(0, equals);
+  if (equals == std::string::npos || name.empty() || (name[0] >= '0' && name[0] <= '9') ||
+      name.find_first_not_of(letters) != std::string::npos)
+    fail_usage(
+        fmt::format("--label: '{}' is no NAME=VALUE, such as service=web", printable(label)));
+  std::string value;
+  for (const char c : label.substr(equals + 1)) {
+    if (c == '\n') {
+      value += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') value += '\\';
+    value += c;
+  }
+  return fmt::format("{}=\"{}\"", name, value);
+}
+
+// Returns: the metrics, each with these labels before its own.
+std::string with_labels(const std::string& metrics, const std::vector<std::string>& labels) {
+  std::string all;
+  for (const std::string& each : labels) all += label_text(each) + ",";
+  if (all.empty()) return metrics;
+  std::string text;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) {
+      const std::size_t name_end = line.find_first_of("{ ");
+      if (line[name_end] == '{')
+        line.insert(name_end + 1, all);
+      else
+        line.insert(name_end, "{" + all.substr(0, all.size() - 1) + "}");
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+int metrics_request(const ctl_options& options) {
+  expect_no_words(options);
+  static_cast<void>(with_labels("", options.labels));  // a wrong one is told first
+  fmt::print("{}", with_labels(ask_process(options, "metrics"), options.labels));
+  return 0;
+}
+
+int request(const ctl_options& options) {
+  if (!options.labels.empty() && options.request != "metrics")
+    fail_usage("--label is for metrics alone");
+  if (options.request == "stats") return stats_request(options);
+  if (options.request == "trim") return trim_request(options);
+  if (options.request == "sample") return sample_request(options);
+  if (options.request == "profile") return profile_request(options);
+  if (options.request == "record") return record_request(options);
+  if (options.request == "leaks") return leaks_request(options);
+  return metrics_request(options);
+}
+
+}  // namespace
+
+void add_ctl(command_parser& to) {
+  command& ctl = to.add({"ctl", "Ask a running process for its statistics, samples, a recording",
+                         "[OPTIONS] PROCESS REQUEST [WORDS...]", ctl_footer});
+  const auto with = std::make_shared<ctl_options>();
+  ctl.argument("PROCESS", with->subject, "The number of the process, or its socket");
+  ctl.argument("stats|trim|sample|profile|record|leaks|metrics", with->request, "What it is to do");
+  ctl.further_arguments("WORDS", with->words, "What the request needs");
+  ctl.flag("--json", with->json, "stats, trim, leaks: as JSON");
+  ctl.flag("--stats", with->full_report, "stats: every class that was used, with every column");
+  ctl.value("--label", "NAME=VALUE", with->labels,
+            "metrics: put this label to each of them; may be repeated");
+  ctl.does([with] { return request(*with); });
+}
+
+}  // namespace ashlar::cli

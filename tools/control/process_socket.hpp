@@ -1,0 +1,30 @@
+// tools/control/process_socket.hpp: the control sockets of processes (docs/control-protocol.md).
+// Layer: control.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ashlar::control {
+
+struct process_socket {
+  pid_t pid = 0;  // 0: the path was given, and the process is not known before it is asked
+  std::string path;
+
+  // "process 4711", or the path.
+  [[nodiscard]] std::string name() const;
+};
+
+// Returns: the sockets in this user's folders, by the number of the process. Effects: one that a dead
+// process has left is removed.
+std::vector<process_socket> sockets_of_user();
+
+// Effects: connects `descriptor`, a Unix stream socket. Returns: 0, or why not, as in errno.
+int connect_to(const std::string& path, int descriptor);
+
+// Returns: the socket of a process. Throws: command_error that says why there is none, and what helps.
+process_socket socket_of(pid_t pid);
+
+}  // namespace ashlar::control
