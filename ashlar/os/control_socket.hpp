@@ -39,7 +39,8 @@ class control_socket {
 
   /// Effects: the calling thread has its own table of file descriptors from now on, with nothing but
   /// standard streams, which lead nowhere once the socket is open. Makes the user's folder if it is not
-  /// there, and opens the socket. A socket that a dead process has left is replaced.
+  /// there, and opens the socket. A socket that a dead process has left is replaced; others in the
+  /// user's folder are removed.
   /// Requires: a thread of the library's own, which calls this once.
   [[nodiscard]] opening open(const control_place& at) noexcept;
 

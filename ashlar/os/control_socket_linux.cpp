@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -111,6 +112,29 @@ pid_t listener_at(const sockaddr_un& address) noexcept {
     found = -1;
   ::close(asking);
   return found;
+}
+
+/// Effects: removes the sockets that dead processes have left in the folder of `own`. A process that was
+/// killed or left by _exit removes none. One of another container has a number that means nothing here, but it
+/// listens.
+void remove_left_over(const char* own) noexcept {
+  char path[sizeof(sockaddr_un::sun_path)];
+  const auto folder_bytes = static_cast<std::size_t>(std::strrchr(own, '/') + 1 - own);
+  std::memcpy(path, own, folder_bytes);
+  path[folder_bytes] = '\0';
+  DIR* const folder = ::opendir(path);
+  if (folder == nullptr) return;
+  while (const dirent* const each = ::readdir(folder)) {
+    char* end = nullptr;
+    const long pid = std::strtol(each->d_name, &end, 10);
+    if (pid <= 0 || std::strcmp(end, protocol::name_end) != 0) continue;
+    text_writer name(path + folder_bytes, sizeof path - folder_bytes - 1);
+    name << each->d_name;
+    path[folder_bytes + name.size()] = '\0';
+    const bool is_dead = ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    if (is_dead && listener_at(address_of(path)) == 0) ::unlink(path);
+  }
+  ::closedir(folder);
 }
 
 // ---- clients ----------------------------------------------------------------------------------------
@@ -320,6 +344,7 @@ control_socket::opening control_socket::open(const control_place& at) noexcept {
   sigset_t bell;
   sigemptyset(&bell);
   sigaddset(&bell, bell_signal);
+  ::pthread_sigmask(SIG_BLOCK, &bell, nullptr);  // as a service thread does with all
   bell_ = ::signalfd(-1, &bell, SFD_CLOEXEC | SFD_NONBLOCK);
   if (listener_ < 0 || bell_ < 0) return {errno, describe_error(errno)};
   // The name gets these rights; the mask of the process is not touched.
@@ -330,6 +355,7 @@ control_socket::opening control_socket::open(const control_place& at) noexcept {
     result = {errno, describe_error(errno)};
     remove_name();
   }
+  if (at.pattern == nullptr) remove_left_over(path_);
   return result;
 }
 

@@ -13,14 +13,19 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/os/loaded_module.hpp>
 
-// A static program has no loader, and its linker warns of a strong name. Before glibc 2.34 they are in a library of
-// their own, which not every program has.
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak dlerror
-
 namespace ashlar::os {
 namespace {
+
+// A static program has no loader, and its linker warns where dlopen is named. Before glibc 2.34 dlsym is in a library of
+// its own, which not every program has.
+[[gnu::weakref("dlsym")]] void* known_dlsym(void* library, const char* name);
+
+/// Returns: the same address, of which the compiler knows nothing.
+template <class Function>
+Function* opaque(Function* function) noexcept {
+  __asm__("" : "+r"(function));
+  return function;
+}
 
 const std::byte* mapped(const dl_phdr_info& module, ElfW(Addr) offset) noexcept {
   return reinterpret_cast<const std::byte*>(module.dlpi_addr + offset);
@@ -233,14 +238,20 @@ bool is_only_referred_to(const void* function) noexcept {
 }
 
 void* function_in_library(const char* path, const char* name, const char*& why) noexcept {
-  if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlerror == nullptr) {
+  auto* const find = opaque(known_dlsym);  // gcc takes it for a fact that it is there
+  auto* const open =
+      find != nullptr ? reinterpret_cast<void* (*)(const char*, int)>(find(RTLD_DEFAULT, "dlopen"))
+                      : nullptr;
+  auto* const error =
+      find != nullptr ? reinterpret_cast<char* (*)()>(find(RTLD_DEFAULT, "dlerror")) : nullptr;
+  if (open == nullptr || error == nullptr) {
     why = "the program is linked statically, so it can load no library";
     return nullptr;
   }
-  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  void* const found = library != nullptr ? ::dlsym(library, name) : nullptr;
+  void* const library = open(path, RTLD_NOW | RTLD_LOCAL);
+  void* const found = library != nullptr ? find(library, name) : nullptr;
   if (found == nullptr) {
-    why = ::dlerror();
+    why = error();
     if (why == nullptr) why = "it has no such function";
   }
   return found;

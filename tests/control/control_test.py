@@ -331,9 +331,11 @@ class ControlTest(unittest.TestCase):
             each.join()
         self.assertEqual(set(answers), {0})
         self.done("ctl", one.pid, "stats")
-        # Children that have ended without a destructor have left their names. They are dead, so top removes them.
-        self.done("top", "--once")
-        self.assertEqual(os.listdir(os.path.join(self.runtime, "ashlar")), [f"{one.pid}.sock"])
+        # Children that have ended without a destructor have left their names. The next socket removes them.
+        other = self.service()
+        self.done("ctl", other.pid, "stats")
+        self.assertEqual(set(os.listdir(os.path.join(self.runtime, "ashlar"))),
+                         {f"{one.pid}.sock", f"{other.pid}.sock"})
 
     def test_exec(self):
         one = self.service()
@@ -547,10 +549,13 @@ class ControlTest(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, 10)
         self.assertEqual(found["without_answer"], 1)
         os.kill(small.pid, signal.SIGCONT)
-        # A killed one has left its name, which goes.
+        # A killed one has left its name. It is not listed, and the next socket removes it.
         small.kill()
         large.kill()
+        self.assertTrue(os.path.exists(small.path))
         self.assertEqual(len(json.loads(self.done("top", "--json"))["processes"]), 1)
+        last = self.service()
+        self.done("ctl", last.pid, "stats")
         self.assertFalse(os.path.exists(small.path))
 
     def test_top_on_a_terminal(self):

@@ -71,8 +71,9 @@ void sort_rows(std::vector<process_row>& rows, row_order order) {
     }
     return figure(row.live_bytes);
   };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const process_row& a, const process_row& b) { return key(a) > key(b); });
+  std::sort(rows.begin(), rows.end(), [&](const process_row& a, const process_row& b) {
+    return key(a) != key(b) ? key(a) > key(b) : a.pid < b.pid;
+  });
 }
 
 std::string render_rows(const std::vector<process_row>& rows, std::size_t silent,

@@ -2,25 +2,20 @@
 #include "tools/control/process_socket.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <ashlar/core/control_protocol.hpp>
 
 #include "tools/files/error.hpp"
-#include "tools/files/files.hpp"
 #include "tools/files/process_status.hpp"
 
 namespace ashlar::control {
@@ -57,14 +52,6 @@ pid_t process_named(std::string_view name) {
   return error == std::errc() && rest == name.data() + name.size() && pid > 0 ? pid : 0;
 }
 
-// Whether the process that made the socket is dead. One of another container has a number that means
-// nothing here, but it listens.
-bool is_left_over(pid_t pid, const std::string& path) {
-  if (::kill(pid, 0) == 0 || errno != ESRCH) return false;
-  const files::open_file asking(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return connect_to(path, asking.descriptor()) == ECONNREFUSED;
-}
-
 // Whether the drop-in library is mapped in the process, as far as the system tells.
 bool has_drop_in(pid_t pid) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
@@ -79,32 +66,21 @@ std::string process_socket::name() const {
   return pid != 0 ? fmt::format("process {}", pid) : path;
 }
 
-int connect_to(const std::string& path, int descriptor) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const auto* const at = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(descriptor, at, sizeof address) == 0 ? 0 : errno;
-}
-
 std::vector<process_socket> sockets_of_user() {
   std::vector<process_socket> found;
   for (const std::string& folder : folders_of(::geteuid())) {
     std::error_code is_missing;
     for (const fs::directory_entry& each : fs::directory_iterator(folder, is_missing)) {
       const pid_t pid = process_named(each.path().filename().string());
-      if (pid == 0) continue;
-      const std::string path = each.path().string();
-      if (is_left_over(pid, path))
-        ::unlink(path.c_str());
-      else
-        found.push_back({pid, path});
+      if (pid != 0) found.push_back({pid, each.path().string()});
     }
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  const auto key = [](const process_socket& s) { return std::tie(s.pid, s.path); };
+  std::sort(found.begin(), found.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  // Two of the folders may be one.
   found.erase(std::unique(found.begin(), found.end(),
-                          [](const auto& a, const auto& b) { return a.pid == b.pid; }),
+                          [&](const auto& a, const auto& b) { return key(a) == key(b); }),
               found.end());
   return found;
 }

@@ -17,12 +17,9 @@ struct process_socket {
   [[nodiscard]] std::string name() const;
 };
 
-// Returns: the sockets in this user's folders, by the number of the process. Effects: one that a dead
-// process has left is removed.
+// Returns: the sockets in this user's folders, by the number of the process. A process that was killed
+// may have left one.
 std::vector<process_socket> sockets_of_user();
-
-// Effects: connects `descriptor`, a Unix stream socket. Returns: 0, or why not, as in errno.
-int connect_to(const std::string& path, int descriptor);
 
 // Returns: the socket of a process. Throws: command_error that says why there is none, and what helps.
 process_socket socket_of(pid_t pid);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <ashlar/core/control_protocol.hpp>
@@ -23,6 +24,16 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+// Effects: connects the descriptor of a Unix stream socket. Returns: 0, or why not, as in errno.
+int connect_to(const std::string& path, int descriptor) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const auto* const at = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(descriptor, at, sizeof address) == 0 ? 0 : errno;
+}
 
 // One request on its way. Each is advanced when its descriptor is ready.
 class exchange {
