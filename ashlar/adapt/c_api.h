@@ -125,15 +125,18 @@ int ashlar_sample_write(const char* path) ASHLAR_NOEXCEPT;
 
 /* ---- control ----------------------------------------------------------------------------- */
 
-/* Opens the socket through which `ashlar ctl` and `ashlar top` of the same user, or of root, talk to this
- * process (docs/how-to/look-at-a-running-service.md). `where` is "1": PID.sock in the folder ashlar of
- * XDG_RUNTIME_DIR, or in /tmp/ashlar-UID; a path with a / in it, of which each %p becomes the number of the process;
- * or "0": the socket is closed. A socket that was open is closed before. The environment's ASHLAR_CONTROL does
- * the same at the start. A thread of the library serves it, and sleeps while nobody asks. A child of fork opens
- * its own when it allocates.
- * Returns 0, or -1 with errno; then there is no socket: EINVAL for other words, EACCES where others may
- * enter the folder, EADDRINUSE, EEXIST (a file is there), EAGAIN (no thread), ENOTSUP (Windows), or what the
- * system says. It may wait for the thread for some seconds. Thread-safe. */
+/* Opens the socket through which `ashlar ctl` and `ashlar top` of the same user, or of root, talk to
+ * this process (docs/how-to/look-at-a-running-service.md). `where` is one of these:
+ * - "1": PID.sock in the folder ashlar of XDG_RUNTIME_DIR, or in /tmp/ashlar-UID;
+ * - a path with a / in it, of which each %p becomes the number of the process;
+ * - "0": the socket is closed.
+ * A socket that was open is closed before. The environment's ASHLAR_CONTROL does the same at the
+ * start. A thread of the library serves the socket, and sleeps while nobody asks. A child of fork
+ * opens its own when an allocation misses its thread's cache.
+ * Returns 0, or -1 with errno; then there is no socket. EINVAL: another word. EACCES: others may enter
+ * the folder. EADDRINUSE: another process has the path. EEXIST: a file is there. EAGAIN: no thread.
+ * EPERM: the heap is sealed. ENOTSUP: on Windows. Else what the system says. The call may wait for the
+ * thread for some seconds. Thread-safe. */
 int ashlar_control(const char* where) ASHLAR_NOEXCEPT;
 
 #ifdef __cplusplus

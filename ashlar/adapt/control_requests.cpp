@@ -65,7 +65,8 @@ bool leaks(const request& r) {
   return true;
 }
 
-/// Returns: whether the recorder did what was asked: it returns 0, an error's number, or -1 and errno.
+/// Returns: whether the recorder did what was asked: it returns 0, an error's number, or -1 and
+/// errno.
 bool was_done(const request& r, const char* subject, int result) {
   if (result == 0) return true;
   return fail(r, subject, ashlar::os::describe_error(result > 0 ? result : errno));

@@ -1,4 +1,5 @@
-// core/control_protocol.hpp: where a process's control socket is, and how a request and its answer begin.
+// core/control_protocol.hpp: where a process's control socket is, and how a request and its answer
+// begin.
 // Layer: core (freestanding). docs/control-protocol.md is the same in words.
 //
 //   a request:  ashlar 1 stats\n

@@ -1,9 +1,9 @@
 // os/control_socket.hpp: a socket through which the process's owner asks the library something.
 // Layer: os. One file per system implements it; this header names no system.
 //
-// One thread of the library opens, serves and closes it. That thread has a table of file descriptors of
-// its own. So the program sees no descriptor that it did not open, closes none of ours, and hands none to
-// a child of fork or to a program that it executes.
+// One thread of the library opens, serves and closes it. That thread has a table of file
+// descriptors of its own. So the program sees no descriptor that it did not open, closes none of
+// ours, and hands none to a child of fork or to a program that it executes.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace ashlar::os {
 
-/// Effects: writes the answer to `request`, a line without its end, to `out`. `peer` is the process that
-/// asks. Returns: false where that text says why the request failed.
+/// Effects: writes the answer to `request`, a line without its end, to `out`. `peer` is the process
+/// that asks. Returns: false where that text says why the request failed.
 using control_handler = bool (*)(const char* request, std::size_t peer, std::FILE* out) noexcept;
 
 /// Where the socket is to be.
@@ -37,16 +37,16 @@ class control_socket {
     const char* why = nullptr;  ///< the error in words; null: nothing is to be told
   };
 
-  /// Effects: the calling thread has its own table of file descriptors from now on, with nothing but
-  /// standard streams, which lead nowhere once the socket is open. Makes the user's folder if it is not
-  /// there, and opens the socket. A socket that a dead process has left is replaced; others in the
-  /// user's folder are removed.
-  /// Requires: a thread of the library's own, which calls this once.
+  /// Effects: the calling thread has its own table of file descriptors from now on, with nothing
+  /// but standard streams, which lead nowhere once the socket is open. Makes the user's folder if
+  /// it is not there, and opens the socket. A socket that a dead process has left is replaced;
+  /// others in the user's folder are removed. Requires: a thread of the library's own, which calls
+  /// this once.
   [[nodiscard]] opening open(const control_place& at) noexcept;
 
-  /// Effects: answers requests of the process's owner and of root until `must_end` and `wake`. A client
-  /// that neither sends nor reads is dropped after some seconds, and keeps no other one waiting. Sleeps
-  /// without a timer while there is no client. Requires: `open`, by this thread.
+  /// Effects: answers requests of the process's owner and of root until `must_end` and `wake`. A
+  /// client that neither sends nor reads is dropped after some seconds, and keeps no other one
+  /// waiting. Sleeps without a timer while there is no client. Requires: `open`, by this thread.
   void serve(control_handler answer, const std::atomic<bool>& must_end) noexcept;
 
   /// Effects: wakes the thread that serves. Callable from another thread while that one lives.
@@ -75,8 +75,8 @@ class control_socket {
   int bell_ = 0;
 };
 
-/// Effects: `process` may look into this one, as ptrace(2) does, where the system lets nobody do that
-/// unasked (Yama). That ends with `process`.
+/// Effects: `process` may look into this one, as ptrace(2) does, where the system lets nobody do
+/// that unasked (Yama). That ends with `process`.
 void let_trace(std::size_t process) noexcept;
 
 }  // namespace ashlar::os

@@ -31,11 +31,12 @@ namespace {
 
 namespace protocol = control_protocol;
 
-/// Nobody sends this signal: it is left over from a coprocessor. The thread blocks it as it blocks all,
-/// and sees in a signalfd that it is pending. So waking needs no descriptor in the program's table.
+/// Nobody sends this signal: it is left over from a coprocessor. The thread blocks it as it blocks
+/// all, and sees in a signalfd that it is pending. So waking needs no descriptor in the program's
+/// table.
 constexpr int bell_signal = SIGSTKFLT;
 
-// ---- the thread's own table of descriptors ----------------------------------------------------------
+// ---- the thread's own table of descriptors ------------------------------------------------------
 
 #if !defined(SYS_close_range)
 #define SYS_close_range 436
@@ -65,7 +66,8 @@ void fill_streams() noexcept {
       return;
     }
 }
-/// Effects: the standard streams lead nowhere. So no pipe of the program stays open because of this thread.
+/// Effects: the standard streams lead nowhere. So no pipe of the program stays open because of this
+/// thread.
 void empty_streams() noexcept {
   const int nothing = open_nothing();
   if (nothing < 0) return;
@@ -73,10 +75,10 @@ void empty_streams() noexcept {
   ::close(nothing);
 }
 
-// ---- the folder and the name ------------------------------------------------------------------------
+// ---- the folder and the name --------------------------------------------------------------------
 
-/// Effects: makes the folder if it is not there. Returns: null, or why it is not one that its owner alone
-/// can enter.
+/// Effects: makes the folder if it is not there. Returns: null, or why it is not one that its owner
+/// alone can enter.
 const char* why_not_private(const char* folder) noexcept {
   if (::mkdir(folder, 0700) != 0 && errno != EEXIST) return describe_error(errno);
   struct stat found{};
@@ -114,9 +116,9 @@ pid_t listener_at(const sockaddr_un& address) noexcept {
   return found;
 }
 
-/// Effects: removes the sockets that dead processes have left in the folder of `own`. A process that was
-/// killed or left by _exit removes none. One of another container has a number that means nothing here, but it
-/// listens.
+/// Effects: removes the sockets that dead processes have left in the folder of `own`. A process
+/// that was killed or left by _exit removes none. One of another container has a number that means
+/// nothing here, but it listens.
 void remove_left_over(const char* own) noexcept {
   char path[sizeof(sockaddr_un::sun_path)];
   const auto folder_bytes = static_cast<std::size_t>(std::strrchr(own, '/') + 1 - own);
@@ -137,7 +139,7 @@ void remove_left_over(const char* own) noexcept {
   ::closedir(folder);
 }
 
-// ---- clients ----------------------------------------------------------------------------------------
+// ---- clients ------------------------------------------------------------------------------------
 
 constexpr int clients_max = 8;
 constexpr std::uint64_t second_ns = 1'000'000'000;

@@ -16,8 +16,8 @@
 namespace ashlar::os {
 namespace {
 
-// A static program has no loader, and its linker warns where dlopen is named. Before glibc 2.34 dlsym is in a library of
-// its own, which not every program has.
+// A static program has no loader, and its linker warns where dlopen is named. Before glibc 2.34
+// dlsym is in a library of its own, which not every program has.
 [[gnu::weakref("dlsym")]] void* known_dlsym(void* library, const char* name);
 
 /// Returns: the same address, of which the compiler knows nothing.

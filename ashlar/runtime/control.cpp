@@ -18,7 +18,8 @@ constinit control the_control;
 
 namespace {
 
-/// Answers format numbers, load a library and keep the statistics beside them: more than a small stack.
+/// Answers format numbers, load a library and keep the statistics beside them: more than a small
+/// stack.
 constexpr std::size_t stack_bytes = std::size_t{256} * 1024;
 
 /// A thread that starts or ends another one waits no longer than this for it.
@@ -114,7 +115,7 @@ void control::forget_thread() noexcept {
   state_.store(failed ? state::off : state::resting, std::memory_order_relaxed);
 }
 
-// ---- the thread itself -----------------------------------------------------------------------------
+// ---- the thread itself --------------------------------------------------------------------------
 
 void control::run() noexcept {
   use_no_cache();

@@ -7,9 +7,9 @@
 //   any      -> off       close, the end of the process
 //   changing: in between, while one thread starts or stops it
 //
-// Only an allocation or ashlar_control starts the thread, for the reason that background.hpp gives. The two are not one
-// thread: that one naps beside a futex, and must not wait for a client; this one sleeps in poll(2), and a
-// profile that it writes must not delay the memory that goes back.
+// Only an allocation or ashlar_control starts the thread, for the reason that background.hpp gives.
+// The two are not one thread: that one naps beside a futex, and must not wait for a client; this
+// one sleeps in poll(2), and a profile that it writes must not delay the memory that goes back.
 #pragma once
 
 #include <atomic>
@@ -28,24 +28,27 @@ class control {
   control(const control&) = delete;
   control& operator=(const control&) = delete;
 
-  /// Effects: the socket is to be open from the next allocation on that misses. `where` is "1", for the user's folder, or
-  /// a path. Requires: is_control_place(where); no other thread yet.
+  /// Effects: the socket is to be open from the next allocation on that misses. `where` is "1", for
+  /// the user's folder, or a path. Requires: is_control_place(where); no other thread yet.
   void allow(const char* where) noexcept;
 
-  /// Effects: opens the socket, after it has closed the one that there was. Returns: 0, or the error's
-  /// number; then there is none. Requires: is_control_place(where); no lock of the library's is held.
+  /// Effects: opens the socket, after it has closed the one that there was. Returns: 0, or the
+  /// error's number; then there is none. Requires: is_control_place(where); no lock of the
+  /// library's is held.
   [[nodiscard]] int open(const char* where) noexcept;
 
   /// Effects: closes the socket, and forbids it. The thread has ended then.
   void close() noexcept { end(state::off); }
 
-  /// Called by allocations that missed. Requires: the caller has a cache, and holds no lock of the heap.
+  /// Called by allocations that missed. Requires: the caller has a cache, and holds no lock of the
+  /// heap.
   void note_allocation() noexcept {
     if (state_.load(std::memory_order_relaxed) == state::resting) [[unlikely]]
       static_cast<void>(start());
   }
 
-  /// Effects: ends the thread, if there is one, and waits for that. It is started anew when it is needed.
+  /// Effects: ends the thread, if there is one, and waits for that. It is started anew when it is
+  /// needed.
   void stop() noexcept { end(state::resting); }
 
   /// Effects: the socket's name is gone. The thread ends with the process.

@@ -148,7 +148,7 @@ class ControlTest(unittest.TestCase):
                 pass
             return answer
 
-    # ---- the requests ----------------------------------------------------------------------------------
+    # ---- the requests ----------------------------------------------------------------------------
 
     def test_statistics(self):
         one = self.service()
@@ -206,7 +206,8 @@ class ControlTest(unittest.TestCase):
         one.say("keep 100")
         one.say("lose 70")
         result = self.ashlar("ctl", one.pid, "leaks")
-        if "forbids" in result.stderr or "lets nobody" in result.stderr:
+        # The system may forbid it, and a sanitizer's shadow memory is too much to look through.
+        if re.search("forbids|lets nobody|too much to look through", result.stderr):
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, "No pointer leads to .* in (69|70|71) blocks")
@@ -229,7 +230,7 @@ class ControlTest(unittest.TestCase):
         self.assertEqual({f.name for f in text_string_to_metric_families(text)},
                          {re.sub("_total$", "", name) for name in families})
 
-    # ---- what the program notices of it ----------------------------------------------------------------
+    # ---- what the program notices of it ----------------------------------------------------------
 
     def test_off_unless_asked_for(self):
         one = self.service(control=None)
@@ -331,7 +332,8 @@ class ControlTest(unittest.TestCase):
             each.join()
         self.assertEqual(set(answers), {0})
         self.done("ctl", one.pid, "stats")
-        # Children that have ended without a destructor have left their names. The next socket removes them.
+        # Children that have ended without a destructor have left their names. The next socket
+        # removes them.
         other = self.service()
         self.done("ctl", other.pid, "stats")
         self.assertEqual(set(os.listdir(os.path.join(self.runtime, "ashlar"))),
@@ -346,7 +348,7 @@ class ControlTest(unittest.TestCase):
         self.refused(1, "does not serve its control socket any more", "ctl", one.pid, "stats")
         self.assertEqual(json.loads(self.done("top", "--json"))["processes"], [])
 
-    # ---- where the socket is ---------------------------------------------------------------------------
+    # ---- where the socket is ---------------------------------------------------------------------
 
     def test_folder_is_private(self):
         one = self.service()
@@ -410,7 +412,7 @@ class ControlTest(unittest.TestCase):
             self.assertEqual(one.end(), "")
         self.assertEqual(read(file), "kept")
 
-    # ---- clients ---------------------------------------------------------------------------------------
+    # ---- clients ---------------------------------------------------------------------------------
 
     def test_nonsense(self):
         one = self.service()
@@ -478,7 +480,7 @@ class ControlTest(unittest.TestCase):
         self.assertTrue(wait_until(lambda: os.path.exists(theirs.path)))
         self.done("ctl", theirs.pid, "stats", environment={"XDG_RUNTIME_DIR": runtime})
 
-    # ---- the command's bad input -----------------------------------------------------------------------
+    # ---- the command's bad input -----------------------------------------------------------------
 
     def test_wrong_command_lines(self):
         one = self.service()
@@ -529,7 +531,7 @@ class ControlTest(unittest.TestCase):
                 thread.join()
             os.unlink(path)
 
-    # ---- top -------------------------------------------------------------------------------------------
+    # ---- top -------------------------------------------------------------------------------------
 
     def test_top_of_scripts(self):
         self.assertIn("no process of yours has a control socket", self.done("top", "--once"))

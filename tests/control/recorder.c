@@ -1,5 +1,6 @@
-/* A recorder as libashlar-record.so is one, which only says that it was called: ashlar_record_start
- * writes to the file, ashlar_record_stop adds to it. Where the file cannot be written it fails with errno. */
+/* A recorder as libashlar-record.so is one, which only says that it was called. ashlar_record_start
+ * writes to the file, ashlar_record_stop adds to it. Where the file cannot be written they fail with
+ * the error's number. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

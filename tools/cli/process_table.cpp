@@ -13,7 +13,8 @@
 namespace ashlar::cli {
 namespace {
 
-// Bytes of all blocks that have left the heap for a cache or a caller. Large ones have no common size.
+// Bytes of all blocks that have left the heap for a cache or a caller. Large ones have no common
+// size.
 double allocated_bytes(const pool_statistics& s) {
   double bytes = 0;
   for (const class_figures& c : s.classes)

@@ -26,8 +26,8 @@ using files::command_error;
 using files::status_failed;
 using files::status_of;
 
-// The folders in which a process of the user may have its socket. The environment is this command's,
-// so the usual place of XDG_RUNTIME_DIR is looked at, too.
+// The folders in which a process of the user may have its socket. The environment is this
+// command's, so the usual place of XDG_RUNTIME_DIR is looked at, too.
 std::vector<std::string> folders_of(uid_t user) {
   std::vector<std::string> folders{
       fmt::format("/run/user/{}{}", user, control_protocol::runtime_subfolder),

@@ -17,11 +17,12 @@ struct process_socket {
   [[nodiscard]] std::string name() const;
 };
 
-// Returns: the sockets in this user's folders, by the number of the process. A process that was killed
-// may have left one.
+// Returns: the sockets in this user's folders, by the number of the process. A process that was
+// killed may have left one.
 std::vector<process_socket> sockets_of_user();
 
-// Returns: the socket of a process. Throws: command_error that says why there is none, and what helps.
+// Returns: the socket of a process. Throws: command_error that says why there is none, and what
+// helps.
 process_socket socket_of(pid_t pid);
 
 }  // namespace ashlar::control

@@ -25,8 +25,8 @@ struct answer {
   std::string text;
 };
 
-// Effects: sends the request to all of them at once, and waits for all answers, until `limit` at most.
-// Returns: an answer for each.
+// Effects: sends the request to all of them at once, and waits for all answers, until `limit` at
+// most. Returns: an answer for each.
 std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const std::string& request,
                             std::chrono::milliseconds limit);
 

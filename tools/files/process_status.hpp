@@ -9,7 +9,8 @@
 
 namespace ashlar::files {
 
-// Returns: the value of the line `name`, such as "State"; empty: there is no such line, or no process.
+// Returns: the value of the line `name`, such as "State"; empty: there is no such line, or no
+// process.
 inline std::string status_of(pid_t pid, const std::string& name) {
   std::ifstream file(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(file, line);)

@@ -1,4 +1,5 @@
-// tools/cli/commands/top.cpp: `ashlar top`: what the heaps of running processes have, again and again.
+// tools/cli/commands/top.cpp: `ashlar top`: what the heaps of running processes have, again and
+// again.
 // Layer: cli.
 #include <chrono>
 #include <cstddef>
