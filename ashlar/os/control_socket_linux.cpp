@@ -50,8 +50,13 @@ bool leave_descriptors() noexcept {
   if (::syscall(SYS_close_range, first_beyond_streams, ~0U, close_range_unshare) == 0) return true;
   // Before Linux 5.9, or where a sandbox does not know it.
   if (::unshare(CLONE_FILES) != 0) return false;
-  const long most = ::sysconf(_SC_OPEN_MAX);
-  for (int file = first_beyond_streams; file < most; ++file) ::close(file);
+  DIR* const open_files = ::opendir("/proc/thread-self/fd");
+  if (open_files == nullptr) return false;
+  while (const dirent* const each = ::readdir(open_files)) {
+    const int file = std::atoi(each->d_name);
+    if (file > STDERR_FILENO && file != ::dirfd(open_files)) ::close(file);
+  }
+  ::closedir(open_files);
   return true;
 }
 
