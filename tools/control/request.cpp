@@ -67,7 +67,7 @@ class exchange {
   }
   void send() {
     const ssize_t sent = ::send(file_.descriptor(), left_.data(), left_.size(), MSG_NOSIGNAL);
-    if (sent > 0)
+    if (sent >= 0)
       left_.erase(0, static_cast<std::size_t>(sent));
     else if (errno != EAGAIN && errno != EINTR)
       left_.clear();  // it may have said why, and closed then
@@ -114,6 +114,7 @@ std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const st
   for (const process_socket& each : sockets) all.emplace_back(each, request);
   for (;;) {
     std::vector<pollfd> wanted;
+    wanted.reserve(all.size());
     for (const exchange& each : all) wanted.push_back(each.wanted());
     const auto left = std::chrono::duration_cast<milliseconds>(until - clock::now()).count();
     if (left <= 0 ||
@@ -124,6 +125,7 @@ std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const st
       if (wanted[i].revents != 0) all[i].advance();
   }
   std::vector<answer> answers;
+  answers.reserve(all.size());
   for (exchange& each : all) answers.push_back(each.result());
   return answers;
 }
