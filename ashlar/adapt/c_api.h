@@ -135,7 +135,7 @@ int ashlar_sample_write(const char* path) ASHLAR_NOEXCEPT;
  * opens its own when an allocation misses its thread's cache.
  * Returns 0, or -1 with errno; then there is no socket. EINVAL: another word. EACCES: others may enter
  * the folder. EADDRINUSE: another process has the path. EEXIST: a file is there. EAGAIN: no thread.
- * EPERM: the heap is sealed. ENOTSUP: on Windows. Else what the system says. The call may wait for the
+ * EPERM: the heap is sealed. ENOTSUP: no Linux. Else what the system says. The call may wait for the
  * thread for some seconds. Thread-safe. */
 int ashlar_control(const char* where) ASHLAR_NOEXCEPT;
 

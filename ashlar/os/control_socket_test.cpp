@@ -1,4 +1,4 @@
-// Needs POSIX.
+// Needs Linux.
 // Suites: threads
 #include <atomic>
 #include <cerrno>
