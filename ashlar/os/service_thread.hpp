@@ -42,8 +42,7 @@ class service_thread {
   /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
   /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
   /// yet, or the last one was joined.
-  [[nodiscard]] bool start(void (*work)() noexcept,
-                           std::size_t stack_bytes = small_stack) noexcept;
+  [[nodiscard]] bool start(void (*work)() noexcept, std::size_t stack_bytes = small_stack) noexcept;
 
   /// Effects: waits until the thread has ended. Returns: false if that took longer than `ms`; then it
   /// goes on, and nobody waits for it any more. Requires: it was started; the caller is another thread.
