@@ -116,6 +116,7 @@ class ControlTest(unittest.TestCase):
     def ashlar(self, *words, **options):
         environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "ASHLAR_RECORD_LIB": RECORDER,
                        **options.pop("environment", {})}
+        environment = {name: value for name, value in environment.items() if value is not None}
         return subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, check=False, timeout=60,
                               env=environment, **options)
 
@@ -200,6 +201,18 @@ class ControlTest(unittest.TestCase):
         if other:
             self.refused(1, "undefined symbol", "ctl", one.pid, "record", "start", trace,
                          environment={"ASHLAR_RECORD_LIB": other[0]})
+
+    @unittest.skipUnless(DROP_IN, "the recorder sees malloc, and this service calls xmalloc")
+    def test_recording(self):
+        """The recorder itself: on the thread that has descriptors of its own, and again in the same process."""
+        one = self.service()
+        for round in range(2):
+            trace = os.path.join(self.runtime, f"{round}.atrace")
+            self.done("ctl", one.pid, "record", "start", trace, environment={"ASHLAR_RECORD_LIB": None})
+            one.say("lose 50")
+            self.done("ctl", one.pid, "record", "stop", environment={"ASHLAR_RECORD_LIB": None})
+            told = self.ashlar("leaks", "--trace", trace).stdout
+            self.assertRegex(told, r"34\.2 KiB in 50 blocks(.*\n)+?.*lose")
 
     def test_leaks(self):
         one = self.service()

@@ -30,9 +30,9 @@
 namespace ashlar::attach {
 namespace {
 
+using files::status_of;
 using image::fail;
 using image::place;
-using files::status_of;
 
 constexpr const char* from_the_start = "record it from its start: ashlar record -- PROGRAM";
 

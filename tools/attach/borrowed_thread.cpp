@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <linux/kcmp.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tools/attach/stopped_thread.hpp"
@@ -72,6 +74,14 @@ std::uint64_t borrowed_thread::state::function(const char* name) const {
   return *found;
 }
 
+namespace {
+/// Returns: whether the thread has the descriptors of the process. Ashlar's control thread has its own.
+bool shares_descriptors(pid_t pid, pid_t thread) {
+  const long compared = ::syscall(SYS_kcmp, pid, thread, KCMP_FILES, 0, 0);
+  return compared == 0 || compared == -1;  // a system without that call
+}
+}  // namespace
+
 void borrowed_thread::state::find_thread() {
   const std::vector<std::string> unsafe = files_of_allocator(modules);
   constexpr std::chrono::seconds patience{5};
@@ -79,6 +89,7 @@ void borrowed_thread::state::find_thread() {
   for (;;) {
     std::vector<pid_t> threads = image::threads_of(pid);
     if (threads.empty()) image::fail_gone(pid);
+    std::erase_if(threads, [this](pid_t each) { return !shares_descriptors(pid, each); });
     std::sort(threads.begin(), threads.end());  // the first thread is the one that waits most
     for (const pid_t each : threads) {
       begin = clock::now();

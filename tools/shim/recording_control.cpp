@@ -92,7 +92,7 @@ int as_c(int error) {
 
 extern "C" {
 
-/// Effects: records this process from now on. `file`: where the trace goes; or the memory of a
+/// Effects: records this process from now on, with call stacks. `file`: where the trace goes; or the memory of a
 /// recorder that runs already. Returns: 0; or -1 and errno: EBUSY: it is being recorded; EPROTO: the
 /// recorder is of another version; ENOEXEC: the process has no heap that can be recorded; EIO: the
 /// trace cannot be written, and standard error says why; ENOENT: there is no command `ashlar`.

@@ -78,7 +78,7 @@ int execute_writer(void* argument) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const char* const arguments[] = {call.command, "record",        "-p",   call.pid,
+  const char* const arguments[] = {call.command, "record",        "-p",   call.pid, "--stacks",
                                    "-o",         call.trace_file, nullptr};
   ::execve(call.command, const_cast<char* const*>(arguments),
            const_cast<char* const*>(call.environment));
@@ -164,9 +164,10 @@ int start_writer(const char* trace_file, char (&spool_path)[spool_path_bytes]) {
     call.spool = static_cast<int>(::syscall(SYS_memfd_create, "ashlar-record", MFD_CLOEXEC));
     call.trace_file = trace_file;
     std::snprintf(call.pid, sizeof call.pid, "%d", ::getpid());
-    std::snprintf(spool_path, spool_path_bytes, "/proc/self/fd/%d", call.spool);
-    std::snprintf(call.spool_variable, sizeof call.spool_variable, "%s=%s", trace::spool_variable,
-                  spool_path);
+    // A thread may have descriptors of its own, as ashlar's control thread does.
+    std::snprintf(spool_path, spool_path_bytes, "/proc/thread-self/fd/%d", call.spool);
+    std::snprintf(call.spool_variable, sizeof call.spool_variable, "%s=/proc/self/fd/%d",
+                  trace::spool_variable, call.spool);
     copy_environment(call);
     writer_owner = ::getpid();
     writer = run_writer(call);
@@ -183,7 +184,10 @@ void forget_spool(const char* spool_path) {
 
 int stop_writer() {
   if (writer < 0 || writer_owner != ::getpid()) return 0;
-  if (the_spool != nullptr) the_spool->stop.store(1, std::memory_order_relaxed);
+  if (the_spool != nullptr)
+    the_spool->stop.store(1, std::memory_order_relaxed);
+  else  // the recording did not begin: nobody else tells the writer
+    ::syscall(SYS_pidfd_send_signal, writer, SIGTERM, nullptr, 0);
   while (!has_ended(writer)) pause_a_little();
   ::close(writer);
   writer = -1;
