@@ -139,6 +139,16 @@ class Browser:
             raise BrowserError(result["exceptionDetails"].get("exception", {}).get("description", "script failed"))
         return result["result"].get("value")
 
+    def wait_until(self, script: str) -> None:
+        """Until it is true, or 20 seconds long. While the page changes to another one, nothing can be asked."""
+        for _ in range(400):
+            try:
+                if self.evaluate(script):
+                    return
+            except BrowserError:
+                pass
+            time.sleep(0.05)
+
     def press(self, key: str, text: str = "") -> None:
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Home": 36, "End": 35,
                  "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}

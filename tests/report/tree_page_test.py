@@ -58,10 +58,7 @@ def faults_of(b: browser.Browser, page: Path) -> list[str]:
     expect("which is shown", [row["shown"] for row in rows], [False, True, False, False])
     expect("links", [row["link"] for row in rows], ["?process=10", None, "?process=30", "?process=40"])
     b.evaluate("document.querySelector('#processes a[href=\"?process=30\"]').click()")
-    for _ in range(200):
-        b.settle()
-        if b.evaluate("location.search") == "?process=30" and b.evaluate("document.readyState") == "complete":
-            break
+    b.wait_until("location.search === '?process=30' && document.readyState === 'complete'")
     expect("the chosen one", b.evaluate(HEAD), ["as", "300 B"])
     expect("which is shown then", [row["shown"] for row in b.evaluate(TABLE)], [False, False, True, False])
     return faults + b.problems

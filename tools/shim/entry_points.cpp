@@ -5,19 +5,17 @@
 // others that come first.
 #include "tools/shim/entry_points.hpp"
 
-#define ASHLAR_ENTRY_POINTS(X)                                                                   \
-  X(malloc)                                                                                      \
-  X(free)                                                                                        \
-  X(calloc)                                                                                      \
-  X(realloc) X(reallocarray) X(posix_memalign) X(aligned_alloc) X(memalign) X(valloc) X(pvalloc) \
-      X(malloc_usable_size) X(fork) X(_exit) X(_Exit) X(_Znwm) X(_Znam) X(_ZnwmRKSt9nothrow_t)   \
-          X(_ZnamRKSt9nothrow_t) X(_ZnwmSt11align_val_t) X(_ZnamSt11align_val_t)                 \
-              X(_ZnwmSt11align_val_tRKSt9nothrow_t) X(_ZnamSt11align_val_tRKSt9nothrow_t)        \
-                  X(_ZdlPv) X(_ZdaPv) X(_ZdlPvm) X(_ZdaPvm) X(_ZdlPvRKSt9nothrow_t)              \
-                      X(_ZdaPvRKSt9nothrow_t) X(_ZdlPvSt11align_val_t) X(_ZdaPvSt11align_val_t)  \
-                          X(_ZdlPvmSt11align_val_t) X(_ZdaPvmSt11align_val_t)                    \
-                              X(_ZdlPvSt11align_val_tRKSt9nothrow_t)                             \
-                                  X(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+// clang-format off: it moves each line further to the right
+#define ASHLAR_ENTRY_POINTS(X) \
+  X(malloc) X(free) X(calloc) X(realloc) X(reallocarray) X(posix_memalign) X(aligned_alloc) \
+  X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size) X(fork) X(_exit) X(_Exit) X(_Znwm) \
+  X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t) X(_ZnwmSt11align_val_t) \
+  X(_ZnamSt11align_val_t) X(_ZnwmSt11align_val_tRKSt9nothrow_t) \
+  X(_ZnamSt11align_val_tRKSt9nothrow_t) X(_ZdlPv) X(_ZdaPv) X(_ZdlPvm) X(_ZdaPvm) \
+  X(_ZdlPvRKSt9nothrow_t) X(_ZdaPvRKSt9nothrow_t) X(_ZdlPvSt11align_val_t) \
+  X(_ZdaPvSt11align_val_t) X(_ZdlPvmSt11align_val_t) X(_ZdaPvmSt11align_val_t) \
+  X(_ZdlPvSt11align_val_tRKSt9nothrow_t) X(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+// clang-format on
 
 #define ASHLAR_DECLARE(name) extern "C" char ashlar_entry_##name[] __asm__(#name);
 ASHLAR_ENTRY_POINTS(ASHLAR_DECLARE)
