@@ -152,7 +152,7 @@ function startPrinting(drawAll) {
     if (now) drawAll();
     for (const fit of charts) fit();
     // Short tables are printed, open; long ones are not.
-    for (const details of document.querySelectorAll("main details")) {
+    for (const details of document.querySelectorAll("main details:not(.stack)")) {
       if (now) details.dataset.wasOpen = details.open;
       details.open = now || details.dataset.wasOpen === "true";
     }

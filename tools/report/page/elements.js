@@ -52,9 +52,9 @@ function radios(fieldset, name, choices, chosen, changed) {
   return fieldset;
 }
 
-function choice(legend, name, choices, changed) {
+function choice(legend, name, choices, changed, chosen = choices[0][0]) {
   const fieldset = make("fieldset", { class: "choice" }, make("legend", {}, legend));
-  return radios(fieldset, name, choices, choices[0][0], changed);
+  return radios(fieldset, name, choices, chosen, changed);
 }
 
 // items: [label, colour as a function, since the theme may change]

@@ -32,6 +32,7 @@ const digits = (n) => `${Number(n.toPrecision(7))}`;
 // On an axis: the same without superfluous zeros.
 const axisBytes = (n) => bytes(n).replace(".0 ", " ");
 const axisCount = (n) => (n >= 1e9 ? `${n / 1e9}G` : n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : `${n}`);
+const signed = (n, format) => `${n < 0 ? "−" : "+"}${format(Math.abs(n))}`;
 const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");
 
 // "3264 B" -> "3,264 B", "14714944 B" -> "14.0 MiB": a class's name where there is little room.

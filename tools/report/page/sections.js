@@ -51,7 +51,7 @@ function heldSection(section, data) {
   let at = Math.max(t.live_bytes.indexOf(peak.live_bytes), 0);
   let [first, last] = [0, t.seconds.length - 1];
   const host = make("div", { class: "plain holders", "aria-live": "polite" });
-  const change = (b) => `${b[last] < b[first] ? "−" : "+"}${bytes(Math.abs(b[last] - b[first]))}`;
+  const change = (b) => signed(b[last] - b[first], bytes);
   const draw = () => {
     const rows = courses.map((course) => ({ name: nameOf(course), bytes: course.bytes }));
     rows.sort((a, b) => b.bytes[at] - a.bytes[at] || b.bytes[last] - b.bytes[first] - (a.bytes[last] - a.bytes[first]));

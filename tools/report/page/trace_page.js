@@ -1,0 +1,65 @@
+// The page of one trace, or of a folder of traces.
+// Returns: what main.js puts together.
+function tracePage(written) {
+  const { tree } = written; // of a folder; of one trace there is none
+  const chosenPid = Number(new URLSearchParams(location.search).get("process"));
+  const data = tree ? written.pages.find((page) => page.trace.pid === chosenPid) || written.pages[0] : written;
+  const { trace, peak } = data;
+  const chosenProcess = tree && tree.processes.find((process) => process.pid === trace.pid);
+
+  const about = [];
+  const { arguments: words } = chosenProcess || trace;
+  if (words.length > 0) about.push(make("code", {}, words.join(" ")), make("br"));
+  // A trace may say anything; what no calendar has is left out.
+  const started = new Date(trace.started * 1000);
+  about.push(
+    make("code", {}, trace.file),
+    trace.started > 0 && !Number.isNaN(started.getTime())
+      ? `, recorded ${started.toISOString().slice(0, 16).replace("T", " ")} UTC`
+      : "",
+  );
+
+  const refused = trace.refused_requests > 0 ? `, and ${count(trace.refused_requests)} more that pools refused` : "";
+  const slack = data.class_sets.map((set) => `${bytes(set.slack_at_peak)} in the ${set.name}`);
+  const ran = trace.births > 0;
+  return {
+    data,
+    program: chosenProcess ? processName(chosenProcess) : programName(trace, trace.file),
+    subject: "and its heap",
+    about,
+    warnings: [
+      trace.warning && `The trace is not whole: ${trace.warning}.`,
+      trace.lost_events > 0 && `${count(trace.lost_events)} events were lost while recording.`,
+      trace.missing_deaths > 0 &&
+        `${count(trace.missing_deaths)} deaths are missing: their blocks end where their address was given out again.`,
+      trace.unknown_deaths > 0 &&
+        `${count(trace.unknown_deaths)} deaths are of blocks from before the recording; they are in no figure.`,
+    ],
+    tiles: [
+      [
+        "Peak",
+        bytes(peak.live_bytes),
+        `${count(peak.live_bytes)} bytes in ${count(peak.live_blocks)} blocks, at ${seconds(peak.seconds)}`,
+      ],
+      ["Run time", seconds(trace.seconds), `${count(trace.threads)} ${trace.threads === 1 ? "thread" : "threads"}`],
+      ["Allocations", count(trace.births), `${bytes(trace.birth_bytes)} in all${refused}`],
+      ["Frees", count(trace.deaths), `${count(trace.deaths_in_another_thread)} by another thread than allocated`],
+      ["Left at the end", bytes(trace.live_bytes_at_end), `${count(trace.live_blocks_at_end)} blocks`],
+      ["Slack at the peak", bytes(data.class_sets.at(-1).slack_at_peak), slack.join(", ")],
+    ],
+    sections: {
+      processes: tree && ((section) => processesSection(section, written, trace.pid)),
+      findings: ran && data.findings && findingsSection,
+      sites: ran && data.sites && sitesSection,
+      calls: ran && data.call_sites && callsSection,
+      held: ran && data.timeline.held && heldSection,
+      replay: data.replay && replaySection,
+      compare: data.compare && compareSection,
+      live: ran && liveSection,
+      sizes: ran && sizesSection,
+      lifetimes: ran && lifetimesSection,
+      slack: ran && slackSection,
+      classes: ran && classesSection,
+    },
+  };
+}
