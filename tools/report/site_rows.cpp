@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -30,6 +31,13 @@ counts_by_site without_small(const counts_by_site& all, const call_counts& total
 }
 
 }  // namespace
+
+nlohmann::json site_json(const call_site& site) {
+  return {{"name", site.name},
+          {"function", site.function},
+          {"source", site.source},
+          {"module", site.module}};
+}
 
 call_site innermost_site(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return {};

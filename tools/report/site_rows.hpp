@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,8 @@ struct call_site {
   std::string module;    ///< its path; empty: it is in no file
   friend auto operator<=>(const call_site&, const call_site&) = default;
 };
+/// Returns: its members under their names, as the page's data have them.
+[[nodiscard]] nlohmann::json site_json(const call_site& site);
 
 /// Returns: whose blocks those of a stack are. The calls are from the inside out.
 using site_of_calls = std::function<call_site(const std::vector<trace::named_call>&)>;

@@ -419,12 +419,7 @@ class trace_account {
     }
     const site_figures found = site_rows(entries, sites_of_stacks);
     json sites = json::array();
-    for (const call_site& site : found.sites) {
-      sites.push_back({{"name", site.name},
-                       {"function", site.function},
-                       {"source", site.source},
-                       {"module", site.module}});
-    }
+    for (const call_site& site : found.sites) sites.push_back(site_json(site));
     json rows = json::array();
     for (const site_row& row : found.rows) {
       rows.push_back({{"site", row.site}, {"thread", row.thread}});
