@@ -125,6 +125,27 @@ TEST_F(Diff, JsonHasAllThatDiffers) {
   EXPECT_EQ(found["call_sites"][2]["before"]["temporaries"], 4);
   EXPECT_EQ(found["equal_call_sites"], 1);
   EXPECT_EQ(found["sizes"].size(), 4u);
+  EXPECT_EQ(found["doublings"].size(), 5u) << "that which is the same, too";
+  EXPECT_EQ(found["doublings"][0]["most"], 8);
+  EXPECT_EQ(found["call_sites"][0]["site"]["name"], "index");
+  EXPECT_EQ(found["before"]["lost_events"], 0);
+  const json& course = found["after"]["over_time"];
+  EXPECT_EQ(course["live_bytes"].back(), 8008);
+  EXPECT_EQ(course["seconds"].back(), found["after"]["seconds"]);
+  EXPECT_EQ(course["seconds"].size(), course["live_bytes"].size());
+}
+
+// tests/report/diff_page_test.py looks at it.
+TEST_F(Diff, ThePageIsWrittenBesideTheJson) {
+  write_both();
+  const ended result = command(
+      {"diff", "-o", "d.html", "--json", "d.json", "--fail-above", "1", "a.atrace", "b.atrace"});
+  EXPECT_EQ(result.exit_status(), 1);
+  EXPECT_TRUE(contains(result.err, "ashlar diff: d.html (")) << result.err;
+  const std::string page = support::read_file(path("d.html"));
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  const json found = json::parse(support::read_file(path("d.json")));
+  EXPECT_TRUE(contains(page, found.dump()));
 }
 
 TEST_F(Diff, AboveTheLimitTheStatusIsOne) {
@@ -160,6 +181,9 @@ TEST_F(Diff, WhatCannotBeComparedIsNamed) {
       {{"diff", "--fail-above", "much", "a.atrace", "b.atrace"}, "much"},
       {{"diff", "--depth", "0", "a.atrace", "b.atrace"}, "--depth"},
       {{"diff", "--json", "b.atrace", "a.atrace", "b.atrace"}, "is an input"},
+      {{"diff", "-o", "a.atrace", "a.atrace", "b.atrace"}, "is an input"},
+      {{"diff", "-o", "gone/d.html", "a.atrace", "b.atrace"}, "gone/d.html"},
+      {{"diff", "-o", "d", "--json", "d", "a.atrace", "b.atrace"}, "--json"},
   };
   for (const auto& [line, named] : wrong) {
     const ended result = command(line);

@@ -69,6 +69,11 @@ report::call_site site_for(const std::vector<trace::named_call>& calls) {
   return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
 }
 
+std::string called_by_line(const std::vector<trace::named_call>& calls) {
+  const std::size_t line = findings::owner_of(calls).value_or(0);
+  return line == 0 ? "" : findings::short_name(findings::function_of(calls[line - 1]));
+}
+
 std::vector<std::string> files_without_lines(const std::vector<call_site>& sites) {
   std::vector<std::string> paths;
   for (const call_site& site : sites) {

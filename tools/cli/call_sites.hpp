@@ -30,6 +30,8 @@ std::vector<call_site> call_sites(
 // Returns: the line that the blocks of a stack are for. Where the C or C++ library keeps them, the
 // innermost call.
 report::call_site site_for(const std::vector<trace::named_call>& calls);
+// Returns: the function that this line calls for them, in short; empty where it allocates itself.
+std::string called_by_line(const std::vector<trace::named_call>& calls);
 
 // Returns: the programs and libraries of the calls that asked for these blocks, where no line of
 // theirs is known. Each is there once, and its order is that of the sites.

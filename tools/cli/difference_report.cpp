@@ -114,13 +114,25 @@ std::string render_sizes(const difference_report& report, std::size_t rows) {
   return shown == 0 ? "" : sizes.render(2);
 }
 
+nlohmann::json over_time_json(const std::vector<live_stretch>& stretches) {
+  nlohmann::json seconds = nlohmann::json::array();
+  nlohmann::json live_bytes = nlohmann::json::array();
+  for (const live_stretch& each : stretches) {
+    seconds.push_back(each.end_seconds);
+    live_bytes.push_back(each.bytes);
+  }
+  return {{"seconds", std::move(seconds)}, {"live_bytes", std::move(live_bytes)}};
+}
+
 nlohmann::json side_json(const difference_report::side& side, const figures& all) {
   nlohmann::json json = figures_json(all);
   json.update({{"trace", side.path},
                {"program", std::string(side.header.get(trace::header_name::program))},
                {"arguments", words_of_arguments(side.header.get(trace::header_name::arguments))},
                {"warning", side.warning},
-               {"seconds", side.seconds}});
+               {"lost_events", side.lost_events},
+               {"seconds", side.seconds},
+               {"over_time", over_time_json(side.over_time)}});
   return json;
 }
 
@@ -130,6 +142,15 @@ nlohmann::json compared_json(const compared_figures& of) {
                                    : "in both"},
           {"before", figures_json(of.before)},
           {"after", figures_json(of.after)}};
+}
+
+nlohmann::json sizes_json(const std::vector<sites::compared_size>& sizes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const sites::compared_size& size : sizes) {
+    list.push_back(compared_json(size));
+    list.back().update({{"least", size.least}, {"most", size.most}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -168,11 +189,8 @@ nlohmann::json difference_json(const difference_report& report) {
   for (const sites::compared_site& site : report.found.sites) {
     call_sites.push_back(compared_json(site));
     call_sites.back().update(calls_json(site.calls));
-  }
-  nlohmann::json sizes = nlohmann::json::array();
-  for (const sites::compared_size& size : report.found.sizes) {
-    sizes.push_back(compared_json(size));
-    sizes.back().update({{"least", size.least}, {"most", size.most}});
+    nlohmann::json& line = call_sites.back()["site"] = report::site_json(site_for(site.calls));
+    line["through"] = called_by_line(site.calls);
   }
   return {{"ashlar", ASHLAR_CLI_VERSION},
           {"schema", 1},
@@ -182,7 +200,8 @@ nlohmann::json difference_json(const difference_report& report) {
           {"after", side_json(report.after, report.found.all.after)},
           {"call_sites", std::move(call_sites)},
           {"equal_call_sites", report.found.equal_sites},
-          {"sizes", std::move(sizes)}};
+          {"sizes", sizes_json(report.found.sizes)},
+          {"doublings", sizes_json(report.found.doublings)}};
 }
 
 }  // namespace ashlar::cli

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/sites/difference.hpp"
 
@@ -28,12 +30,20 @@ std::span<const measure_text> all_measures();
 // Throws: command_error that lists the names, where there is no such name.
 const measure_text& measure_named(std::string_view name);
 
+// Of one stretch of a run: the most bytes that lived at once in it.
+struct live_stretch {
+  double end_seconds = 0;  // since the first event
+  std::uint64_t bytes = 0;
+};
+
 struct difference_report {
   struct side {
     std::string path;
     trace::trace_header header;
     std::string warning;
+    std::uint64_t lost_events = 0;
     double seconds = 0;
+    std::vector<live_stretch> over_time;
   };
   side before;
   side after;

@@ -133,25 +133,35 @@ class site_table {
   std::unordered_map<stack_key, merged_site> sites_;
 };
 
-compared_size& range_of(std::uint64_t size, std::map<std::uint64_t, compared_size>& ranges) {
-  constexpr std::uint64_t most_alone = 1024;
-  if (size <= most_alone) {
-    compared_size& range = ranges[size];
-    range.least = range.most = size;
-    return range;
-  }
-  const std::uint64_t below = std::bit_floor(size - 1);
-  compared_size& range = ranges[below + 1];
-  range.least = below + 1;
-  range.most = below > UINT64_MAX / 2 ? UINT64_MAX : 2 * below;
+using size_ranges = std::map<std::uint64_t, compared_size>;  // by the least size
+
+compared_size& range_from(std::uint64_t least, std::uint64_t most, size_ranges& ranges) {
+  compared_size& range = ranges[least];
+  range.least = least;
+  range.most = most;
   return range;
 }
 
+// The doublings are 0 and 1, 2, 3 and 4, 5 to 8, ...
+compared_size& doubling_of(std::uint64_t size, size_ranges& ranges) {
+  if (size <= 1) return range_from(0, 1, ranges);
+  const std::uint64_t below = std::bit_floor(size - 1);
+  return range_from(below + 1, below > UINT64_MAX / 2 ? UINT64_MAX : 2 * below, ranges);
+}
+
+compared_size& range_of(std::uint64_t size, size_ranges& ranges) {
+  constexpr std::uint64_t most_alone = 1024;
+  return size <= most_alone ? range_from(size, size, ranges) : doubling_of(size, ranges);
+}
+
 void add_sizes(const trace::trace_summary& s, stack_figures compared_figures::* into,
-               std::map<std::uint64_t, compared_size>& ranges) {
-  for (const auto& [size, f] : s.sizes)
-    add(range_of(size, ranges).*into,
-        {f.births, f.births * size, f.live, f.live * size, f.at_peak * size, f.temporaries});
+               size_ranges& ranges, size_ranges& doublings) {
+  for (const auto& [size, f] : s.sizes) {
+    const stack_figures figures{f.births,      f.births * size,  f.live,
+                                f.live * size, f.at_peak * size, f.temporaries};
+    add(range_of(size, ranges).*into, figures);
+    add(doubling_of(size, doublings).*into, figures);
+  }
 }
 
 }  // namespace
@@ -174,9 +184,11 @@ difference differ(const recording& before, const recording& after, measure by, s
   sites.add_stacks(second);
   sites.add_to(found);
 
-  std::map<std::uint64_t, compared_size> ranges;
-  add_sizes(before.summary, &compared_figures::before, ranges);
-  add_sizes(after.summary, &compared_figures::after, ranges);
+  size_ranges ranges;
+  size_ranges doublings;
+  add_sizes(before.summary, &compared_figures::before, ranges, doublings);
+  add_sizes(after.summary, &compared_figures::after, ranges, doublings);
+  for (const auto& [least, range] : doublings) found.doublings.push_back(range);
   for (const auto& [least, range] : ranges)
     if (!range.is_equal()) found.sizes.push_back(range);
   std::sort(found.sizes.begin(), found.sizes.end(),

@@ -41,12 +41,13 @@ struct compared_size : compared_figures {
   std::uint64_t most = 0;
 };
 
-/// What differs in any figure, the largest change first.
+/// What differs in any figure, the largest change first; of the doublings there is each.
 struct difference {
   compared_figures all;              ///< of the whole runs
   std::vector<compared_site> sites;  ///< the last one has no calls where some were not recorded
   std::vector<compared_size> sizes;  ///< one by one up to 1 KiB; above, each range is a doubling
-  std::size_t equal_sites = 0;       ///< that do not differ
+  std::vector<compared_size> doublings;  ///< all sizes, each range a doubling; the smallest first
+  std::size_t equal_sites = 0;           ///< that do not differ
 };
 
 /// What is compared. Requires: the summary is of this reader.

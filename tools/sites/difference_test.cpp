@@ -191,6 +191,24 @@ TEST(Difference, SizesAreToldApartUpToAKibibyteAndDoubleAbove) {
   EXPECT_TRUE(found.sizes[3].is_gone());
 }
 
+TEST(Difference, TheDoublingsHaveAllSizes) {
+  const difference found =
+      compare(recorded().holds("a", 5, 1).holds("a", 2, 24).holds("a", 1, 33),
+              recorded().holds("a", 5, 1).holds("a", 3, 32).holds("a", 1, 64).holds("a", 1, 17));
+  ASSERT_EQ(found.doublings.size(), 3u);
+  EXPECT_EQ(found.doublings[0].least, 0u);
+  EXPECT_EQ(found.doublings[0].most, 1u);
+  EXPECT_TRUE(found.doublings[0].is_equal());
+  EXPECT_EQ(found.doublings[1].least, 17u);
+  EXPECT_EQ(found.doublings[1].most, 32u);
+  EXPECT_EQ(found.doublings[1].before.bytes, 48u);
+  EXPECT_EQ(found.doublings[1].after.bytes, 113u);
+  EXPECT_EQ(found.doublings[2].least, 33u);
+  EXPECT_EQ(found.doublings[2].most, 64u);
+  EXPECT_EQ(found.doublings[2].before.births, 1u);
+  EXPECT_EQ(found.doublings[2].after.births, 1u);
+}
+
 TEST(Difference, TheLargestSizeThatThereIsHasARange) {
   const difference found = compare(recorded(), recorded().holds("a", 1, UINT64_MAX));
   ASSERT_EQ(found.sizes.size(), 1u);

@@ -22,16 +22,20 @@
 #include "tools/cli/trace_input.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/report/html_page.hpp"
 
 namespace ashlar::cli {
 namespace {
 
+// Of each run the page shows what lived over time in at most so many stretches.
+constexpr std::size_t most_stretches = 512;
 constexpr int most_depth = std::numeric_limits<int>::max();
 
 struct diff_options {
   std::string before;
   std::string after;
   std::string by = "peak";
+  std::string output;  // the page; empty: none
   std::string json_path;
   std::uint64_t rows = 10;
   std::uint32_t depth = most_depth;
@@ -47,6 +51,7 @@ Examples:
   ashlar record --stacks -o before.atrace -- ./old/server --once
   ashlar record --stacks -o after.atrace -- ./new/server --once
   ashlar diff before.atrace after.atrace
+  ashlar diff -o diff.html before.atrace after.atrace
   ashlar diff --fail-above 1MiB --json diff.json before.atrace after.atrace
   ashlar diff --by allocations --fail-above 1000 before.atrace after.atrace
   ashlar diff --depth 1 before.atrace after.atrace     by the function that allocates
@@ -61,7 +66,9 @@ struct read_trace {
 
   // Throws: trace_error.
   explicit read_trace(const std::string& path)
-      : reader(open_trace(path)), summary(trace::summarise(*reader, 2)), names(*reader) {
+      : reader(open_trace(path)),
+        summary(trace::summarise(*reader, most_stretches)),
+        names(*reader) {
     if (summary.lost != 0)
       fmt::print(stderr, "ashlar: warning: {}: {} events were lost, so its figures are too low\n",
                  path, format_count(summary.lost));
@@ -70,9 +77,16 @@ struct read_trace {
   }
   [[nodiscard]] sites::recording recording() { return {*reader, summary, names}; }
   [[nodiscard]] difference_report::side side(const std::string& path) const {
-    const auto ticks = static_cast<double>(summary.last_time - summary.first_time);
-    return {path, reader->header(), reader->warning(),
-            ticks / static_cast<double>(reader->ticks_per_second())};
+    const auto since_begin = [&](std::uint64_t time) {
+      return static_cast<double>(std::min(time, summary.last_time) - summary.first_time) /
+             static_cast<double>(reader->ticks_per_second());
+    };
+    difference_report::side side{
+        path, reader->header(), reader->warning(), summary.lost, since_begin(summary.last_time),
+        {}};
+    for (const trace::moment_figures& each : summary.over_time)
+      side.over_time.push_back({since_begin(each.end), each.bytes});
+    return side;
   }
 };
 
@@ -100,12 +114,24 @@ bool is_too_much(const difference_report& report, const diff_options& options) {
   return true;
 }
 
-// Effects: prints the report, writes the JSON. Returns: the exit status. Throws: command_error.
+// Returns: what the files are to have that were asked for: the JSON first, then the page.
+std::vector<std::string> contents_of(const difference_report& report, const diff_options& options) {
+  std::vector<std::string> contents;
+  if (options.json_path.empty() && options.output.empty()) return contents;
+  const nlohmann::json data = difference_json(report);
+  if (!options.json_path.empty()) contents.push_back(files::json_text(data, 2) + "\n");
+  if (!options.output.empty()) contents.push_back(report::html_page(data));
+  return contents;
+}
+
+// Effects: prints the report, writes the JSON and the page. Returns: the exit status. Throws:
+// command_error.
 int diff_command(const diff_options& options) {
   const measure_text& by = measure_named(options.by);
   return with_trace_errors([&] {
     files::replaced_files files({options.before, options.after});
     if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+    if (!options.output.empty()) files.prepare("-o", options.output);
     read_trace before(options.before);
     read_trace after(options.after);
     const difference_report report{
@@ -114,8 +140,11 @@ int diff_command(const diff_options& options) {
     fmt::print("{}", render_difference(report, static_cast<std::size_t>(options.rows)));
     std::fflush(stdout);
     tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
-    if (!options.json_path.empty())
-      files.commit({files::json_text(difference_json(report), 2) + "\n"});
+    const std::vector<std::string> contents = contents_of(report, options);
+    files.commit(contents);
+    if (!options.output.empty())
+      fmt::print(stderr, "ashlar diff: {} ({})\n", options.output,
+                 format_bytes(contents.back().size()));
     return is_too_much(report, options) ? status_failed : 0;
   });
 }
@@ -133,6 +162,7 @@ void add_diff(command_parser& to) {
   diff.value("--fail-above", "SIZE", with->fail_above,
              "Exit status 1 where it grew by more (0, 64KiB, ...)")
       .in_bytes();
+  diff.output(with->output, "Write a page about all that differs to FILE, too");
   diff.file("--json", with->json_path, "Write all that differs to FILE, too");
   diff.value("--rows", "N", with->rows, "So many call sites and sizes (default 10)");
   diff.value("--depth", "N", with->depth,

@@ -2,11 +2,11 @@
 const written = JSON.parse(byId("data").textContent);
 // {data, program, subject: behind its name, about: nodes, warnings, tiles: [[name, figure, more]],
 //  sections: {element: build(section, data), or nothing}}
-const page = tracePage(written);
+const page = written.report === "diff" ? differencePage(written) : tracePage(written);
 
 byId("program").textContent = page.program;
 byId("subject").textContent = page.subject;
-const command = "ashlar report";
+const command = `ashlar ${written.report === "diff" ? "diff" : "report"}`;
 document.title = `${command}: ${page.program}`;
 byId("about").append(...page.about);
 byId("command").textContent = command;
