@@ -148,6 +148,29 @@ TEST_F(Diff, ThePageIsWrittenBesideTheJson) {
   EXPECT_TRUE(contains(page, found.dump()));
 }
 
+TEST_F(Diff, ThePageSumsUpSmallChanges) {
+  const auto run = [](int large, int small) {
+    return text_trace("shop")
+        .uses(notes, 30000, 40)
+        .holds(orders, large, 100000)
+        .holds(lines, small, 8)
+        .holds(index_of_orders, 2 * small, 4);
+  };
+  write("a.atrace", run(10, 1));
+  write("b.atrace", run(20, 2));
+  ASSERT_EQ(ashlar({"diff", "-o", "d.html", "--json", "d.json", "a.atrace", "b.atrace"}), 0);
+  EXPECT_EQ(json::parse(support::read_file(path("d.json")))["call_sites"].size(), 3u);
+  const std::string page = support::read_file(path("d.html"));
+  const std::string begin = "id=\"data\">\n";
+  const std::size_t at = page.find(begin) + begin.size();
+  const json sites = json::parse(page.substr(at, page.find('\n', at) - at))["call_sites"];
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_EQ(sites[0]["site"]["name"], "orders");
+  EXPECT_EQ(sites[1]["site"]["name"], "(smaller changes of 2 call sites)");
+  EXPECT_EQ(sites[1]["before"]["births"], 3);
+  EXPECT_EQ(sites[1]["after"]["bytes_at_end"], 32);
+}
+
 TEST_F(Diff, AboveTheLimitTheStatusIsOne) {
   write_both();
   const auto status_of = [&](words options, const char* before, const char* after) {

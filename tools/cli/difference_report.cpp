@@ -153,6 +153,61 @@ nlohmann::json sizes_json(const std::vector<sites::compared_size>& sizes) {
   return list;
 }
 
+nlohmann::json site_json(const compared_figures& figures,
+                         const std::vector<trace::named_call>& calls) {
+  nlohmann::json json = compared_json(figures);
+  json.update(calls_json(calls));
+  json["site"] = report::site_json(site_for(calls));
+  json["site"]["through"] = called_by_line(calls);
+  return json;
+}
+
+nlohmann::json sites_json(const std::vector<sites::compared_site>& sites) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const sites::compared_site& site : sites) list.push_back(site_json(site, site.calls));
+  return list;
+}
+
+bool is_small(const compared_figures& change, const compared_figures& all) {
+  constexpr std::uint64_t part = 10'000;
+  return std::all_of(measures.begin(), measures.end(), [&](const measure_text& each) {
+    return change.change(each.figure) <
+           std::max(all.before.*each.figure, all.after.*each.figure) / part;
+  });
+}
+
+nlohmann::json large_sites_json(const sites::difference& found) {
+  nlohmann::json list = nlohmann::json::array();
+  compared_figures rest;
+  std::size_t summed = 0;
+  for (const sites::compared_site& site : found.sites) {
+    if (is_small(site, found.all)) {
+      rest += site;
+      ++summed;
+    } else {
+      list.push_back(site_json(site, site.calls));
+    }
+  }
+  if (summed == 0) return list;
+  list.push_back(site_json(rest, {}));
+  list.back()["site"]["name"] = fmt::format("(smaller changes of {} call site{})",
+                                            format_count(summed), summed == 1 ? "" : "s");
+  return list;
+}
+
+nlohmann::json json_with(nlohmann::json call_sites, const difference_report& report) {
+  return {{"ashlar", ASHLAR_CLI_VERSION},
+          {"schema", 1},
+          {"report", "diff"},
+          {"by", std::string(report.by.name)},
+          {"before", side_json(report.before, report.found.all.before)},
+          {"after", side_json(report.after, report.found.all.after)},
+          {"call_sites", std::move(call_sites)},
+          {"equal_call_sites", report.found.equal_sites},
+          {"sizes", sizes_json(report.found.sizes)},
+          {"doublings", sizes_json(report.found.doublings)}};
+}
+
 }  // namespace
 
 std::string measure_text::format(std::uint64_t value) const {
@@ -185,23 +240,11 @@ std::string render_difference(const difference_report& report, std::size_t rows)
 }
 
 nlohmann::json difference_json(const difference_report& report) {
-  nlohmann::json call_sites = nlohmann::json::array();
-  for (const sites::compared_site& site : report.found.sites) {
-    call_sites.push_back(compared_json(site));
-    call_sites.back().update(calls_json(site.calls));
-    nlohmann::json& line = call_sites.back()["site"] = report::site_json(site_for(site.calls));
-    line["through"] = called_by_line(site.calls);
-  }
-  return {{"ashlar", ASHLAR_CLI_VERSION},
-          {"schema", 1},
-          {"report", "diff"},
-          {"by", std::string(report.by.name)},
-          {"before", side_json(report.before, report.found.all.before)},
-          {"after", side_json(report.after, report.found.all.after)},
-          {"call_sites", std::move(call_sites)},
-          {"equal_call_sites", report.found.equal_sites},
-          {"sizes", sizes_json(report.found.sizes)},
-          {"doublings", sizes_json(report.found.doublings)}};
+  return json_with(sites_json(report.found.sites), report);
+}
+
+nlohmann::json difference_page_data(const difference_report& report) {
+  return json_with(large_sites_json(report.found), report);
 }
 
 }  // namespace ashlar::cli

@@ -54,5 +54,8 @@ struct difference_report {
 // `rows`: how many call sites and sizes are listed.
 std::string render_difference(const difference_report& report, std::size_t rows);
 nlohmann::json difference_json(const difference_report& report);
+// The same for a page, which has to stay small: call sites that changed by less than a 10,000th of
+// the program in every figure are summed up as one.
+nlohmann::json difference_page_data(const difference_report& report);
 
 }  // namespace ashlar::cli

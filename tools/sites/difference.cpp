@@ -171,6 +171,12 @@ bool compared_figures::is_equal() const {
                      [&](measure each) { return before.*each == after.*each; });
 }
 
+compared_figures& compared_figures::operator+=(const compared_figures& more) {
+  add(before, more.before);
+  add(after, more.after);
+  return *this;
+}
+
 difference differ(const recording& before, const recording& after, measure by, std::size_t depth) {
   difference found;
   found.all = {all_of(before.summary), all_of(after.summary)};

@@ -27,6 +27,7 @@ struct compared_figures {
     return grew(by) ? after.*by - before.*by : before.*by - after.*by;
   }
   [[nodiscard]] bool is_equal() const;
+  compared_figures& operator+=(const compared_figures& more);
 };
 
 struct compared_site : compared_figures {

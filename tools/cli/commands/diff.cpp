@@ -117,10 +117,9 @@ bool is_too_much(const difference_report& report, const diff_options& options) {
 // Returns: what the files are to have that were asked for: the JSON first, then the page.
 std::vector<std::string> contents_of(const difference_report& report, const diff_options& options) {
   std::vector<std::string> contents;
-  if (options.json_path.empty() && options.output.empty()) return contents;
-  const nlohmann::json data = difference_json(report);
-  if (!options.json_path.empty()) contents.push_back(files::json_text(data, 2) + "\n");
-  if (!options.output.empty()) contents.push_back(report::html_page(data));
+  if (!options.json_path.empty())
+    contents.push_back(files::json_text(difference_json(report), 2) + "\n");
+  if (!options.output.empty()) contents.push_back(report::html_page(difference_page_data(report)));
   return contents;
 }
 

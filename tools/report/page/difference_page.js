@@ -70,7 +70,7 @@ function changesSection(section, data) {
     "Call sites are the same where their calls have the same functions in the same files. Each has the name of the program's " +
       `innermost line in it. ${count(data.equal_call_sites)} did not change in any figure. A column's heading sorts by it.`,
   );
-  if (!rows.some((row) => row.frames.length > 0))
+  if (rows.every((row) => !row.site.name))
     say(section, " The changes have no calls: ashlar record --stacks records them.");
   let figure = comparedFigure(data);
   const [before, after, birthsBefore, birthsAfter] = [0, 1, 2, 3];
