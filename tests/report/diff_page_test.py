@@ -205,6 +205,15 @@ def print_faults(b: browser.Browser, folder: Path) -> list[str]:
     b.evaluate("dispatchEvent(new Event('beforeprint'))")
     if b.evaluate("document.documentElement.dataset.theme") != "light":
         faults.append("print: not light")
+    b.resize(690, 900)  # DIN A4 without its margins
+    b.call("Emulation.setEmulatedMedia", media="print")
+    b.settle()
+    wide, place = b.evaluate("[document.documentElement.scrollWidth, document.querySelector('#changes td').innerText]")
+    if wide > 690:
+        faults.append(f"print: {wide} px wide")
+    if not re.search(r"\.cpp:\d", place.split("\n")[0]):
+        faults.append(f"print: a call site is '{place}', without its line")
+    b.call("Emulation.setEmulatedMedia", media="")
     b.evaluate("dispatchEvent(new Event('afterprint'))")
     return faults
 
