@@ -110,7 +110,9 @@ def expected_changes(data: dict, figure: str, by: str = "site", words: str = "")
                 group[k] += site[side][name]
     rows = []
     for (_, name), (before, after, births_before, births_after) in groups.items():
-        state = "new" if births_before == 0 else "gone" if births_after == 0 else percent(before, after)
+        state = percent(before, after)
+        if by == "site":  # a function may have call sites that did not change
+            state = "new" if births_before == 0 else "gone" if births_after == 0 else state
         if before != after:
             rows.append([name, before, after, signed(after - before, whole), state])
     return sorted(rows, key=lambda row: -abs(row[2] - row[1]))

@@ -52,6 +52,7 @@ const changeGroups = {
       name: siteName(site) || "calls that were not recorded",
       where: [siteGroups.site[1](site, row).where, site.through && `through ${site.through}`].filter(Boolean).join(", "),
       calls: row.frames.length > 0 ? callTexts(row) : null,
+      isSite: true,
     }),
   ],
   function: siteGroups.function,
@@ -68,7 +69,7 @@ function changesSection(section, data) {
   say(
     section,
     "Call sites are the same where their calls have the same functions in the same files. Each has the name of the program's " +
-      `innermost line in it. ${count(data.equal_call_sites)} did not change in any figure. A column's heading sorts by it.`,
+      `innermost line in it. ${count(data.equal_call_sites)} did not change in any figure, and are in no sum. A column's heading sorts by it.`,
   );
   if (rows.every((row) => !row.site.name))
     say(section, " The changes have no calls: ashlar record --stacks records them.");
@@ -83,10 +84,11 @@ function changesSection(section, data) {
     whole: (row) => count(row.values[i]),
     weight: (row) => row.values[i],
   });
+  // Of a function or a file there may be call sites that did not change: they are not here.
   const stateOf = (row) =>
-    row.values[birthsBefore] === 0
+    row.isSite && row.values[birthsBefore] === 0
       ? "new"
-      : row.values[birthsAfter] === 0
+      : row.isSite && row.values[birthsAfter] === 0
         ? "gone"
         : percentChange(row.values[before], row.values[after]);
   const draw = groupedTable(section, {
