@@ -247,6 +247,20 @@ class Blocks(LookTest):
                 self.agrees(ashlar("inspect", "--list", process.pid), process, 0)
                 process.end()
 
+    @unittest.skipUnless(os.uname().machine == "x86_64", "registers are written on x86-64 only")
+    def test_a_wait_goes_on(self):
+        """A process that waits in epoll_wait is stopped, and its call does not fail with EINTR."""
+        waits = ("import ctypes, select\n"
+                 "c, poll = ctypes.CDLL(None, use_errno=True), select.epoll()\n"
+                 "print('ready', flush=True)\n"
+                 "print(c.epoll_wait(poll.fileno(), (ctypes.c_byte * 64)(), 1, 2000), ctypes.get_errno())\n")
+        with subprocess.Popen([sys.executable, "-c", waits], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "LD_PRELOAD": DROP_IN, "PYTHONMALLOC": "malloc"}) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            time.sleep(0.1)
+            self.assertEqual(ashlar("inspect", "--json", process.pid).returncode, 0)
+            self.assertEqual(process.stdout.read(), "0 0\n")
+
     def test_totals_are_sums(self):
         core = self.planted("threads").core()
         report = json.loads(ashlar("core", "--json", core).stdout)

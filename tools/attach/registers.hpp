@@ -4,13 +4,13 @@
 #pragma once
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include <elf.h>
-#include <sys/user.h>
+
+#include "tools/image/interrupted_wait.hpp"
 
 namespace ashlar::attach {
 
@@ -18,7 +18,7 @@ namespace ashlar::attach {
 
 inline constexpr std::uint16_t own_machine = EM_X86_64;
 inline constexpr bool can_call = true;
-using general_registers = user_regs_struct;
+using image::general_registers;
 inline constexpr int floating_registers = NT_X86_XSTATE;
 
 /// What a function may use below the stack pointer without a call.
@@ -35,31 +35,6 @@ inline constexpr std::uint64_t return_address = 0;
 }
 [[nodiscard]] inline std::uint64_t result_of(const general_registers& r) {
   return r.rax;
-}
-
-/// Whether the thread was interrupted in a call of the system.
-[[nodiscard]] inline bool is_in_system_call(const general_registers& r) {
-  constexpr auto restart_first = static_cast<std::uint64_t>(-516);
-  constexpr auto restart_last = static_cast<std::uint64_t>(-512);
-  return static_cast<std::int64_t>(r.orig_rax) >= 0 &&
-         ((r.rax >= restart_first && r.rax <= restart_last) ||
-          r.rax == static_cast<std::uint64_t>(-EINTR));
-}
-[[nodiscard]] inline long system_call_of(const general_registers& r) {
-  return static_cast<long>(r.orig_rax);
-}
-[[nodiscard]] inline std::uint64_t second_argument_of(const general_registers& r) {
-  return r.rsi;
-}
-/// Effects: the call of the system begins again. Most of them do by themselves; the others would
-/// fail with EINTR. Returns: whether the registers are others now. Requires: is_in_system_call().
-[[nodiscard]] inline bool begin_call_again(general_registers& r) {
-  constexpr unsigned long long instruction_bytes = 2;
-  if (r.rax != static_cast<std::uint64_t>(-EINTR)) return false;
-  r.rax = r.orig_rax;
-  r.orig_rax = static_cast<unsigned long long>(-1);
-  r.rip -= instruction_bytes;
-  return true;
 }
 
 /// Effects: makes the registers those of a function's begin. The return address is on the stack, at

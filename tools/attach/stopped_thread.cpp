@@ -10,9 +10,7 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <linux/futex.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,26 +30,6 @@ std::uint64_t own_signals() {
   for (const int each : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS})
     all |= std::uint64_t{1} << (each - 1);
   return all;
-}
-
-/// Neither the allocator nor the loader waits in one of these.
-bool is_long_wait(long number, std::uint64_t second_argument) {
-  if (number == SYS_futex) {
-    // Conditions, semaphores and joins. A plain FUTEX_WAIT may be for the allocator's lock.
-    return static_cast<int>(second_argument & 0x7f) == FUTEX_WAIT_BITSET;  // without its flags
-  }
-  static constexpr std::array waits{
-#if defined(SYS_poll)
-      SYS_poll,         SYS_select,        SYS_pause,           SYS_epoll_wait,
-#endif
-      SYS_ppoll,        SYS_pselect6,      SYS_epoll_pwait,     SYS_read,
-      SYS_readv,        SYS_write,         SYS_writev,          SYS_recvfrom,
-      SYS_recvmsg,      SYS_recvmmsg,      SYS_sendto,          SYS_sendmsg,
-      SYS_accept,       SYS_accept4,       SYS_nanosleep,       SYS_wait4,
-      SYS_waitid,       SYS_semop,         SYS_semtimedop,      SYS_msgrcv,
-      SYS_msgsnd,       SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_clock_nanosleep,
-      SYS_io_getevents, SYS_flock};
-  return std::find(waits.begin(), waits.end(), number) != waits.end();
 }
 
 }  // namespace
@@ -74,10 +52,8 @@ stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thr
 
 stopped_thread::~stopped_thread() {
   if (!is_there_) return;
-  if (is_in_system_call(registers_) &&
-      is_long_wait(system_call_of(registers_), FUTEX_WAIT_BITSET) && begin_call_again(registers_))
-    is_changed_ = true;
   if (is_changed_) write_registers();
+  image::begin_wait_again(thread_);
   if (holds_signals_) ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask_, &mask_);
   ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);
 }
@@ -125,8 +101,10 @@ bool stopped_thread::is_at_safe_place(const process_modules& modules,
     if (at == nullptr || at->path.starts_with("[v")) return true;
     return std::find(unsafe_files.begin(), unsafe_files.end(), at->path) != unsafe_files.end();
   };
-  if (is_in_system_call(registers_)) {
-    if (!is_long_wait(system_call_of(registers_), second_argument_of(registers_))) return false;
+  if (image::is_in_system_call(registers_)) {
+    if (!image::is_long_wait(image::system_call_of(registers_),
+                             image::second_argument_of(registers_)))
+      return false;
   } else if (is_unsafe(place_of(registers_))) {
     return false;
   }

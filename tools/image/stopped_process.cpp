@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "tools/files/process_status.hpp"
+#include "tools/image/interrupted_wait.hpp"
 #include "tools/image/process_status.hpp"
 #include "tools/image/stack_pointer.hpp"
 #include "tools/trace/process_memory.hpp"
@@ -61,8 +62,10 @@ class stopped_threads {
       fail_gone(pid);
   }
   ~stopped_threads() {
-    for (const auto& [thread, signal] : stopped_)
+    for (const auto& [thread, signal] : stopped_) {
+      if (signal == 0) begin_wait_again(thread);
       if (signal >= 0) ::ptrace(PTRACE_DETACH, thread, nullptr, signal);
+    }
   }
   stopped_threads(const stopped_threads&) = delete;
   stopped_threads& operator=(const stopped_threads&) = delete;
