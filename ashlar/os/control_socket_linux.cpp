@@ -180,10 +180,9 @@ struct client {
 /// Effects: writes what is to be said of the request, a line. Returns: as a control_handler.
 bool answer_line(client& c, control_handler handler, std::FILE* out) noexcept {
   constexpr std::string_view begin = protocol::word;
-  const std::string_view line(c.request);
   char* rest = nullptr;
-  const unsigned long version =
-      line.starts_with(begin) ? std::strtoul(c.request + begin.size(), &rest, 10) : 0;
+  const bool is_request = std::strncmp(c.request, begin.data(), begin.size()) == 0;
+  const unsigned long version = is_request ? std::strtoul(c.request + begin.size(), &rest, 10) : 0;
   if (version == 0 || *rest != ' ') {
     std::fprintf(out, "a request begins with 'ashlar %u '", protocol::version);
     return false;
