@@ -145,7 +145,8 @@ borrowed_thread::state::~state() {
     stack_end = 0;
     if (room != 0)
       call(function("munmap"), std::array<std::uint64_t, 2>{room, text_bytes + stack_bytes});
-  } catch (const std::exception&) {  // it has ended
+  } catch (const std::exception&) {
+    return;  // it has ended
   }
   if (errno_at != 0)
     static_cast<void>(write_bytes(pid, errno_at, &errno_before, sizeof errno_before));
