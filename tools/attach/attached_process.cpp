@@ -169,7 +169,7 @@ void copy_file(const std::string& from, int to) {
 
 }  // namespace
 
-attached_process::attached_process(pid_t pid, std::string library) : pid_(pid) {
+attached_process::attached_process(pid_t pid, const std::string& library) : pid_(pid) {
   require_attachable(pid);
   handle_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (handle_ < 0) image::refuse(pid, errno, "pidfd_open");

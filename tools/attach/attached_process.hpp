@@ -14,7 +14,7 @@ class attached_process {
   /// Effects: the process has the recorder's library loaded, and memory for a recorder. It runs on,
   /// and nothing is recorded yet. Throws: files::command_error, which says why it cannot be and what
   /// helps.
-  attached_process(pid_t pid, std::string library);
+  attached_process(pid_t pid, const std::string& library);
   /// Effects: closes the descriptors. What was begun goes on.
   ~attached_process();
   attached_process(const attached_process&) = delete;
