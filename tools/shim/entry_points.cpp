@@ -24,6 +24,6 @@ namespace ashlar::shim {
 
 #define ASHLAR_LIST(name) {#name, ashlar_entry_##name, nullptr},
 constinit diverted_function entry_points[] = {ASHLAR_ENTRY_POINTS(ASHLAR_LIST)};
-const std::size_t entry_points_count = sizeof entry_points / sizeof entry_points[0];
+constinit const std::size_t entry_points_count = sizeof entry_points / sizeof entry_points[0];
 
 }  // namespace ashlar::shim

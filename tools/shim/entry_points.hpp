@@ -7,7 +7,7 @@
 
 namespace ashlar::shim {
 
-extern diverted_function entry_points[];
-extern const std::size_t entry_points_count;
+extern constinit diverted_function entry_points[];
+extern constinit const std::size_t entry_points_count;
 
 }  // namespace ashlar::shim
