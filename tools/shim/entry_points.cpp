@@ -23,7 +23,10 @@ ASHLAR_ENTRY_POINTS(ASHLAR_DECLARE)
 namespace ashlar::shim {
 
 #define ASHLAR_LIST(name) {#name, ashlar_entry_##name, nullptr},
-constinit diverted_function entry_points[] = {ASHLAR_ENTRY_POINTS(ASHLAR_LIST)};
-constinit const std::size_t entry_points_count = sizeof entry_points / sizeof entry_points[0];
+static constinit diverted_function all[] = {ASHLAR_ENTRY_POINTS(ASHLAR_LIST)};
+
+std::span<diverted_function> entry_points() {
+  return all;
+}
 
 }  // namespace ashlar::shim

@@ -42,7 +42,7 @@ diverted_function* loader_functions() {
 
 template <class Use>
 void for_each_function(Use use) {
-  for (std::size_t i = 0; i < entry_points_count; ++i) use(entry_points[i]);
+  for (diverted_function& each : entry_points()) use(each);
   for (std::size_t i = 0; i < loader_functions_count; ++i) use(loader_functions()[i]);
 }
 
