@@ -92,12 +92,7 @@ process_socket socket_of(pid_t pid) {
     fail(fmt::format("there is no process {} ('ashlar top' lists those that can be asked)", pid));
   if (state.starts_with('Z'))
     fail(fmt::format("process {} has ended, and only its exit status is left", pid));
-  const auto owner = static_cast<uid_t>(std::strtoul(status_of(pid, "Uid").c_str(), nullptr, 10));
-  if (owner != ::geteuid() && ::geteuid() != 0)
-    fail(
-        fmt::format("process {} belongs to another user (number {}): run the command as that user, "
-                    "or as root",
-                    pid, owner));
+  const uid_t owner = files::require_own_process(pid);
   for (const uid_t user : {owner, ::geteuid()})
     for (const std::string& folder : folders_of(user)) {
       const std::string path = path_in(folder, pid);

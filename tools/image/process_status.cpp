@@ -36,12 +36,7 @@ void refuse(pid_t pid, int error, const char* what) {
   if (error == ESRCH || error == ENOENT || status_of(pid, "VmSize").empty()) fail_gone(pid);
   if (error != EPERM && error != EACCES)
     fail(fmt::format("process {}: {}: {}", pid, what, std::strerror(error)));
-  const auto owner = static_cast<uid_t>(std::strtoul(status_of(pid, "Uid").c_str(), nullptr, 10));
-  if (owner != ::geteuid() && ::geteuid() != 0)
-    fail(
-        fmt::format("process {} belongs to another user (number {}): run the command as that user, "
-                    "or as root",
-                    pid, owner));
+  static_cast<void>(files::require_own_process(pid));
   std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
   int restricted = 0;
   if (scope >> restricted && restricted != 0)
