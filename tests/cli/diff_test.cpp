@@ -1,4 +1,5 @@
 // `ashlar diff`, and what `ashlar stat` says of growth, as a user meets them.
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -103,6 +104,17 @@ TEST_F(Diff, ByAnotherFigureItIsSortedByThat) {
   EXPECT_TRUE(contains(result.out, "  -4 temporaries, gone\n")) << result.out;
   EXPECT_TRUE(contains(result.out, "call sites by the change of the temporaries\n")) << result.out;
   EXPECT_FALSE(contains(result.out, "      index\n")) << result.out;
+}
+
+TEST_F(Diff, AReaderWhoHasSeenEnoughStillGetsTheFile) {
+  write_both();
+  const std::string in_folder = "cd '" + path("") + "' && ";
+  // The reader has ended before there is anything to read.
+  const std::string late =
+      "{ sleep 0.3; exec '" ASHLAR_COMMAND "' diff --json d.json a.atrace b.atrace; }";
+  EXPECT_EQ(std::system((in_folder + late + " | true").c_str()), 0);
+  const json found = json::parse(support::read_file(path("d.json")));
+  EXPECT_EQ(found["report"], "diff");
 }
 
 TEST_F(Diff, JsonHasAllThatDiffers) {

@@ -139,6 +139,7 @@ std::vector<std::string> words_of_arguments(std::string_view arguments) {
     words.emplace_back(arguments.substr(0, end));
     arguments.remove_prefix(std::min(end + 1, arguments.size()));
   }
+  while (!words.empty() && words.back().empty()) words.pop_back();
   return words;
 }
 

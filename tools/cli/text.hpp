@@ -36,7 +36,8 @@ std::string printable(std::string_view text);
 // A command line that a shell would read back as the same words; where one has control characters, bash.
 std::string shell_quoted(const std::vector<std::string>& words);
 
-// Returns: the words that a trace's header has, each ended by a zero byte.
+// Returns: the words that a trace's header has, each ended by a zero byte, without empty ones at the
+// end: a program that writes a title over its arguments leaves many.
 std::vector<std::string> words_of_arguments(std::string_view arguments);
 
 // Columns on a terminal: code points (the tool itself prints no wide or combining ones).

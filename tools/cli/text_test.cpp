@@ -1,5 +1,9 @@
 #include "tools/cli/text.hpp"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace ashlar::cli {
@@ -53,6 +57,13 @@ TEST(Text, QuotedWordsAreWhatAShellReadsBack) {
   EXPECT_EQ(shell_quoted({"sh", "-c", "echo 'a b' $x"}), "sh -c 'echo '\\''a b'\\'' $x'");
   EXPECT_EQ(shell_quoted({"", "*"}), "'' '*'");
   EXPECT_EQ(shell_quoted({"a\x1b[2Jb'\\\n"}), "$'a\\x1b[2Jb\\'\\\\\\x0a'");
+}
+
+TEST(Text, EmptyWordsAtTheEndAreNoArguments) {
+  using std::string_view_literals::operator""sv;
+  const std::vector<std::string> words{"server: 3 clients", "", "-v"};
+  EXPECT_EQ(words_of_arguments("server: 3 clients\0\0-v\0\0\0\0"sv), words);
+  EXPECT_EQ(words_of_arguments("\0\0"sv), std::vector<std::string>{});
 }
 
 TEST(Text, ControlCharactersAreShownNotSent) {

@@ -223,14 +223,16 @@ int compare_command(const compare_options& options) {
     measure::run_comparison(compared, how, watch);
   }
 
-  fmt::print("{}", render_comparison(compared, reader_glyphs()));
-  std::fflush(stdout);
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
     contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
   }
   if (!options.csv_path.empty()) contents.push_back(measure::comparison_csv(compared));
-  return files.commit_beside(status_of(compared), contents);
+  // The files first: a reader who has seen enough ends this process (compare ... | head).
+  const int status = files.commit_beside(status_of(compared), contents);
+  fmt::print("{}", render_comparison(compared, reader_glyphs()));
+  std::fflush(stdout);
+  return status;
 }
 
 // Prints "name<TAB>library" of each allocator that compare would use. Throws: command_error.

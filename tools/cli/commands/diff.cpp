@@ -123,7 +123,7 @@ std::vector<std::string> contents_of(const difference_report& report, const diff
   return contents;
 }
 
-// Effects: prints the report, writes the JSON and the page. Returns: the exit status. Throws:
+// Effects: writes the JSON and the page, prints the report. Returns: the exit status. Throws:
 // command_error.
 int diff_command(const diff_options& options) {
   const measure_text& by = measure_named(options.by);
@@ -136,11 +136,12 @@ int diff_command(const diff_options& options) {
     const difference_report report{
         before.side(options.before), after.side(options.after), by,
         sites::differ(before.recording(), after.recording(), by.figure, options.depth)};
+    // The files first: a reader who has seen enough ends this process (diff ... | head).
+    const std::vector<std::string> contents = contents_of(report, options);
+    files.commit(contents);
     fmt::print("{}", render_difference(report, static_cast<std::size_t>(options.rows)));
     std::fflush(stdout);
     tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
-    const std::vector<std::string> contents = contents_of(report, options);
-    files.commit(contents);
     if (!options.output.empty())
       fmt::print(stderr, "ashlar diff: {} ({})\n", options.output,
                  format_bytes(contents.back().size()));
