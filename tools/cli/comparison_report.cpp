@@ -62,20 +62,17 @@ std::vector<column> figure_columns(std::vector<column> columns) {
 
 }  // namespace
 
-std::string render_comparison(const measure::comparison& compared, glyphs set) {
-  const std::vector<measure::allocator_summary> summaries = measure::summaries_of(compared);
-  const measure::base_figures base = measure::base_of(summaries);
-  table figures(figure_columns({{"allocator", align::left}, {"runs"}}));
-  for (const measure::allocator_summary& summary : summaries) {
-    std::vector<std::string> cells{summary.name, fmt::format("{}", summary.runs)};
-    append_figures(cells, summary, base, set);
-    figures.add_row(std::move(cells));
-  }
+std::vector<std::string> comparison_cells(const measure::allocator_summary& summary,
+                                          const measure::base_figures& base, glyphs set) {
+  std::vector<std::string> cells{summary.name, fmt::format("{}", summary.runs)};
+  append_figures(cells, summary, base, set);
+  return cells;
+}
 
-  std::string text = fmt::format("{}\n\n", shell_quoted(compared.command));
-  text += figures.render();
-  text +=
-      fmt::format("\nratio: median to the median of {}; below 1 is better; seed {}\n",
+std::string comparison_notes(const measure::comparison& compared) {
+  const std::vector<measure::allocator_summary> summaries = measure::summaries_of(compared);
+  std::string text =
+      fmt::format("ratio: median to the median of {}; below 1 is better; seed {}\n",
                   summaries.empty() ? std::string("none") : summaries.front().name, compared.seed);
   if (!measure::exited_with(compared.expected_status, 0)) {
     text += fmt::format(
@@ -95,6 +92,16 @@ std::string render_comparison(const measure::comparison& compared, glyphs set) {
                         measure::signal_name(compared.interrupted_by));
   }
   return text;
+}
+
+std::string render_comparison(const measure::comparison& compared, glyphs set) {
+  const std::vector<measure::allocator_summary> summaries = measure::summaries_of(compared);
+  const measure::base_figures base = measure::base_of(summaries);
+  table figures(figure_columns({{"allocator", align::left}, {"runs"}}));
+  for (const measure::allocator_summary& summary : summaries)
+    figures.add_row(comparison_cells(summary, base, set));
+  return fmt::format("{}\n\n{}\n{}", shell_quoted(compared.command), figures.render(),
+                     comparison_notes(compared));
 }
 
 std::string render_summary(const std::vector<measure::stored_comparison>& programs, glyphs set) {

@@ -9,7 +9,16 @@
 
 namespace ashlar::cli {
 
-// The table, with notes on failed runs and on an early end.
+// Returns: a row of the table: the allocator, its runs, then median, range and ratio of each figure; or
+// "failed" or "not run" in their place.
+std::vector<std::string> comparison_cells(const measure::allocator_summary& summary,
+                                          const measure::base_figures& base, glyphs set);
+
+// Returns: what is to be read beside the table, as lines: what a ratio relates to, runs that failed, an
+// early end.
+std::string comparison_notes(const measure::comparison& compared);
+
+// The command line, the table and the notes.
 std::string render_comparison(const measure::comparison& compared, glyphs set);
 
 // One table over several programs. A program's baseline is its first allocator.

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tools/cli/commands/commands.hpp"
+#include "tools/cli/comparison_chart.hpp"
 #include "tools/cli/comparison_report.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
@@ -39,7 +40,8 @@ struct compare_options {
   std::vector<std::string> with;  // NAME=LIBRARY
   std::vector<std::string> only;  // names; empty: all that are found
   std::optional<std::uint64_t> seed;
-  std::string label;  // empty: the program's file name
+  std::string label;   // empty: the program's file name
+  std::string output;  // the page, or the picture; empty: none
   std::string json_path;
   std::string csv_path;
   bool show_output = false;
@@ -55,6 +57,7 @@ what there is; a second one kills a program that goes on.
 Examples:
   ashlar compare -- ./parser big.json
   ashlar compare -n 15 --only system,ashlar --json out.json -- python3 work.py
+  ashlar compare -o parser.html -- ./parser big.json
   ashlar compare --with mine=./libmine.so -- sh -c './filter < input.txt'
   ashlar compare --list
 
@@ -191,6 +194,7 @@ int compare_command(const compare_options& options) {
   files::replaced_files files(std::move(inputs));
   if (!options.json_path.empty()) files.prepare("--json", options.json_path);
   if (!options.csv_path.empty()) files.prepare("--csv", options.csv_path);
+  if (!options.output.empty()) files.prepare("-o", options.output);
 
   measure::comparison compared;
   compared.ashlar_version = ASHLAR_CLI_VERSION;
@@ -228,6 +232,9 @@ int compare_command(const compare_options& options) {
     contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
   }
   if (!options.csv_path.empty()) contents.push_back(measure::comparison_csv(compared));
+  if (!options.output.empty())
+    contents.push_back(options.output.ends_with(".svg") ? comparison_picture(compared)
+                                                        : comparison_page(compared));
   // The files first: a reader who has seen enough ends this process (compare ... | head).
   const int status = files.commit_beside(status_of(compared), contents);
   fmt::print("{}", render_comparison(compared, reader_glyphs()));
@@ -274,6 +281,8 @@ void add_compare(command_parser& to) {
       .separated_by_commas();
   compare.value("--label", "NAME", with->label, "The program's name in a summary");
   add_seed(compare, with->seed, "Of the order (default: a random one, printed)");
+  compare.output(with->output,
+                 "Write a page with charts to FILE, too; the charts alone where it ends in .svg");
   compare.file("--json", with->json_path, "Write all samples as JSON to FILE");
   compare.file("--csv", with->csv_path, "Write all samples as CSV to FILE");
   compare.flag("--show-output", with->show_output, "Do not drop the program's output");
