@@ -80,7 +80,8 @@ elseif(ASHLAR_PORT MATCHES "^(musl|glibc217)$")
     set(${variable} ${tool})
   endforeach()
   set(CMAKE_LINKER ld)
-  set(CMAKE_EXE_LINKER_FLAGS_INIT -dynamic)  # as the programs of a musl system; zig links statically otherwise
+  # As the programs of a musl system; zig links statically otherwise, and writes no build id.
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "-dynamic -Wl,--build-id=sha1")
 else()
   set(CMAKE_SYSTEM_PROCESSOR ${ASHLAR_PORT})
   set(triplet ${ASHLAR_PORT}-linux-gnu)

@@ -8,6 +8,14 @@
 
 #include <cstddef>
 
+// What the compiler refers to in functions that catch or may not throw: weak, so that whoever includes this takes in
+// no C++ library.
+// On ARM CMake makes the first one weak (ashlar/CMakeLists.txt): the assembler takes no weak one.
+#if !defined(__ARM_EABI__)
+__asm__(".weak __gxx_personality_v0, _Unwind_Resume");
+#endif
+__asm__(".weak __cxa_begin_catch, __cxa_end_catch, _ZSt9terminatev");
+
 namespace ashlar::cxx_runtime {
 
 using new_handler = void (*)();

@@ -20,13 +20,6 @@
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
 
-// What the compiler refers to in functions that catch; weak for the same reason as in cxx_runtime.hpp.
-// On ARM CMake makes the first one weak (ashlar/CMakeLists.txt): the assembler takes no weak one.
-#if !defined(__ARM_EABI__)
-__asm__(".weak __gxx_personality_v0, _Unwind_Resume");
-#endif
-__asm__(".weak __cxa_begin_catch, __cxa_end_catch, _ZSt9terminatev");
-
 using namespace ashlar;
 
 namespace {
