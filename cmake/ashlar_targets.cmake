@@ -1,6 +1,9 @@
 # The helpers that every CMakeLists.txt here uses.
 include(CheckIncludeFile)
 check_include_file(execinfo.h ASHLAR_HAS_EXECINFO)
+if(CMAKE_SYSTEM_NAME STREQUAL "FreeBSD")
+  set(ASHLAR_HAS_EXECINFO FALSE)  # a library of its own, which ashlar does without
+endif()
 
 # Instrumented programs are large: the system's linker takes several times as long for them as LLVM's, where that is there.
 set(ashlar_linker "")

@@ -6,6 +6,8 @@
 #   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system
 #   windows                       zig's compiler, and wine to run what it makes
 #   macos-arm64 macos-x86_64      zig's compiler. Nothing here runs what it makes
+#   freebsd-x86_64 freebsd-aarch64
+#                                 zig's compiler. Nothing here runs what it makes
 #   posix                         the compiler of this machine, for Linux with the parts of os that other systems have
 #   glibc217                      zig's compiler, for glibc 2.17; this machine's glibc runs what it makes
 # qemu 7.2 takes 24 bytes for each page of 4 KiB that a program maps, also of what is only reserved: 1.6 GB for 256 GiB.
@@ -58,6 +60,17 @@ elseif(ASHLAR_PORT MATCHES "^macos-(arm64|x86_64)$")
     set(CMAKE_${language}_ARCHIVE_APPEND "${zig} ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
     set(CMAKE_${language}_ARCHIVE_FINISH "${zig} ranlib <TARGET>")
   endforeach()
+  set(ASHLAR_IS_NOT_RUN TRUE)  # cmake/ashlar_targets.cmake
+elseif(ASHLAR_PORT MATCHES "^freebsd-(x86_64|aarch64)$")
+  set(CMAKE_SYSTEM_NAME FreeBSD)
+  set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
+  set(zig ${CMAKE_CURRENT_LIST_DIR}/../build/zig/zig)
+  set(target ${CMAKE_MATCH_1}-freebsd.14.0)
+  set(CMAKE_C_COMPILER ${zig} cc -target ${target})
+  set(CMAKE_CXX_COMPILER ${zig} c++ -target ${target})
+  set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined -fomit-frame-pointer")
+  set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
+  set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,--build-id=sha1)  # which zig writes on demand only
   set(ASHLAR_IS_NOT_RUN TRUE)  # cmake/ashlar_targets.cmake
 elseif(ASHLAR_PORT STREQUAL "posix")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -26,6 +26,8 @@ LACKS = {
     "posix": "",
     "macos-arm64": "**Nothing was run.** `mallinfo`, `mallopt`, moving pages of large blocks",
     "macos-x86_64": "**Nothing was run.** `mallinfo`, `mallopt`, moving pages of large blocks",
+    "freebsd-x86_64": "**Nothing was run.** Control sockets, moving pages of large blocks, static programs",
+    "freebsd-aarch64": "**Nothing was run.** Control sockets, moving pages of large blocks, static programs",
     "wasm32": "the heap, malloc and the C API",
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",

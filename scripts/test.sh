@@ -21,7 +21,7 @@ case ${1-} in
   --ports)
     shift
     steps=(port-i386 port-musl port-glibc217 port-aarch64 port-armhf port-riscv64 port-s390x port-windows port-posix
-      port-macos-arm64 port-macos-x86_64 port-wasm32)
+      port-macos-arm64 port-macos-x86_64 port-freebsd-x86_64 port-freebsd-aarch64 port-wasm32)
     # Of what programs and qemu write to, not of addresses.
     ulimit -d 8000000
     ;;

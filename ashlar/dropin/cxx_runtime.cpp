@@ -1,5 +1,5 @@
 // dropin/cxx_runtime.cpp: finding the program's C++ library (Itanium C++ ABI).
-// Layer: dropin. The names below are the ABI's; libstdc++ and libc++abi share them.
+// Layer: dropin. The names below are the ABI's; libstdc++, libc++abi and libcxxrt share them.
 #include <initializer_list>
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ namespace {
 template <class Symbol>
 Symbol* find(Symbol* linked, const char* name) noexcept {
   if (linked != nullptr) return linked;
-  for (const char* library : {"libstdc++.so.6", "libc++abi.so.1"}) {
+  for (const char* library : {"libstdc++.so.6", "libc++abi.so.1", "libcxxrt.so.1"}) {
     void* const loaded = ::dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (loaded == nullptr) continue;
     void* const symbol = ::dlsym(loaded, name);

@@ -36,6 +36,12 @@ void write_line(line_writer<4096>& line) noexcept {
   ::syscall(SYS_write, STDERR_FILENO, line.data(), line.size());
 }
 
+#if defined(SYS_exit_group)
+constexpr long exit_call = SYS_exit_group;
+#else
+constexpr long exit_call = SYS_exit;  // where it ends all threads
+#endif
+
 [[noreturn]] void refuse_beside_a_sanitizer() noexcept {
   line_writer<4096> line;
   line << "ashlar: this program was built with a sanitizer ("
@@ -43,7 +49,7 @@ void write_line(line_writer<4096>& line) noexcept {
        << "), which needs malloc for itself: run it without libashlar-malloc.so (LD_PRELOAD), and "
           "link it without ashlar-malloc.o";
   write_line(line);
-  for (;;) ::syscall(SYS_exit_group, 1);
+  for (;;) ::syscall(exit_call, 1);
 }
 
 /// Returns: whether the process's malloc is this library's: the loader finds its definition first.

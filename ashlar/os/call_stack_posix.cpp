@@ -6,9 +6,11 @@
 #include <cstddef>
 
 #include <dlfcn.h>
-#if __has_include(<execinfo.h>)
+#if __has_include(<execinfo.h>) && !defined(__FreeBSD__)  // there it is a library of its own
+#define ASHLAR_HAS_BACKTRACE 1
 #include <execinfo.h>
 #else
+#define ASHLAR_HAS_BACKTRACE 0
 #include <unwind.h>
 #endif
 
@@ -28,7 +30,7 @@ namespace {
 constinit std::atomic<bool> was_used{false};
 
 // No frame of their own, of which `capture` knows how many there are.
-#if __has_include(<execinfo.h>)
+#if ASHLAR_HAS_BACKTRACE
 ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
   return ::backtrace(frames, room);
 }

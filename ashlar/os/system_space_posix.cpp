@@ -186,7 +186,7 @@ std::size_t system_space::limit() noexcept {
   rlimit addresses{};
   if (::getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
     return SIZE_MAX;
-  return addresses.rlim_cur;
+  return static_cast<std::size_t>(addresses.rlim_cur);  // signed on some systems
 }
 
 std::uint64_t system_space::secret() noexcept {

@@ -1,10 +1,15 @@
-// os/system_space_macos.cpp: what of os/system_space.hpp is macOS's own.
+// os/system_space_bsd.cpp: what of os/system_space.hpp macOS and FreeBSD have in common, and their resident bytes.
 // Layer: os.
 //
 // A page that is purged has to read as zero, which madvise promises for none of its flags here. So it is
 // mapped anew, and is resident no more from that moment on.
-#include <mach/mach.h>
 #include <sys/types.h>
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#else
+#include <sys/sysctl.h>
+#include <sys/user.h>
+#endif
 #include <unistd.h>
 
 #include <ashlar/os/errno_keeper.hpp>
@@ -38,6 +43,7 @@ std::size_t system_space::processors() noexcept {
   return figure(_SC_NPROCESSORS_ONLN, 1);
 }
 
+#if defined(__APPLE__)
 std::size_t resident_bytes() noexcept {
   mach_task_basic_info info{};
   mach_msg_type_number_t words = MACH_TASK_BASIC_INFO_COUNT;
@@ -46,5 +52,15 @@ std::size_t resident_bytes() noexcept {
              ? static_cast<std::size_t>(info.resident_size)
              : 0;
 }
+#else
+std::size_t resident_bytes() noexcept {
+  const errno_keeper keeper;
+  const int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, ::getpid()};
+  kinfo_proc process{};
+  std::size_t bytes = sizeof process;
+  if (::sysctl(name, sizeof name / sizeof *name, &process, &bytes, nullptr, 0) != 0) return 0;
+  return static_cast<std::size_t>(process.ki_rssize) * figure(_SC_PAGESIZE, 0);
+}
+#endif
 
 }  // namespace ashlar::os

@@ -1,4 +1,4 @@
-// os/loaded_module_linux.cpp: os/loaded_module.hpp by dl_iterate_phdr.
+// os/loaded_module_elf.cpp: os/loaded_module.hpp by dl_iterate_phdr.
 // Layer: os.
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#if defined(__linux__)
 #include <sys/auxv.h>
+#endif
 #include <unistd.h>
 
 #include <ashlar/core/bits.hpp>
@@ -26,6 +28,20 @@ Function* opaque(Function* function) noexcept {
   __asm__("" : "+r"(function));
   return function;
 }
+
+// What systems with this loader call differently.
+#if defined(__linux__)
+using hash_word = Elf_Symndx;
+/// Returns: the program's file as its command named it; null: the system does not tell.
+const char* program_file() noexcept {
+  return reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+}
+#else
+using hash_word = Elf_Hashelt;
+const char* program_file() noexcept {
+  return nullptr;  // the loader has its name
+}
+#endif
 
 const std::byte* mapped(const dl_phdr_info& module, ElfW(Addr) offset) noexcept {
   return reinterpret_cast<const std::byte*>(module.dlpi_addr + offset);
@@ -114,7 +130,7 @@ dynamic_symbols symbols_of(const dl_phdr_info& module, const ElfW(Phdr) & dynami
     if (entry->d_tag == DT_SYMTAB) symbols.table = reinterpret_cast<const ElfW(Sym)*>(place);
     if (entry->d_tag == DT_GNU_HASH)
       symbols.count = count_hashed(reinterpret_cast<const std::uint32_t*>(place));
-    if (entry->d_tag == DT_HASH) symbols.count = reinterpret_cast<const Elf_Symndx*>(place)[1];
+    if (entry->d_tag == DT_HASH) symbols.count = reinterpret_cast<const hash_word*>(place)[1];
   }
   return symbols;
 }
@@ -137,7 +153,7 @@ loaded_module as_module(const dl_phdr_info& module) noexcept {
       m.begin = mapped(module, module.dlpi_phdr[i].p_vaddr);
   m.path = module.dlpi_name;
   if (m.path == nullptr || *m.path == '\0') {  // the program itself has no name there
-    m.path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    m.path = program_file();
     if (m.path == nullptr) m.path = "the program";
   }
   return m;
@@ -196,7 +212,7 @@ void for_each_code_segment(void (*visit)(const code_segment& segment, void* cont
     void (*visit)(const code_segment&, void*);
     void* context;
     std::uintptr_t page;
-  } state{visit, context, ::getauxval(AT_PAGESZ)};
+  } state{visit, context, static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))};
   next_iterate()(
       [](dl_phdr_info* module, std::size_t, void* data) {
         const auto& w = *static_cast<const walk*>(data);
