@@ -3,7 +3,7 @@
 #   aarch64 armhf riscv64 s390x   Debian's cross compiler, and qemu to run what it makes
 #   i386                          the compiler of this machine
 #   musl                          zig's compiler (scripts/zig.py), and Debian's musl to run what it makes
-#   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system
+#   wasm32                        zig's compiler, and Node.js to run what it makes: the layers that need no system, malloc
 #   windows                       zig's compiler, and wine to run what it makes
 #   macos-arm64 macos-x86_64      zig's compiler. Nothing here runs what it makes
 #   freebsd-x86_64 freebsd-aarch64

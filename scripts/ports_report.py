@@ -28,7 +28,7 @@ LACKS = {
     "macos-x86_64": "**Nothing was run.** `mallinfo`, `mallopt`, moving pages of large blocks",
     "freebsd-x86_64": "**Nothing was run.** Control sockets, moving pages of large blocks, static programs",
     "freebsd-aarch64": "**Nothing was run.** Control sockets, moving pages of large blocks, static programs",
-    "wasm32": "the heap, malloc and the C API",
+    "wasm32": "threads, settings, checks, the C API; memory is never given back",
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
@@ -97,7 +97,7 @@ def row(preset: dict[str, str]) -> str:
     missing = [a for a in ARTEFACTS if not has_artefact(folder / "ashlar", a)]
     built = "all but " + ", ".join(missing) if missing else "all"
     if len(missing) == len(ARTEFACTS):
-        built = "headers alone"
+        built = "`libashlar-malloc.a`, headers"
     lacks = LACKS.get(port, EMULATED) or "nothing more"
     return f"| `{preset['name']}` | {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
 

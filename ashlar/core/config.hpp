@@ -143,11 +143,11 @@ inline constexpr bool hardened_by_default = false;
 inline constexpr bool is_drop_in = classes_are_loadable;
 
 /// The heap's unit of memory is 2^heap_page_shift bytes. It must be a multiple of the system's page:
-/// always 4 KiB on x86; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the price of
-/// more slack in blocks above the classes. A build may choose (CMake: -DASHLAR_HEAP_PAGE_SHIFT=16).
+/// always 4 KiB on x86, and none in WebAssembly; elsewhere systems use 4, 16 or 64 KiB, so 64 KiB fits them all, at the
+/// price of more slack in blocks above the classes. A build may choose (CMake: -DASHLAR_HEAP_PAGE_SHIFT=16).
 #if defined(ASHLAR_HEAP_PAGE_SHIFT)
 inline constexpr unsigned heap_page_shift = ASHLAR_HEAP_PAGE_SHIFT;
-#elif defined(__x86_64__) || defined(__i386__)
+#elif defined(__x86_64__) || defined(__i386__) || defined(__wasm__)
 inline constexpr unsigned heap_page_shift = 12;
 #else
 inline constexpr unsigned heap_page_shift = 16;
