@@ -136,7 +136,7 @@ int main(int count, char** arguments) {
     return 0;
   }
   rules();
-  random_program(200'000);
+  random_program(50'000);
   {
     std::vector<std::string> texts;
     for (int i = 0; i < 10'000; ++i)
