@@ -34,7 +34,7 @@ tidy() { # tidy FOLDER FILES_EACH OPTION..., the files one a line from standard 
   xargs -r -P "$(nproc)" -n "$2" clang-tidy-19 -p "$1" --quiet "${@:3}" >"$log" 2>&1
 }
 
-mapfile -t units < <(git ls-files 'ashlar/*.cpp' 'tools/*.cpp' | grep -vE '_(test|bench|windows|macos|none)\.cpp$' |
+mapfile -t units < <(git ls-files 'ashlar/*.cpp' 'tools/*.cpp' | grep -vE '_(test|bench|windows|macos|freebsd|bsd|wasi|none)\.cpp$' |
   grep -vE '/(bell|mutex|parking|pause|random_bytes)_posix\.cpp$')
 open=("${units[@]}")
 options=()
