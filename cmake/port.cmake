@@ -71,6 +71,11 @@ elseif(ASHLAR_PORT MATCHES "^freebsd-(x86_64|aarch64)$")
   set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined -fomit-frame-pointer")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
   set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,--build-id=sha1)  # which zig writes on demand only
+  set(objdump objdump)  # GNU's, as scripts/ports_report.py needs it
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    set(objdump aarch64-linux-gnu-objdump)
+  endif()
+  set(CMAKE_OBJDUMP ${objdump} CACHE FILEPATH "Disassembler")
   set(ASHLAR_IS_NOT_RUN TRUE)  # cmake/ashlar_targets.cmake
 elseif(ASHLAR_PORT STREQUAL "posix")
   set(CMAKE_SYSTEM_PROCESSOR x86_64)
