@@ -54,8 +54,8 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-/// 2 had no names, and 1 no identified_modules; both are read as well.
-inline constexpr std::uint32_t version = 3;
+/// 3 had no brief_events, 2 no names, and 1 no identified_modules; all are read as well.
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -87,6 +87,7 @@ enum class frame_kind : std::uint32_t {
   end = 4,                 // the last frame: how many events there were
   identified_modules = 5,  // definitions: as modules, with build ids; from version 2 on
   names = 6,               // definitions: what calls are called; from version 3 on
+  brief_events = 7,  // as events, with coarse times and births of dead blocks; from version 4 on
 };
 /// Stands in a stack behind the outermost frame that was kept, where the stack goes on.
 inline constexpr std::uint64_t cut_frame = 0;
@@ -113,6 +114,12 @@ inline constexpr std::uint8_t flag_aligned = 0x40;  // of a birth
 inline constexpr std::uint8_t flag_stack = 0x80;    // of a birth
 inline constexpr std::uint8_t flag_near =
     0x40;  // of a death: its address is how many births of this frame ago
+
+/// Of frames of brief_events alone. Added to the kind of a birth: its address is that of a block of
+/// this frame that died, so many deaths ago.
+inline constexpr std::uint8_t recycled = 0x08;
+/// The payload begins with a byte: times are counted in steps of 2 to that power of ticks.
+inline constexpr std::uint8_t time_bits_max = 40;
 
 /// A birth is expected near the last one of a size with the same place.
 inline constexpr std::size_t guess_places = 256;

@@ -63,11 +63,12 @@ int count_changes(dl_phdr_info* info, std::size_t, void* argument) {
 
 bool stack_table::reset() {
   constexpr std::size_t bytes = places * sizeof(std::uint64_t);
-  if (hashes_ != nullptr) return ::madvise(hashes_, bytes, MADV_DONTNEED) == 0;
+  last_number_ = 0;
+  if (entries_ != nullptr) return ::madvise(entries_, bytes, MADV_DONTNEED) == 0;
   void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
-  hashes_ = static_cast<std::uint64_t*>(room);
+  entries_ = static_cast<std::uint64_t*>(room);
   return true;
 }
 
@@ -77,16 +78,23 @@ stack_table::entry stack_table::find_or_add(const call_frames& frames) {
     hash = (hash ^ frames.frames[i]) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
-  if (hash == 0) hash = 1;
-  std::uint32_t place = static_cast<std::uint32_t>(hash >> 44);
+  constexpr std::uint64_t hash_mask = (std::uint64_t{1} << hash_bits) - 1;
+  const auto number_in = [](std::uint64_t entry) {
+    return static_cast<std::uint32_t>(entry >> hash_bits);
+  };
+  std::uint32_t place = static_cast<std::uint32_t>(hash >> hash_bits);
+  std::uint32_t number = 0;
   for (std::uint32_t tries = 0; tries < 64; ++tries, place = (place + 1) % places) {
-    std::uint64_t found = __atomic_load_n(&hashes_[place], __ATOMIC_RELAXED);
-    if (found == hash) return {place + 1, false};
-    if (found != 0) continue;
-    if (__atomic_compare_exchange_n(&hashes_[place], &found, hash, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED))
-      return {place + 1, true};
-    if (found == hash) return {place + 1, false};
+    std::uint64_t found = __atomic_load_n(&entries_[place], __ATOMIC_RELAXED);
+    if (found == 0) {
+      if (number == 0) number = __atomic_add_fetch(&last_number_, 1, __ATOMIC_RELAXED);
+      if (number >= places) return {0, false};
+      const std::uint64_t added = std::uint64_t{number} << hash_bits | (hash & hash_mask);
+      if (__atomic_compare_exchange_n(&entries_[place], &found, added, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED))
+        return {number, true};
+    }
+    if (((found ^ hash) & hash_mask) == 0) return {number_in(found), false};
   }
   return {0, false};
 }

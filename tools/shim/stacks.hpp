@@ -23,7 +23,12 @@ class stack_table {
 
  private:
   static constexpr std::uint32_t places = 1u << 20;
-  std::uint64_t* hashes_ = nullptr;
+  /// A place is the stack's number << hash_bits | its hash; 0: empty. The bits that are left out
+  /// say where it is looked for.
+  static constexpr unsigned hash_bits = 44;
+  std::uint64_t* entries_ = nullptr;
+  /// Stacks are numbered as they come, so that a trace has small numbers for those that matter.
+  std::uint32_t last_number_ = 0;
 };
 
 /// A file that is mapped.

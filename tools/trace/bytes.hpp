@@ -72,6 +72,12 @@ class byte_reader {
     }
     return std::nullopt;
   }
+  /// Returns: how many bytes of zero come next.
+  [[nodiscard]] std::size_t zeros() const {
+    std::size_t count = 0;
+    while (count < rest_.size() && rest_[count] == 0) ++count;
+    return count;
+  }
   std::optional<std::uint8_t> byte() {
     if (rest_.empty()) return std::nullopt;
     const std::uint8_t value = rest_.front();

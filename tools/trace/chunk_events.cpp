@@ -21,10 +21,11 @@ void chunk_events::begin(const chunk& c) {
   ticks_ = c.header.ticks;
 }
 
-bool chunk_events::has_record() {
+bool chunk_events::has_record(std::uint32_t records) {
   if (at_ < used_) return true;
   // The records below are whole, and so are the bytes behind them.
-  used_ = std::min(chunk_->header.used.load(std::memory_order_acquire), chunk::records_max);
+  used_ =
+      std::min({chunk_->header.used.load(std::memory_order_acquire), chunk::records_max, records});
   return at_ < used_;
 }
 
@@ -81,8 +82,8 @@ void chunk_events::read_prefix(const spool_record& r) {
   }
 }
 
-bool chunk_events::next(event& e) {
-  while (has_record()) {
+bool chunk_events::next(event& e, std::uint32_t records) {
+  while (has_record(records)) {
     const spool_record& r = chunk_->records[at_++];
     const auto number = static_cast<std::uint8_t>(r.what >> 56);
     if (number >= static_cast<std::uint8_t>(spool_kind::time)) {

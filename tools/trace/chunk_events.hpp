@@ -30,13 +30,14 @@ class chunk_events {
   void begin(const chunk& c);
   /// Effects: no later event has an earlier time.
   void not_before(std::uint64_t time) { time_ = time > time_ ? time : time_; }
-  /// Returns: false where there is nothing more in the chunk, yet. `text` lies in the chunk.
-  bool next(event& e);
+  /// Returns: false where there is nothing more in the first `records` of the chunk, yet. `text`
+  /// lies in the chunk. Requires: `records` is what the chunk had in use once.
+  bool next(event& e, std::uint32_t records = chunk::records_max);
   /// That of the last event.
   [[nodiscard]] std::uint64_t time() const { return time_; }
 
  private:
-  bool has_record();
+  bool has_record(std::uint32_t records);
   void read_prefix(const spool_record& r);
   std::string_view bytes_behind();
 

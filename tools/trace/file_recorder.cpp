@@ -2,6 +2,7 @@
 #include "tools/trace/file_recorder.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <utility>
 
@@ -13,19 +14,28 @@ namespace {
 // Twice as often as is promised: a recorder that has much to do comes later.
 constexpr std::chrono::milliseconds unsealed_each{500};
 
+/// Returns: the power of two that is 16 us or just less.
+unsigned coarse_time_bits(std::uint64_t ticks_per_second) {
+  constexpr std::uint64_t steps_per_second = 1'000'000 / 16;
+  const std::uint64_t ticks = std::max<std::uint64_t>(ticks_per_second / steps_per_second, 1);
+  return std::min<unsigned>(static_cast<unsigned>(std::bit_width(ticks)) - 1, time_bits_max);
+}
+
 }  // namespace
 
 struct file_recorder::trace {
   std::unique_ptr<trace_writer> writer;
   chunk_definitions definitions;
   std::unordered_map<std::uint32_t, std::uint64_t> last_time;  // by thread; images go on
+  bool has_threads = false;                                    // had, or has; images go on
 };
 
 file_recorder::file_recorder(const recording_options& options, open_sink open, look_at_exit look)
     : recorder(options.stack_depth, options.memory),
       options_(options),
       open_(std::move(open)),
-      look_(std::move(look)) {
+      look_(std::move(look)),
+      time_bits_(coarse_time_bits(ticks_per_second())) {
   if (look_) let_processes_wait();
 }
 
@@ -92,7 +102,12 @@ void file_recorder::read_records(const process& of, const chunk& c, thread_progr
   if (!so_far.is_open) so_far.events->begin(c);
   so_far.is_open = true;
   so_far.events->not_before(last_time);
-  for (event e; so_far.events->next(e);) to.writer->add(e);
+  // Whether there are threads is asked behind what is read: no other thread's events come between
+  // these.
+  const std::uint32_t records = c.header.used.load(std::memory_order_acquire);
+  to.has_threads = to.has_threads || !has_one_thread(of);
+  to.writer->keep_times_within(to.has_threads ? 0 : time_bits_);
+  for (event e; so_far.events->next(e, records);) to.writer->add(e);
   last_time = so_far.events->time();
   to.writer->flush(thread);
   flush_definitions(to, false);

@@ -91,6 +91,7 @@ class file_recorder final : public recorder {
   recording_options options_;
   open_sink open_;
   look_at_exit look_;
+  unsigned time_bits_;  // of processes with one thread: trace_writer::keep_times_within()
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
   std::chrono::steady_clock::time_point unsealed_due_;                // when take_unsealed() is

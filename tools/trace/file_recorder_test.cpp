@@ -1,5 +1,6 @@
 #include "tools/trace/file_recorder.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,49 @@ TEST(FileRecorder, AChunkIsReadInPartsWhileItIsWritten) {
   reader.pop();
   ASSERT_NE(reader.peek(), nullptr);
   EXPECT_EQ(reader.peek()->alignment, 64u);
+}
+
+// A thread that is alone has times within 16 us. From a second thread on, and in what the process
+// executes later, all times are exact: they say whose event was first.
+TEST(FileRecorder, TimesAreExactAsSoonAsThereAreThreads) {
+  recorded_trace t;
+  const std::uint32_t pid = test::ended_process();
+  const std::uint32_t a = t.program.begin_process(pid);
+  t.program.describe(0, a, std::string_view("/bin/a\0a\0", 9));
+  std::vector<std::uint64_t> times;
+  const auto fill_chunk = [&](std::uint32_t chunk, std::uint32_t image, std::uint32_t thread,
+                              std::uint32_t sequence) {
+    t.program.take_chunk(chunk, image, thread, sequence);
+    for (const std::uint64_t ticks : {0u, 1u, 3u, 4u, 1'000'000u}) {
+      times.push_back(chunk * 10'000'000 + ticks);
+      t.program.put(chunk, by_malloc, times.back(), 0x1000 * times.size());
+    }
+    t.program.seal(chunk);
+  };
+  fill_chunk(1, a, 1, 0);
+  t.recorder.drain();
+  fill_chunk(2, a, 1, 1);
+  fill_chunk(3, a, 2, 0);
+  t.recorder.drain();
+  const std::uint32_t b = t.program.begin_process(pid);
+  t.program.describe(4, b, std::string_view("/bin/b\0b\0", 9));
+  fill_chunk(5, b, 1, 0);
+  t.recorder.finish();
+  std::vector<std::uint64_t> read;
+  trace_reader reader(memory_source("a.atrace", t.bytes));
+  const std::uint64_t step = reader.ticks_per_second() * 16 / 1'000'000;
+  while (const event* const e = reader.peek()) {
+    if (e->kind == by_malloc) read.push_back(e->time);
+    reader.pop();
+  }
+  ASSERT_EQ(read.size(), times.size());
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_LE(std::max(read[i], times[i]) - std::min(read[i], times[i]), step) << i;
+  }
+  EXPECT_NE(read[1], times[1]);
+  read.erase(read.begin(), read.begin() + 5);
+  times.erase(times.begin(), times.begin() + 5);
+  EXPECT_EQ(read, times);
 }
 
 // Between two images there is one that told nothing, and one comes last.

@@ -2,7 +2,11 @@
 //
 // An address is written as a difference d to one that is expected: zigzag(d / 8) * 2, or that + 1 and then the byte
 // d % 8 (most blocks are at multiples of 8). Expected is, for a birth, the last birth of that size; for a death, the last
-// death that was written so. A death of a block that was born in the same frame is written as how many births ago.
+// death that was written so. A death of a block that was born in the same frame is written as how
+// many births ago, and a birth where a block of the same frame died as how many deaths ago.
+//
+// Times are steps of 2^bits ticks from the frame's first event on. The events of a step are read
+// back at equal distances in it, and the last one at the time that the frame says.
 #include "tools/trace/frame.hpp"
 
 #include <algorithm>
@@ -123,14 +127,26 @@ void frame_encoder::put_address(std::uint64_t difference) {
   if (low != 0) columns_[column_addresses].push_back(static_cast<char>(low));
 }
 
+/// Returns: the place of this address, which is another one's no more.
+frame_encoder::last_seen& frame_encoder::seen(std::uint64_t address) {
+  last_seen& place = seen_[(address >> 3) * 0x9e3779b97f4a7c15u >> (64 - place_bits)];
+  if (place.address != address || place.frame != frame_) place = {address, frame_, 0, 0};
+  return place;
+}
+
 void frame_encoder::add_birth(const event& e) {
   std::uint8_t flags = 0;
   put_varint(columns_[column_sizes], e.size);
   std::uint64_t& guess = guess_.for_size(e.size);
-  put_address(e.address - guess);
+  last_seen& of = seen(e.address);
+  if (of.death != 0) {
+    flags |= recycled;
+    put_varint(columns_[column_addresses], deaths_ - of.death);
+  } else {
+    put_address(e.address - guess);
+  }
   guess = e.address;
-  births_.push_back(e.address);
-  birth_of_[place(e.address)] = static_cast<std::uint32_t>(births_.size());
+  of.birth = static_cast<std::uint16_t>(++births_);
   if (e.alignment != 0) {
     flags |= flag_aligned;
     columns_[column_alignments].push_back(static_cast<char>(std::countr_zero(e.alignment)));
@@ -143,21 +159,27 @@ void frame_encoder::add_birth(const event& e) {
 }
 
 void frame_encoder::add_death(const event& e) {
-  const std::uint32_t birth = birth_of_[place(e.address)];
-  const bool near = birth != 0 && births_[birth - 1] == e.address;
+  last_seen& of = seen(e.address);
+  const bool near = of.birth != 0;
   if (near) {
-    put_varint(columns_[column_addresses], births_.size() - birth);
+    put_varint(columns_[column_addresses], births_ - of.birth);
   } else {
     put_address(e.address - last_death_);
     last_death_ = e.address;
   }
+  of.death = static_cast<std::uint16_t>(++deaths_);
   columns_[column_kinds].push_back(
       static_cast<char>(static_cast<std::uint8_t>(e.kind) | (near ? flag_near : 0)));
 }
 
-void frame_encoder::add(const event& e) {
-  if (header_.count == 0) header_.first_time = header_.last_time = e.time;
-  put_varint(columns_[column_times], e.time - header_.last_time);
+void frame_encoder::add(const event& e, unsigned time_bits) {
+  if (header_.count == 0) {
+    header_.first_time = e.time;
+    time_bits_ = time_bits;
+  }
+  const std::uint64_t steps = (e.time - header_.first_time) >> time_bits_;
+  put_varint(columns_[column_times], steps - steps_);
+  steps_ = steps;
   header_.last_time = e.time;
   ++header_.count;
   if (is_birth(e.kind)) return add_birth(e);
@@ -168,9 +190,9 @@ void frame_encoder::add(const event& e) {
 }
 
 void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& out) {
-  header_.kind = frame_kind::events;
+  header_.kind = frame_kind::brief_events;
   header_.thread = thread;
-  std::string payload;
+  std::string payload(1, static_cast<char>(time_bits_));
   for (std::string& column : columns_) {
     with.put_column(payload, view_of(column));
     column.clear();
@@ -179,17 +201,29 @@ void frame_encoder::finish(std::uint32_t thread, compressor& with, std::string& 
   header_ = {};
   guess_.clear();
   last_death_ = 0;
-  births_.clear();
-  std::fill(birth_of_.begin(), birth_of_.end(), 0);
+  steps_ = 0;
+  births_ = 0;
+  deaths_ = 0;
+  if (++frame_ == 0) {  // numbers come again
+    std::fill(seen_.begin(), seen_.end(), last_seen{});
+    frame_ = 1;
+  }
 }
 
 const char* frame_decoder::begin(const frame_header& header, byte_view payload, decompressor& with,
                                  std::uint64_t& room) {
   if (header.count == 0 || header.count > frame_events_max)
     return "a frame of no or too many events";
-  if (!take(room, header.count * sizeof births_[0])) return no_room;
+  const bool is_brief = header.kind == frame_kind::brief_events;
+  if (!take(room, header.count * sizeof births_[0] * (is_brief ? 2 : 1))) return no_room;
   births_.reserve(header.count);
   byte_reader from(payload);
+  if (is_brief) {
+    deaths_.reserve(header.count);
+    const auto bits = from.byte();
+    if (!bits || *bits > time_bits_max) return "times in steps that are none";
+    time_bits_ = *bits;
+  }
   for (std::size_t i = 0; i < column_count; ++i) {
     const std::size_t most =
         i == column_texts ? frame_payload_max : number_bytes_max * header.count;
@@ -207,14 +241,41 @@ const char* frame_decoder::begin(const frame_header& header, byte_view payload, 
   return nullptr;
 }
 
-const char* frame_decoder::read_birth(event& e, std::uint8_t flags) {
+const char* frame_decoder::read_time(event& e) {
+  const auto steps = rest_[column_times].varint();
+  if (!steps || *steps > (header_.last_time - time_) >> time_bits_)
+    return "an event without a time in its frame";
+  const bool is_first = left_ == header_.count;
+  // By that time its thread has its turn.
+  if (is_first && *steps != 0) return "another first time than the frame says";
+  time_ += *steps << time_bits_;
+  e.time = time_;
+  if (time_bits_ == 0) return nullptr;
+  if (is_first || *steps != 0) {
+    in_step_ = 1 + static_cast<std::uint32_t>(rest_[column_times].zeros());
+    nth_ = 0;
+  }
+  if (nth_ == in_step_) return "a time that is written as no other one is";
+  e.time += (std::uint64_t{nth_++} << time_bits_) / in_step_;
+  if (left_ == 1 || e.time > header_.last_time) e.time = header_.last_time;
+  return nullptr;
+}
+
+const char* frame_decoder::read_birth(event& e, std::uint8_t flags, bool is_recycled) {
   const auto size = rest_[column_sizes].varint();
-  std::uint64_t difference = 0;
-  if (!size || !get_difference(rest_[column_addresses], difference))
-    return "a birth without size or address";
+  if (!size) return "a birth without size";
   e.size = *size;
   std::uint64_t& guess = guess_.for_size(e.size);
-  e.address = guess += difference;
+  if (is_recycled) {
+    const auto ago = rest_[column_addresses].varint();
+    if (!ago || *ago >= deaths_.size()) return "a birth of a block that did not die in the frame";
+    guess = deaths_[deaths_.size() - 1 - static_cast<std::size_t>(*ago)];
+  } else {
+    std::uint64_t difference = 0;
+    if (!get_difference(rest_[column_addresses], difference)) return "a birth without address";
+    guess += difference;
+  }
+  e.address = guess;
   births_.push_back(e.address);
   if ((flags & flag_aligned) != 0) {
     const auto logarithm = rest_[column_alignments].byte();
@@ -234,16 +295,18 @@ const char* frame_decoder::read_death(event& e, std::uint8_t flags) {
     const auto ago = rest_[column_addresses].varint();
     if (!ago || *ago >= births_.size()) return "a death of a block that the frame does not have";
     e.address = births_[births_.size() - 1 - static_cast<std::size_t>(*ago)];
-    return nullptr;
+  } else {
+    std::uint64_t difference = 0;
+    if (!get_difference(rest_[column_addresses], difference)) return "a death without address";
+    e.address = last_death_ += difference;
   }
-  std::uint64_t difference = 0;
-  if (!get_difference(rest_[column_addresses], difference)) return "a death without address";
-  e.address = last_death_ += difference;
+  if (header_.kind == frame_kind::brief_events) deaths_.push_back(e.address);
   return nullptr;
 }
 
 const char* frame_decoder::check_end() const {
-  if (time_ != header_.last_time) return "another last time than the frame says";
+  if ((header_.last_time - time_) >> time_bits_ != 0)
+    return "another last time than the frame says";
   for (const byte_reader& rest : rest_)
     if (!rest.empty()) return "a column with more than its events";
   return nullptr;
@@ -254,16 +317,16 @@ const char* frame_decoder::next(event& e) {
   if (!byte) return "an event without its kind";
   const std::uint8_t flags = *byte & static_cast<std::uint8_t>(~kind_mask);
   e = event{};
-  e.kind = static_cast<event_kind>(*byte & kind_mask);
+  std::uint8_t kind = *byte & kind_mask;
+  const bool is_recycled =
+      header_.kind == frame_kind::brief_events && kind > recycled && kind < 2 * recycled;
+  if (is_recycled) kind -= recycled;
+  e.kind = static_cast<event_kind>(kind);
   e.thread = header_.thread;
-  const auto ticks = rest_[column_times].varint();
-  if (!ticks || *ticks > header_.last_time - time_) return "an event without a time in its frame";
-  // By that time its thread has its turn.
-  if (left_ == header_.count && *ticks != 0) return "another first time than the frame says";
-  e.time = time_ += *ticks;
-  const char* fault = nullptr;
+  const char* fault = read_time(e);
+  if (fault != nullptr) return fault;
   if (is_birth(e.kind)) {
-    fault = read_birth(e, flags);
+    fault = read_birth(e, flags, is_recycled);
   } else if (is_death(e.kind) && (flags & ~flag_near) == 0) {
     fault = read_death(e, flags);
   } else if (is_other(e.kind) && flags == 0) {

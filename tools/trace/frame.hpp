@@ -33,8 +33,9 @@ class address_guess {
 class frame_encoder {
  public:
   /// Requires: not full(). An event's time is not before that of the one before it; its text has at most event_text_max
-  /// bytes.
-  void add(const event& e);
+  /// bytes. `time_bits`: the frame's times are within 2 to that power of ticks, at most
+  /// time_bits_max; that of its first event counts.
+  void add(const event& e, unsigned time_bits = 0);
   [[nodiscard]] std::uint32_t count() const { return header_.count; }
   [[nodiscard]] bool full() const {
     return header_.count == events_each || columns_[column_texts].size() >= event_text_max;
@@ -44,9 +45,18 @@ class frame_encoder {
 
   /// More do not compress better, fewer do worse: by a tenth at a quarter (docs/decisions/0014).
   static constexpr std::uint32_t events_each = 1u << 14;
-  static_assert(events_each <= frame_events_max);
+  static_assert(events_each <= frame_events_max && events_each <= UINT16_MAX);
 
  private:
+  /// What the frame has of an address: how many births, or deaths, there were with its last one. 0:
+  /// none.
+  struct last_seen {
+    std::uint64_t address = 0;
+    std::uint32_t frame = 0;  // of all that this encoder made: what an earlier one left is nothing
+    std::uint16_t birth = 0;
+    std::uint16_t death = 0;
+  };
+  last_seen& seen(std::uint64_t address);
   void add_birth(const event& e);
   void add_death(const event& e);
   void put_address(std::uint64_t difference);
@@ -55,14 +65,14 @@ class frame_encoder {
   std::array<std::string, column_count> columns_;
   address_guess guess_;
   std::uint64_t last_death_ = 0;
-  std::vector<std::uint64_t> births_;  // their addresses
-  static constexpr unsigned place_bits = 15;
-  static std::size_t place(std::uint64_t address) {
-    return (address >> 3) * 0x9e3779b97f4a7c15u >> (64 - place_bits);
-  }
-  /// address -> how many births there were then. A place is the last one's that hashed there: what is not found, or is
-  /// of another address, is written in full.
-  std::vector<std::uint32_t> birth_of_ = std::vector<std::uint32_t>(1u << place_bits);
+  unsigned time_bits_ = 0;
+  std::uint64_t steps_ = 0;  // of time, from the first event to the last one
+  std::uint32_t births_ = 0;
+  std::uint32_t deaths_ = 0;
+  std::uint32_t frame_ = 1;
+  static constexpr unsigned place_bits = 14;
+  /// By address. A place is the last one's that hashed there: what is not found is written in full.
+  std::vector<last_seen> seen_ = std::vector<last_seen>(1u << place_bits);
 };
 
 /// Reads one frame of events, one by one.
@@ -77,7 +87,8 @@ class frame_decoder {
   [[nodiscard]] std::uint32_t left() const { return left_; }
 
  private:
-  const char* read_birth(event& e, std::uint8_t flags);
+  const char* read_time(event& e);
+  const char* read_birth(event& e, std::uint8_t flags, bool is_recycled);
   const char* read_death(event& e, std::uint8_t flags);
   const char* check_end() const;
 
@@ -85,10 +96,14 @@ class frame_decoder {
   std::array<std::string, column_count> columns_;
   std::array<byte_reader, column_count> rest_;
   std::uint32_t left_ = 0;
-  std::uint64_t time_ = 0;
+  std::uint64_t time_ = 0;  // where the step begins
+  unsigned time_bits_ = 0;
+  std::uint32_t in_step_ = 0;  // how many events have this step
+  std::uint32_t nth_ = 0;      // how many of them were read
   address_guess guess_;
   std::uint64_t last_death_ = 0;
   std::vector<std::uint64_t> births_;
+  std::vector<std::uint64_t> deaths_;  // of brief_events
 };
 
 std::string encode(std::span<const stack_definition> stacks, compressor& with);

@@ -86,10 +86,10 @@ std::vector<event> random_events(std::uint64_t seed, std::size_t count) {
   return events;
 }
 
-std::string framed(const std::vector<event>& events) {
+std::string framed(const std::vector<event>& events, unsigned time_bits = 0) {
   compressor with;
   frame_encoder encoder;
-  for (const event& e : events) encoder.add(e);
+  for (const event& e : events) encoder.add(e, time_bits);
   std::string bytes;
   encoder.finish(7, with, bytes);
   return bytes;
@@ -101,7 +101,7 @@ TEST(Frame, EveryEventComesBack) {
     const std::string bytes = framed(events);
     frame_header header;
     ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
-    EXPECT_EQ(header.kind, frame_kind::events);
+    EXPECT_EQ(header.kind, frame_kind::brief_events);
     EXPECT_EQ(header.count, events.size());
     EXPECT_EQ(header.first_time, events.front().time);
     EXPECT_EQ(header.last_time, events.back().time);
@@ -118,6 +118,89 @@ TEST(Frame, EveryEventComesBack) {
     }
     EXPECT_EQ(decoder.left(), 0u);
   }
+}
+
+std::vector<event> read_frame(const std::string& bytes) {
+  frame_header header;
+  EXPECT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  decompressor with;
+  frame_decoder decoder;
+  std::uint64_t room = UINT64_MAX;
+  EXPECT_EQ(decoder.begin(header, view_of(bytes).subspan(frame_header_bytes), with, room), nullptr);
+  std::vector<event> events;
+  while (decoder.left() != 0) {
+    const char* const fault = decoder.next(events.emplace_back());
+    EXPECT_EQ(fault, nullptr) << fault;
+    if (fault != nullptr) break;
+    events.back().text = {};  // it lives as long as the decoder
+  }
+  return events;
+}
+
+// All but the times comes back. These are less than a step away and do not go back; the first and
+// the last one are exact.
+TEST(Frame, CoarseTimesAreWithinAStep) {
+  for (std::uint64_t seed = 0; seed < support::times(200u); ++seed) {
+    const std::vector<event> events = random_events(seed, 1 + seed * seed % 3000);
+    const auto bits = static_cast<unsigned>(seed % (time_bits_max + 1));
+    const std::vector<event> read = read_frame(framed(events, bits));
+    ASSERT_EQ(read.size(), events.size());
+    EXPECT_EQ(read.front().time, events.front().time);
+    EXPECT_EQ(read.back().time, events.back().time);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      event expected = events[i];
+      const std::uint64_t error =
+          std::max(expected.time, read[i].time) - std::min(expected.time, read[i].time);
+      ASSERT_LT(error, std::uint64_t{1} << bits);
+      if (i != 0) ASSERT_GE(read[i].time, read[i - 1].time);
+      expected.time = read[i].time;
+      expected.text = {};
+      ASSERT_EQ(read[i], expected);
+    }
+  }
+}
+
+TEST(Frame, EventsOfAStepHaveEqualDistances) {
+  std::vector<event> events;
+  for (const std::uint64_t time : {1000u, 1001u, 1002u, 1003u, 1016u, 1040u}) {
+    event& e = events.emplace_back();
+    e.kind = event_kind::by_malloc;
+    e.thread = 7;
+    e.time = time;
+  }
+  std::vector<std::uint64_t> times;
+  for (const event& e : read_frame(framed(events, 4))) times.push_back(e.time);
+  EXPECT_EQ(times, (std::vector<std::uint64_t>{1000, 1004, 1008, 1012, 1016, 1040}));
+}
+
+// The same few blocks over and over: a byte an event says which, wherever the blocks are.
+TEST(Frame, BlocksThatAreUsedAgainTakeAByte) {
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> free_blocks;
+  std::vector<std::uint64_t> live;
+  for (int i = 0; i < 100; ++i) free_blocks.push_back(random() & 0x7fff'ffff'fff0);
+  std::vector<event> events;
+  while (events.size() < 10'000) {
+    const bool is_birth = live.size() < 50 || (random() % 2 == 0 && !free_blocks.empty());
+    std::vector<std::uint64_t>& from = is_birth ? free_blocks : live;
+    std::vector<std::uint64_t>& to = is_birth ? live : free_blocks;
+    std::swap(from[random() % from.size()], from.back());
+    event& e = events.emplace_back();
+    e.kind = is_birth ? event_kind::by_malloc : event_kind::from_free;
+    e.thread = 7;
+    e.address = from.back();
+    if (is_birth) e.size = 1 + random() % 1000;
+    to.push_back(from.back());
+    from.pop_back();
+  }
+  event end;
+  end.kind = event_kind::thread_exit;
+  end.thread = 7;
+  events.push_back(end);
+  const std::string bytes = framed(events);
+  EXPECT_EQ(read_frame(bytes), events);
+  // A size has 10 bits, a kind 1, an address 7; the first use of a block has 6 bytes more.
+  EXPECT_LT(bytes.size(), events.size() * 22 / 8 + 100 * 6);
 }
 
 // An encoder is used for one frame after the other: nothing of the first is in the second.

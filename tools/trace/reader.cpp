@@ -141,7 +141,8 @@ bool trace_reader::index_frame(std::uint64_t at, unfinished about, frames_by_thr
     return false;
   }
   switch (header.kind) {
-    case frame_kind::events: {
+    case frame_kind::events:
+    case frame_kind::brief_events: {
       if (header.thread == 0 || header.last_time < header.first_time)
         fail(at, "a frame of no thread or no time");
       frames[header.thread].push_back(place);

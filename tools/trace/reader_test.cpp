@@ -112,14 +112,50 @@ TEST(Reader, AllThreadsAreInOneOrderHoweverTheirFramesLie) {
   }
 }
 
+// What `ashlar dump --from-text` wrote when the format had version 3.
+TEST(Reader, ATraceOfVersion3IsReadAsItWas) {
+  constexpr std::string_view digits =
+      "894154520d0a1a0a03000000110000000770726f6772616d082f62696e2f6f6c640d65f5f44146524d02"
+      "000000000000000100000000000000000000000000000000000000080000006d782b29bc69e160060001"
+      "02c2d702424146524d01000000010000000700000001000000000000000b00000000000000380000003f"
+      "d2f379bccca775070020814450811024070000040101020101050000186418000a00801080200100b8f7"
+      "ee01010006020001010a000974776f20776f7264734146524d0400000000000000000000000000000000"
+      "000000000000000000000001000000ba37b78639673e0807";
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
+  trace_reader reader = read(bytes);
+  EXPECT_EQ(reader.header().get(header_name::program), "/bin/old");
+  const std::vector<stack_definition> stacks{{1, {0x55e1, 0x5602}}};
+  EXPECT_EQ(reader.stacks(), stacks);
+  event with_stack = birth(1, 5, 0x1000, 24);
+  with_stack.stack = 1;
+  event aligned = birth(1, 6, 0x2000, 100);
+  aligned.kind = event_kind::by_aligned;
+  aligned.alignment = 64;
+  event again = with_stack;
+  again.time = 9;
+  const std::vector<event> events{other(event_kind::thread_start, 1, 1),
+                                  with_stack,
+                                  aligned,
+                                  death(1, 7, 0x1000),
+                                  again,
+                                  death(1, 10, 0x777770),
+                                  other(event_kind::mark, 1, 11)};
+  const auto all = all_of(reader);
+  ASSERT_EQ(all.size(), events.size());
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].e, events[i]) << i;
+  EXPECT_EQ(all.back().text, "two words");
+}
+
 TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   EXPECT_EQ(fault_of(""), "a.atrace: at byte 0: the file is empty");
   EXPECT_TRUE(
       contains(fault_of("#!/bin/sh\necho no trace\n"), "a.atrace: at byte 0: this is no trace"));
   std::string newer = small_trace();
-  newer[8] = 4;
+  newer[8] = 5;
   EXPECT_TRUE(contains(fault_of(newer),
-                       "at byte 8: the trace has version 4, and this ashlar reads up to 3"));
+                       "at byte 8: the trace has version 5, and this ashlar reads up to 4"));
 }
 
 std::string fault_of_file(const std::string& path) {

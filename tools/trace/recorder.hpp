@@ -107,6 +107,10 @@ class recorder {
   void go_on(const process& p) {
     spool_->processes[p.index].end.store(process_end::goes_on, std::memory_order_release);
   }
+  /// Returns: whether no second thread of the process has told anything yet.
+  [[nodiscard]] bool has_one_thread(const process& p) const {
+    return spool_->processes[p.index].threads.load(std::memory_order_acquire) <= 1;
+  }
   [[nodiscard]] std::uint32_t lost_by(const process& p) const {
     return spool_->processes[p.index].lost.load();
   }

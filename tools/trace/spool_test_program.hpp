@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
@@ -68,6 +69,8 @@ class spool_program {
     header.used.store(0);
     header.held.store(0);
     header.system_thread = system_thread;
+    std::atomic<std::uint32_t>& threads = spool_->processes[process].threads;
+    threads.store(std::max(threads.load(), thread));
     header.owner.store(process + 1);
   }
   /// Effects: a description of the process, in a chunk of its own.

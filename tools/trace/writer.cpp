@@ -29,7 +29,7 @@ void trace_writer::select(std::uint32_t thread) {
 
 void trace_writer::add(const event& e) {
   if (e.thread != last_thread_) select(e.thread);
-  last_->add(e);
+  last_->add(e, time_bits_);
   ++events_;
   if (last_->full()) write_frame(e.thread, *last_);
 }

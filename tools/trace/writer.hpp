@@ -25,6 +25,9 @@ class trace_writer {
   /// Effects: takes an event; writes the frame when it is full. Requires: the thread is not 0; its times do not go back;
   /// a text has at most event_text_max bytes.
   void add(const event& e);
+  /// Effects: frames that begin from now on keep times within 2 to that power of ticks. At first 0:
+  /// times are exact.
+  void keep_times_within(unsigned time_bits) { time_bits_ = time_bits; }
   /// Effects: writes what there is of this thread.
   void flush(std::uint32_t thread);
   void add(const std::vector<stack_definition>& stacks);
@@ -49,6 +52,7 @@ class trace_writer {
   std::vector<std::unique_ptr<frame_encoder>> unused_;
   std::uint32_t last_thread_ = 0;  // 0: none
   frame_encoder* last_ = nullptr;
+  unsigned time_bits_ = 0;
   std::uint64_t events_ = 0;
 };
 
