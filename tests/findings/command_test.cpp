@@ -29,7 +29,7 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   ASSERT_EQ(ashlar({"findings", "--json", "found.json", "run.atrace"}), 0) << said("err");
   const std::string text = said("out");
   EXPECT_TRUE(contains(text, "run.atrace: 3 findings in ")) << text;
-  EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations\n"))
+  EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations, "))
       << text;
   EXPECT_TRUE(contains(text, "several_index.cpp:34, through std::operator+")) << text;
   EXPECT_TRUE(contains(text, "Seen: 30,000 of 30,000 blocks")) << text;
@@ -42,6 +42,14 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   EXPECT_EQ(first["sure"], "seen");
   EXPECT_EQ(first["allocations_saved"], 29'999);
   EXPECT_EQ(first["site"]["function"], "main");
+  // The time is that of a replay, so it is of this machine.
+  EXPECT_TRUE(contains(text, "\nTimes are estimates. In a replay of the first ")) << text;
+  const json& times = found["times"];
+  EXPECT_GT(times["calls"], 30'000);
+  EXPECT_GT(times["allocate_ns"], 0);
+  EXPECT_GT(times["free_ns"], 0);
+  const double ns = times["allocate_ns"].get<double>() + times["free_ns"].get<double>();
+  EXPECT_NEAR(first["milliseconds_saved"].get<double>(), 29'999 * ns / 1e6, 1e-6);
   EXPECT_TRUE(contains(text, first["remedy"].get<std::string>().substr(0, 40)));
   // Code stands once for each kind, and fewer rows say how many there are.
   EXPECT_EQ(ashlar({"findings", "--rows", "1", "run.atrace"}), 0);

@@ -82,13 +82,20 @@ std::string_view word_of(findings::sureness how) {
   return how == findings::sureness::seen ? "seen" : "likely";
 }
 
-// "299,999 allocations" or "1.5 MiB at the peak, 299,999 allocations".
-std::string savings_of(const finding& f) {
+std::string time_text(double ms) {
+  if (ms < 1) return "less than 1 ms";
+  return ms < 10 ? fmt::format("some {:.1f} ms", ms)
+                 : fmt::format("some {} ms", format_count(static_cast<std::uint64_t>(ms + 0.5)));
+}
+
+// "1.5 MiB at the peak, 299,999 allocations, some 12 ms", or parts of it.
+std::string savings_of(const finding& f, const std::optional<call_times>& times) {
   std::string text;
   if (f.bytes_saved_at_peak != 0) text = format_bytes(f.bytes_saved_at_peak) + " at the peak";
   if (f.allocations_saved != 0)
     text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
                         format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
+  if (times && f.allocations_saved != 0) text += ", " + time_text(milliseconds_saved(f, *times));
   return text;
 }
 
@@ -126,9 +133,11 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
   }
 }
 
-std::string render_finding(const finding& f, std::size_t number, bool with_code) {
+std::string render_finding(const finding& f, const std::optional<call_times>& times,
+                           std::size_t number, bool with_code) {
   const findings::remedy what = findings::remedy_for(f.kind);
-  std::string text = fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f));
+  std::string text =
+      fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f, times));
   text += fmt::format("     {}{}{}\n", text_of(f.calls[f.owner]),
                       f.through.empty() ? "" : ", through ", printable(f.through));
   for (const trace::named_call& other : f.also)
@@ -161,17 +170,18 @@ nlohmann::json places_json(const std::vector<trace::named_call>& calls) {
 }  // namespace
 
 std::string render_findings(const std::string& path, const findings::findings_of_run& found,
-                            std::size_t rows) {
+                            const std::optional<call_times>& times, std::size_t rows) {
   const std::size_t shown = std::min(rows, found.list.size());
   std::string text =
       fmt::format("{}: {} finding{} in {} allocations and {} at the peak\n", path,
                   found.list.empty() ? "no" : format_count(found.list.size()),
                   found.list.size() == 1 ? "" : "s", format_count(found.totals.births),
                   format_bytes(found.totals.peak_bytes));
+  add_paragraph(text, sentence_of(times), 0);
   std::bitset<findings::finding_kinds> explained;  // code is shown once for each kind
   for (std::size_t i = 0; i < shown; ++i) {
     const auto kind = static_cast<std::size_t>(found.list[i].kind);
-    text += render_finding(found.list[i], i + 1, !explained[kind]);
+    text += render_finding(found.list[i], times, i + 1, !explained[kind]);
     explained.set(kind);
   }
   if (shown < found.list.size())
@@ -180,7 +190,13 @@ std::string render_findings(const std::string& path, const findings::findings_of
   return text;
 }
 
-nlohmann::json findings_json(const findings::findings_of_run& found) {
+bool take_time(const findings::findings_of_run& found) {
+  return std::any_of(found.list.begin(), found.list.end(),
+                     [](const finding& f) { return f.allocations_saved != 0; });
+}
+
+nlohmann::json findings_json(const findings::findings_of_run& found,
+                             const std::optional<call_times>& times) {
   nlohmann::json list = nlohmann::json::array();
   for (const finding& f : found.list) {
     const findings::remedy what = findings::remedy_for(f.kind);
@@ -193,12 +209,14 @@ nlohmann::json findings_json(const findings::findings_of_run& found) {
                     {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
                     {"allocations_saved", f.allocations_saved},
+                    {"milliseconds_saved",
+                     times ? nlohmann::json(milliseconds_saved(f, *times)) : nlohmann::json()},
                     {"allocations", f.allocations},
                     {"bytes_at_peak", f.bytes_at_peak},
                     {"most_live", f.most_live},
                     {"fitting", f.fitting},
                     {"block_bytes", f.block_bytes},
-                    {"savings", savings_of(f)},
+                    {"savings", savings_of(f, times)},
                     {"evidence", evidence_of(f)},
                     {"remedy", what.words},
                     {"standard", what.standard},
@@ -206,6 +224,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found) {
   }
   return {{"allocations", found.totals.births},
           {"bytes_at_peak", found.totals.peak_bytes},
+          {"times", call_times_json(times)},
           {"findings", std::move(list)}};
 }
 

@@ -3,17 +3,23 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "tools/cli/call_times.hpp"
 #include "tools/findings/finder.hpp"
 
 namespace ashlar::cli {
 
 // `rows`: how many findings are listed at most; the others are counted.
 std::string render_findings(const std::string& path, const findings::findings_of_run& found,
-                            std::size_t rows);
+                            const std::optional<call_times>& times, std::size_t rows);
 
 // Of each finding its kind, site, figures, and the words and code that the text has.
-nlohmann::json findings_json(const findings::findings_of_run& found);
+nlohmann::json findings_json(const findings::findings_of_run& found,
+                             const std::optional<call_times>& times);
+
+// Returns: whether a finding saves allocations, so that it takes time.
+bool take_time(const findings::findings_of_run& found);
 
 }  // namespace ashlar::cli

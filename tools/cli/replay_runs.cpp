@@ -53,6 +53,7 @@ worker_answer read_answer(const measure::child_outcome& ended, const files::open
 latency_summary summary_of(const replay::latency_counts& counts) {
   latency_summary summary;
   summary.calls = counts.calls();
+  summary.average_ns = counts.bounded_average_ns(0.999);
   summary.longest_ns = counts.longest_ns();
   for (std::size_t i = 0; i < latency_shares.size(); ++i)
     summary.percentiles_ns[i] = counts.percentile_ns(latency_shares[i]);
@@ -88,11 +89,7 @@ class replays {
                              r.peak_rss_bytes, r.final_rss_bytes, r.counts.waits});
         o.classes = std::move(answer.classes);
       });
-    pass("latency", generator, [](replay_outcome& o, worker_answer& answer) {
-      for (std::size_t c = 0; c < replay::call_count; ++c)
-        o.latencies[c] = summary_of(answer.result->latencies[c]);
-      o.clock_ns = answer.result->clock_ns;
-    });
+    pass_for_latencies(generator);
     pass("slack", generator, [](replay_outcome& o, worker_answer& answer) {
       const replay::run_result& r = *answer.result;
       o.slack = {r.slack_known != 0, r.counts.requested_bytes, r.counts.usable_bytes,
@@ -100,8 +97,20 @@ class replays {
     });
     return stopped_by_;
   }
+  int run_latencies() {
+    std::mt19937_64 generator(plan_.seed);
+    pass_for_latencies(generator);
+    return stopped_by_;
+  }
 
  private:
+  void pass_for_latencies(std::mt19937_64& generator) {
+    pass("latency", generator, [](replay_outcome& o, worker_answer& answer) {
+      for (std::size_t c = 0; c < replay::call_count; ++c)
+        o.latencies[c] = summary_of(answer.result->latencies[c]);
+      o.clock_ns = answer.result->clock_ns;
+    });
+  }
   template <class Take>
   void pass(const char* mode, std::mt19937_64& generator, Take&& take) {
     for (const std::size_t i : measure::shuffled_order(outcomes_.size(), generator)) {
@@ -160,6 +169,12 @@ class replays {
 int run_replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
                 std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch) {
   return replays(plan, scripts, outcomes, watch).run();
+}
+
+int run_latencies(const std::vector<const replay_script*>& scripts,
+                  std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch) {
+  const replay_plan plan;
+  return replays(plan, scripts, outcomes, watch).run_latencies();
 }
 
 }  // namespace ashlar::cli

@@ -39,6 +39,7 @@ struct replay_faults {
 
 struct latency_summary {
   std::uint64_t calls = 0;
+  double average_ns = 0;  // without the longest ones: latency_counts::bounded_average_ns()
   std::array<std::uint64_t, 5> percentiles_ns{};
   std::uint64_t longest_ns = 0;
 };
@@ -80,5 +81,9 @@ struct replay_script {
 // Returns: 0, or the signal that ended it early.
 int run_replays(const replay_plan& plan, const std::vector<const replay_script*>& scripts,
                 std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch);
+
+// The same with a latency pass each, and nothing else.
+int run_latencies(const std::vector<const replay_script*>& scripts,
+                  std::vector<replay_outcome>& outcomes, const measure::signal_watch& watch);
 
 }  // namespace ashlar::cli

@@ -48,6 +48,18 @@ class latency_counts {
     }
     return longest_;
   }
+  /// Returns: the average, where the calls beyond that share count as long as the percentile: a
+  /// thread that the system stopped is no slow call. 0 where there was no call.
+  [[nodiscard]] double bounded_average_ns(double share) const {
+    const auto limit = static_cast<double>(percentile_ns(share));
+    double total = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const auto begin = static_cast<double>(i < steps ? i : steps << (i - steps)) * step_ns;
+      const double middle = i < steps ? begin + step_ns / 2.0 : begin * 1.5;
+      total += static_cast<double>(counts_[i]) * (middle < limit ? middle : limit);
+    }
+    return calls_ == 0 ? 0 : total / static_cast<double>(calls_);
+  }
 
  private:
   std::array<std::uint64_t, steps + doublings> counts_{};

@@ -32,6 +32,16 @@ TEST(LatencyCounts, GiveThePercentilesOfTheListToAStep) {
   }
 }
 
+TEST(LatencyCounts, TheBoundedAverageLeavesInterruptionsOut) {
+  auto counts = std::make_unique<latency_counts>();
+  EXPECT_EQ(counts->bounded_average_ns(0.999), 0);
+  for (int i = 0; i < 9990; ++i) counts->add(i % 2 == 0 ? 22 : 48);
+  EXPECT_DOUBLE_EQ(counts->bounded_average_ns(0.999), 35);  // middles of steps: 25 and 45
+  for (int i = 0; i < 10; ++i) counts->add(4'000'000);
+  EXPECT_NEAR(counts->bounded_average_ns(0.999), 35, 0.1);
+  EXPECT_GT(counts->bounded_average_ns(1), 2000);
+}
+
 TEST(LatencyCounts, LongOnesAreCountedByDoublings) {
   auto counts = std::make_unique<latency_counts>();
   for (int i = 0; i < 99; ++i) counts->add(50);

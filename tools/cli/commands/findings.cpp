@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_times.hpp"
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
@@ -39,8 +41,9 @@ Examples:
 
 Exit status: 0; 2 for a file that is no trace, is damaged, or has no call stacks.)";
 
-std::string json_text_of(const findings::findings_of_run& found, const std::string& path) {
-  nlohmann::json all = findings_json(found);
+std::string json_text_of(const findings::findings_of_run& found,
+                         const std::optional<call_times>& times, const std::string& path) {
+  nlohmann::json all = findings_json(found, times);
   all["report"] = "findings";
   all["schema"] = 1;
   all["trace"] = path;
@@ -63,13 +66,18 @@ int findings_command(const findings_options& options) {
     findings::finder finder(reader->stacks(),
                             [&](const trace::stack_definition& stack) { return names.of(stack); });
     trace::lifetimes steps(*reader);
-    for (trace::step s; steps.next(s);) finder.count(s);
+    call_timer timer;
+    for (trace::step s; steps.next(s);) {
+      finder.count(s);
+      timer.count(s);
+    }
     const findings::findings_of_run found = finder.findings();
+    const std::optional<call_times> times = take_time(found) ? timer.measure() : std::nullopt;
     if (chosen.tree)
       std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
-    std::fputs(render_findings(chosen.path, found, options.rows).c_str(), stdout);
+    std::fputs(render_findings(chosen.path, found, times, options.rows).c_str(), stdout);
     tell_missing_names(names.lost(), found.without_lines);
-    if (!options.json_path.empty()) files.commit({json_text_of(found, chosen.path)});
+    if (!options.json_path.empty()) files.commit({json_text_of(found, times, chosen.path)});
     return 0;
   });
 }

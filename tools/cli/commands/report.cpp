@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/call_sites.hpp"
+#include "tools/cli/call_times.hpp"
 #include "tools/cli/chosen_trace.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
@@ -71,9 +73,18 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
   findings::finder finder(reader->stacks(), request.names_of);
-  request.also = [&](const trace::step& s) { finder.count(s); };
+  call_timer timer;
+  request.also = [&](const trace::step& s) {
+    finder.count(s);
+    timer.count(s);
+  };
   nlohmann::json data = report::trace_data(*reader, request);
-  data["findings"] = reader->stacks().empty() ? nlohmann::json() : findings_json(finder.findings());
+  if (!reader->stacks().empty()) {
+    const findings::findings_of_run found = finder.findings();
+    data["findings"] = findings_json(found, take_time(found) ? timer.measure() : std::nullopt);
+  } else {
+    data["findings"] = nullptr;
+  }
   tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";

@@ -40,7 +40,8 @@ function findingsSection(section, data) {
   say(
     section,
     "Lines of the program that could do with less memory or fewer allocations. The first is worth the most. " +
-      "What a change saves is an estimate from this run; try it, and record again.",
+      "What a change saves is an estimate from this run; try it, and record again." +
+      (data.findings.times ? ` ${data.findings.times.sentence}` : ""),
   );
   const items = list.map(findingItem);
   section.append(make("ol", { class: "findings" }, ...items.slice(0, findingsAtOnce)));
