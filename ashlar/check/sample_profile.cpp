@@ -79,11 +79,8 @@ class profile_of_samples {
     pprof::begin_heap_profile(to_, every_bytes);
     to_.default_sample_type("inuse_space");
     to_.time(os::date_ns(), now - begun_ns);
-    os::for_each_code_segment(
-        [](const os::code_segment& s, void* self) {
-          static_cast<profile_of_samples*>(self)->add_mapping(s);
-        },
-        this);
+    // The first one is the program's: readers name the profile after it.
+    add_mapping_of(reinterpret_cast<std::uintptr_t>(os::code_of_program()));
     samples.for_each_site([&](const sampled_site& s) {
       const pprof::heap_values v = s.at(now);
       constexpr double some = 0.5;  // what is left of a sum of which all was subtracted is less
@@ -107,6 +104,15 @@ class profile_of_samples {
     return reinterpret_cast<std::uintptr_t>(frame) - 1;
   }
 
+  /// Effects: the file that has this code has a mapping. One that was unloaded since then has none.
+  void add_mapping_of(std::uint64_t address) noexcept {
+    os::for_code_segment_at(
+        reinterpret_cast<const void*>(address),
+        [](const os::code_segment& s, void* self) {
+          static_cast<profile_of_samples*>(self)->add_mapping(s);
+        },
+        this);
+  }
   void add_mapping(const os::code_segment& s) noexcept {
     constexpr std::size_t bytes_max = 32;
     char digits[2 * bytes_max];
@@ -115,7 +121,8 @@ class profile_of_samples {
       digits[2 * i] = "0123456789abcdef"[s.build_id[i] >> 4];
       digits[2 * i + 1] = "0123456789abcdef"[s.build_id[i] & 15];
     }
-    const pprof::text_index file = to_.text(s.path);
+    char room[os::replaced_path_max];
+    const pprof::text_index file = to_.text(os::full_path(s, room, sizeof room));
     const pprof::text_index id = to_.text(std::string_view(digits, 2 * bytes));
     mappings_.add({s.begin, s.end});
     to_.add(pprof::mapping{.id = mappings_.items().size(),
@@ -134,9 +141,11 @@ class profile_of_samples {
     addresses_.keep_first(
         static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin()));
     std::uint64_t id = 0;
-    for (const std::uint64_t address : addresses_.items())
+    for (const std::uint64_t address : addresses_.items()) {
+      if (mapping_of(address) == 0) add_mapping_of(address);
       to_.add(pprof::location{
           .id = ++id, .mapping = mapping_of(address), .address = address, .lines = {}});
+    }
   }
   [[nodiscard]] std::uint64_t mapping_of(std::uint64_t address) noexcept {
     std::uint64_t id = 0;

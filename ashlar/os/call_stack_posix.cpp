@@ -16,6 +16,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/os/frame_walk.hpp>
 #include <ashlar/os/own_code.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/os/thread_words.hpp>
@@ -28,6 +29,9 @@ namespace {
 
 /// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
+/// Whether this is a child by fork(). The loader may never load anything in it: another thread of its parent
+/// may have had a lock.
+constinit std::atomic<bool> is_forked{false};
 
 // No frame of their own, of which `capture` knows how many there are.
 #if ASHLAR_HAS_BACKTRACE
@@ -67,12 +71,20 @@ int unwind(void** frames, int room) noexcept {
   return found;
 }
 
+/// Returns: whether the unwinder can be asked: without it, a stack is cut where no rule leads on.
+bool can_unwind() noexcept {
+  return !own_words.is_capturing && environment() != nullptr &&
+         (was_used.load(std::memory_order_relaxed) || !is_forked.load(std::memory_order_relaxed));
+}
+
 /// As `capture_frames`, in the frame of its caller.
 ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
-  if (own_words.is_capturing || room == 0 || environment() == nullptr) return 0;
+  room = std::min(room, frames_max);
+  if (room == 0) return 0;
+  const walk_result walked = walk_frames(out, room);
+  if (walked.end != walk_end::unknown || !can_unwind()) return walked.depth;
   constexpr int inside_max = 12;  // frames of our own, which come first
   void* frames[frames_max + inside_max];
-  room = std::min(room, frames_max);
   const int found = unwind(frames, static_cast<int>(room) + inside_max);
   int i = 2;  // 0 is unwind, 1 the caller
   while (i < found && is_own_code(frames[i])) ++i;
@@ -120,8 +132,9 @@ std::size_t thread_number() noexcept {
   if (own_words.number == 0) own_words.number = static_cast<int>(new_thread_number());
   return static_cast<std::size_t>(own_words.number);
 }
-void forget_thread_number() noexcept {
+void note_fork_child() noexcept {
   own_words.number = 0;
+  is_forked.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace ashlar::os

@@ -47,6 +47,6 @@ frame_place place_of(const void* frame) noexcept {
 std::size_t thread_number() noexcept {
   return ::GetCurrentThreadId();
 }
-void forget_thread_number() noexcept {}
+void note_fork_child() noexcept {}
 
 }  // namespace ashlar::os

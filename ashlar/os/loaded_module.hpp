@@ -25,15 +25,29 @@ struct code_segment {
   std::uintptr_t begin = 0;  ///< whole pages of the system
   std::uintptr_t end = 0;
   std::uint64_t file_offset = 0;  ///< of `begin` in the file
-  const char* path = nullptr;  ///< of the program's file the full path, where the system tells it
+  std::uintptr_t bias = 0;        ///< what the loader has added to the file's own addresses
+  const char* path = nullptr;     ///< as the loader knows it; empty: the program
   const unsigned char* build_id = nullptr;  ///< null: the file has none
   std::size_t build_id_bytes = 0;
 };
 
-/// Effects: calls visit(segment, context) for each, while the loader is kept from changing them. The
-/// segment and its path are valid inside the call. Allocates nothing. O(modules).
-void for_each_code_segment(void (*visit)(const code_segment& segment, void* context),
-                           void* context) noexcept;
+/// Whether for_code_segment_at() takes no lock, so that it works in a child that was forked while another
+/// thread had one of the loader's. A child of a system where it does may wait for ever.
+extern const bool finds_code_without_lock;
+
+/// Effects: calls visit(segment, context) for the part that `address` is in. The segment and its path are
+/// valid inside the call, and as long as the file stays loaded. Allocates nothing. Returns: whether there
+/// is one.
+bool for_code_segment_at(const void* address,
+                         void (*visit)(const code_segment& segment, void* context),
+                         void* context) noexcept;
+
+/// Returns: an address in the program's own code; null where the system does not tell.
+[[nodiscard]] const void* code_of_program() noexcept;
+
+/// Returns: the full path of the segment's file, which may be in `room` (that holds `bytes`).
+[[nodiscard]] const char* full_path(const code_segment& segment, char* room,
+                                    std::size_t bytes) noexcept;
 
 /// Returns: the path of the module that `address` is in, as the loader knows it, or "the program".
 /// Allocates nothing.

@@ -1,4 +1,5 @@
-// os/loaded_module_elf.cpp: os/loaded_module.hpp by dl_iterate_phdr.
+// os/loaded_module_elf.cpp: os/loaded_module.hpp by dl_iterate_phdr, and where there is _dl_find_object,
+// of one address without the loader's lock.
 // Layer: os.
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/os/elf_notes.hpp>
 #include <ashlar/os/loaded_module.hpp>
 
 namespace ashlar::os {
@@ -32,15 +34,8 @@ Function* opaque(Function* function) noexcept {
 // What systems with this loader call differently.
 #if defined(__linux__)
 using hash_word = Elf_Symndx;
-/// Returns: the program's file as its command named it; null: the system does not tell.
-const char* program_file() noexcept {
-  return reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-}
 #else
 using hash_word = Elf_Hashelt;
-const char* program_file() noexcept {
-  return nullptr;  // the loader has its name
-}
 #endif
 
 const std::byte* mapped(const dl_phdr_info& module, ElfW(Addr) offset) noexcept {
@@ -57,45 +52,16 @@ bool is_mapped(const dl_phdr_info& module, const ElfW(Phdr) & part) noexcept {
                      });
 }
 
-/// What a note says.
-struct note {
-  const std::byte* description = nullptr;  ///< null: there is no such note
-  std::size_t bytes = 0;
-};
-
-/// Returns: the segment's first note of this owner for which matches(type). A note is a header, the
-/// owner's name and a description; the last two begin at multiples of the segment's alignment.
-template <class Matches>
-note find_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner,
-               Matches matches) noexcept {
-  const std::size_t alignment = segment.p_align == 8 ? 8 : 4;
-  const std::size_t owner_size = std::strlen(owner) + 1;
-  const std::byte* at = mapped(module, segment.p_vaddr);
-  std::size_t left = segment.p_memsz;
-  ElfW(Nhdr) header;
-  while (left >= sizeof header) {
-    std::memcpy(&header, at, sizeof header);
-    const std::size_t text = align_up(sizeof header + header.n_namesz, alignment);
-    const std::size_t end = align_up(text + header.n_descsz, alignment);
-    if (text > left) break;
-    if (header.n_namesz == owner_size && std::memcmp(at + sizeof header, owner, owner_size) == 0 &&
-        matches(header.n_type))
-      return {at + text, std::min<std::size_t>(header.n_descsz, left - text)};
-    if (end > left) break;
-    at += end;
-    left -= end;
-  }
-  return {};
-}
-
 bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner) noexcept {
-  return find_note(module, segment, owner, [](auto) { return true; }).description != nullptr;
+  return find_note(mapped(module, segment.p_vaddr), segment.p_memsz, segment, owner, [](auto) {
+           return true;
+         }).description != nullptr;
 }
 
-note build_id_of(const dl_phdr_info& module) noexcept {
+elf_note build_id_of(const dl_phdr_info& module) noexcept {
   for (const ElfW(Phdr)* s = module.dlpi_phdr; s != module.dlpi_phdr + module.dlpi_phnum; ++s) {
     if (s->p_type != PT_NOTE || !is_mapped(module, *s)) continue;
-    const note id = find_note(module, *s, "GNU", [](auto type) { return type == NT_GNU_BUILD_ID; });
+    const elf_note id = find_build_id(mapped(module, s->p_vaddr), s->p_memsz, *s);
     if (id.description != nullptr) return id;
   }
   return {};
@@ -146,16 +112,23 @@ bool refers_to(const dl_phdr_info& module, const ElfW(Phdr) & dynamic,
          });
 }
 
+/// Returns: the program's path as it was called, where the system tells.
+const char* path_of_program() noexcept {
+  const char* path = nullptr;
+#if defined(__linux__)
+  path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+#endif
+  return path != nullptr ? path : "the program";
+}
+
 loaded_module as_module(const dl_phdr_info& module) noexcept {
   loaded_module m;
   for (int i = 0; i < module.dlpi_phnum && m.begin == nullptr; ++i)
     if (module.dlpi_phdr[i].p_type == PT_LOAD)
       m.begin = mapped(module, module.dlpi_phdr[i].p_vaddr);
   m.path = module.dlpi_name;
-  if (m.path == nullptr || *m.path == '\0') {  // the program itself has no name there
-    m.path = program_file();
-    if (m.path == nullptr) m.path = "the program";
-  }
+  // The program itself has no name there.
+  if (m.path == nullptr || *m.path == '\0') m.path = path_of_program();
   return m;
 }
 
@@ -166,6 +139,34 @@ auto* next_iterate() noexcept {
   return next != nullptr ? reinterpret_cast<decltype(&::dl_iterate_phdr)>(next)
                          : &::dl_iterate_phdr;
 }
+
+using module_visit = int(dl_phdr_info*, std::size_t, void*);
+
+/// Effects: calls visit(module, its bytes, data) for the module that `address` is in; where that needs the
+/// loader's lock, for each, until one returns 1.
+#if defined(DLFO_EH_SEGMENT_TYPE)
+void for_modules_at(const void* address, module_visit* visit, void* data) noexcept {
+  dl_find_object found{};
+  if (::_dl_find_object(const_cast<void*>(address), &found) != 0) return;
+  const auto* const begin = static_cast<const std::byte*>(found.dlfo_map_start);
+  ElfW(Ehdr) header;
+  std::memcpy(&header, begin, sizeof header);
+  constexpr std::size_t first_page = 4096;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_phoff + header.e_phnum * sizeof(ElfW(Phdr)) > first_page)
+    return;
+  dl_phdr_info module{};
+  module.dlpi_addr = found.dlfo_link_map->l_addr;
+  module.dlpi_name = found.dlfo_link_map->l_name;
+  module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(begin + header.e_phoff);
+  module.dlpi_phnum = header.e_phnum;
+  visit(&module, sizeof module, data);
+}
+#else
+void for_modules_at(const void*, module_visit* visit, void* data) noexcept {
+  next_iterate()(visit, data);
+}
+#endif
 
 /// Calls matches(module, segment) for each segment of each module. Returns: the first module for
 /// which that is true.
@@ -191,6 +192,12 @@ loaded_module find(Matches matches) noexcept {
 
 }  // namespace
 
+#if defined(DLFO_EH_SEGMENT_TYPE)
+constinit const bool finds_code_without_lock = true;
+#else
+constinit const bool finds_code_without_lock = false;
+#endif
+
 loaded_module first_module_with_note(const char* owner) noexcept {
   return find([owner](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
     return segment.p_type == PT_NOTE && has_note(module, segment, owner);
@@ -206,38 +213,66 @@ loaded_module module_around(const void* address) noexcept {
   });
 }
 
-void for_each_code_segment(void (*visit)(const code_segment& segment, void* context),
-                           void* context) noexcept {
-  struct walk {
+bool for_code_segment_at(const void* address, void (*visit)(const code_segment&, void*),
+                         void* context) noexcept {
+  struct look {
+    std::uintptr_t address;
     void (*visit)(const code_segment&, void*);
     void* context;
-    std::uintptr_t page;
-  } state{visit, context, static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))};
-  next_iterate()(
+    bool is_found = false;
+  } state{reinterpret_cast<std::uintptr_t>(address), visit, context};
+  for_modules_at(
+      address,
       [](dl_phdr_info* module, std::size_t, void* data) {
-        const auto& w = *static_cast<const walk*>(data);
-        char program[4096];
-        code_segment segment{.path = module->dlpi_name};
-        if (segment.path == nullptr || *segment.path == '\0') {
-          const auto bytes = ::readlink("/proc/self/exe", program, sizeof program - 1);
-          if (bytes > 0) program[bytes] = '\0';
-          segment.path = bytes > 0 ? program : as_module(*module).path;
-        }
-        const note id = build_id_of(*module);
-        segment.build_id = reinterpret_cast<const unsigned char*>(id.description);
-        segment.build_id_bytes = id.bytes;
+        auto& l = *static_cast<look*>(data);
+        const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
         for (int i = 0; i < module->dlpi_phnum; ++i) {
           const ElfW(Phdr)& part = module->dlpi_phdr[i];
-          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
           const std::uintptr_t begin = module->dlpi_addr + part.p_vaddr;
-          segment.begin = align_down(begin, w.page);
-          segment.end = align_up(begin + part.p_memsz, w.page);
+          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 ||
+              l.address - begin >= part.p_memsz)
+            continue;
+          const elf_note id = build_id_of(*module);
+          code_segment segment{.begin = align_down(begin, page),
+                               .end = align_up(begin + part.p_memsz, page),
+                               .bias = module->dlpi_addr,
+                               .path = module->dlpi_name != nullptr ? module->dlpi_name : "",
+                               .build_id = reinterpret_cast<const unsigned char*>(id.description),
+                               .build_id_bytes = id.bytes};
           segment.file_offset = part.p_offset - (begin - segment.begin);
-          w.visit(segment, w.context);
+          l.visit(segment, l.context);
+          l.is_found = true;
+          return 1;
         }
         return 0;
       },
       &state);
+  return state.is_found;
+}
+
+const void* code_of_program() noexcept {
+#if defined(__linux__)
+  return reinterpret_cast<const void*>(::getauxval(AT_ENTRY));
+#else
+  const void* code = nullptr;
+  next_iterate()(
+      [](dl_phdr_info* program, std::size_t, void* data) {  // the first module is the program
+        for (int i = 0; i < program->dlpi_phnum; ++i)
+          if ((program->dlpi_phdr[i].p_flags & PF_X) != 0)
+            *static_cast<const void**>(data) = mapped(*program, program->dlpi_phdr[i].p_vaddr);
+        return 1;
+      },
+      &code);
+  return code;
+#endif
+}
+
+const char* full_path(const code_segment& segment, char* room, std::size_t bytes) noexcept {
+  if (*segment.path != '\0') return segment.path;
+  const auto read = ::readlink("/proc/self/exe", room, bytes - 1);
+  if (read <= 0) return path_of_program();
+  room[read] = '\0';
+  return room;
 }
 
 const char* path_of(const void* address) noexcept {

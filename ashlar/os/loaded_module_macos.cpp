@@ -58,19 +58,30 @@ loaded_module module_around(const void* address) noexcept {
   return {.begin = info.dli_fbase, .path = info.dli_fname};
 }
 
-void for_each_code_segment(void (*visit)(const code_segment& segment, void* context),
-                           void* context) noexcept {
-  for (std::uint32_t i = 0; i < ::_dyld_image_count(); ++i) {
-    const auto* const image = reinterpret_cast<const mach_header_64*>(::_dyld_get_image_header(i));
-    const char* const path = ::_dyld_get_image_name(i);
-    if (image == nullptr || path == nullptr) continue;  // another thread has just unloaded it
-    code_segment code = code_of(*image);
-    const auto moved = static_cast<std::uintptr_t>(::_dyld_get_image_vmaddr_slide(i));
-    code.begin += moved;
-    code.end += moved;
-    code.path = path;
-    visit(code, context);
-  }
+// The loader's functions need no lock that a fork could leave taken: it gets ready for a fork itself.
+constinit const bool finds_code_without_lock = true;
+
+bool for_code_segment_at(const void* address, void (*visit)(const code_segment&, void*),
+                         void* context) noexcept {
+  const Dl_info info = info_of(address);
+  if (info.dli_fbase == nullptr || info.dli_fname == nullptr) return false;
+  const auto* const image = static_cast<const mach_header_64*>(info.dli_fbase);
+  code_segment code = code_of(*image);
+  code.bias = reinterpret_cast<std::uintptr_t>(image) - code.begin;
+  code.begin += code.bias;
+  code.end += code.bias;
+  code.path = info.dli_fname;
+  visit(code, context);
+  return true;
+}
+
+const void* code_of_program() noexcept {
+  constexpr std::uint32_t program = 0;
+  return ::_dyld_get_image_header(program);
+}
+
+const char* full_path(const code_segment& segment, char*, std::size_t) noexcept {
+  return segment.path;
 }
 
 const char* path_of(const void* address) noexcept {

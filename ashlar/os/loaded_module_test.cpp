@@ -38,21 +38,28 @@ TEST(LoadedModule, CodeIsInASegmentWithTheFullPathAndABuildId) {
   struct {
     std::uintptr_t address = reinterpret_cast<std::uintptr_t>(&module_around);
     std::string path;
-    std::size_t id_bytes = 0, found = 0;
+    std::size_t id_bytes = 0;
   } search;
-  ashlar::os::for_each_code_segment(
-      [](const ashlar::os::code_segment& s, void* context) {
-        auto& all = *static_cast<decltype(search)*>(context);
-        EXPECT_LT(s.begin, s.end);
-        if (all.address < s.begin || all.address >= s.end) return;
-        ++all.found;
-        all.path = s.path;
-        all.id_bytes = s.build_id_bytes;
-      },
-      &search);
-  EXPECT_EQ(search.found, 1u);
+  const auto visit = [](const ashlar::os::code_segment& s, void* context) {
+    auto& all = *static_cast<decltype(search)*>(context);
+    EXPECT_LE(s.begin, all.address);
+    EXPECT_LT(all.address, s.end);
+    EXPECT_LE(s.bias, s.begin);
+    char room[4096];
+    all.path = ashlar::os::full_path(s, room, sizeof room);
+    all.id_bytes = s.build_id_bytes;
+  };
+  EXPECT_TRUE(
+      ashlar::os::for_code_segment_at(reinterpret_cast<void*>(search.address), visit, &search));
   EXPECT_EQ(search.path, std::filesystem::read_symlink("/proc/self/exe"));
   EXPECT_GE(search.id_bytes, 8u) << "the compilers of the presets write build ids";
+
+  static int data = 0;
+  EXPECT_FALSE(ashlar::os::for_code_segment_at(&data, visit, &search)) << "that is no code";
+  search.address = reinterpret_cast<std::uintptr_t>(ashlar::os::code_of_program());
+  search.path.clear();
+  EXPECT_TRUE(ashlar::os::for_code_segment_at(ashlar::os::code_of_program(), visit, &search));
+  EXPECT_EQ(search.path, std::filesystem::read_symlink("/proc/self/exe"));
 }
 
 }  // namespace

@@ -19,7 +19,19 @@ loaded_module module_around(const void* address) noexcept {
   return {.begin = module, .path = "a module"};
 }
 
-void for_each_code_segment(void (*)(const code_segment&, void*), void*) noexcept {}
+constinit const bool finds_code_without_lock = true;
+
+bool for_code_segment_at(const void*, void (*)(const code_segment&, void*), void*) noexcept {
+  return false;
+}
+
+const void* code_of_program() noexcept {
+  return nullptr;
+}
+
+const char* full_path(const code_segment& segment, char*, std::size_t) noexcept {
+  return segment.path;
+}
 
 const char* path_of(const void* address) noexcept {
   return module_around(address).begin == ::GetModuleHandleA(nullptr) ? "the program" : "a module";

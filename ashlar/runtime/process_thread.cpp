@@ -177,7 +177,7 @@ void after_fork_in_parent() noexcept {
   gate.open();
 }
 void after_fork_in_child() noexcept {
-  os::forget_thread_number();
+  os::note_fork_child();
   the_background.forget_thread();
   the_control.forget_thread();
   reserve.give_up_what_was_in_use();

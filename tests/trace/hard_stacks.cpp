@@ -2,7 +2,10 @@
 //   hard_stacks all PLUGIN PLUGIN OTHER_PLUGIN   the first two have the same size
 //   hard_stacks broken                           return addresses and frame pointers that lead nowhere
 //   hard_stacks forks                            while another thread comes from a new place each time
+//   hard_stacks loads PLUGIN [PROFILE]           forks while other threads have the loader's locks; a
+//                                                child writes its sampling profile, if it can
 #include <array>
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -12,6 +15,7 @@
 #include <stdexcept>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -344,6 +348,63 @@ void forks() {
   }
 }
 
+// ---- forks while the loader's locks are taken -----------------------------------------------------
+
+using write_profile = int (*)(const char*);
+
+void fork_one(unsigned way, write_profile write, const char* profile) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(10);
+    for (unsigned i = 0; i < 40; ++i) right(way * 40 + i, way_depth);
+    if (write != nullptr) write(profile);
+    ::_exit(0);
+  }
+  int status = 1;
+  ::waitpid(pid, &status, 0);
+  require(status == 0, "a child hung, or failed");
+}
+
+std::atomic<bool> stops{false};
+void* load_again_and_again(void* path) {
+  while (!stops.load()) {
+    void* const library = ::dlopen(static_cast<const char*>(path), RTLD_NOW);
+    require(library != nullptr, "the plugin cannot be loaded");
+    ::dlclose(library);
+  }
+  return nullptr;
+}
+
+std::atomic<bool> has_lock{false};
+// The loader has the lock of its list while it calls this.
+void* have_lock(void*) {
+  ::dl_iterate_phdr(
+      [](dl_phdr_info*, std::size_t, void*) {
+        has_lock = true;
+        while (!stops.load()) ::usleep(1000);
+        return 1;
+      },
+      nullptr);
+  return nullptr;
+}
+
+void loads(char* plugin, const char* profile) {
+  write_profile write = nullptr;
+  if (profile != nullptr)
+    write = reinterpret_cast<write_profile>(::dlsym(RTLD_DEFAULT, "ashlar_sample_write"));
+  pthread_t other{};
+  require(::pthread_create(&other, nullptr, &load_again_and_again, plugin) == 0, "no thread");
+  for (unsigned i = 0; i < 100; ++i) fork_one(i, write, profile);
+  stops = true;
+  ::pthread_join(other, nullptr);
+  stops = false;
+  require(::pthread_create(&other, nullptr, &have_lock, nullptr) == 0, "no thread");
+  while (!has_lock.load()) ::usleep(1000);
+  fork_one(1000, write, profile);
+  stops = true;
+  ::pthread_join(other, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -361,6 +422,9 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(what, "broken") == 0) return broken(), 0;
   if (std::strcmp(what, "forks") == 0) return forks(), 0;
-  std::fputs("hard_stacks: 'all' with three libraries, 'broken' or 'forks'\n", stderr);
+  if (std::strcmp(what, "loads") == 0 && argc >= 3)
+    return loads(argv[2], argc > 3 ? argv[3] : nullptr), 0;
+  std::fputs("hard_stacks: 'all' with three libraries, 'broken', 'forks' or 'loads' with one\n",
+             stderr);
   return 2;
 }

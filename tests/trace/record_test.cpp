@@ -624,6 +624,12 @@ TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadsNewStack) {
   EXPECT_EQ(files().size(), 151u);
 }
 
+TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadThatLoadsALibrary) {
+  EXPECT_EQ(ashlar({"record", "--stacks=32", "--", hard_stacks, "loads", ASHLAR_TEST_PLUGIN}), 0)
+      << said("err");
+  EXPECT_EQ(files().size(), 102u);
+}
+
 TEST_F(Record, AShellsProgramsAreRecordedToo) {
   EXPECT_EQ(ashlar({"record", "--", "/bin/sh", "-c", calls + " calls; " + calls + " calls; true"}),
             0);

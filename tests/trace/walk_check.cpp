@@ -8,12 +8,15 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <ashlar/os/code_file.hpp>
+#include <ashlar/os/frame_walk.hpp>
+
 #include "tools/shim/call_frames.hpp"
-#include "tools/shim/loaded_module.hpp"
 
 namespace {
 
 using namespace ashlar::shim;
+namespace os = ashlar::os;
 
 std::atomic<long> by_rules{0};
 std::atomic<long> by_runtime{0};
@@ -24,17 +27,20 @@ void* (*next_malloc)(std::size_t) = nullptr;
 void print(const char* name, const call_frames& frames) {
   ::dprintf(STDERR_FILENO, "%s:", name);
   for (std::uint32_t i = 0; i < frames.depth; ++i)
-    ::dprintf(STDERR_FILENO, " %#llx", static_cast<unsigned long long>(frames.frames[i]));
+    ::dprintf(STDERR_FILENO, " %p", frames.frames[i]);
   ::dprintf(STDERR_FILENO, "\n");
 }
 
 void compare() {
   call_frames walked;
   call_frames unwound;
-  if (!walk_frames(walked, stack_depth_max)) {
+  const os::walk_result result = os::walk_frames(walked.frames, stack_depth_max);
+  if (result.end == os::walk_end::unknown) {
     by_runtime.fetch_add(1);
     return;
   }
+  walked.depth = result.depth;
+  walked.is_cut = result.end == os::walk_end::full;
   by_rules.fetch_add(1);
   unwind_frames(unwound, stack_depth_max);
   if (walked.is_cut == unwound.is_cut && std::equal(walked.frames, walked.frames + walked.depth,
@@ -51,7 +57,7 @@ void compare() {
 extern "C" [[gnu::visibility("default")]] void* malloc(std::size_t size) noexcept {
   if (next_malloc == nullptr) {
     next_malloc = reinterpret_cast<void* (*)(std::size_t)>(::dlsym(RTLD_NEXT, "malloc"));
-    note_first_modules();
+    os::note_first_files();
   }
   void* const block = next_malloc(size);
   if (!comparing) {

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include <link.h>
 #include <unwind.h>
 
-// Where the linker has put this library.
-extern "C" const ElfW(Ehdr) __ehdr_start [[gnu::visibility("hidden")]];
-extern "C" const char _end [[gnu::visibility("hidden")]];
+#include <ashlar/os/frame_walk.hpp>
+#include <ashlar/os/own_code.hpp>
 
 namespace ashlar::shim {
 namespace {
@@ -20,9 +18,9 @@ struct unwinding {
 
 _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
   const unwinding& u = *static_cast<unwinding*>(argument);
-  const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
-  if (address == 0) return _URC_END_OF_STACK;
-  if (u.out->depth == 0 && is_own_code(address)) return _URC_NO_REASON;
+  const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+  if (address == nullptr) return _URC_END_OF_STACK;
+  if (u.out->depth == 0 && os::is_own_code(address)) return _URC_NO_REASON;
   if (u.out->depth == u.depth) {
     u.out->is_cut = true;
     return _URC_END_OF_STACK;
@@ -33,11 +31,6 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
 
 }  // namespace
 
-bool is_own_code(std::uintptr_t address) {
-  return address >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
-         address < reinterpret_cast<std::uintptr_t>(&_end);
-}
-
 void unwind_frames(call_frames& out, std::uint32_t depth) {
   out.depth = 0;
   out.is_cut = false;
@@ -46,7 +39,10 @@ void unwind_frames(call_frames& out, std::uint32_t depth) {
 }
 
 void find_frames(call_frames& out, std::uint32_t depth) {
-  if (!walk_frames(out, depth)) unwind_frames(out, depth);
+  const os::walk_result walked = os::walk_frames(out.frames, std::min(depth, stack_depth_max));
+  if (walked.end == os::walk_end::unknown) return unwind_frames(out, depth);
+  out.depth = walked.depth;
+  out.is_cut = walked.end == os::walk_end::full;
 }
 
 }  // namespace ashlar::shim

@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/shim/call_frames.hpp"
+#include <ashlar/os/own_code.hpp>
+
 #include "tools/shim/entry_points.hpp"
 #include "tools/shim/log.hpp"
 #include "tools/trace/dynamic_symbols.hpp"
@@ -66,7 +67,9 @@ struct module {
     }
     if (section != nullptr) symbols.read(section, bias);
   }
-  [[nodiscard]] bool is_own() const { return is_own_code(code_begin); }
+  [[nodiscard]] bool is_own() const {
+    return os::is_own_code(reinterpret_cast<const void*>(code_begin));
+  }
 
   std::uintptr_t bias;
   std::uintptr_t code_begin = 0;

@@ -1,6 +1,7 @@
 // tools/shim/log.cpp. Layer: shim.
 #include "tools/shim/log.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/os/code_file.hpp>
+#include <ashlar/os/loaded_module.hpp>
+
 #include "tools/shim/import_slots.hpp"
-#include "tools/shim/loaded_module.hpp"
 #include "tools/shim/stacks.hpp"
 
 namespace ashlar::shim {
@@ -28,7 +31,7 @@ using trace::spool_record;
 namespace {
 
 constinit stack_table stacks;
-constinit std::uint64_t known_modules = 0;
+constinit defined_files files;
 // Whoever asks the loader for its files has it, so that while a process forks none of our threads has the loader's own
 // lock, which would stay locked in the child. It is waited for only there: a program may allocate while it has the
 // loader's.
@@ -209,7 +212,7 @@ void wait_for_look(void*) {
 void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
   static_cast<void>(stacks.reset());
-  known_modules = 0;
+  files.reset();
   modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
@@ -270,8 +273,8 @@ int begin_recording(const char* spool_path, recording_begin how) {
   is_attached = how == recording_begin::attached;
   if (the_spool->stack_depth != 0) {
     if (!stacks.reset()) return ENOMEM;
-    known_modules = 0;
-    note_first_modules(is_attached);
+    files.reset();
+    if (!is_attached) os::note_first_files();
   }
   if (!begin_process(0)) return ENOSPC;
   begin_generation();
@@ -400,18 +403,21 @@ spool_record prefix(spool_kind kind, std::uint64_t value, std::uint32_t number) 
   return {static_cast<std::uint64_t>(kind) << 56 | (value & (~std::uint64_t{0} >> 8)), 0, number};
 }
 
-void put_module(const mapped_module& module, void* ticks) {
+void put_file(const os::code_segment& file, void* ticks) {
   constexpr std::size_t fixed = 25;  // three numbers, and how long the build id is
-  constexpr std::size_t path_max = 4096;
+  constexpr std::size_t build_id_bytes_max = 32, path_max = 4096;
   char bytes[fixed + build_id_bytes_max + path_max];
-  const std::size_t path_bytes = module.path_bytes < path_max ? module.path_bytes : path_max;
-  std::memcpy(bytes, &module.begin, 8);
-  std::memcpy(bytes + 8, &module.end, 8);
-  std::memcpy(bytes + 16, &module.bias, 8);
-  bytes[24] = static_cast<char>(module.id.bytes);
-  if (module.id.bytes != 0) std::memcpy(bytes + fixed, module.id.at, module.id.bytes);
-  const std::size_t path_at = fixed + module.id.bytes;
-  std::memcpy(bytes + path_at, module.path, path_bytes);
+  char room[path_max];
+  const char* const path = os::full_path(file, room, sizeof room);
+  const std::size_t path_bytes = std::min(std::strlen(path), path_max);
+  const std::size_t id_bytes = file.build_id_bytes <= build_id_bytes_max ? file.build_id_bytes : 0;
+  std::memcpy(bytes, &file.begin, 8);
+  std::memcpy(bytes + 8, &file.end, 8);
+  std::memcpy(bytes + 16, &file.bias, 8);
+  bytes[24] = static_cast<char>(id_bytes);
+  if (id_bytes != 0) std::memcpy(bytes + fixed, file.build_id, id_bytes);
+  const std::size_t path_at = fixed + id_bytes;
+  std::memcpy(bytes + path_at, path, path_bytes);
   const std::size_t all = path_at + path_bytes;
   const spool_record head = prefix(spool_kind::define_module, 0, static_cast<std::uint32_t>(all));
   put_records(*static_cast<std::uint64_t*>(ticks), &head, 1, bytes, all);
@@ -451,7 +457,7 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
 fork_guard::fork_guard() {
   // A child that has recorded nothing yet may have the lock as another thread of its parent's left it.
   if (!is_on() || the_process->generation == 0) return;
-  if (the_spool->stack_depth == 0 && !is_attached) return;
+  if (!is_attached && (the_spool->stack_depth == 0 || os::finds_code_without_lock)) return;
   constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
   for (int waited = 0; !holds_ && waited < patience; ++waited) {
     holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;
@@ -472,14 +478,17 @@ std::uint32_t stack_here(std::uint64_t ticks) {
   l.inside = true;  // the unwinder's first use allocates
   call_frames frames;
   find_frames(frames, the_spool->stack_depth);
-  if (frames.is_cut) frames.frames[frames.depth++] = trace::cut_frame;
   stack_table::entry found{0, false};
+  if (frames.is_cut)
+    frames.frames[frames.depth++] = reinterpret_cast<const void*>(trace::cut_frame);
   if (refill(1, ticks))
     found = stacks.find_or_add(frames);  // a forked child's table is emptied first
   if (found.is_new) {
-    if (::pthread_mutex_trylock(&modules_lock) == 0) {  // else another thread is at it
-      for_modules_since(known_modules, &put_module, &ticks);
-      ::pthread_mutex_unlock(&modules_lock);
+    // Where that needs the loader's lock it is not waited for: whoever has ours may wait for a thread that
+    // has the loader's, and allocates. Then the files come with another stack.
+    if (os::finds_code_without_lock || ::pthread_mutex_trylock(&modules_lock) == 0) {
+      files.for_new(frames, &put_file, &ticks);
+      if (!os::finds_code_without_lock) ::pthread_mutex_unlock(&modules_lock);
     }
     const auto bytes = static_cast<std::uint32_t>(frames.depth * sizeof frames.frames[0]);
     const spool_record head = prefix(spool_kind::define_stack, found.number, bytes);

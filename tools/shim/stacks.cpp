@@ -3,60 +3,14 @@
 
 #include <cstring>
 
-#include <link.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace ashlar::shim {
 namespace {
 
-struct module_walk {
-  module_user use;
-  void* context;
-};
-
-/// Returns: whether a segment lies in one that is mapped for reading.
-bool is_mapped(const dl_phdr_info& info, const ElfW(Phdr) & part) {
-  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& loaded = info.dlpi_phdr[i];
-    if (loaded.p_type == PT_LOAD && (loaded.p_flags & PF_R) != 0 &&
-        loaded.p_vaddr <= part.p_vaddr &&
-        part.p_vaddr + part.p_filesz <= loaded.p_vaddr + loaded.p_filesz)
-      return true;
-  }
-  return false;
-}
-
-int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
-  const module_walk& w = *static_cast<const module_walk*>(argument);
-  char own[4096];
-  const char* path = info->dlpi_name;
-  std::size_t length = std::strlen(path);
-  if (length == 0) {  // the program itself
-    const ssize_t got = ::readlink("/proc/self/exe", own, sizeof own);
-    path = own;
-    length = got > 0 ? static_cast<std::size_t>(got) : 0;
-  }
-  build_id id;
-  for (unsigned i = 0; i < info->dlpi_phnum && id.at == nullptr; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE || !is_mapped(*info, segment)) continue;
-    const auto* const notes =
-        reinterpret_cast<const unsigned char*>(info->dlpi_addr + segment.p_vaddr);
-    id = find_id_in(notes, notes + segment.p_filesz);
-  }
-  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-    w.use({begin, begin + segment.p_memsz, info->dlpi_addr, id, path, length}, w.context);
-  }
-  return 0;
-}
-
-int count_changes(dl_phdr_info* info, std::size_t, void* argument) {
-  *static_cast<std::uint64_t*>(argument) = info->dlpi_adds + info->dlpi_subs;
-  return 1;
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
+  hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 29;
 }
 
 }  // namespace
@@ -74,10 +28,8 @@ bool stack_table::reset() {
 
 stack_table::entry stack_table::find_or_add(const call_frames& frames) {
   std::uint64_t hash = frames.depth;
-  for (std::uint32_t i = 0; i < frames.depth; ++i) {
-    hash = (hash ^ frames.frames[i]) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  }
+  for (std::uint32_t i = 0; i < frames.depth; ++i)
+    hash = mixed(hash, reinterpret_cast<std::uintptr_t>(frames.frames[i]));
   constexpr std::uint64_t hash_mask = (std::uint64_t{1} << hash_bits) - 1;
   const auto number_in = [](std::uint64_t entry) {
     return static_cast<std::uint32_t>(entry >> hash_bits);
@@ -99,13 +51,51 @@ stack_table::entry stack_table::find_or_add(const call_frames& frames) {
   return {0, false};
 }
 
-void for_modules_since(std::uint64_t& known, module_user use, void* context) {
-  std::uint64_t changes = 0;
-  ::dl_iterate_phdr(&count_changes, &changes);
-  if (changes == known) return;
-  module_walk w{use, context};
-  ::dl_iterate_phdr(&visit_module, &w);
-  known = changes;
+void defined_files::reset() {
+  for (std::uint64_t& hash : hashes_) __atomic_store_n(&hash, 0, __ATOMIC_RELAXED);
+}
+
+bool defined_files::add(const os::code_segment& file) {
+  std::uint64_t hash = mixed(mixed(file.begin, file.end), file.bias);
+  for (std::size_t i = 0; i < file.build_id_bytes; ++i) hash = mixed(hash, file.build_id[i]);
+  for (const char* c = file.path; *c != '\0'; ++c)
+    hash = mixed(hash, static_cast<unsigned char>(*c));
+  if (hash == 0) hash = 1;
+  auto place = static_cast<std::uint32_t>(hash >> 52);
+  for (std::uint32_t tries = 0; tries < places; ++tries, place = (place + 1) % places) {
+    std::uint64_t found = 0;
+    if (__atomic_compare_exchange_n(&hashes_[place], &found, hash, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+      return true;
+    if (found == hash) return false;
+  }
+  return true;
+}
+
+void defined_files::for_new(const call_frames& frames, user use, void* context) {
+  struct look {
+    defined_files& known;
+    user use;
+    void* context;
+    std::uintptr_t begin = 0, end = 0;  // of the last one
+  } last{*this, use, context};
+  const auto look_at = [&last](const void* address) {
+    os::for_code_segment_at(
+        address,
+        [](const os::code_segment& file, void* argument) {
+          look& l = *static_cast<look*>(argument);
+          l.begin = file.begin;
+          l.end = file.end;
+          if (l.known.add(file)) l.use(file, l.context);
+        },
+        &last);
+  };
+  look_at(os::code_of_program());
+  for (std::uint32_t i = 0; i < frames.depth; ++i) {
+    // Inside of the call: what it returns to may lie behind the end.
+    const std::uintptr_t call = reinterpret_cast<std::uintptr_t>(frames.frames[i]) - 1;
+    if (call < last.begin || call >= last.end) look_at(reinterpret_cast<const void*>(call));
+  }
 }
 
 }  // namespace ashlar::shim

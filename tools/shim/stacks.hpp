@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tools/shim/build_id.hpp"
+#include <ashlar/os/loaded_module.hpp>
+
 #include "tools/shim/call_frames.hpp"
 
 namespace ashlar::shim {
@@ -31,19 +32,21 @@ class stack_table {
   std::uint32_t last_number_ = 0;
 };
 
-/// A file that is mapped.
-struct mapped_module {
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t bias;
-  build_id id;
-  const char* path;
-  std::size_t path_bytes;
-};
+/// Which files the trace has. Lock-free. A file is known as a sequence of calls is.
+class defined_files {
+ public:
+  /// Effects: begins anew, as above.
+  void reset();
+  /// Calls `use(file, context)` for each file that is new, of the program and of the calls. Behind
+  /// thousands each is.
+  using user = void (*)(const os::code_segment& file, void* context);
+  void for_new(const call_frames& frames, user use, void* context);
 
-/// Calls `use(module, context)` for each file that is mapped, if any was mapped or unmapped since `known`, which it
-/// updates.
-using module_user = void (*)(const mapped_module& module, void* context);
-void for_modules_since(std::uint64_t& known, module_user use, void* context);
+ private:
+  bool add(const os::code_segment& file);
+
+  static constexpr std::uint32_t places = 1u << 12;
+  std::uint64_t hashes_[places] = {};
+};
 
 }  // namespace ashlar::shim

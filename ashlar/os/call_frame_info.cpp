@@ -1,16 +1,17 @@
-// tools/shim/call_frame_info.cpp. Layer: shim.
+// os/call_frame_info.cpp: reads the rows of a function up to the one that holds at an address.
+// Layer: os.
 //
-// A file has a sorted table of its functions; each leads to an entry (in DWARF's words, frame description entry), which
-// refers to what it has in common with others (common information entry). Both have instructions that make, from the
-// function's begin on, one row after the other: where the frame's end is, and where registers are. We want the row of one
-// address, and of it three registers.
-#include "tools/shim/call_frame_info.hpp"
-
+// A file has a sorted table of its functions. Each leads to an entry (in DWARF's words, frame description
+// entry), which refers to what it has in common with others (common information entry). Both have
+// instructions that make, from the function's begin on, one row after the other: where the frame's end
+// is, and where registers are. We want the row of one address, and of it three registers.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
-namespace ashlar::shim {
+#include <ashlar/os/call_frame_info.hpp>
+
+namespace ashlar::os {
 namespace {
 
 enum dwarf_register : std::uint64_t { frame_pointer = 6, stack_pointer = 7, return_address = 16 };
@@ -413,7 +414,7 @@ frame_rule rule_from(const row& r) {
 
 }  // namespace
 
-frame_rule read_rule(const void* table, std::uintptr_t address) {
+frame_rule read_rule(const void* table, std::uintptr_t address) noexcept {
   // Inside of the call instruction: behind one that never returns, another function may begin.
   const std::uintptr_t target = address - 1;
   const std::uint8_t* const entry = find_entry(static_cast<const std::uint8_t*>(table), target);
@@ -422,4 +423,4 @@ frame_rule read_rule(const void* table, std::uintptr_t address) {
   return rule_from(found);
 }
 
-}  // namespace ashlar::shim
+}  // namespace ashlar::os

@@ -1,4 +1,5 @@
-// tools/shim/frame_walk.cpp: walk_frames(). Layer: shim.
+// os/frame_walk_linux.cpp: os/frame_walk.hpp for x86-64, the one processor for which rules are written.
+// Layer: os.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -7,20 +8,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/shim/call_frame_info.hpp"
-#include "tools/shim/call_frames.hpp"
-#include "tools/shim/frame_rule.hpp"
-#include "tools/shim/loaded_module.hpp"
+#include <ashlar/core/config.hpp>
+#include <ashlar/os/call_frame_info.hpp>
+#include <ashlar/os/code_file.hpp>
+#include <ashlar/os/errno_keeper.hpp>
+#include <ashlar/os/frame_rule.hpp>
+#include <ashlar/os/frame_walk.hpp>
+#include <ashlar/os/own_code.hpp>
 
-namespace ashlar::shim {
+namespace ashlar::os {
+
+#if defined(__x86_64__)
+
 namespace {
 
 constexpr std::size_t first_place(std::uintptr_t key, unsigned bits) {
   return (key * 0x9e37'79b9'7f4a'7c15u) >> (64 - bits);
 }
 
-/// What is known of the places that calls return to. Lock-free: a place belongs to one of them for ever; its rule comes
-/// later, and is replaced at once. Where there is no place left, nothing is kept.
+/// What is known of the places that calls return to. Lock-free: a place belongs to one of them for ever.
+/// Its rule comes later, and is replaced at once. Where there is no place left, nothing is kept.
 class rule_table {
  public:
   [[nodiscard]] frame_rule find(std::uintptr_t address) const {
@@ -58,8 +65,8 @@ class rule_table {
   place places_[count] = {};
 };
 
-/// Pages of stacks that could be read. A stack that is gone may still be among them; nobody asks for it whose own is
-/// sound.
+/// Pages of stacks that could be read. A stack that is gone may still be among them. Nobody asks for it
+/// whose own is sound.
 class readable_pages {
  public:
   static constexpr std::uintptr_t page_bytes = 4096;
@@ -80,6 +87,7 @@ class readable_pages {
   static bool can_be_read(std::uintptr_t address) {
     // There is no such operation; but before the system says so, it looks at the set of signals.
     constexpr int no_operation = -1;
+    const errno_keeper keeper;
     return ::syscall(SYS_rt_sigprocmask, no_operation, address, nullptr, sizeof(std::uint64_t)) ==
                0 ||
            errno != EFAULT;
@@ -93,16 +101,16 @@ constinit rule_table rules;
 constinit readable_pages pages;
 
 [[gnu::cold, gnu::noinline]] frame_rule learn(std::uintptr_t address) {
-  loaded_module module{};
-  if (!find_module(address, module)) {
-    // Code that was made at run time, about which the runtime may know; or a return address that was overwritten, and
-    // where the runtime looks at code it would fault.
+  code_file file{};
+  if (!find_code_file(address, file)) {
+    // Code that was made at run time, about which the runtime may know; or a return address that was
+    // overwritten, and where the runtime looks at code it would fault.
     constexpr std::uintptr_t looked_at = 16;
     return {.end = pages.contain(address, address + looked_at) ? frame_end::other
                                                                : frame_end::outermost};
   }
-  frame_rule rule = read_rule(module.unwind_table, address);
-  rule.module = module.number;
+  frame_rule rule = read_rule(file.unwind_table, address);
+  rule.file = file.number;
   rules.keep(address, rule);
   return rule;
 }
@@ -158,9 +166,9 @@ class walk {
     const frame_rule rule = rules.find(address_);
     if (rule.end == frame_end::unknown) [[unlikely]]
       return learn(address_);
-    if (rule.module != stays_loaded && rule.module != sure_module_) {
-      if (!is_still_loaded(rule.module, address_)) return learn(address_);
-      sure_module_ = rule.module;
+    if (rule.file != stays_loaded && rule.file != sure_file_) {
+      if (!is_still_loaded(rule.file, address_)) return learn(address_);
+      sure_file_ = rule.file;
     }
     return rule;
   }
@@ -169,33 +177,35 @@ class walk {
   std::uintptr_t stack_pointer_;
   std::uintptr_t frame_pointer_;
   std::uintptr_t readable_end_;
-  module_number sure_module_ = stays_loaded;  // the last one that was looked at in this walk
+  file_number sure_file_ = stays_loaded;  // the last one that was looked at in this walk
 };
 
 }  // namespace
 
 // It has a frame of its own, at which the walk begins.
-[[gnu::noinline]] bool walk_frames(call_frames& out, std::uint32_t depth) {
+[[gnu::noinline]] walk_result walk_frames(const void** out, unsigned room) noexcept {
   using result = walk::result;
-  depth = std::min(depth, stack_depth_max);
   walk w(static_cast<const std::uintptr_t*>(__builtin_frame_address(0)));
   result last = result::left;
-  std::uint32_t count = 0;
-  out.is_cut = false;
+  unsigned count = 0;
   do {
-    if (count == 0 && is_own_code(w.address())) continue;
-    if (w.address() == 0) break;
-    if (count == depth) {
-      out.is_cut = true;
-      break;
-    }
-    out.frames[count++] = w.address();
+    const auto* const address = reinterpret_cast<const void*>(w.address());
+    if (count == 0 && is_own_code(address)) continue;
+    if (address == nullptr) break;
+    if (count == room) return {count, walk_end::full};
+    out[count++] = address;
   } while ((last = w.leave()) == result::left);
-  out.depth = count;
-  if (last != result::no_rule) return true;
+  if (last != result::no_rule) return {count, walk_end::outermost};
   // All that were wanted are there, and code without rules does not begin a program.
-  out.is_cut = count == depth;
-  return out.is_cut;
+  return {count, count == room ? walk_end::full : walk_end::unknown};
 }
 
-}  // namespace ashlar::shim
+#else
+
+walk_result walk_frames(const void**, unsigned) noexcept {
+  return {0, walk_end::unknown};
+}
+
+#endif
+
+}  // namespace ashlar::os
