@@ -65,14 +65,14 @@ ASHLAR_HOT void clear_by_stores(char* block, std::size_t last) noexcept {
   if (__builtin_mul_overflow(count, size, &bytes)) [[unlikely]]
     return allocate_zeroed_missed(count, size, call);
   if (bytes - 1 < cleared_by_stores_max) [[likely]] {
-    void* const block = hits::try_allocate(runtime::tops, bytes);
+    void* const block = hits::try_allocate(runtime::tops, detail::size_end, bytes);
     if (block != nullptr) [[likely]] {
       clear_by_stores(static_cast<char*>(block), align_down(bytes - 1, block_granule));
       return block;
     }
   } else if (bytes <= detail::shared_slab_block_max) {
     // A larger block may be a run of its own that is known to be zero.
-    void* const block = hits::try_allocate(runtime::tops, bytes);
+    void* const block = hits::try_allocate(runtime::tops, detail::size_end, bytes);
     if (block != nullptr) [[likely]]
       return std::memset(block, 0, bytes);
   }

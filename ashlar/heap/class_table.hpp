@@ -21,6 +21,8 @@
 namespace ashlar::detail {
 
 struct class_table {
+  /// The least size for which no allocation hits: beside the classes of the sizes that are asked for most.
+  std::size_t hit_end = small_size_max + 1;
   /// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
   std::array<class_index, small_size_max / block_granule + 1> by_granules{};
   std::size_t count = 0;  ///< of classes, class 0 included: valid indices are below it
@@ -127,6 +129,10 @@ struct classes_in {
   }
   [[nodiscard]] ASHLAR_HOT static constexpr class_index of_size(std::size_t size) noexcept {
     return Table.of_size(size);
+  }
+  /// Returns: the least size for which no allocation hits.
+  [[nodiscard]] ASHLAR_HOT static constexpr std::size_t hit_end() noexcept {
+    return small_size_max + 1;
   }
   /// Returns: what every block's address is a multiple of, a power of two.
   [[nodiscard]] ASHLAR_HOT static constexpr std::size_t alignment(class_index c) noexcept {

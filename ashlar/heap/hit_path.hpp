@@ -65,7 +65,7 @@ class hit_path {
   /// Returns: a block of at least `size` bytes, aligned to 16; null if that is for a miss path to
   /// do: the stack is empty, or the size has no class. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate(cache_tops& tops, std::size_t size) noexcept {
-    if (size > small_size_max) [[unlikely]]
+    if (size >= Classes::hit_end()) [[unlikely]]
       return nullptr;
     return pop(tops, Classes::of_size(size));
   }

@@ -186,15 +186,15 @@ class walk {
 [[gnu::noinline]] walk_result walk_frames(const void** out, unsigned room) noexcept {
   using result = walk::result;
   walk w(static_cast<const std::uintptr_t*>(__builtin_frame_address(0)));
-  result last = result::left;
   unsigned count = 0;
-  do {
+  result last = w.leave();  // the caller's own frame
+  for (; last == result::left; last = w.leave()) {
     const auto* const address = reinterpret_cast<const void*>(w.address());
     if (count == 0 && is_own_code(address)) continue;
     if (address == nullptr) break;
     if (count == room) return {count, walk_end::full};
     out[count++] = address;
-  } while ((last = w.leave()) == result::left);
+  }
   if (last != result::no_rule) return {count, walk_end::outermost};
   // All that were wanted are there, and code without rules does not begin a program.
   return {count, count == room ? walk_end::full : walk_end::unknown};

@@ -39,6 +39,8 @@ extern constinit detail::class_table loaded_classes;
 /// Hits and misses ask for the class of a size in two ways. While hits are diverted, they are told
 /// class 0, whose stack is always empty: each allocation misses then, in every thread, from that
 /// moment on. Frees do not ask, and go on hitting. Misses are told the true classes.
+/// Most of them are told the end of hits before, which is 0 then, so that they stop at their first
+/// comparison, unless to read it would be another instruction.
 /// Hits read the table as plain bytes: an atomic read costs realloc's hit two instructions. A byte is
 /// written at once, and either value is right.
 struct loadable_process_classes : detail::classes_in<loaded_classes> {
@@ -47,6 +49,12 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
     return detail::class_table::serves(size, alignment)
                ? of_misses().of_aligned_size(size, alignment)
                : class_index{0};
+  }
+  [[nodiscard]] ASHLAR_HOT static std::size_t hit_end() noexcept {
+    if constexpr (adds_in_memory)
+      return loaded_classes.hit_end;
+    else
+      return classes_in::hit_end();
   }
   [[nodiscard]] ASHLAR_HOT static const detail::class_table& of_misses() noexcept {
     return *true_classes.load(std::memory_order_acquire);
@@ -70,6 +78,9 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
 struct classes_of_misses : loadable_process_classes {
   [[nodiscard]] ASHLAR_HOT static class_index of_size(std::size_t size) noexcept {
     return of_misses().of_size(size);
+  }
+  [[nodiscard]] ASHLAR_HOT static constexpr std::size_t hit_end() noexcept {
+    return classes_in::hit_end();
   }
 };
 
