@@ -110,6 +110,9 @@ bool number_of(const dl_find_object& object, file_number& number) {
 
 /// Returns: whether there is a file there.
 bool find_object(std::uintptr_t address, dl_find_object& found) {
+  // In a static program, whose loader has no list, this may be called while the C library prepares what
+  // is asked here, and allocates for it.
+  if (_r_debug.r_map == nullptr) return false;
   // Inside of the call: what it returns to may lie behind the end.
   return ::_dl_find_object(reinterpret_cast<void*>(address - 1), &found) == 0;
 }

@@ -31,9 +31,9 @@ struct code_segment {
   std::size_t build_id_bytes = 0;
 };
 
-/// Whether for_code_segment_at() takes no lock, so that it works in a child that was forked while another
+/// Returns: whether for_code_segment_at() takes no lock, so that it works in a child that was forked while another
 /// thread had one of the loader's. A child of a system where it does may wait for ever.
-extern const bool finds_code_without_lock;
+[[nodiscard]] bool finds_code_without_lock() noexcept;
 
 /// Effects: calls visit(segment, context) for the part that `address` is in. The segment and its path are
 /// valid inside the call, and as long as the file stays loaded. Allocates nothing. Returns: whether there

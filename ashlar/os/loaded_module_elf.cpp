@@ -192,11 +192,13 @@ loaded_module find(Matches matches) noexcept {
 
 }  // namespace
 
+bool finds_code_without_lock() noexcept {
 #if defined(DLFO_EH_SEGMENT_TYPE)
-constinit const bool finds_code_without_lock = true;
+  return true;
 #else
-constinit const bool finds_code_without_lock = false;
+  return false;
 #endif
+}
 
 loaded_module first_module_with_note(const char* owner) noexcept {
   return find([owner](const dl_phdr_info& module, const ElfW(Phdr) & segment) {

@@ -59,7 +59,9 @@ loaded_module module_around(const void* address) noexcept {
 }
 
 // The loader's functions need no lock that a fork could leave taken: it gets ready for a fork itself.
-constinit const bool finds_code_without_lock = true;
+bool finds_code_without_lock() noexcept {
+  return true;
+}
 
 bool for_code_segment_at(const void* address, void (*visit)(const code_segment&, void*),
                          void* context) noexcept {

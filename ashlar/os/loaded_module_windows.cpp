@@ -19,7 +19,9 @@ loaded_module module_around(const void* address) noexcept {
   return {.begin = module, .path = "a module"};
 }
 
-constinit const bool finds_code_without_lock = true;
+bool finds_code_without_lock() noexcept {
+  return true;
+}
 
 bool for_code_segment_at(const void*, void (*)(const code_segment&, void*), void*) noexcept {
   return false;

@@ -406,8 +406,7 @@ spool_record prefix(spool_kind kind, std::uint64_t value, std::uint32_t number) 
 void put_file(const os::code_segment& file, void* ticks) {
   constexpr std::size_t fixed = 25;  // three numbers, and how long the build id is
   constexpr std::size_t build_id_bytes_max = 32, path_max = 4096;
-  char bytes[fixed + build_id_bytes_max + path_max];
-  char room[path_max];
+  char bytes[fixed + build_id_bytes_max + path_max], room[path_max];
   const char* const path = os::full_path(file, room, sizeof room);
   const std::size_t path_bytes = std::min(std::strlen(path), path_max);
   const std::size_t id_bytes = file.build_id_bytes <= build_id_bytes_max ? file.build_id_bytes : 0;
@@ -417,7 +416,7 @@ void put_file(const os::code_segment& file, void* ticks) {
   bytes[24] = static_cast<char>(id_bytes);
   if (id_bytes != 0) std::memcpy(bytes + fixed, file.build_id, id_bytes);
   const std::size_t path_at = fixed + id_bytes;
-  std::memcpy(bytes + path_at, path, path_bytes);
+  std::copy_n(path, path_bytes, bytes + path_at);
   const std::size_t all = path_at + path_bytes;
   const spool_record head = prefix(spool_kind::define_module, 0, static_cast<std::uint32_t>(all));
   put_records(*static_cast<std::uint64_t*>(ticks), &head, 1, bytes, all);
@@ -457,7 +456,7 @@ void put_other(event_kind kind, std::uint32_t number, const char* text, std::uin
 fork_guard::fork_guard() {
   // A child that has recorded nothing yet may have the lock as another thread of its parent's left it.
   if (!is_on() || the_process->generation == 0) return;
-  if (!is_attached && (the_spool->stack_depth == 0 || os::finds_code_without_lock)) return;
+  if (!is_attached && (the_spool->stack_depth == 0 || os::finds_code_without_lock())) return;
   constexpr int patience = 500;  // a tenth of a second: longer than the loader needs
   for (int waited = 0; !holds_ && waited < patience; ++waited) {
     holds_ = ::pthread_mutex_trylock(&modules_lock) == 0;
@@ -478,7 +477,7 @@ std::uint32_t stack_here(std::uint64_t ticks) {
   l.inside = true;  // the unwinder's first use allocates
   call_frames frames;
   find_frames(frames, the_spool->stack_depth);
-  stack_table::entry found{0, false};
+  stack_table::entry found{};
   if (frames.is_cut)
     frames.frames[frames.depth++] = reinterpret_cast<const void*>(trace::cut_frame);
   if (refill(1, ticks))
@@ -486,9 +485,9 @@ std::uint32_t stack_here(std::uint64_t ticks) {
   if (found.is_new) {
     // Where that needs the loader's lock it is not waited for: whoever has ours may wait for a thread that
     // has the loader's, and allocates. Then the files come with another stack.
-    if (os::finds_code_without_lock || ::pthread_mutex_trylock(&modules_lock) == 0) {
+    if (os::finds_code_without_lock() || ::pthread_mutex_trylock(&modules_lock) == 0) {
       files.for_new(frames, &put_file, &ticks);
-      if (!os::finds_code_without_lock) ::pthread_mutex_unlock(&modules_lock);
+      if (!os::finds_code_without_lock()) ::pthread_mutex_unlock(&modules_lock);
     }
     const auto bytes = static_cast<std::uint32_t>(frames.depth * sizeof frames.frames[0]);
     const spool_record head = prefix(spool_kind::define_stack, found.number, bytes);
