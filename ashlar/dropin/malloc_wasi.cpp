@@ -88,8 +88,8 @@ bool start() noexcept {
   if (own != nullptr) return true;
   if (!the_heap.has_started()) {
     heap_bounds bounds;
-    bounds.stash_bytes = heap_bounds::
-        stash_bytes_min;  // what is reserved counts, and no other thread refills from it
+    // What is reserved counts, and no other thread refills from a stash.
+    bounds.stash_bytes = heap_bounds::stash_bytes_min;
     the_heap.set_bounds(bounds);
     the_heap.set_purge_policy({.delay_ms = -1});
   }

@@ -22,8 +22,9 @@ struct walk_result {
   walk_end end;
 };
 
-/// Effects: stores where the function that calls this returns to, and where its callers do, at most `room`
-/// addresses. Those in the library that this is part of come first, and are left out. Returns: how many, and why it ended. Some nanoseconds a frame. Thread-safe.
+/// Effects: stores where the function that calls this returns to, and where its callers do, at most
+/// `room` addresses. Those in the library that this is part of come first, and are left out.
+/// Returns: how many, and why it ended. Some nanoseconds a frame. Thread-safe.
 [[nodiscard]] walk_result walk_frames(const void** out, unsigned room) noexcept;
 
 }  // namespace ashlar::os
