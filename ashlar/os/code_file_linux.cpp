@@ -17,7 +17,7 @@ namespace ashlar::os {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t first_page_bytes = 4096;
 constexpr std::size_t build_id_bytes_max = 32;
 
 struct file_identity {
@@ -43,12 +43,12 @@ elf_note find_id(const void* begin) {
   ElfW(Ehdr) file;
   std::memcpy(&file, page, sizeof file);
   if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_phentsize != sizeof(ElfW(Phdr)) ||
-      file.e_phoff + file.e_phnum * sizeof(ElfW(Phdr)) > page_bytes)
+      file.e_phoff + file.e_phnum * sizeof(ElfW(Phdr)) > first_page_bytes)
     return {};
   for (std::size_t i = 0; i < file.e_phnum; ++i) {
     ElfW(Phdr) segment;
     std::memcpy(&segment, page + file.e_phoff + i * sizeof segment, sizeof segment);
-    if (segment.p_type != PT_NOTE || segment.p_offset + segment.p_filesz > page_bytes) continue;
+    if (segment.p_type != PT_NOTE || segment.p_offset + segment.p_filesz > first_page_bytes) continue;
     const elf_note found = find_build_id(page + segment.p_offset, segment.p_filesz, segment);
     if (found.description != nullptr && found.bytes <= build_id_bytes_max) return found;
   }
