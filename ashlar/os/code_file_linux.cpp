@@ -48,7 +48,8 @@ elf_note find_id(const void* begin) {
   for (std::size_t i = 0; i < file.e_phnum; ++i) {
     ElfW(Phdr) segment;
     std::memcpy(&segment, page + file.e_phoff + i * sizeof segment, sizeof segment);
-    if (segment.p_type != PT_NOTE || segment.p_offset + segment.p_filesz > first_page_bytes) continue;
+    if (segment.p_type != PT_NOTE || segment.p_offset + segment.p_filesz > first_page_bytes)
+      continue;
     const elf_note found = find_build_id(page + segment.p_offset, segment.p_filesz, segment);
     if (found.description != nullptr && found.bytes <= build_id_bytes_max) return found;
   }
