@@ -235,11 +235,19 @@ int compare_command(const compare_options& options) {
   if (!options.output.empty())
     contents.push_back(options.output.ends_with(".svg") ? comparison_picture(compared)
                                                         : comparison_page(compared));
+  const auto print = [&compared] {
+    fmt::print("{}", render_comparison(compared, reader_glyphs()));
+    std::fflush(stdout);
+  };
   // The files first: a reader who has seen enough ends this process (compare ... | head).
-  const int status = files.commit_beside(status_of(compared), contents);
-  fmt::print("{}", render_comparison(compared, reader_glyphs()));
-  std::fflush(stdout);
-  return status;
+  try {
+    const int status = files.commit_beside(status_of(compared), contents);
+    print();
+    return status;
+  } catch (const command_error&) {
+    print();  // it took long to measure
+    throw;
+  }
 }
 
 // Prints "name<TAB>library" of each allocator that compare would use. Throws: command_error.
