@@ -21,7 +21,7 @@
 namespace ashlar::detail {
 
 struct class_table {
-  /// The least size for which no allocation hits: beside the classes of the sizes that are asked for most.
+  /// The least size for which no allocation hits. It stands beside the classes of small sizes.
   std::size_t hit_end = small_size_max + 1;
   /// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
   std::array<class_index, small_size_max / block_granule + 1> by_granules{};

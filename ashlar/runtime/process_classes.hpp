@@ -1,10 +1,9 @@
 // runtime/process_classes.hpp: the process heap's size classes.
 // Layer: runtime.
 //
-// In the library that programs are linked with they are constants, since its inlined faces fold them into the program.
-// In the drop-in library nobody outside knows them, so they may be loaded: ASHLAR_CONFIG names a file (heap/class_file.hpp).
-// A build for one program has its own constants: <ashlar/runtime/tuned_classes.hpp>, which is there when CMake was told of one
-// (-DASHLAR_CLASSES=FILE), and is installed with the other headers, so that library and faces agree.
+// Constants in the library, since its inlined faces fold them into the program. The drop-in may load
+// others: ASHLAR_CONFIG names a file (heap/class_file.hpp). A build for one program has its own constants
+// (-DASHLAR_CLASSES=FILE): <ashlar/runtime/tuned_classes.hpp>, installed with the other headers.
 #pragma once
 
 #include <atomic>
@@ -32,15 +31,13 @@ inline constexpr detail::class_table built_in_classes =
 inline constexpr const detail::class_table& built_in_classes = detail::standard_classes;
 #endif
 
-/// The built-in classes until others are loaded. Only the drop-in library has this table
-/// (dropin/load_classes.cpp).
+/// The built-in classes until others are loaded: in the drop-in alone (dropin/load_classes.cpp).
 extern constinit detail::class_table loaded_classes;
 
 /// Hits and misses ask for the class of a size in two ways. While hits are diverted, they are told
 /// class 0, whose stack is always empty: each allocation misses then, in every thread, from that
 /// moment on. Frees do not ask, and go on hitting. Misses are told the true classes.
-/// Most of them are told the end of hits before, which is 0 then, so that they stop at their first
-/// comparison, unless to read it would be another instruction.
+/// Where reading it takes no further instruction, the end of hits is 0 then, which stops them earlier.
 /// Hits read the table as plain bytes: an atomic read costs realloc's hit two instructions. A byte is
 /// written at once, and either value is right.
 struct loadable_process_classes : detail::classes_in<loaded_classes> {
@@ -51,10 +48,7 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
                : class_index{0};
   }
   [[nodiscard]] ASHLAR_HOT static std::size_t hit_end() noexcept {
-    if constexpr (adds_in_memory)
-      return loaded_classes.hit_end;
-    else
-      return classes_in::hit_end();
+    return adds_in_memory ? loaded_classes.hit_end : classes_in::hit_end();
   }
   [[nodiscard]] ASHLAR_HOT static const detail::class_table& of_misses() noexcept {
     return *true_classes.load(std::memory_order_acquire);
