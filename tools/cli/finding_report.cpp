@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -85,7 +86,8 @@ std::string_view word_of(findings::sureness how) {
 std::string time_text(double ms) {
   if (ms < 1) return "less than 1 ms";
   return ms < 10 ? fmt::format("some {:.1f} ms", ms)
-                 : fmt::format("some {} ms", format_count(static_cast<std::uint64_t>(ms + 0.5)));
+                 : fmt::format("some {} ms",
+                               format_count(static_cast<std::uint64_t>(std::llround(ms))));
 }
 
 // "1.5 MiB at the peak, 299,999 allocations, some 12 ms", or parts of it.
