@@ -43,7 +43,7 @@ class block_use {
     block_mark* const mark = mark_at(block);
     if (*mark == 0)
       *mark = mark_of(block);
-    else if (rests_with_key(block))
+    else if (first_word_is_key(block))  // the first cache's, before keys are said to be in use
       write(block, 0);
     else
       return false;
@@ -74,7 +74,9 @@ class block_use {
   // A tool may watch: a block that rests is closed, and of one in use the program need not have written
   // the first word.
   [[nodiscard]] bool rests_with_key(const void* block) const noexcept {
-    if (!pages_.keys().are_in_use()) return false;
+    return pages_.keys().are_in_use() && first_word_is_key(block);
+  }
+  [[nodiscard]] bool first_word_is_key(const void* block) const noexcept {
     tell_looking();
     const std::uint64_t word = first_word(block);
     tell_looked();

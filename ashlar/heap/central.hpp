@@ -59,8 +59,7 @@ class central {
   /// memory, or when it would take growth and that is refused.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
                                  growth g) noexcept {
-    const bool keyed = page_heap.keys().are_in_use();
-    bool from_stash = true;
+    bool keyed = false;
     std::size_t got = 0;
     {
       const std::lock_guard guard(mutex_);
@@ -71,14 +70,14 @@ class central {
         set_stashed(stashed - got);
         lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
       } else {
+        keyed = page_heap.keys().are_in_use();  // not before it has the lock
         got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g);
-        from_stash = false;
       }
       counts_.taken += got;
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     }
     // Without the lock: the blocks' pages may not be in memory yet.
-    if (keyed && !from_stash) use(page_heap).give_keys(out - got, got);
+    if (keyed) use(page_heap).give_keys(out - got, got);
     return got;
   }
 

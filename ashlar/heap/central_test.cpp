@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -13,6 +14,7 @@
 #include <tests/support/slab_pages.hpp>
 #include <tests/support/test_space.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,6 +36,15 @@ struct counting_mutex : std::mutex {
     ++locked;
   }
   static inline std::size_t locked = 0;
+};
+
+/// Does something else once before it is locked, as another thread may.
+struct awaited_mutex : std::mutex {
+  void lock() {
+    if (const auto others = std::exchange(meanwhile, nullptr)) others();
+    std::mutex::lock();
+  }
+  static inline std::function<void()> meanwhile;
 };
 
 template <class Mutex>
@@ -168,6 +179,39 @@ TEST(Central, WhereKeysAreInUseABatchOfSlabsHasThemAndIsShort) {
     EXPECT_EQ(f.take(1000).size(), blocks.size()) << "the stash";
     f.audit(blocks.size());
   }
+}
+
+// Else a block would be handed out by its key and without its mark, and its free be a false double free.
+TEST(Central, ATakeThatWaitsWhileKeysComeIntoUseGivesThem) {
+  fixture_with<awaited_mutex> f(6, 0);
+  const unsigned shift = mark_shift_of(standard_classes.shapes[6].block_size);
+  const std::vector<void*> blocks = f.take(20);
+  awaited_mutex::meanwhile = [&] {
+    f.heap->keys().begin();
+    for (void* block : blocks) {
+      *f.heap->mark_at(block, shift) = mark_of(block);
+      set_first_word(block, key_of(f.heap->keys().secret(), block));
+    }
+    f.give(blocks);
+  };
+  const std::vector<void*> again = f.take(20);
+  ASSERT_FALSE(again.empty());
+  for (void* block : again) {
+    EXPECT_TRUE(has_key(f.heap->keys().secret(), block));
+    EXPECT_EQ(*f.heap->mark_at(block, shift), mark_of(block));
+  }
+}
+
+// The first cache has the secret before the heap says that keys are in use.
+TEST(Central, ABlockWithItsKeyIsServedWhileKeysComeIntoUse) {
+  fixture f(6, 0);
+  const unsigned shift = mark_shift_of(standard_classes.shapes[6].block_size);
+  void* const block = f.take(1).front();
+  *f.heap->mark_at(block, shift) = mark_of(block);
+  set_first_word(block, key_of(f.heap->keys().secret(), block));
+  EXPECT_TRUE(block_use(*f.heap, shift).wake(block));
+  EXPECT_EQ(first_word(block), 0u);
+  EXPECT_FALSE(block_use(*f.heap, shift).wake(block)) << "it rests twice";
 }
 
 TEST(Central, ATakeIsServedByTheStashOrByTheSlabs) {
