@@ -1,5 +1,5 @@
 // `ashlar diff`, and what `ashlar stat` says of growth, as a user meets them.
-#include <cstdlib>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -106,15 +106,18 @@ TEST_F(Diff, ByAnotherFigureItIsSortedByThat) {
   EXPECT_FALSE(contains(result.out, "      index\n")) << result.out;
 }
 
+// Of all commands that read traces, print, and write a file.
 TEST_F(Diff, AReaderWhoHasSeenEnoughStillGetsTheFile) {
   write_both();
-  const std::string in_folder = "cd '" + path("") + "' && ";
-  // The reader has ended before there is anything to read.
-  const std::string late =
-      "{ sleep 0.3; exec '" ASHLAR_COMMAND "' diff --json d.json a.atrace b.atrace; }";
-  EXPECT_EQ(std::system((in_folder + late + " | true").c_str()), 0);
-  const json found = json::parse(support::read_file(path("d.json")));
-  EXPECT_EQ(found["report"], "diff");
+  reader_has_gone_ = true;
+  for (const words& line : {words{"diff", "--json", "found.json", "a.atrace", "b.atrace"},
+                            words{"findings", "--json", "found.json", "a.atrace"},
+                            words{"leaks", "--json", "found.json", "--trace", "a.atrace"}}) {
+    EXPECT_EQ(command(line).signal(), SIGPIPE) << line[0];
+    ASSERT_TRUE(fs::exists(path("found.json"))) << line[0];
+    EXPECT_EQ(json::parse(support::read_file(path("found.json")))["report"], line[0]);
+    fs::remove(path("found.json"));
+  }
 }
 
 TEST_F(Diff, JsonHasAllThatDiffers) {

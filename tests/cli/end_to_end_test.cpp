@@ -130,6 +130,14 @@ TEST_F(Command, AFileThatIsNotWrittenInTheEndIsAFailureOfAComparison) {
   EXPECT_TRUE(contains(stopped.err, "cannot write '/dev/full'")) << stopped.err;
 }
 
+TEST_F(Command, AReaderWhoHasSeenEnoughStillGetsTheSamples) {
+  reader_has_gone_ = true;
+  const ended measured = command({"compare", "-n", "1", "--warmup", "0", "--only", "system",
+                                  "--json", "samples.json", "--", program, "exit"});
+  EXPECT_TRUE(contains(measured.err, "cannot write to standard output")) << measured.err;
+  EXPECT_TRUE(contains(support::read_file(path("samples.json")), "\"system\""));
+}
+
 TEST_F(Command, ALibraryThatIsNotThereIsNamed) {
   environment_ = {{"ASHLAR_MALLOC_LIB", "/no/libashlar-malloc.so"}};
   const ended result = command({"run", "--", program});

@@ -57,7 +57,9 @@ class CommandInFolder : public TestFolder {
       ::raise(pending_signal_);
     }
     ::dup2(::open("in", O_RDONLY | O_CREAT, 0600), 0);
-    ::dup2(::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(reader_has_gone_ ? pipe_without_reader()
+                            : ::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600),
+           1);
     ::dup2(::open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
     std::vector<char*> pointers{const_cast<char*>(ASHLAR_COMMAND)};
     for (const std::string& word : arguments) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -94,8 +96,17 @@ class CommandInFolder : public TestFolder {
   [[nodiscard]] bool left_nothing_behind() const { return std::filesystem::is_empty(path("tmp")); }
 
   std::vector<std::pair<std::string, std::string>> environment_;
+  bool reader_has_gone_ = false;  // its standard output is a pipe that nobody reads any more
   int pending_signal_ =
       0;  // waits, blocked, for a command that looks for it: whenever that is, it has come before
+
+ private:
+  static int pipe_without_reader() {
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(125);
+    ::close(ends[0]);
+    return ends[1];
+  }
 };
 
 // Returns: whether it became true within some ten seconds.

@@ -227,6 +227,9 @@ int compare_command(const compare_options& options) {
     measure::run_comparison(compared, how, watch);
   }
 
+  // Not fmt::print, which throws where the reader has gone: the files are written all the same.
+  std::fputs(render_comparison(compared, reader_glyphs()).c_str(), stdout);
+  std::fflush(stdout);
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
     contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
@@ -235,19 +238,7 @@ int compare_command(const compare_options& options) {
   if (!options.output.empty())
     contents.push_back(options.output.ends_with(".svg") ? comparison_picture(compared)
                                                         : comparison_page(compared));
-  const auto print = [&compared] {
-    fmt::print("{}", render_comparison(compared, reader_glyphs()));
-    std::fflush(stdout);
-  };
-  // The files first: a reader who has seen enough ends this process (compare ... | head).
-  try {
-    const int status = files.commit_beside(status_of(compared), contents);
-    print();
-    return status;
-  } catch (const command_error&) {
-    print();  // it took long to measure
-    throw;
-  }
+  return files.commit_beside(status_of(compared), contents);
 }
 
 // Prints "name<TAB>library" of each allocator that compare would use. Throws: command_error.

@@ -73,11 +73,12 @@ int findings_command(const findings_options& options) {
     }
     const findings::findings_of_run found = finder.findings();
     const std::optional<call_times> times = take_time(found) ? timer.measure() : std::nullopt;
+    // The file first: a reader who has seen enough ends this process (findings ... | head).
+    if (!options.json_path.empty()) files.commit({json_text_of(found, times, chosen.path)});
     if (chosen.tree)
       std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
     std::fputs(render_findings(chosen.path, found, times, options.rows).c_str(), stdout);
     tell_missing_names(names.lost(), found.without_lines);
-    if (!options.json_path.empty()) files.commit({json_text_of(found, times, chosen.path)});
     return 0;
   });
 }

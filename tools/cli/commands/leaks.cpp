@@ -233,16 +233,16 @@ command_end leaks_of_trace(const leak_options& options) {
   const chosen_trace chosen = choose_trace(options.trace, options.process);
   leaks found;
   found.add(held_in(chosen.path, options, nullptr));
-  if (chosen.tree) {
+  if (chosen.tree && options.children)
+    for (const recorded_process& p : chosen.tree->processes)
+      if (p.pid != chosen.process().pid && p.events != 0)
+        found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
+  // The file first: a reader who has seen enough ends this process (leaks ... | head).
+  if (!options.json_path.empty()) files.commit({json_text_of(found)});
+  if (chosen.tree)
     std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
-    if (options.children)
-      for (const recorded_process& p : chosen.tree->processes)
-        if (p.pid != chosen.process().pid && p.events != 0)
-          found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
-  }
   std::fputs(found.text.c_str(), stdout);
   tell_missing_names(found.lost, found.without_lines);
-  if (!options.json_path.empty()) files.commit({json_text_of(found)});
   return {is_too_much(found, options) ? status_failed : 0, {}};
 }
 
