@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <tests/fuzz/input.hpp>
 #include <tests/fuzz/standard_error.hpp>
 #include <tests/support/require.hpp>
+#include <utility>
 #include <vector>
 
 #include <ashlar/runtime/settings.hpp>
@@ -41,12 +43,44 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// What the documentation (docs/statistics.md) and settings.hpp promise.
+/// Returns: what `text` is, a number of bytes up to 2^40 with or without K, M or G, which "iB" may follow.
+std::optional<std::int64_t> number_of_bytes(std::string_view text) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number > most) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [unit, bytes] :
+       {std::pair("K", 1 << 10), std::pair("M", 1 << 20), std::pair("G", 1 << 30)}) {
+    if (text != unit && text != unit + std::string("iB")) continue;
+    number *= static_cast<std::uint64_t>(bytes);
+    text = {};
+  }
+  if (!text.empty() || number > most) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+/// Returns: the number of the signal that `text` names or tells; 0: none that a handler may have for this.
+int number_of_signal(std::string_view text) {
+  if (text.starts_with("SIG")) text.remove_prefix(3);
+  const std::pair<std::string_view, int> named[] = {
+      {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP},     {"QUIT", SIGQUIT},
+      {"ALRM", SIGALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"URG", SIGURG}};
+  for (const auto& [name, number] : named)
+    if (text == name) return number;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return 0;
+  return number > 0 && number <= SIGRTMAX && number != SIGKILL && number != SIGSTOP ? number : 0;
+}
+
+/// What the documentation and settings.hpp promise.
 struct expectation {
   explicit expectation(const std::vector<std::string>& environment) {
     number(environment, "ASHLAR_PURGE_DELAY_MS", -1, delay_ms);
     number(environment, "ASHLAR_KEEP_BYTES", 0, keep_bytes);
     word(environment, "ASHLAR_BACKGROUND", "1", "0", background);
+    control(environment);
     word(environment, "ASHLAR_STATS", "exact", "batch", exact);
     check(environment);
     word(environment, "ASHLAR_HARDEN", "1", "0", harden);
@@ -59,16 +93,23 @@ struct expectation {
       guard = 8192;
       guard_slots = 256;
     }
+    sampling(environment);
+    if (sample_guard != 0) guard_slots = 256;
     number(environment, "ASHLAR_CHECK_GUARD", 0, guard);
-    guard = std::min(guard, std::int64_t{1} << 30);
+    guard = std::min(guard, guard_most);
     number(environment, "ASHLAR_CHECK_GUARD_SLOTS", 1, guard_slots);
     number(environment, "ASHLAR_CHECK_GUARD_BEFORE", 0, guard_before);
+    if (sample_every == 0 || exact || harden || guard != 0) {
+      sample_guard = 0;
+    } else {
+      guard = sample_guard;
+    }
     action(environment);
     word(environment, "ASHLAR_FAULT_FORMAT", "json", "text", json);
-    const auto path = value_of(environment, "ASHLAR_FAULT_FILE");
-    has_file = path && path->size() < 1024;
-    if (path && !has_file) complaints.push_back("ASHLAR_FAULT_FILE");
+    file(environment, "ASHLAR_FAULT_FILE", has_file);
   }
+
+  static constexpr std::int64_t guard_most = std::int64_t{1} << 30;
 
   std::int64_t delay_ms = 1000;
   std::int64_t keep_bytes = 0;
@@ -85,6 +126,9 @@ struct expectation {
   bool harden = false, shuffle = false;
   std::size_t fault_action = 0;  // abort
   bool json = false, has_file = false;
+  std::int64_t sample_every = 0, sample_interval_s = 0, sample_guard = 0;
+  bool has_control = false, has_sample_file = false;
+  int sample_signal = 0;
   std::vector<std::string_view> complaints;  // the names, in order
 
  private:
@@ -106,6 +150,35 @@ struct expectation {
     } else {
       word(environment, "ASHLAR_CHECK", "1", "0", exact);
     }
+  }
+  void control(const std::vector<std::string>& environment) {
+    const auto where = value_of(environment, "ASHLAR_CONTROL");
+    if (!where || *where == "0") return;
+    has_control = *where == "1" || (where->find('/') != where->npos && where->size() <= 107);
+    if (!has_control) complaints.push_back("ASHLAR_CONTROL");
+  }
+  void sampling(const std::vector<std::string>& environment) {
+    if (const auto text = value_of(environment, "ASHLAR_SAMPLE")) {
+      if (const auto bytes = number_of_bytes(*text)) {
+        sample_every = *bytes;
+      } else {
+        complaints.push_back("ASHLAR_SAMPLE");
+      }
+    }
+    file(environment, "ASHLAR_SAMPLE_FILE", has_sample_file);
+    number(environment, "ASHLAR_SAMPLE_INTERVAL", 0, sample_interval_s);
+    sample_interval_s = std::min<std::int64_t>(sample_interval_s, 1'000'000'000);
+    number(environment, "ASHLAR_SAMPLE_GUARD", 0, sample_guard);
+    sample_guard = std::min(sample_guard, guard_most);
+    if (const auto text = value_of(environment, "ASHLAR_SAMPLE_SIGNAL")) {
+      sample_signal = number_of_signal(*text);
+      if (sample_signal == 0) complaints.push_back("ASHLAR_SAMPLE_SIGNAL");
+    }
+  }
+  void file(const std::vector<std::string>& environment, std::string_view name, bool& is_named) {
+    const auto path = value_of(environment, name);
+    is_named = path && path->size() < 1024;
+    if (path && !is_named) complaints.push_back(name);
   }
   void action(const std::vector<std::string>& environment) {
     const std::vector<std::string_view> words{"abort", "continue", "trap", "callback"};
@@ -163,6 +236,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.full == expected.full);
   REQUIRE(s.harden == expected.harden && s.shuffle == expected.shuffle);
   REQUIRE(static_cast<std::size_t>(s.faults.action) == expected.fault_action);
+  REQUIRE((s.control != nullptr) == expected.has_control);
+  REQUIRE(s.sampling.every == static_cast<std::uint64_t>(expected.sample_every));
+  REQUIRE((s.sampling.file != nullptr) == expected.has_sample_file);
+  REQUIRE(s.sampling.interval_s == static_cast<std::uint64_t>(expected.sample_interval_s));
+  REQUIRE(s.sampling.guard_one_of == static_cast<std::size_t>(expected.sample_guard));
+  REQUIRE(s.sampling.signal == expected.sample_signal);
   REQUIRE(s.faults.json == expected.json && (s.faults.file != nullptr) == expected.has_file);
   REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
   REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
