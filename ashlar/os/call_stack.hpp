@@ -21,6 +21,11 @@ struct call_stack {
 /// Thread-safe; waits for no lock in the child of a fork.
 void capture(call_stack& out, unsigned depth) noexcept;
 
+/// Effects: in a static program, the unwinder allocates now, or as soon as it can, what its first use needs. It has its
+/// lock meanwhile, and would wait for ever where a block that it allocates for an exception is captured. Elsewhere
+/// nothing. Thread-safe.
+void prepare_to_capture() noexcept;
+
 /// The most frames that `capture_frames` stores.
 inline constexpr unsigned frames_max = 64;
 

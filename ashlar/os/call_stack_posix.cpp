@@ -29,6 +29,11 @@ namespace {
 
 /// Whether the unwinder is loaded. Its first use allocates: those calls are not looked at.
 constinit std::atomic<bool> was_used{false};
+/// Whether the unwinder of a static program has the program's tables. A constructor of the compiler's, which
+/// is the first one, gives them to it; without them, it aborts the process. The last destructor takes them back, and
+/// frees memory with the unwinder's lock taken.
+constinit std::atomic<bool> has_tables{false};
+constinit std::atomic<bool> is_prepared_later{false};
 /// Whether this is a child by fork(). The loader may never load anything in it: another thread of its parent
 /// may have had a lock.
 constinit std::atomic<bool> is_forked{false};
@@ -74,6 +79,7 @@ int unwind(void** frames, int room) noexcept {
 /// Returns: whether the unwinder can be asked: without it, a stack is cut where no rule leads on.
 bool can_unwind() noexcept {
   return !own_words.is_capturing && environment() != nullptr &&
+         (has_tables.load(std::memory_order_relaxed) || !is_static_program()) &&
          (was_used.load(std::memory_order_relaxed) || !is_forked.load(std::memory_order_relaxed));
 }
 
@@ -93,7 +99,25 @@ ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
   return count;
 }
 
+// Without a priority: behind the compiler's constructor, and before its destructor.
+[[gnu::constructor]] void note_tables() noexcept {
+  has_tables.store(true, std::memory_order_relaxed);
+  if (is_prepared_later.load(std::memory_order_relaxed)) prepare_to_capture();
+}
+[[gnu::destructor]] void note_end_of_tables() noexcept {
+  has_tables.store(false, std::memory_order_relaxed);
+}
+
 }  // namespace
+
+void prepare_to_capture() noexcept {
+  if (!is_static_program()) return;
+  void* own[1];
+  if (!has_tables.load(std::memory_order_relaxed))
+    is_prepared_later.store(true, std::memory_order_relaxed);
+  else if (can_unwind())
+    static_cast<void>(unwind(own, 1));
+}
 
 unsigned capture_frames(const void** out, unsigned room) noexcept {
   return find_frames(out, room);

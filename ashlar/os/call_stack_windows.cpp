@@ -29,6 +29,8 @@ void capture(call_stack& out, unsigned depth) noexcept {
   static_cast<void>(unwind(out, depth, own_frames));
 }
 
+void prepare_to_capture() noexcept {}
+
 void capture_interrupted(call_stack& out, unsigned depth, const void* interrupted) noexcept {
   out.depth = 0;
   if (interrupted == nullptr || depth == 0) return;

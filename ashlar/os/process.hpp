@@ -10,6 +10,9 @@ namespace ashlar::os {
 /// Returns: the environment, as the C library has it; null while that is not set up.
 [[nodiscard]] char** environment() noexcept;
 
+/// Returns: whether the program was linked statically, so that no loader knows its files.
+[[nodiscard]] bool is_static_program() noexcept;
+
 /// Returns: whether the process has more rights than the user who started it (set-user-ID).
 [[nodiscard]] bool has_more_rights() noexcept;
 

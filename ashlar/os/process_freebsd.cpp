@@ -2,6 +2,7 @@
 // Layer: os.
 #include <pthread.h>
 #include <pthread_np.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <ashlar/os/process.hpp>
@@ -13,6 +14,10 @@ namespace ashlar::os {
 
 char** environment() noexcept {
   return &environ != nullptr ? environ : nullptr;
+}
+bool is_static_program() noexcept {
+  void* loader = nullptr;
+  return ::elf_aux_info(AT_BASE, &loader, sizeof loader) == 0 && loader == nullptr;
 }
 bool has_more_rights() noexcept {
   return ::issetugid() != 0;

@@ -11,6 +11,9 @@ namespace ashlar::os {
 char** environment() noexcept {
   return environ;
 }
+bool is_static_program() noexcept {
+  return ::getauxval(AT_BASE) == 0;
+}
 bool has_more_rights() noexcept {
   return ::getauxval(AT_SECURE) != 0;
 }

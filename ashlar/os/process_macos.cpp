@@ -13,6 +13,9 @@ namespace ashlar::os {
 char** environment() noexcept {
   return *::_NSGetEnviron();
 }
+bool is_static_program() noexcept {
+  return false;
+}
 bool has_more_rights() noexcept {
   return ::issetugid() != 0;
 }

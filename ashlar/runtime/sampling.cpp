@@ -195,6 +195,7 @@ void note_resized(const void* block, std::size_t size) noexcept {
 int sample(std::uint64_t every) noexcept {
   if (os::heap_is_the_sanitizers()) return ENOTSUP;
   if (every != 0 && (!the_heap.start() || !samples.start())) return ENOMEM;
+  if (every != 0) os::prepare_to_capture();
   while (the.is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
   int error = 0;
   if (!process_classes::divert_hits(every != 0)) {
