@@ -3,10 +3,9 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <tests/support/require.hpp>
 #include <thread>
 #include <vector>
-
-#include <tests/support/require.hpp>
 
 namespace {
 
