@@ -34,9 +34,10 @@ def section(text: str, heading: str) -> str:
     return re.split(r"\n(?! )", text.partition(f"\n{heading}\n")[2])[0]
 
 
-def options_of_help(text: str) -> set[str]:
+def options_of_help(text: str) -> list[set[str]]:
+    """The names of each option, as {"-o", "--output"}."""
     first_words = re.findall(r"^  (-\S+)", section(text, "Options:"), re.MULTILINE)
-    return {name for word in first_words for name in OPTION.findall(re.sub(r"\{.*?\}", "", word))}
+    return [set(OPTION.findall(re.sub(r"\{.*?\}", "", word))) for word in first_words]
 
 
 # ---- what a shell offers for the words of a line, of which the last is not complete ------------------------
@@ -141,7 +142,8 @@ def main() -> None:
     same({overview}, {run(ashlar, "--help")}, "ashlar help")
     names = re.findall(r"^  ([a-z]+)", section(overview, "Commands:"), re.MULTILINE)
     helps = {name: run(ashlar, "help", name) for name in names}
-    options = {"": options_of_help(overview), **{name: options_of_help(helps[name]) for name in names}}
+    names_of = {"": options_of_help(overview), **{name: options_of_help(helps[name]) for name in names}}
+    options = {name: set().union(*of_each) for name, of_each in names_of.items()}
     for name in names:
         same({helps[name]}, {run(ashlar, name, "--help")}, f"ashlar help {name}")
 
@@ -160,7 +162,8 @@ def main() -> None:
     sections = re.split(r"^## ", (checkout / "docs/cli.md").read_text(), flags=re.MULTILINE)
     for name in names:
         text = "".join(s for s in sections if re.search(rf"\bashlar {name}\b", s.partition("\n")[0]))
-        missing = {o for o in options[name] - {"-h", "--help"} if not re.search(rf"{o}\b", text)}
+        missing = {max(of_one, key=len) for of_one in names_of[name] if "--help" not in of_one
+                   and not any(re.search(rf"(?<=[` ]){o}\b", text) for o in of_one)}
         same(missing, set(), f"docs/cli.md, ashlar {name}")
         documented = {o for row in re.findall(r"^\| (`-[^|]*)", text, re.MULTILINE)
                       for o in re.findall(r"(?<=[` ])--?[a-z][a-z-]*", row)}
