@@ -14,8 +14,8 @@
   one that results/figures.csv has under this name.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
   like a path exists.
-- Each room of cmake/layers.txt has a README.md, and CONTRIBUTING.md says what belongs there.
-  docs/architecture.md has its name.
+- Each room of cmake/layers.txt has a README.md, and docs/architecture.md has its name. CONTRIBUTING.md
+  says what belongs in a room of ashlar/.
 
 Run: check_docs.py ROOT. Prints a line for each fault, and ends with 1 if there is one.
 """
@@ -171,7 +171,7 @@ def room_faults(root: pathlib.Path) -> list[str]:
     for room in re.findall(r"^([a-z/]+):", (root / "cmake/layers.txt").read_text(), re.M):
         if not (root / room / "README.md").is_file():
             faults.append(f"{room} has no README.md")
-        if f"`{room}`" not in contributing:
+        if room.startswith("ashlar/") and f"`{room}`" not in contributing:
             faults.append(f"CONTRIBUTING.md: nothing is said to belong to `{room}`")
         if re.search(rf"\b{room.removeprefix('ashlar/')}\b", architecture) is None:
             faults.append(f"docs/architecture.md: no word of {room}")

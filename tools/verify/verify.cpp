@@ -91,7 +91,7 @@ class verification {
       total = with_behind(bytes, alignment, total, behind_alignment);
       behind_alignment = std::max(behind_alignment, alignment);
       if (!borrows_) continue;
-      // docs/tuning.md, "Borrowing": no capacities that serve the traces have fewer bytes in blocks.
+      // tools/tune/proofs.md: no capacities that serve the traces have fewer bytes in blocks.
       cheapest = std::min(cheapest, align_up(block_size, alignment));
       const u64 before = std::exchange(blocks, std::max(peak_of(begin, sizes_.size()), blocks + 1));
       bound += (blocks - before) * cheapest;
