@@ -34,6 +34,9 @@ enum class event_kind : std::uint8_t {
   lost = 37,  ///< number: how many events of this thread are missing here
   refused =
       38,  ///< number: bytes for which a pool had no block; text: the pool's name, empty where it has none
+  // Notes on a block that lives: `address`, and `size` as said here.
+  untouched =
+      48,  ///< the block was looked at: at least so many of its bytes have no memory, as nobody touched them
 };
 
 [[nodiscard]] constexpr bool is_birth(event_kind kind) noexcept {
@@ -45,6 +48,12 @@ enum class event_kind : std::uint8_t {
 [[nodiscard]] constexpr bool is_other(event_kind kind) noexcept {
   return kind >= event_kind::thread_start && kind <= event_kind::refused;
 }
+[[nodiscard]] constexpr bool is_note(event_kind kind) noexcept {
+  return kind == event_kind::untouched;
+}
+[[nodiscard]] constexpr bool has_address(event_kind kind) noexcept {
+  return is_birth(kind) || is_death(kind) || is_note(kind);
+}
 [[nodiscard]] constexpr bool has_text(event_kind kind) noexcept {
   return kind == event_kind::image || kind == event_kind::mark || kind == event_kind::refused;
 }
@@ -54,8 +63,8 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-/// 3 had no brief_events, 2 no names, and 1 no identified_modules; all are read as well.
-inline constexpr std::uint32_t version = 4;
+/// 4 had no notes, 3 no brief_events, 2 no names, and 1 no identified_modules; all are read as well.
+inline constexpr std::uint32_t version = 5;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -102,8 +111,8 @@ inline constexpr std::size_t event_text_max = 1u << 20;  // of one event, in byt
 enum column : std::size_t {
   column_kinds,  // a byte an event: event_kind, with the flags below
   column_times,  // varint: ticks since the event before
-  column_sizes,  // varint for each birth and other
-  column_addresses,  // for each birth and death: its difference to what is expected, as the document tells
+  column_sizes,  // varint for each birth, other and note
+  column_addresses,  // for each birth, death and note: its difference to what is expected, as the document tells
   column_alignments,  // a byte for each birth with flag_aligned: its logarithm
   column_stacks,      // varint for each birth with flag_stack
   column_texts,       // varint of the length and the bytes for each event that has_text
@@ -113,7 +122,7 @@ inline constexpr std::uint8_t kind_mask = 0x3f;
 inline constexpr std::uint8_t flag_aligned = 0x40;  // of a birth
 inline constexpr std::uint8_t flag_stack = 0x80;    // of a birth
 inline constexpr std::uint8_t flag_near =
-    0x40;  // of a death: its address is how many births of this frame ago
+    0x40;  // of a death or note: its address is how many births of this frame ago
 
 /// Of frames of brief_events alone. Added to the kind of a birth: its address is that of a block of
 /// this frame that died, so many deaths ago.

@@ -193,6 +193,42 @@ static void quarters(long count) {
   pause();
 }
 
+/* Large blocks, of each of which one MiB is touched; their sizes tell them apart. With mallopt() no
+   block has pages of an earlier one. */
+static const size_t mebibyte = (size_t)1 << 20;
+static char* touched(void* block) {
+  memset(block, 1, mebibyte);
+  return keep(block);
+}
+static void* free_it(void* block) {
+  free(block);
+  return NULL;
+}
+static void touches(void) {
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  mark("begin");
+  free(touched(malloc(4 * mebibyte)));
+  free(touched(aligned_alloc(4096, mebibyte)));
+  free(keep(malloc(60 << 10)));
+  keep(realloc(touched(malloc(2 * mebibyte)), 100));
+  pthread_t id;
+  if (pthread_create(&id, NULL, free_it, touched(malloc(5 * mebibyte))) != 0) abort();
+  pthread_join(id, NULL);
+  void* const inherited = touched(malloc(8 * mebibyte));
+  const pid_t child = fork();
+  if (child == 0) {
+    touched(malloc(6 * mebibyte));
+    free(inherited);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  touched(malloc(7 * mebibyte));
+}
+
+static void large(long count) {
+  for (long i = 0; i < count; ++i) free(keep(malloc(64 << 10)));
+}
+
 /* Any other word, such as "nothing": nothing. */
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "calls";
@@ -202,6 +238,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "daemon") == 0) daemonise();
   if (strcmp(what, "many") == 0) many(argc > 2 ? atol(argv[2]) : 100000);
+  if (strcmp(what, "touches") == 0) touches();
+  if (strcmp(what, "large") == 0) large(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(what, "mixture") == 0) mixture(20000);
   if (strcmp(what, "failures") == 0) failures(argc > 2 ? atol(argv[2]) : 1000);
   if (strcmp(what, "resizing") == 0) resizing();

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <system_error>
@@ -13,6 +14,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -611,6 +613,76 @@ TEST_F(Record, StacksLeadToTheCall) {
   const std::string text = said("out");
   EXPECT_NE(text.find("main in known_calls"), std::string::npos) << text;
   EXPECT_EQ(text.find("ashlar-record"), std::string::npos) << text;
+}
+
+// By size: how many bytes of it nobody touched.
+using untouched_parts = std::map<std::uint64_t, std::uint64_t>;
+untouched_parts untouched_in(const std::vector<kept_event>& all) {
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  untouched_parts found;
+  for (const kept_event& k : all) {
+    if (is_birth(k.e.kind)) sizes[k.e.address] = k.e.size;
+    if (!is_note(k.e.kind) || !sizes.contains(k.e.address)) continue;
+    EXPECT_TRUE(found.emplace(sizes[k.e.address], k.e.size).second) << "it is looked at once";
+  }
+  return found;
+}
+constexpr std::uint64_t mebibyte = 1u << 20;
+
+// One MiB of each is touched, and what lies on a page with other things is not counted.
+void expect_untouched(const untouched_parts& found, const std::vector<std::uint64_t>& mebibytes) {
+  const auto pages = 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(found.size(), mebibytes.size());
+  for (const std::uint64_t size : mebibytes) {
+    ASSERT_TRUE(found.contains(size * mebibyte)) << size;
+    EXPECT_LE(found.at(size * mebibyte), (size - 1) * mebibyte) << size;
+    EXPECT_GE(found.at(size * mebibyte) + pages, (size - 1) * mebibyte) << size;
+  }
+}
+
+// A huge page brings memory that nobody touched.
+class RecordWithoutHugePages : public Record {
+ protected:
+  void SetUp() override {
+    if (::access("/proc/self/pagemap", R_OK) != 0) GTEST_SKIP() << "the system does not tell";
+  }
+  RecordWithoutHugePages() { ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
+  ~RecordWithoutHugePages() override { ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0); }
+};
+
+TEST_F(RecordWithoutHugePages, WhatNobodyTouchedOfALargeBlockIsTold) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", calls, "touches"}), 0) << said("err");
+  const auto all = events();
+  // The last one lives at the end, and that of 8 MiB, too.
+  expect_untouched(untouched_in(all), {4, 1, 2, 5, 8, 7});
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (!is_note(all[i].e.kind) || !is_death(all[i + 1].e.kind)) continue;
+    EXPECT_EQ(all[i].e.address, all[i + 1].e.address);
+    EXPECT_EQ(all[i].e.thread, all[i + 1].e.thread);
+  }
+  const auto names = files();
+  ASSERT_EQ(names.size(), 2u);
+  const std::string child = names[0] == "run.atrace" ? names[1] : names[0];
+  expect_untouched(untouched_in(events(child)), {6});
+  EXPECT_EQ(ashlar({"findings", child}), 0) << said("err");
+  EXPECT_EQ(ashlar({"record", "--", calls, "touches"}), 0) << said("err");
+  EXPECT_EQ(untouched_in(events()), untouched_parts()) << "without stacks there are no findings";
+}
+
+TEST_F(RecordWithoutHugePages, WhatNobodyTouchedIsToldOfTheDropInToo) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--on", "ashlar", "--", calls, "touches"}), 0)
+      << said("err");
+  // Later blocks may have pages of this one.
+  const untouched_parts found = untouched_in(events());
+  ASSERT_TRUE(found.contains(4 * mebibyte));
+  expect_untouched({{4 * mebibyte, found.at(4 * mebibyte)}}, {4});
+}
+
+TEST_F(Record, OfManyLargeBlocksSomeAreLookedAt) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", calls, "large", "1000"}), 0) << said("err");
+  const auto all = events();
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& k) { return is_note(k.e.kind); }),
+            64 + 15);
 }
 
 TEST_F(Record, AStackThatLeadsNowhereEndsThere) {

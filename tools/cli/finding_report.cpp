@@ -75,6 +75,12 @@ std::string evidence_of(const finding& f) {
           "heap would need {} bytes less for it.",
           blocks(f.fitting), format_count(f.block_bytes), f.smaller_bytes,
           f.smaller_bytes == 1 ? "" : "s", format_count(f.saved_a_block));
+    case finding_kind::untouched:
+      return fmt::format(
+          "{} of {} {} looked at, before the free or at the end. In {}, half or more was never "
+          "touched: {} at least, of blocks of up to {}.",
+          format_count(f.looked_at), blocks(f.allocations), f.looked_at == 1 ? "was" : "were",
+          format_count(f.fitting), format_bytes(f.untouched_bytes), format_bytes(f.largest_bytes));
   }
   return {};
 }
@@ -97,6 +103,8 @@ std::string savings_of(const finding& f, const std::optional<call_times>& times)
   if (f.allocations_saved != 0)
     text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
                         format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
+  if (f.address_space_saved_at_peak != 0)
+    text += format_bytes(f.address_space_saved_at_peak) + " of address space at the peak";
   if (times && f.allocations_saved != 0) text += ", " + time_text(milliseconds_saved(f, *times));
   return text;
 }
@@ -211,6 +219,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
                     {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
                     {"allocations_saved", f.allocations_saved},
+                    {"address_space_saved_at_peak", f.address_space_saved_at_peak},
                     {"milliseconds_saved",
                      times ? nlohmann::json(milliseconds_saved(f, *times)) : nlohmann::json()},
                     {"allocations", f.allocations},

@@ -47,7 +47,8 @@ constexpr std::array reported_kinds{trace::event_kind::by_malloc,
                                     trace::event_kind::image,
                                     trace::event_kind::mark,
                                     trace::event_kind::lost,
-                                    trace::event_kind::refused};
+                                    trace::event_kind::refused,
+                                    trace::event_kind::untouched};
 
 std::uint64_t all_events(const trace::trace_summary& s) {
   std::uint64_t sum = 0;

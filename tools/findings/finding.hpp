@@ -19,8 +19,9 @@ enum class finding_kind : std::uint8_t {
   pool,       ///< many blocks of one size come and go
   hot_loop,   ///< very many blocks, of which hardly one lives at a time
   slack,      ///< a little more than a block size of the heap holds
+  untouched,  ///< large blocks, most of which nobody ever touches
 };
-inline constexpr std::size_t finding_kinds = 8;
+inline constexpr std::size_t finding_kinds = 9;
 
 /// How a finding is known.
 enum class sureness : std::uint8_t {
@@ -41,6 +42,8 @@ struct finding {
 
   std::uint64_t bytes_saved_at_peak = 0;
   std::uint64_t allocations_saved = 0;
+  /// Of untouched: bytes that were asked for and have no memory.
+  std::uint64_t address_space_saved_at_peak = 0;
 
   std::uint64_t allocations = 0;    ///< of the site
   std::uint64_t bytes_at_peak = 0;  ///< that it held
@@ -52,6 +55,10 @@ struct finding {
   std::uint64_t bursts = 0;         ///< of together: how often
   std::uint64_t smaller_bytes = 0;  ///< of slack: the size that would be enough less
   std::uint64_t saved_a_block = 0;  ///< of slack: bytes
+  // Of untouched: of `looked_at` large blocks, `fitting` are as the kind says.
+  std::uint64_t looked_at = 0;
+  std::uint64_t largest_bytes = 0;    ///< of those that fit
+  std::uint64_t untouched_bytes = 0;  ///< in all of those that fit, at least
 };
 
 }  // namespace ashlar::findings

@@ -44,6 +44,11 @@ constexpr words_of_kind all_words[] = {
      "Make them smaller by as much as is said here. Often a header or an ending zero was added to "
      "a "
      "round size."},
+    {"untouched", "untouched", "Large blocks that are mostly never touched",
+     "Ask for what is usually needed, and let the block grow by doubling where that is too little. "
+     "Pages that nobody touches have no memory, so the change saves address space, not memory in "
+     "use. That counts under ulimit -v, where the system promises no more than it has, and where "
+     "huge pages bring memory that nobody touches. Else leave it as it is."},
 };
 static_assert(std::size(all_words) == finding_kinds);
 

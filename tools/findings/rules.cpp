@@ -33,8 +33,9 @@ bool saves_bytes(const finding& f, const run_totals& run) {
 }
 
 bool is_worth_it(const finding& f, const run_totals& run) {
-  return saves_bytes(f, run) || (f.allocations_saved >= least_allocations &&
-                                 is_percent_of(f.allocations_saved, percent_of_run, run.births));
+  return saves_bytes(f, run) || f.address_space_saved_at_peak != 0 ||
+         (f.allocations_saved >= least_allocations &&
+          is_percent_of(f.allocations_saved, percent_of_run, run.births));
 }
 
 std::uint64_t less(std::uint64_t from, std::uint64_t what) {
@@ -181,6 +182,20 @@ std::optional<finding> slack(const site& at, const site_history& h) {
   return most;
 }
 
+std::optional<finding> untouched(const site& at, const site_history& h, const run_totals& run) {
+  if (h.untouched_at_peak < least_untouched ||
+      !is_percent_of(h.untouched_at_peak, percent_of_run, run.peak_bytes) ||
+      !is_percent_of(h.untouched_bytes, untouched_share, h.looked_at_bytes))
+    return std::nullopt;
+  finding f = begun(finding_kind::untouched, at, h);
+  f.fitting = h.hollow;
+  f.looked_at = h.looked_at;
+  f.largest_bytes = h.largest_hollow;
+  f.untouched_bytes = h.untouched_bytes;
+  f.address_space_saved_at_peak = h.untouched_at_peak;
+  return f;
+}
+
 // What describes a site best comes first: blocks that are outgrown die near, too, and blocks that
 // die together come and go.
 constexpr std::optional<finding> (*exclusive_rules[])(const site&, const site_history&) = {
@@ -210,11 +225,15 @@ finding_key key_of(const finding& f) {
 void add(finding& to, const finding& more) {
   to.bytes_saved_at_peak += more.bytes_saved_at_peak;
   to.allocations_saved += more.allocations_saved;
+  to.address_space_saved_at_peak += more.address_space_saved_at_peak;
   to.allocations += more.allocations;
   to.bytes_at_peak += more.bytes_at_peak;
   to.most_live += more.most_live;
   to.fitting += more.fitting;
   to.chains += more.chains;
+  to.looked_at += more.looked_at;
+  to.largest_bytes = std::max(to.largest_bytes, more.largest_bytes);
+  to.untouched_bytes += more.untouched_bytes;
   to.bursts = std::max(to.bursts, more.bursts);
   if (more.block_bytes != to.block_bytes) to.block_bytes = 0;
   if (more.how_sure == sureness::inferred) to.how_sure = sureness::inferred;
@@ -293,6 +312,8 @@ std::vector<finding> judged(const judged_sites& own, const judged_sites& callers
       all.push_back({std::move(*wasted), {}});
     }
     if (found) all.push_back({std::move(*found), h.last_burst});
+    if (std::optional<finding> hollow = untouched(own.sites[i], h, run))
+      all.push_back({std::move(*hollow), {}});
   }
   for (std::size_t i = 0; i < callers.sites.size(); ++i) {
     if (is_explained[inner[i]]) continue;
@@ -310,8 +331,9 @@ std::vector<finding> judged(const judged_sites& own, const judged_sites& callers
     findings.push_back(std::move(each.found));
   }
   std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
-    return std::tuple(b.bytes_saved_at_peak, b.allocations_saved, a.main_stack) <
-           std::tuple(a.bytes_saved_at_peak, a.allocations_saved, b.main_stack);
+    return std::tuple(b.bytes_saved_at_peak, b.allocations_saved, b.address_space_saved_at_peak,
+                      a.main_stack) < std::tuple(a.bytes_saved_at_peak, a.allocations_saved,
+                                                 a.address_space_saved_at_peak, b.main_stack);
   });
   return findings;
 }

@@ -29,6 +29,8 @@ inline constexpr std::uint64_t pool_turnover = 2;  ///< allocations a block of t
 inline constexpr std::uint64_t small_block =
     4096;  ///< a pool or an arena gains little for larger ones
 inline constexpr std::uint64_t slack_least_size = 256;
+inline constexpr std::uint64_t untouched_share = 50;           ///< of the bytes that were looked at
+inline constexpr std::uint64_t least_untouched = 1024 * 1024;  ///< at the peak
 inline constexpr std::uint64_t slack_excess =
     32;  ///< at most a 32nd of the size is above the class
 }  // namespace thresholds
@@ -40,8 +42,9 @@ struct judged_sites {
 };
 
 /// Returns: the findings, the best first: by the bytes at the peak that a change saves, then by the
-/// allocations that it saves. Bytes below 64 KiB, or below a hundredth of the peak, count as none.
-/// Findings of one kind with one owner are one. A site has one finding, and slack beside it. A site
+/// allocations that it saves, then by address space. Bytes below 64 KiB, or below a hundredth of the peak, count as none.
+/// Findings of one kind with one owner are one. A site has one finding, and slack and untouched
+/// beside it. A site
 /// that has none is judged by its callers. Requires: `own` and `callers` are of one trace, owned by
 /// the first own call and by its caller; inner[i] is the index in `own` of the site that
 /// callers.sites[i] calls.

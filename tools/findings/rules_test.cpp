@@ -322,6 +322,76 @@ TEST(FindingRules, BytesThatASmallerBlockSavesAreNotToldTwice) {
   EXPECT_EQ(found.list[1].bytes_saved_at_peak, 0u);
 }
 
+constexpr std::uint64_t mebibyte = 1024 * 1024;
+
+TEST(FindingRules, ALargeBlockThatIsMostlyUntouched) {
+  run r;
+  const auto b = r.make("reserve", 4 * mebibyte);
+  r.look(b, 3 * mebibyte);
+  r.drop(b);
+  const findings_of_run found = r.findings();
+  ASSERT_EQ(kinds_of(found), "untouched:reserve in program ");
+  const finding& f = found.list[0];
+  EXPECT_EQ(f.address_space_saved_at_peak, 3 * mebibyte);
+  EXPECT_EQ(f.bytes_saved_at_peak, 0u) << "what nobody touches has no memory";
+  EXPECT_EQ(f.allocations_saved, 0u);
+  EXPECT_EQ(f.untouched_bytes, 3 * mebibyte);
+  EXPECT_EQ(f.largest_bytes, 4 * mebibyte);
+  EXPECT_EQ(f.fitting, 1u);
+  EXPECT_EQ(f.looked_at, 1u);
+}
+
+TEST(FindingRules, ALargeBlockThatIsMostlyTouchedIsNot) {
+  run r;
+  r.look(r.make("half", 4 * mebibyte), 2 * mebibyte - 1);
+  r.look(r.make("small", mebibyte), mebibyte - 1);  // less than a MiB
+  for (int i = 0; i < 3; ++i)                       // one block of three
+    r.look(r.make("often full", 4 * mebibyte), i == 0 ? 4 * mebibyte : 0);
+  static_cast<void>(r.make("nobody looked", 4 * mebibyte));
+  EXPECT_EQ(kinds_of(r), "");
+  run beside_more;
+  beside_more.look(beside_more.make("reserve", 2 * mebibyte), 2 * mebibyte);
+  beside_more.look(beside_more.make("all", 199 * mebibyte), 0);
+  EXPECT_EQ(kinds_of(beside_more), "") << "less than a hundredth of the peak";
+}
+
+TEST(FindingRules, WhatIsUntouchedCountsIfItLivedAtThePeak) {
+  run r;
+  const auto before = r.make("before", 2 * mebibyte);
+  r.look(before, 2 * mebibyte);
+  r.drop(before);
+  const auto at_it = r.make("at it", 5 * mebibyte);
+  static_cast<void>(r.make("all", 30 * mebibyte));
+  r.look(at_it, 4 * mebibyte);
+  r.drop(at_it);
+  r.look(r.make("after", 2 * mebibyte), 2 * mebibyte);
+  EXPECT_EQ(kinds_of(r), "untouched:at it in program ");
+}
+
+TEST(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
+  run r;
+  std::vector<run::block> all;
+  for (int i = 0; i < 200; ++i) all.push_back(r.make("part", 128 * 1024));
+  for (int i = 0; i < 100; ++i) r.look(all[static_cast<std::size_t>(i)], 96 * 1024);
+  const findings_of_run found = r.findings();
+  ASSERT_EQ(kinds_of(found), "untouched:part in program ");
+  EXPECT_EQ(found.list[0].address_space_saved_at_peak, 200u * 96 * 1024);
+  EXPECT_EQ(found.list[0].looked_at, 100u);
+  // A program that was killed: what a few blocks say is no more than of these.
+  run killed;
+  for (int i = 0; i < 200; ++i) all[static_cast<std::size_t>(i)] = killed.make("part", 128 * 1024);
+  for (int i = 0; i < 20; ++i) killed.look(all[static_cast<std::size_t>(i)], 96 * 1024);
+  ASSERT_EQ(kinds_of(killed), "untouched:part in program ");
+  EXPECT_EQ(killed.findings().list[0].address_space_saved_at_peak, 20u * 96 * 1024);
+}
+
+TEST(FindingRules, WhatSavesAddressesOnlyIsLast) {
+  run r;
+  r.look(r.make("reserve", 400 * mebibyte), 400 * mebibyte);
+  for (int i = 0; i < 1500; ++i) r.drop(r.make("few", 100));
+  EXPECT_EQ(kinds_of(r), "temporary:few in program untouched:reserve in program ");
+}
+
 TEST(FindingRules, TheBestIsFirst) {
   run r;
   for (int i = 0; i < 3000; ++i) r.drop(r.make("few", 100));

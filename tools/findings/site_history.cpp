@@ -19,6 +19,7 @@ site_histories::site_histories(const site_table& sites, owned_by whom)
       stack_births_(sites.stacks()),
       live_blocks_(sites.sites(whom).size()),
       live_bytes_(sites.sites(whom).size()),
+      large_blocks_(sites.sites(whom).size()),
       size_blocks_(0) {}
 
 site_histories::thread_state& site_histories::thread(std::uint32_t number) {
@@ -33,12 +34,14 @@ void site_histories::count(const trace::step& s) {
   const bool is_peak = counts_.count(s);
   if (s.happened == trace::step::what::birth) birth(s);
   if (s.happened == trace::step::what::death) death(s);
+  if (s.kind == trace::event_kind::untouched && s.slot != trace::no_slot) look(s);
   if (is_peak) mark_peak();
 }
 
 void site_histories::mark_peak() {
   live_blocks_.mark();
   live_bytes_.mark();
+  large_blocks_.mark();
   size_blocks_.mark();
   peak_order_ = order_;
   peak_outgrown_bytes_ = 0;
@@ -53,7 +56,7 @@ void site_histories::birth(const trace::step& s) {
   block& made = blocks_[s.slot];
   const site_table::place place = sites_.of(s.stack);
   const std::uint32_t site = place.site(whom_);
-  made = {by.calls, order_, site, 0, 0, false};
+  made = {by.calls, order_, s.size, site, 0, 0, false, false};
   by.may_outgrow = false;
   if (site == site_table::nobody) return;
   account& to = accounts_[site];
@@ -67,6 +70,7 @@ void site_histories::birth(const trace::step& s) {
   h.most_live = std::max(h.most_live, ++to.live);
   live_blocks_.add(site, 1);
   live_bytes_.add(site, static_cast<std::int64_t>(s.size));
+  if (s.size >= large_block) large_blocks_.add(site, 1);
   count_size(to, made, s.size);
   if (to.now.is_dying) to.now.is_mixed = true;
   ++to.now.births;
@@ -119,6 +123,7 @@ void site_histories::death(const trace::step& s) {
   --of.live;
   live_blocks_.add(dead.site, -1);
   live_bytes_.add(dead.site, -static_cast<std::int64_t>(s.size));
+  if (s.size >= large_block) large_blocks_.add(dead.site, -1);
   if (dead.has_size) size_blocks_.add(of.size_counts[dead.size_index], -1);
 
   generation& now = of.now;
@@ -139,6 +144,31 @@ void site_histories::death(const trace::step& s) {
   }
   if (by.calls - dead.call <= near_calls) ++of.history.temporary;
   count_copy(by, s, dead, of);
+}
+
+// What nobody has touched until now, nobody had touched at the peak before.
+void site_histories::look(const trace::step& s) {
+  block& at = blocks_[s.slot];
+  if (at.site == site_table::nobody || at.bytes < large_block || at.was_looked_at) return;
+  at.was_looked_at = true;
+  account& of = accounts_[at.site];
+  site_history& h = of.history;
+  ++h.looked_at;
+  h.looked_at_bytes += at.bytes;
+  const std::uint64_t untouched = s.size >= at.bytes / 2 ? s.size : 0;
+  if (untouched != 0) {
+    ++h.hollow;
+    h.largest_hollow = std::max(h.largest_hollow, at.bytes);
+    h.untouched_bytes += untouched;
+  }
+  if (at.order > peak_order_) return;
+  if (of.looks_peak_order != peak_order_) {
+    of.looks_peak_order = peak_order_;
+    of.looks_at_peak = 0;
+    h.untouched_at_peak = 0;
+  }
+  ++of.looks_at_peak;
+  h.untouched_at_peak += untouched;
 }
 
 // The thread's last birth may have taken the place of this block.
@@ -186,6 +216,11 @@ std::vector<site_history> site_histories::histories() const {
     for (std::size_t k = 0; k < h.sizes.size(); ++k)
       h.sizes[k].blocks_at_peak =
           static_cast<std::uint64_t>(size_blocks_.at_mark(accounts_[i].size_counts[k]));
+    const account& of = accounts_[i];
+    const auto large_at_peak = static_cast<std::uint64_t>(large_blocks_.at_mark(i));
+    if (of.looks_peak_order != peak_order_) h.untouched_at_peak = 0;
+    if (h.looked_at >= looks_of_stack && of.looks_at_peak != 0 && of.looks_at_peak < large_at_peak)
+      h.untouched_at_peak = h.untouched_at_peak / of.looks_at_peak * large_at_peak;
     if (i == peak_site_) h.outgrown_at_peak = peak_outgrown_bytes_;
     all.push_back(std::move(h));
   }

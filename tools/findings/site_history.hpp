@@ -27,6 +27,10 @@ inline constexpr std::uint64_t near_calls = 4;
 inline constexpr std::uint64_t least_burst = 64;
 /// ... while they died, the thread made at most a 20th as many new ones of any site.
 inline constexpr std::uint64_t deaths_a_birth = 20;
+/// The recorder looks at blocks of so many bytes or more, how much of them nobody touched.
+inline constexpr std::uint64_t large_block = 64 * 1024;
+/// It looks at so many blocks of a call stack before it leaves some out. Fewer stand for no others.
+inline constexpr std::uint64_t looks_of_stack = 64;
 /// Sizes of one site that are told apart; the blocks of further ones have none.
 inline constexpr std::size_t sizes_a_site = 16;
 
@@ -64,6 +68,14 @@ struct site_history {
   std::uint64_t bursts = 0;
   std::uint64_t burst_chunks = 0;  ///< chunks that these blocks would have needed
   burst last_burst;
+  // Large blocks that the recorder looked at, and those of which half or more is untouched.
+  std::uint64_t looked_at = 0;
+  std::uint64_t looked_at_bytes = 0;
+  std::uint64_t hollow = 0;
+  std::uint64_t largest_hollow = 0;   ///< bytes
+  std::uint64_t untouched_bytes = 0;  ///< of the hollow ones, at least
+  std::uint64_t untouched_at_peak =
+      0;  ///< the same at the peak. Where not all were looked at, those stand for all
   std::vector<size_history> sizes;  ///< at most sizes_a_site, the first that were asked for
   std::uint32_t main_stack = site_table::no_stack;  ///< index of the stack with the most births
   std::uint64_t main_stack_births = 0;
@@ -92,10 +104,12 @@ class site_histories {
   struct block {
     std::uint64_t call = 0;   // of its thread's calls, the one that made it
     std::uint64_t order = 0;  // of all births
+    std::uint64_t bytes = 0;
     std::uint32_t site = site_table::nobody;
     std::uint32_t growth = 0;  // how many blocks were outgrown before it
     std::uint32_t size_index = 0;
     bool has_size = false;
+    bool was_looked_at = false;
   };
   struct thread_state {
     std::uint64_t calls = 0;
@@ -123,10 +137,14 @@ class site_histories {
     std::uint64_t live = 0;
     generation now;
     std::vector<std::size_t> size_counts;  // indices in size_blocks_
+    // Of blocks that were looked at: those that lived at the peak that was the highest then.
+    std::uint64_t looks_peak_order = 0;
+    std::uint64_t looks_at_peak = 0;
   };
 
   void birth(const trace::step& s);
   void death(const trace::step& s);
+  void look(const trace::step& s);
   void count_growth(thread_state& of, const trace::step& s, block& made, account& to);
   void count_copy(thread_state& by, const trace::step& s, const block& dead, account& of);
   void count_size(account& of, block& made, std::uint64_t size);
@@ -146,7 +164,8 @@ class site_histories {
   std::uint64_t order_ = 0;
   trace::marked_counts live_blocks_;  // by site
   trace::marked_counts live_bytes_;
-  trace::marked_counts size_blocks_;  // by site and size
+  trace::marked_counts large_blocks_;  // by site
+  trace::marked_counts size_blocks_;   // by site and size
   // The block whose birth was the peak, and what it turned out to have outgrown.
   std::uint64_t peak_order_ = 0;
   std::uint32_t peak_site_ = site_table::nobody;

@@ -26,6 +26,10 @@ class run {
   void drop(block b, std::uint32_t thread = 1) {
     events_.push_back(trace::test::death(thread, ++time_, b));
   }
+  /// The recorder looks at a block.
+  void look(block b, std::uint64_t untouched) {
+    events_.push_back(trace::test::note(1, ++time_, b, untouched));
+  }
   block resize(block b, const std::string& site, std::uint64_t size, std::uint32_t thread = 1) {
     events_.push_back(trace::test::death(thread, ++time_, b));
     events_.back().kind = trace::event_kind::from_realloc;

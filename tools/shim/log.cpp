@@ -213,6 +213,7 @@ void forked() {
   // The table of the parent names stacks that only the parent's trace defines.
   static_cast<void>(stacks.reset());
   files.reset();
+  forget_looks();
   modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
@@ -274,6 +275,7 @@ int begin_recording(const char* spool_path, recording_begin how) {
   if (the_spool->stack_depth != 0) {
     if (!stacks.reset()) return ENOMEM;
     files.reset();
+    forget_looks();
     if (!is_attached) os::note_first_files();
   }
   if (!begin_process(0)) return ENOSPC;
@@ -324,15 +326,6 @@ void with_modules_locked(void (*work)(void*), void* context) {
 void divert_at_next_event() {
   diverts_next = true;
   own_log.end = own_log.next;  // so that the event asks for room
-}
-
-void note_exit(int status) {
-  if (the_process == nullptr || the_process->generation == 0) return;
-  trace::spool_process& own = the_spool->processes[the_process->index];
-  // A child by vfork() has its parent's memory.
-  if (own.pid != static_cast<std::uint32_t>(::getpid())) return;
-  own.exit_status.store(status & 0xff, std::memory_order_relaxed);
-  own.exit_ticks.store(now(), std::memory_order_release);
 }
 
 void wait_at_exit() {
@@ -436,6 +429,8 @@ void put_large(event_kind kind, std::uint64_t address, std::uint64_t ticks, std:
                       static_cast<std::uint32_t>(ticks), static_cast<std::uint32_t>(size)};
   put_records(ticks, records, count);
   own_log.ticks = ticks;
+  if (stack != 0 && size >= least_bytes_looked_at && is_one_to_look_at(stack))
+    watched.add(static_cast<std::uintptr_t>(address), size);
 }
 
 void put_other(event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tools/shim/clock.hpp"
+#include "tools/shim/looks.hpp"
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::shim {
@@ -59,9 +60,6 @@ void divert_at_next_event();
 /// that is not recorded. Requires: open_spool() was called, and nothing else has a handler of exit() yet.
 void wait_at_exit();
 
-/// Effects: tells how the process ends, if it is known to the recorder.
-void note_exit(int status);
-
 /// Effects: makes room for so many records, the first of which may be of this time. Returns: false when there is none; then the event is lost, and counted.
 [[gnu::cold]] bool refill(std::uint32_t records, std::uint64_t ticks);
 
@@ -112,11 +110,19 @@ inline void put(trace::event_kind kind, const void* block, std::uint64_t ticks, 
                            std::memory_order_release);
 }
 
+/// Effects: records that the block is given back, and what was found out about it. Requires: is_on().
+inline void put_death(trace::event_kind kind, const void* block) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  if (the_spool->stack_depth != 0 && watched.has(address)) [[unlikely]]
+    put_untouched(address);
+  put(kind, block, now(), 0);
+}
+
 /// Effects: announces a death of this time that is put only after the call which frees the block, when that may be
 /// somebody else's already. put() has room for it in this chunk then. Returns: false when the death is lost, and counted;
 /// else release() follows. Requires: is_on().
 inline bool hold(std::uint64_t ticks) {
-  constexpr std::uint32_t records_of_a_death = 2;
+  constexpr std::uint32_t records_of_a_death = 4;  // a time, a note and its size, and the death
   const thread_log& l = own_log;
   const bool has_room = l.end - l.next >= std::ptrdiff_t{records_of_a_death} &&
                         l.generation == the_process->generation;

@@ -70,7 +70,7 @@ void record_delete(event_kind kind, next_operator<void(void*, Rest...)>& next_de
                    Rest... rest) {
   if (block == nullptr || is_boot_block(block) || !ready()) return;
   const outer_call outer;
-  if (outer.is_recorded()) put(kind, block, now(), 0);
+  if (outer.is_recorded()) put_death(kind, block);
   auto* const function = next_delete.get();
   if (function != nullptr) return function(block, rest...);
   next.free(block);

@@ -76,6 +76,7 @@ int start(const char* file) {
 int stop() {
   if (the_spool == nullptr) return ESRCH;
   const bool was_on = is_on();
+  put_untouched_of_living();
   end_here();
   const int error = stop_writer();
   return was_on ? error : ESRCH;

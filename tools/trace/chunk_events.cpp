@@ -98,7 +98,7 @@ bool chunk_events::next(event& e, std::uint32_t records) {
          chunk_->header.thread,
          stack_,
          time_,
-         is_other(kind) ? 0 : value_of(r),
+         has_address(kind) ? value_of(r) : 0,
          full_size_ != 0 ? full_size_ : r.number,
          alignment_,
          text_};
@@ -106,7 +106,7 @@ bool chunk_events::next(event& e, std::uint32_t records) {
     alignment_ = 0;
     stack_ = 0;
     text_ = {};
-    if (is_birth(kind) || is_death(kind) || is_other(kind)) return true;
+    if (has_address(kind) || is_other(kind)) return true;
   }
   return false;
 }

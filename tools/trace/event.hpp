@@ -14,7 +14,7 @@ struct event {
   std::uint32_t stack = 0;   ///< its number in the table of stacks; 0: none
   std::uint64_t time = 0;    ///< in ticks since the recording began
   std::uint64_t address = 0;
-  std::uint64_t size = 0;       ///< bytes that were asked for; of others: the number
+  std::uint64_t size = 0;       ///< bytes that were asked for; of others and notes: the number
   std::uint64_t alignment = 0;  ///< a power of two; 0: the program asked for none
   std::string_view text;
 

@@ -1,9 +1,10 @@
 // tools/trace/frame.cpp. Layer: trace.
 //
-// An address is written as a difference d to one that is expected: zigzag(d / 8) * 2, or that + 1 and then the byte
-// d % 8 (most blocks are at multiples of 8). Expected is, for a birth, the last birth of that size; for a death, the last
-// death that was written so. A death of a block that was born in the same frame is written as how
-// many births ago, and a birth where a block of the same frame died as how many deaths ago.
+// An address is written as a difference d to one that is expected: zigzag(d / 8) * 2, or that + 1
+// and then the byte d % 8 (most blocks are at multiples of 8). Expected is, for a birth, the last
+// birth of that size; for a death or a note, the last one that was written so. A death or a note of
+// a block that was born in the same frame is written as how many births ago, and a birth where a
+// block of the same frame died as how many deaths ago.
 //
 // Times are steps of 2^bits ticks from the frame's first event on. The events of a step are read
 // back at equal distances in it, and the last one at the time that the frame says.
@@ -158,7 +159,7 @@ void frame_encoder::add_birth(const event& e) {
   columns_[column_kinds].push_back(static_cast<char>(static_cast<std::uint8_t>(e.kind) | flags));
 }
 
-void frame_encoder::add_death(const event& e) {
+void frame_encoder::add_death_or_note(const event& e) {
   last_seen& of = seen(e.address);
   const bool near = of.birth != 0;
   if (near) {
@@ -167,7 +168,10 @@ void frame_encoder::add_death(const event& e) {
     put_address(e.address - last_death_);
     last_death_ = e.address;
   }
-  of.death = static_cast<std::uint16_t>(++deaths_);
+  if (is_note(e.kind))
+    put_varint(columns_[column_sizes], e.size);
+  else
+    of.death = static_cast<std::uint16_t>(++deaths_);
   columns_[column_kinds].push_back(
       static_cast<char>(static_cast<std::uint8_t>(e.kind) | (near ? flag_near : 0)));
 }
@@ -183,7 +187,7 @@ void frame_encoder::add(const event& e, unsigned time_bits) {
   header_.last_time = e.time;
   ++header_.count;
   if (is_birth(e.kind)) return add_birth(e);
-  if (is_death(e.kind)) return add_death(e);
+  if (is_death(e.kind) || is_note(e.kind)) return add_death_or_note(e);
   put_varint(columns_[column_sizes], e.size);
   if (has_text(e.kind)) put_string(columns_[column_texts], e.text);
   columns_[column_kinds].push_back(static_cast<char>(e.kind));
@@ -290,7 +294,7 @@ const char* frame_decoder::read_birth(event& e, std::uint8_t flags, bool is_recy
   return nullptr;
 }
 
-const char* frame_decoder::read_death(event& e, std::uint8_t flags) {
+const char* frame_decoder::read_death_or_note(event& e, std::uint8_t flags) {
   if ((flags & flag_near) != 0) {
     const auto ago = rest_[column_addresses].varint();
     if (!ago || *ago >= births_.size()) return "a death of a block that the frame does not have";
@@ -300,7 +304,13 @@ const char* frame_decoder::read_death(event& e, std::uint8_t flags) {
     if (!get_difference(rest_[column_addresses], difference)) return "a death without address";
     e.address = last_death_ += difference;
   }
-  if (header_.kind == frame_kind::brief_events) deaths_.push_back(e.address);
+  if (is_note(e.kind)) {
+    const auto number = rest_[column_sizes].varint();
+    if (!number) return "a note without its number";
+    e.size = *number;
+  } else if (header_.kind == frame_kind::brief_events) {
+    deaths_.push_back(e.address);
+  }
   return nullptr;
 }
 
@@ -327,8 +337,8 @@ const char* frame_decoder::next(event& e) {
   if (fault != nullptr) return fault;
   if (is_birth(e.kind)) {
     fault = read_birth(e, flags, is_recycled);
-  } else if (is_death(e.kind) && (flags & ~flag_near) == 0) {
-    fault = read_death(e, flags);
+  } else if ((is_death(e.kind) || is_note(e.kind)) && (flags & ~flag_near) == 0) {
+    fault = read_death_or_note(e, flags);
   } else if (is_other(e.kind) && flags == 0) {
     const auto number = rest_[column_sizes].varint();
     if (!number) return "an event without its number";

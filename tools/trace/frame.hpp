@@ -58,7 +58,7 @@ class frame_encoder {
   };
   last_seen& seen(std::uint64_t address);
   void add_birth(const event& e);
-  void add_death(const event& e);
+  void add_death_or_note(const event& e);
   void put_address(std::uint64_t difference);
 
   frame_header header_;
@@ -89,7 +89,7 @@ class frame_decoder {
  private:
   const char* read_time(event& e);
   const char* read_birth(event& e, std::uint8_t flags, bool is_recycled);
-  const char* read_death(event& e, std::uint8_t flags);
+  const char* read_death_or_note(event& e, std::uint8_t flags);
   const char* check_end() const;
 
   frame_header header_;

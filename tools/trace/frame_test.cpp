@@ -76,6 +76,10 @@ std::vector<event> random_events(std::uint64_t seed, std::size_t count) {
       e.address = random() % 8 == 0 ? random() : live[which];
       live[which] = live.back();
       live.pop_back();
+    } else if (random() % 2 == 0) {
+      e.kind = event_kind::untouched;
+      e.address = random() % 8 == 0 ? random() : live[random() % live.size()];
+      e.size = random() >> (random() % 64);
     } else {
       e.kind = static_cast<event_kind>(32 + random() % 7);
       e.size = random() >> (random() % 64);

@@ -80,6 +80,15 @@ void lifetimes::death(const event& e, address_map::place at, step& s) {
   free_.push_back(at.slot);
 }
 
+void lifetimes::note(const event& e, address_map::place at, step& s) const {
+  fill(e, s);
+  if (at.slot == address_map::none) return;
+  const block& b = blocks_[at.slot];
+  s.slot = at.slot;
+  s.stack = b.stack;
+  s.size = std::min(s.size, b.size);  // a damaged trace may say anything
+}
+
 bool lifetimes::end_next_of_image(step& s) {
   while (image_slot_ < blocks_.size() && !blocks_[image_slot_].lives) ++image_slot_;
   if (image_slot_ < blocks_.size()) {
@@ -121,6 +130,10 @@ bool lifetimes::next(step& s) {
         s.happened = step::what::unknown_death;
         ++unknown_deaths_;
       }
+    } else if (is_note(e->kind)) {
+      const address_map::place at = place_of(e->address);
+      if (at.slot == address_map::none && events_.postpone(patience_)) continue;
+      note(*e, at, s);
     } else {
       if (e->kind == event_kind::image && end_next_of_image(s)) return true;
       fill(*e, s);

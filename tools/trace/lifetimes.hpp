@@ -22,11 +22,11 @@ struct step {
     birth,
     death,  ///< of a block whose birth was seen; `size` and `alignment` are those of the birth
     unknown_death,  ///< of a block from before the recording, or whose birth was lost: no slot, no size
-    other,          ///< thread_start ... lost: `size` is the event's number
+    other,          ///< thread_start ... lost, and notes: `size` is the event's number
   };
   what happened = what::other;
   event_kind kind{};
-  std::uint32_t slot = no_slot;
+  std::uint32_t slot = no_slot;  ///< also of a note, where its block lives
   /// Of a birth by realloc: the slot of the block that it was, no_slot where there was none or it was unknown.
   std::uint32_t previous = no_slot;
   std::uint32_t thread = 0;
@@ -45,7 +45,8 @@ struct step {
 ///
 /// Two threads' clocks may differ by a little. A birth at an address that still lives therefore waits for the other
 /// threads' events of the next moment, and so does a death of an address that does not live. Where that brings nothing,
-/// the death (or the birth) is missing in the trace: the block that lived there dies first, by the event `lost`.
+/// the death (or the birth) is missing in the trace: the block that lived there dies first, by the event `lost`. A note
+/// waits as a death does.
 ///
 /// In a large heap each event is about a block of long ago, whose bytes are in no cache. So the source tells of events ahead,
 /// and what will be looked at is brought near many events at a time (coming()), instead of being waited for one by one.
@@ -82,6 +83,7 @@ class lifetimes final : private event_preview {
   [[nodiscard]] address_map::place place_of(std::uint64_t address) const;
   void birth(const event& e, address_map::place at, step& s);
   void death(const event& e, address_map::place at, step& s);
+  void note(const event& e, address_map::place at, step& s) const;
   bool end_next_of_image(step& s);
   void fill(const event& e, step& s) const;
 

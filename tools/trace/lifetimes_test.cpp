@@ -181,6 +181,25 @@ TEST(Lifetimes, WhatHappensAtTheLastTimeThereIsHasAnEnd) {
   }
 }
 
+TEST(Lifetimes, ANoteIsOfTheBlockThatLivesThere) {
+  event made = birth(1, 11, 0x1000, 4000);
+  made.stack = 7;
+  // The second thread's clock is behind, so its note and its death wait for the birth.
+  const auto steps =
+      steps_of({made, test::note(2, 10, 0x1000, 3000), death(2, 10, 0x1000),
+                birth(1, 20, 0x2000, 100), test::note(1, 21, 0x2000, 101),  // no more than it has
+                test::note(1, 22, 0x3000, 5)});
+  ASSERT_EQ(steps.size(), 6u);
+  EXPECT_EQ(steps[1].happened, what::other);
+  EXPECT_EQ(steps[1].kind, event_kind::untouched);
+  EXPECT_EQ(steps[1].slot, steps[0].slot);
+  EXPECT_EQ(steps[1].stack, 7u);
+  EXPECT_EQ(steps[1].size, 3000u);
+  EXPECT_EQ(steps[2].happened, what::death);
+  EXPECT_EQ(steps[4].size, 100u);
+  EXPECT_EQ(steps[5].slot, no_slot);
+}
+
 TEST(Lifetimes, ADeathThatNeverComesIsCounted) {
   trace_reader reader =
       read(written({birth(1, 10, 0x1000, 24), birth(2, 20, 0x1000, 32), death(1, 5000, 0x1000)}));

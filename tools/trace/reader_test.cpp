@@ -112,15 +112,7 @@ TEST(Reader, AllThreadsAreInOneOrderHoweverTheirFramesLie) {
   }
 }
 
-// What `ashlar dump --from-text` wrote when the format had version 3.
-TEST(Reader, ATraceOfVersion3IsReadAsItWas) {
-  constexpr std::string_view digits =
-      "894154520d0a1a0a03000000110000000770726f6772616d082f62696e2f6f6c640d65f5f44146524d02"
-      "000000000000000100000000000000000000000000000000000000080000006d782b29bc69e160060001"
-      "02c2d702424146524d01000000010000000700000001000000000000000b00000000000000380000003f"
-      "d2f379bccca775070020814450811024070000040101020101050000186418000a00801080200100b8f7"
-      "ee01010006020001010a000974776f20776f7264734146524d0400000000000000000000000000000000"
-      "000000000000000000000001000000ba37b78639673e0807";
+void expect_old_trace(std::string_view digits) {
   std::string bytes;
   for (std::size_t i = 0; i < digits.size(); i += 2)
     bytes.push_back(static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
@@ -148,14 +140,34 @@ TEST(Reader, ATraceOfVersion3IsReadAsItWas) {
   EXPECT_EQ(all.back().text, "two words");
 }
 
+// What `ashlar dump --from-text` wrote when the format had these versions.
+TEST(Reader, ATraceOfVersion3IsReadAsItWas) {
+  expect_old_trace(
+      "894154520d0a1a0a03000000110000000770726f6772616d082f62696e2f6f6c640d65f5f44146524d02"
+      "000000000000000100000000000000000000000000000000000000080000006d782b29bc69e160060001"
+      "02c2d702424146524d01000000010000000700000001000000000000000b00000000000000380000003f"
+      "d2f379bccca775070020814450811024070000040101020101050000186418000a00801080200100b8f7"
+      "ee01010006020001010a000974776f20776f7264734146524d0400000000000000000000000000000000"
+      "000000000000000000000001000000ba37b78639673e0807");
+}
+TEST(Reader, ATraceOfVersion4IsReadAsItWas) {
+  expect_old_trace(
+      "894154520d0a1a0a04000000110000000770726f6772616d082f62696e2f6f6c64de177b3e4146524d02"
+      "000000000000000100000000000000000000000000000000000000080000006d782b29bc69e160060001"
+      "02c2d702424146524d07000000010000000700000001000000000000000b000000000000003900000095"
+      "bd6e168c0af90900070020814450891024070000040101020101050000186418000a00801080200100b8"
+      "f7ee01010006020001010a000974776f20776f7264734146524d04000000000000000000000000000000"
+      "00000000000000000000000001000000ba37b78639673e0807");
+}
+
 TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   EXPECT_EQ(fault_of(""), "a.atrace: at byte 0: the file is empty");
   EXPECT_TRUE(
       contains(fault_of("#!/bin/sh\necho no trace\n"), "a.atrace: at byte 0: this is no trace"));
   std::string newer = small_trace();
-  newer[8] = 5;
+  newer[8] = 6;
   EXPECT_TRUE(contains(fault_of(newer),
-                       "at byte 8: the trace has version 5, and this ashlar reads up to 4"));
+                       "at byte 8: the trace has version 6, and this ashlar reads up to 5"));
 }
 
 std::string fault_of_file(const std::string& path) {

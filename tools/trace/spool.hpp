@@ -105,7 +105,7 @@ struct spool_process {
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3630'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3730'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view first_line = "ashlar-trace-text 1";
 
-constexpr std::array<std::pair<event_kind, std::string_view>, 19> names{{
+constexpr std::array<std::pair<event_kind, std::string_view>, 20> names{{
     {event_kind::by_malloc, "malloc"},
     {event_kind::by_calloc, "calloc"},
     {event_kind::by_realloc, "realloc"},
@@ -37,6 +37,7 @@ constexpr std::array<std::pair<event_kind, std::string_view>, 19> names{{
     {event_kind::mark, "mark"},
     {event_kind::lost, "lost"},
     {event_kind::refused, "refused"},
+    {event_kind::untouched, "untouched"},
 }};
 
 std::optional<event_kind> kind_of(std::string_view name) {
@@ -73,7 +74,7 @@ std::string line_of(const event& e) {
   put_field(line, "", e.thread);
   line += ' ';
   line += name_of(e.kind);
-  if (is_birth(e.kind) || is_death(e.kind)) put_field(line, "", e.address, 16);
+  if (has_address(e.kind)) put_field(line, "", e.address, 16);
   if (!is_death(e.kind)) put_field(line, "", e.size);
   if (e.alignment != 0) put_field(line, "align=", e.alignment);
   if (e.stack != 0) put_field(line, "stack=", e.stack);
@@ -243,7 +244,7 @@ class text_reader {
     e.kind = *kind;
     std::size_t at = 3;
     const auto word = [&] { return at < words.size() ? words[at++] : std::string_view(); };
-    if (is_birth(e.kind) || is_death(e.kind)) e.address = number(word());
+    if (has_address(e.kind)) e.address = number(word());
     if (!is_death(e.kind)) e.size = number(word());
     std::string plain;
     if (has_text(e.kind)) {

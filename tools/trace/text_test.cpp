@@ -67,6 +67,7 @@ std::string rich_trace() {
       out.add(test::other(kind, thread, ++time, 4711,
                           has_text(kind) ? std::string_view("a b\0\\\n\xff", 7) : ""));
     }
+    out.add(test::note(thread, ++time, 0x7fff'0008, 4711));
     out.add(test::other(event_kind::mark, thread, ++time, 0, ""));
   }
   out.add(std::vector<stack_definition>{{3, {1, 2, 0xffff'ffff'ffff'fff0}}, {4, {}}});

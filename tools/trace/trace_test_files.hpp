@@ -27,6 +27,11 @@ inline event birth(std::uint32_t thread, std::uint64_t time, std::uint64_t addre
 inline event death(std::uint32_t thread, std::uint64_t time, std::uint64_t address) {
   return {event_kind::from_free, thread, 0, time, address, 0, 0, {}};
 }
+/// At least so many bytes of the block are untouched.
+inline event note(std::uint32_t thread, std::uint64_t time, std::uint64_t address,
+                  std::uint64_t bytes) {
+  return {event_kind::untouched, thread, 0, time, address, bytes, 0, {}};
+}
 inline event other(event_kind kind, std::uint32_t thread, std::uint64_t time,
                    std::uint64_t number = 0, std::string_view text = {}) {
   return {kind, thread, 0, time, 0, number, 0, text};
