@@ -210,7 +210,7 @@ static void touches(void) {
   free(touched(malloc(4 * mebibyte)));
   free(touched(aligned_alloc(4096, mebibyte)));
   free(keep(malloc(60 << 10)));
-  keep(realloc(touched(malloc(2 * mebibyte)), 100));
+  keep(realloc(touched(malloc(3 * mebibyte)), 100));
   pthread_t id;
   if (pthread_create(&id, NULL, free_it, touched(malloc(5 * mebibyte))) != 0) abort();
   pthread_join(id, NULL);

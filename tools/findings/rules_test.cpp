@@ -387,8 +387,9 @@ TEST(FindingRules, WhereTheRecorderLeavesBlocksOutTheOthersStandForThem) {
 
 TEST(FindingRules, WhatSavesAddressesOnlyIsLast) {
   run r;
-  r.look(r.make("reserve", 400 * mebibyte), 400 * mebibyte);
+  const auto reserve = r.make("reserve", 400 * mebibyte);
   for (int i = 0; i < 1500; ++i) r.drop(r.make("few", 100));
+  r.look(reserve, 400 * mebibyte);
   EXPECT_EQ(kinds_of(r), "temporary:few in program untouched:reserve in program ");
 }
 

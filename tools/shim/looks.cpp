@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@
 namespace ashlar::shim {
 namespace {
 
-/// So many blocks of a stack are looked at; behind them one in so many.
-constexpr std::uint32_t looks_of_stack = 64;
+constexpr std::uint32_t first_looks = 64;  // of a stack
+constexpr std::uint32_t blocks_a_look = 1024;
 /// Of stacks; those with one place are counted together.
 constexpr std::size_t counts_max = 4096;
 constinit std::atomic<std::uint32_t> counts[counts_max]{};
@@ -23,6 +24,51 @@ constinit std::atomic<std::uint32_t> counts[counts_max]{};
 // Of an entry of /proc/self/pagemap.
 constexpr std::uint64_t page_has_memory = std::uint64_t{1} << 63;
 constexpr std::uint64_t page_is_in_swap = std::uint64_t{1} << 62;
+
+/// Whole pages, by their numbers.
+struct page_span {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+/// Returns: how many are not in memory, in swap or nowhere; 0 where the system does not tell.
+std::size_t pages_not_in_memory(page_span pages, std::uintptr_t page_bytes) {
+  std::size_t count = 0;
+  while (pages.begin < pages.end) {
+    unsigned char resident[2048];
+    const std::size_t some = std::min(std::size(resident), pages.end - pages.begin);
+    if (::mincore(reinterpret_cast<void*>(pages.begin * page_bytes), some * page_bytes, resident) !=
+        0)
+      return 0;
+    count += static_cast<std::size_t>(std::count_if(
+        resident, resident + some, [](unsigned char page) { return (page & 1) == 0; }));
+    pages.begin += some;
+  }
+  return count;
+}
+
+/// Returns: how many are not in swap either; 0 where the system does not tell.
+std::size_t pages_without_memory(page_span pages) {
+  // Opened each time: a descriptor that stays is one that the program may close, or inherit. Not by
+  // the C library's functions: those are places where a thread may be cancelled.
+  const long file = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::size_t count = 0;
+  while (pages.begin < pages.end) {
+    std::uint64_t entries[256];
+    const std::size_t some = std::min(std::size(entries), pages.end - pages.begin);
+    const std::size_t bytes = some * sizeof entries[0];
+    const auto at = static_cast<off_t>(pages.begin * sizeof entries[0]);
+    if (::syscall(SYS_pread64, file, entries, bytes, at) != static_cast<long>(bytes)) break;
+    count +=
+        static_cast<std::size_t>(std::count_if(entries, entries + some, [](std::uint64_t entry) {
+          return (entry & (page_has_memory | page_is_in_swap)) == 0;
+        }));
+    pages.begin += some;
+  }
+  ::syscall(SYS_close, file);
+  return count;
+}
 
 }  // namespace
 
@@ -52,8 +98,11 @@ void watched_blocks::clear() {
 }
 
 bool is_one_to_look_at(std::uint32_t stack) {
-  const std::uint32_t before = counts[stack % counts_max].fetch_add(1, std::memory_order_relaxed);
-  return before < looks_of_stack || before % looks_of_stack == 0;
+  // No addition at once: that takes as long as a record, and a count that is lost does no harm.
+  std::atomic<std::uint32_t>& count = counts[stack % counts_max];
+  const std::uint32_t before = count.load(std::memory_order_relaxed);
+  count.store(before + 1, std::memory_order_relaxed);
+  return before < first_looks || before % blocks_a_look == 0;
 }
 
 void forget_looks() {
@@ -65,27 +114,12 @@ void forget_looks() {
 std::uint64_t untouched_bytes(std::uintptr_t address, std::size_t bytes) {
   const int error = errno;
   const auto page_bytes = static_cast<std::uintptr_t>(::getpagesize());
-  std::uintptr_t page = (address + page_bytes - 1) / page_bytes;
-  const std::uintptr_t end = (address + bytes) / page_bytes;
-  // Opened each time: a descriptor that stays is one that the program may close, or inherit. Not by
-  // the C library's functions: those are places where a thread may be cancelled.
-  const long file = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const page_span pages{(address + page_bytes - 1) / page_bytes, (address + bytes) / page_bytes};
   std::uint64_t untouched = 0;
-  while (file >= 0 && page < end) {
-    std::uint64_t entries[256];
-    const std::size_t count = std::min<std::size_t>(std::size(entries), end - page);
-    const long got = ::syscall(SYS_pread64, file, entries, count * sizeof entries[0],
-                               static_cast<off_t>(page * sizeof entries[0]));
-    if (got != static_cast<long>(count * sizeof entries[0])) break;
-    untouched +=
-        static_cast<std::uint64_t>(std::count_if(entries, entries + count, [](std::uint64_t entry) {
-          return (entry & (page_has_memory | page_is_in_swap)) == 0;
-        }));
-    page += count;
-  }
-  if (file >= 0) ::syscall(SYS_close, file);
+  if (pages_not_in_memory(pages, page_bytes) * page_bytes >= bytes / 2)
+    untouched = pages_without_memory(pages) * page_bytes;
   errno = error;
-  return untouched * page_bytes;
+  return untouched;
 }
 
 void put_untouched(std::uintptr_t address) {

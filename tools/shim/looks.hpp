@@ -1,13 +1,13 @@
 // tools/shim/looks.hpp: how much of a large block nobody ever touched. Layer: shim.
 //
 // A page that nobody touched has no memory yet. So just before a large block is freed, and at the
-// end of the recording for those that live, the system is asked which of its pages have memory or
-// lie in swap (/proc/self/pagemap). The others were never touched, or were given back to the
-// system. Pages of an earlier block, and those of huge pages, have memory: the bytes are at least so
-// many. mincore() would be a third of the cost, but it does not tell swapped pages apart.
+// end of the recording for those that live, the system is asked which of its pages are in memory
+// (mincore). Where half of the block is not, it is asked which lie in swap (/proc/self/pagemap),
+// which takes far longer. What is in neither was never touched, or was given back to the system.
+// Pages of an earlier block, and those of huge pages, are in memory: the bytes are at least so many.
 //
 // A look costs as much as several events do. So of the blocks of each call stack the first 64 are
-// looked at, and then one in 64.
+// looked at, and then one in 1,024.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ inline constinit watched_blocks watched;
 /// Effects: the same for no stack yet.
 void forget_looks();
 
-/// Returns: the bytes of the block's whole pages that neither have memory nor lie in swap; 0 where
-/// the system does not tell. errno is kept.
+/// Returns: the bytes of the block's whole pages that are neither in memory nor in swap; 0 where they
+/// are less than half of it, or the system does not tell. errno is kept.
 [[nodiscard]] std::uint64_t untouched_bytes(std::uintptr_t address, std::size_t bytes);
 
 /// Effects: tells how much of the block nobody touched, if it is watched; it is not any more.
