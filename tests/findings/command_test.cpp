@@ -4,6 +4,8 @@
 #include <tests/support/command_in_folder.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 namespace {
 
@@ -62,6 +64,28 @@ TEST_F(Findings, ThePageHasThem) {
   const json data = json::parse(said("out"));
   ASSERT_EQ(data["findings"]["findings"].size(), 1u);
   EXPECT_EQ(data["findings"]["findings"][0]["kind"], "temporary");
+}
+
+TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
+  if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
+  if (::access("/proc/self/pagemap", R_OK) != 0) GTEST_SKIP() << "the system does not tell";
+  ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a huge page brings memory that nobody touched
+  record("untouched_reserve");
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  ASSERT_EQ(ashlar({"findings", "--json", "found.json", "run.atrace"}), 0) << said("err");
+  const std::string text = said("out");
+  EXPECT_TRUE(contains(text, "Large blocks that are mostly never touched: saves up to 31."))
+      << text;
+  EXPECT_TRUE(contains(text, " MiB of address space at the peak\n")) << text;
+  EXPECT_TRUE(contains(text, "untouched_reserve.cpp:7, through std::")) << text;
+  EXPECT_TRUE(contains(text, "Seen: 1 of 1 block was looked at")) << text;
+  const json found = json::parse(said("found.json"))["findings"];
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["kind"], "untouched");
+  EXPECT_EQ(found[0]["bytes_saved_at_peak"], 0);
+  EXPECT_GT(found[0]["address_space_saved_at_peak"], 31 << 20);
+  ASSERT_EQ(ashlar({"report", "--json", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(json::parse(said("out"))["findings"]["findings"], found) << "the page has the same";
 }
 
 TEST_F(Findings, ACleanProgramHasNone) {

@@ -33,7 +33,8 @@ struct findings_options {
 
 constexpr const char* findings_footer =
     R"(Each finding is a line of the program, what it costs, and what would be better. The first is worth
-the most: bytes at the peak, then allocations. docs/findings.md has the kinds and their thresholds.
+the most: bytes at the peak, then allocations, then address space. docs/findings.md has the kinds and
+their thresholds.
 
 Examples:
   ashlar record --stacks -o run.atrace -- ./program
