@@ -201,6 +201,7 @@ void end_thread(void*) {
 void wait_for_look(void*) {
   if (!is_on() || the_process->generation == 0) return;
   recording = false;
+  watched.clear();  // the recorder searches for pointers to blocks
   trace::spool_process& own = the_spool->processes[the_process->index];
   own.stack_at_end.store(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)),
                          std::memory_order_relaxed);

@@ -39,7 +39,7 @@ class watched_blocks {
       if (address > busy) use(address);
     }
   }
-  /// Effects: it is empty. Requires: no other thread uses it.
+  /// Effects: it is empty. What another thread adds meanwhile may stay.
   void clear();
 
  private:
@@ -70,7 +70,8 @@ void forget_looks();
 /// Effects: tells how much of the block nobody touched, if it is watched; it is not any more.
 /// Requires: is_on().
 [[gnu::noinline]] void put_untouched(std::uintptr_t address);
-/// Effects: the same for all that are watched, at the end of a recording.
+/// Effects: the same for all that are watched, at the end of a recording; not where the recorder
+/// searches the process's memory then.
 void put_untouched_of_living();
 
 }  // namespace ashlar::shim
