@@ -224,6 +224,11 @@ class AttachTest(unittest.TestCase):
             self.assertEqual(sizes[77]["births"], 1000 * (number + 1))
             self.assertEqual(sizes[777]["births"], 1)
             self.assertNotIn(88, sizes)
+            text = subprocess.run([COMMAND, "dump", trace], check=True, capture_output=True, text=True, timeout=60).stdout
+            # The last word of "TIME THREAD untouched ADDRESS BYTES".
+            untouched = [int(line.split()[-1]) for line in text.splitlines() if " untouched " in line]
+            self.assertEqual(len(untouched), 1)
+            self.assertGreater(untouched[0], 900_000)
 
     def test_library_that_the_process_does_not_see(self):
         copied = os.path.join(self.folder, "libashlar-record.so")
