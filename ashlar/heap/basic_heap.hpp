@@ -49,6 +49,7 @@ template <class Config>
 class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
                    public detail::inspected_heap<Config> {
   using shared = detail::inspected_heap<Config>;
+  using space_type = typename shared::space_type;
 
  public:
   using classes = typename shared::classes;
@@ -62,16 +63,18 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
-    keep_to_share(own);
+    work left = this->work_of_a_call();
+    keep_to_share(own, left);
     own.adopt(this->pages().keys());
     const bool first_miss = !own.is_open(c);
-    if (!open(own, c)) return allocate_uncached(c);
+    if (!open(own, c, left)) return allocate_uncached(c, left);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (void* const block = pop(own, c); block != nullptr) return block;
-    const std::size_t room = std::max<std::size_t>(own.capacity[c] / 2, 1);
+    const std::size_t room =
+        left.turns_left(turn::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own});
+    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     if (!own.uses_keys()) note_marks(own, c, first, got);
@@ -79,8 +82,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     own.moved_blocks += got;
     void* const block = pop(own, c);
     publish(own, c);
-    maintain();
-    return block != nullptr ? block : allocate_uncached(c);  // all were written to
+    maintain(left);
+    return block != nullptr ? block : allocate_uncached(c, left);  // all were written to
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
@@ -90,22 +93,19 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
-    keep_to_share(own);
-    if (!open(own, c)) return give_uncached(block, c, call);
+    work left = this->work_of_a_call();
+    keep_to_share(own, left);
+    if (!open(own, c, left)) return give_uncached(block, c, call, left);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
-      void** const first = own.first(c);
       const std::size_t half = (own.capacity[c] + 1u) / 2;
-      give(c, first, half, call);
-      cache::move_slots(first, first + half, own.capacity[c] - half);
-      own.top(c) -= half;
-      own.moved_blocks += half;
+      drop_first(own, c, give(c, own.first(c), half, call, left));
     }
     void** const slot = own.top(c)++;
     *slot = block;
     detail::mark_beside(slot) = this->use_of(c).put_to_rest(block);
     publish(own, c);
-    maintain();
+    maintain(left);
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
@@ -125,12 +125,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// As allocation from class `c`, straight from the central. Requires: c != 0.
   [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
-    if (!this->start()) return nullptr;
-    void* block = nullptr;
-    do {
-      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}) == 0) return nullptr;
-    } while (!this->wake(block, c));
-    return block;
+    work left = this->work_of_a_call();
+    return this->start() ? allocate_uncached(c, left) : nullptr;
   }
 
   /// As `deallocate_slow`.
@@ -138,7 +134,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
-    if (this->expect_in_use(block, c, call)) give_uncached(block, c, call);
+    if (!this->expect_in_use(block, c, call)) return;
+    work left = this->work_of_a_call();
+    give_uncached(block, c, call, left);
   }
 
   // ---- caches ---------------------------------------------------------------------------------
@@ -232,20 +230,34 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   using shared::maintain;
   using shared::take;
   using resting_place = detail::resting_place;
+  using turn = detail::turn;
+  using work = detail::work;
 
   /// What a cache has that the heap wants back before it grows. Null: there is no cache.
   struct own_blocks {
     basic_heap& heap;
     cache* own;
 
-    [[nodiscard]] std::size_t count(class_index c) const noexcept {
-      return own != nullptr ? own->count(c) : 0;
+    [[nodiscard]] detail::resting_blocks all() const noexcept {
+      return of_stacks([](class_index) { return true; });
     }
-    [[nodiscard]] std::size_t resting(class_index c) const noexcept {
-      return own != nullptr && is_resting(*own, c) ? own->count(c) : 0;
+    [[nodiscard]] detail::resting_blocks resting() const noexcept {
+      return of_stacks([this](class_index c) { return is_resting(*own, c); });
     }
-    void give_resting() const noexcept {
-      if (own != nullptr) heap.flush_resting(*own);
+    /// Returns: what is on the stacks for which `counts`. O(classes).
+    template <class Counts>
+    [[nodiscard]] detail::resting_blocks of_stacks(Counts counts) const noexcept {
+      detail::resting_blocks sum;
+      if (own == nullptr) return sum;
+      for (std::size_t i = 1; i < classes::count(); ++i) {
+        const auto c = static_cast<class_index>(i);
+        if (const std::size_t n = own->count(c); n != 0 && counts(c))
+          sum.add(n, classes::block_size(c));
+      }
+      return sum;
+    }
+    void give_resting(work& left) const noexcept {
+      if (own != nullptr) heap.flush_resting(*own, left);
     }
     void give_all() const noexcept {
       if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
@@ -260,39 +272,46 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// stays. Twice round closes all. Returns: whether there is so much room. Requires: the caller is
   /// done with all stacks but `kept`.
   bool make_room(cache& own, class_index kept, std::size_t more, std::size_t share,
-                 std::size_t looks) noexcept {
-    for (; own.room_bytes() + more > share && looks != 0; --looks) {
-      own.looked_at = static_cast<class_index>((own.looked_at + 1u) % classes::count());
-      const class_index c = own.looked_at;
-      if (!own.is_open(c) || c == kept) continue;
-      if (!is_resting(own, c)) {
-        publish(own, c);
-        continue;
+                 std::size_t looks, work& left) noexcept {
+    for (; own.room_bytes() + more > share && looks != 0 && left.is_left(); --looks) {
+      left.spend<space_type>(turn::stack_passed);
+      const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
+      if (own.is_open(c) && c != kept) {
+        if (!is_resting(own, c)) {
+          publish(own, c);
+        } else if (flush_class(own, c, resting_place::stash, left)) {
+          own.close(c, classes::block_size(c));
+        } else {
+          continue;
+        }
       }
-      flush_class(own, c, resting_place::stash);
-      own.close(c, classes::block_size(c));
+      own.looked_at = c;
     }
     return own.room_bytes() + more <= share;
   }
 
   /// Effects: called at a miss: what the cache holds beyond its share, because there are more
-  /// caches now, goes back.
-  void keep_to_share(cache& own) noexcept {
+  /// caches now, goes back; if `left` is spent before, the next miss goes on.
+  void keep_to_share(cache& own, work& left) noexcept {
     if (caches_.is_beyond_share(own.room_bytes())) [[unlikely]]
-      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count()));
+      static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
   /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
   /// whether it is open.
-  bool open(cache& own, class_index c) noexcept {
+  bool open(cache& own, class_index c, work& left) noexcept {
     if (own.is_open(c)) [[likely]]
       return true;
+    const heap_bounds& bounds = this->bounds();
     const std::size_t size = classes::block_size(c), share = caches_.share();
-    if (size > std::min(this->bounds().cached_block_max, heap_bounds::block_max_of_share(share)))
+    if (size > std::min(bounds.cached_block_max, heap_bounds::block_max_of_share(share)))
       return false;
-    const std::uint16_t blocks = detail::first_capacity(
-        size, std::min(this->bounds().stack_bytes_first, heap_bounds::stack_bytes_of_share(share)));
-    return make_room(own, c, blocks * size, share, stacks_a_miss) && own.open(c, size, blocks);
+    const std::uint16_t blocks = std::min(
+        detail::first_capacity(
+            size, std::min(bounds.stack_bytes_first, heap_bounds::stack_bytes_of_share(share))),
+        bounds.stack_blocks_max);
+    return make_room(own, c, blocks * size, share, stacks_a_miss, left) &&
+           own.open(c, size, blocks);
   }
 
   /// Effects: beside each of `count` blocks stands its mark.
@@ -319,11 +338,19 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     }
   }
 
+  /// As allocation from class `c`, straight from the central. Requires: c != 0; started.
+  [[nodiscard]] void* allocate_uncached(class_index c, work& left) noexcept {
+    void* block = nullptr;
+    do {
+      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}, left) == 0) return nullptr;
+    } while (!this->wake(block, c));
+    return block;
+  }
   /// Effects: gives back `block` of class `c`, which is in use.
-  void give_uncached(void* block, class_index c, const char* call) noexcept {
+  void give_uncached(void* block, class_index c, const char* call, work& left) noexcept {
     this->use_of(c).put_to_rest(block);
-    give(c, &block, 1, call);
-    maintain();
+    static_cast<void>(give(c, &block, 1, call, left));
+    maintain(left);
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond
@@ -331,8 +358,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// whether it got it.
   bool grow(cache& own, class_index c, detail::miss what) noexcept {
     const std::size_t size = classes::block_size(c);
-    const std::uint16_t blocks = own.wanted(c, size, what);
-    if (blocks == own.capacity[c]) return false;
+    const std::uint16_t blocks =
+        std::min(own.wanted(c, size, what), this->bounds().stack_blocks_max);
+    if (blocks <= own.capacity[c]) return false;
     const std::size_t more = size * (blocks - own.capacity[c]);
     const std::size_t held = this->held();
     if (own.capacity_bytes + more >
@@ -341,19 +369,26 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     return own.room_bytes() + more <= caches_.share() && own.grow(c, size, blocks);
   }
 
-  void flush_class(cache& own, class_index c, resting_place to) noexcept {
-    const std::size_t count = own.count(c);
-    if (count != 0) {
-      give(c, own.first(c), count, detail::earlier_free, to);
-      own.top(c) = own.first(c);
-      own.moved_blocks += count;
-    }
+  /// Effects: the oldest `count` blocks of stack `c` have left it.
+  static void drop_first(cache& own, class_index c, std::size_t count) noexcept {
+    void** const first = own.first(c);
+    cache::move_slots(first, first + count, own.count(c) - count);
+    own.top(c) -= count;
+    own.moved_blocks += count;
+  }
+  /// Effects: gives back blocks of stack `c` until `left` is spent. Returns: whether it is empty.
+  bool flush_class(cache& own, class_index c, resting_place to, work& left) noexcept {
+    if (const std::size_t count = own.count(c); count != 0)
+      drop_first(own, c, give(c, own.first(c), count, detail::earlier_free, left, to));
     publish(own, c);  // hits may have emptied it since it was published
+    return own.count(c) == 0;
   }
 
   void flush_to(cache& own, resting_place to) noexcept {
+    work all = work::without_end();
     for (std::size_t c = 1; c < classes::count(); ++c)
-      flush_class(own, static_cast<class_index>(c), to);
+      while (!flush_class(own, static_cast<class_index>(c), to, all)) {
+      }
   }
 
   /// Returns: whether class `c` of the cache is as it was published, by its last miss or by a look
@@ -361,14 +396,17 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
-  /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may.
-  void flush_resting(cache& own) noexcept {
-    for (std::size_t i = 1; i < classes::count(); ++i) {
-      const auto c = static_cast<class_index>(i);
-      if (is_resting(own, c))
-        flush_class(own, c, resting_place::slabs);
-      else
+  /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may; once round,
+  /// from where the last look at the cache ended, until `left` is spent.
+  void flush_resting(cache& own, work& left) noexcept {
+    for (std::size_t looks = classes::count(); looks != 0 && left.is_left(); --looks) {
+      left.spend<space_type>(turn::stack_passed);
+      const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
+      if (c != 0 && !is_resting(own, c))
         publish(own, c);
+      else if (c != 0 && !flush_class(own, c, resting_place::slabs, left))
+        continue;
+      own.looked_at = c;
     }
   }
 
@@ -376,7 +414,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     own.published[c].store(static_cast<std::uint32_t>(own.count(c)), std::memory_order_relaxed);
   }
 
-  detail::cache_set<typename shared::space_type, typename shared::mutex_type> caches_;
+  detail::cache_set<space_type, typename shared::mutex_type> caches_;
 };
 
 }  // namespace ashlar

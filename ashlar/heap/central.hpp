@@ -29,6 +29,7 @@
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/slab.hpp>
+#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar::detail {
 
@@ -56,9 +57,10 @@ class central {
 
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
   /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out of
-  /// memory, or when it would take growth and that is refused.
-  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count,
-                                 growth g) noexcept {
+  /// memory, or when it would take growth and that is refused. A batch from slabs is shorter when `left` is
+  /// spent.
+  [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
+                                 work& left) noexcept {
     bool keyed = false;
     std::size_t got = 0;
     {
@@ -71,7 +73,8 @@ class central {
         lowest_stashed_ = std::min(lowest_stashed_, stashed - got);
       } else {
         keyed = page_heap.keys().are_in_use();  // not before it has the lock
-        got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g);
+        got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g,
+                              left);
       }
       counts_.taken += got;
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
@@ -81,74 +84,79 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back. A fault naming `call` for an address that is no block in use of this
-  /// class: at once if it has to be sorted into its slab, else when it is. Where the process goes on
-  /// after it, that address is dropped.
-  void give(pages& page_heap, void* const* blocks, std::size_t count, const char* call) noexcept {
-    misuse bad;
+  /// Effects: takes blocks back: what fits into the stash, and then others until `left` is spent, one at
+  /// least. A fault naming `call` for an address that is no block in use of this class: at once if it has
+  /// to be sorted into its slab, else when it is. Where the process goes on after it, that address is
+  /// dropped. Returns: how many are dealt with, the first ones.
+  [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
+                                 const char* call, work& left) noexcept {
+    misused_block bad;
     std::size_t done = 0;
     {
       const std::lock_guard guard(mutex_);
       const std::size_t stashed = this->stashed();
-      const std::size_t fits = std::min(count, stash_capacity_ - stashed);
-      std::memcpy(stash_ + stashed, blocks, fits * sizeof(void*));
-      set_stashed(stashed + fits);
-      counts_.given += fits;
-      done = fits + put_into_slabs(page_heap, blocks + fits, count - fits, bad);
+      done = std::min(count, stash_capacity_ - stashed);
+      std::memcpy(stash_ + stashed, blocks, done * sizeof(void*));
+      set_stashed(stashed + done);
+      counts_.given += done;
+      if (done != count && (done == 0 || left.is_left()))
+        done += put_into_slabs(page_heap, blocks + done, count - done, bad, left);
     }
-    if (bad.address == nullptr) [[likely]]
-      return;
     report(page_heap, bad, call);
-    give_to_slabs(page_heap, blocks + done, count - done, call);
+    return done;
   }
 
   /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
   /// be memory that it never had yet.
-  void give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                     const char* call) noexcept {
-    while (count != 0) {
-      misuse bad;
-      std::size_t done = 0;
-      {
-        const std::lock_guard guard(mutex_);
-        done = put_into_slabs(page_heap, blocks, count, bad);
-      }
-      report(page_heap, bad, call);
-      blocks += done;
-      count -= done;
+  [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
+                                          const char* call, work& left) noexcept {
+    misused_block bad;
+    std::size_t done = 0;
+    {
+      const std::lock_guard guard(mutex_);
+      done = put_into_slabs(page_heap, blocks, count, bad, left);
     }
+    report(page_heap, bad, call);
+    return done;
   }
 
   /// Effects: sorts the stash back into the slabs, so that empty ones leave: what is in it now, from
-  /// the top down. Between two pieces (sorted_at_once) the lock is open, and others get blocks.
-  void settle(pages& page_heap) noexcept {
-    std::size_t left = stashed();
-    while (left != 0) {
-      misuse bad;
+  /// the top down, until `left` is spent, but `most` blocks at most. Between two pieces (sorted_at_once)
+  /// the lock is open, and others get blocks. Returns: how many have left it.
+  std::size_t settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
+    most = std::min(most, stashed());
+    std::size_t sorted = 0;
+    while (sorted < most && left.is_left()) {
+      misused_block bad;
       {
         const std::lock_guard guard(mutex_);
         const std::size_t stashed = this->stashed();
-        left = std::min(left, stashed);
-        const std::size_t piece = std::min(left, sorted_at_once);
-        left -= sort_back(page_heap, stashed - piece, piece, bad);
+        const std::size_t piece = std::min({most - sorted, stashed, sorted_at_once});
+        if (piece == 0) break;
+        sorted += sort_back(page_heap, stashed, piece, bad, left);
       }
       report(page_heap, bad, earlier_free);
     }
+    return sorted;
   }
 
-  /// Effects: sorts back what nobody has needed since the last call: the stash's bottom, below the
-  /// lowest it has been since.
-  void settle_unused(pages& page_heap) noexcept {
-    misuse bad;
-    do {
-      bad = {};
+  /// Effects: sorts back what nobody has needed since the last call that came to its end: the stash's
+  /// bottom, below the lowest it has been since. Returns: false where `left` was spent before.
+  bool settle_unused(pages& page_heap, work& left) noexcept {
+    for (;;) {
+      misused_block bad;
       {
         const std::lock_guard guard(mutex_);
-        static_cast<void>(sort_back(page_heap, 0, std::min(lowest_stashed_, stashed()), bad));
-        if (bad.address == nullptr) lowest_stashed_ = stashed();
+        if (lowest_stashed_ == 0) {
+          lowest_stashed_ = stashed();
+          return true;
+        }
+        if (!left.is_left()) return false;
+        static_cast<void>(sort_back(page_heap, lowest_stashed_,
+                                    std::min(lowest_stashed_, sorted_at_once), bad, left));
       }
       report(page_heap, bad, earlier_free);
-    } while (bad.address != nullptr);
+    }
   }
 
   /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last look
@@ -215,7 +223,7 @@ class central {
   /// this class that is in use starts there.
   ASHLAR_COLD void report_not_in_use(pages& page_heap, const void* block,
                                      const char* call) noexcept {
-    misuse bad{fault_kind::not_in_use, block};
+    misused_block bad{fault_kind::not_in_use, block};
     {
       const std::lock_guard guard(mutex_);
       char* base = nullptr;
@@ -281,6 +289,8 @@ class central {
   static constexpr std::size_t keyed_bytes_max = 8 * 1024;
   /// So many blocks of a stash are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
+  /// And so many neighbours of a slab in one turn.
+  static constexpr std::size_t stretch_max = stretch_blocks_max;
 
   // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
   static constexpr std::uint8_t fullness_lists = 4;
@@ -325,6 +335,7 @@ class central {
   [[nodiscard]] run* add_slab(pages& page_heap, growth g) noexcept {
     run* r = page_heap.new_slab(class_, *shape_, g);
     if (r == nullptr) return nullptr;
+    note_turns<Space>(turn::slab_made, 1);
     ++counts_.slabs;
     counts_.made += shape_->blocks;
     counts_.made_peak = std::max(counts_.made_peak, counts_.made);
@@ -334,9 +345,9 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            growth g) noexcept {
+                                            growth g, work& left) noexcept {
     std::size_t got = 0;
-    while (got != count) {
+    while (got != count && (got == 0 || left.is_left())) {
       run* r = fullest_slab();
       // A short batch is better than a new slab: memory grows only when nothing else is left.
       if (r == nullptr && got == 0) r = add_slab(page_heap, g);
@@ -345,6 +356,8 @@ class central {
       void** const end = out - got;
       const std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
       got += taken;
+      left.spend<Space>(turn::slab_taken_from);
+      left.spend<Space>(turn::word_passed, shape_->words);
       if ((r->seen_free | r->absent) != 0)
         forget_taken_pages(*r, *shape_, base, end[-1], end[-static_cast<std::ptrdiff_t>(taken)]);
       relink(r, *shape_);
@@ -376,13 +389,7 @@ class central {
     slab.seen_free &= ~taken;
   }
 
-  /// An address that is no block in use; null: none was found. It is reported after the lock is open:
-  /// a handler of the abort may allocate.
-  struct misuse {
-    fault_kind kind = fault_kind::not_in_use;
-    const void* address = nullptr;
-  };
-  void report(const pages& page_heap, const misuse& bad, const char* call) const noexcept {
+  void report(const pages& page_heap, const misused_block& bad, const char* call) const noexcept {
     if (bad.address != nullptr) [[unlikely]]
       ashlar_misuse({.kind = bad.kind,
                      .call = call,
@@ -393,30 +400,35 @@ class central {
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
 
-  /// Effects: sorts back the `count` blocks of the stash from the one at `first` on, up to the first
-  /// misuse, which is dropped and is `bad` then. Returns: how many have left. Requires: the lock is held.
-  [[nodiscard]] std::size_t sort_back(pages& page_heap, std::size_t first, std::size_t count,
-                                      misuse& bad) noexcept {
+  /// Effects: sorts back some of the `count` blocks of the stash below the one at `end`, up to the first
+  /// misuse, which is dropped and is `bad` then, or until `left` is spent. As many from the top take their
+  /// place. Returns: how many have left, not 0. Requires: the lock is held; 0 < count <= end.
+  [[nodiscard]] std::size_t sort_back(pages& page_heap, std::size_t end, std::size_t count,
+                                      misused_block& bad, work& left) noexcept {
     const std::size_t stashed = this->stashed();
-    void** const begin = stash_ + first;
-    const std::size_t done = put_into_slabs(page_heap, begin, count, bad);
-    if (done != 0) std::memmove(begin, begin + done, (stashed - first - done) * sizeof(void*));
+    void** const begin = stash_ + (end - count);
+    const std::size_t done = put_into_slabs(page_heap, begin, count, bad, left);
+    std::memmove(begin, begin + done, (count - done) * sizeof(void*));
+    const std::size_t moved = std::min(done, stashed - end);
+    std::memmove(stash_ + (end - done), stash_ + (stashed - moved), moved * sizeof(void*));
     counts_.given -= done;  // put_into_slabs has counted those that were blocks once more
     set_stashed(stashed - done);
-    lowest_stashed_ = std::min(lowest_stashed_, stashed - done);
+    lowest_stashed_ = std::min(lowest_stashed_, end - done);
     return done;
   }
 
-  /// Effects: sorts blocks back, up to the first misuse, which is dropped; counts those that were
-  /// given. Returns: how many are dealt with; not all only where it is a misuse, which is `bad` then.
+  /// Effects: sorts blocks back, up to the first misuse, which is dropped, or until `left` is spent; counts
+  /// those that were given. Returns: how many are dealt with, one at least; the last of them only where it
+  /// is a misuse, which is `bad` then. Requires: count != 0.
   [[nodiscard]] std::size_t put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
-                                           misuse& bad) noexcept {
+                                           misused_block& bad, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.
     const slab_shape shape = *shape_;
     const class_index c = class_;
     const bool keyed = page_heap.keys().are_in_use();
+    work rest = left;
     std::size_t i = 0;
-    while (i < count && bad.address == nullptr) {
+    while (i < count && bad.address == nullptr && (i == 0 || rest.is_left())) {
       char* base = nullptr;
       run* r = page_heap.slab_of(blocks[i], c, base);
       if (r == nullptr) [[unlikely]] {
@@ -424,18 +436,24 @@ class central {
         break;
       }
       do {
-        const std::size_t put = put_stretch(*r, shape, base, blocks + i, count - i, bad);
+        const std::size_t put =
+            put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_max), bad);
         if (put == 0) [[unlikely]]
           break;
         if (keyed) use(page_heap).take_signs(blocks + i, put);
+        rest.spend<Space>(turn::stretch_sorted);
+        rest.spend<Space>(turn::block_sorted, put);
         i += put;
-      } while (i < count &&
+      } while (i < count && rest.is_left() &&
                static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
-      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]]
+      if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
+        rest.spend<Space>(turn::slab_left);
         remove_slab(page_heap, r);
-      else
+      } else {
         relink(r, shape);
+      }
     }
+    left = rest;
     counts_.given += i;
     return bad.address == nullptr ? i : i + 1;
   }
@@ -446,43 +464,6 @@ class central {
     counts_.made -= shape_->blocks;
     absent_pages_ -= pages_in(r->absent);
     page_heap.delete_slab(r, *shape_);
-  }
-
-  /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
-  /// free in the order of allocation, or in reverse, more often than not, and then a whole stretch
-  /// costs a few words of the bitmap. Returns: how many; 0 and `bad` when one is no block in use.
-  /// Requires: blocks[0] is inside the slab.
-  [[nodiscard]] static std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
-                                               void* const* blocks, std::size_t count,
-                                               misuse& bad) noexcept {
-    const std::size_t size = shape.block_size;
-    char* const first = static_cast<char*>(blocks[0]);
-    const auto offset = static_cast<std::size_t>(first - base);
-    const std::uint32_t index = shape.index_of(offset);
-    if (index * size != offset || index >= shape.blocks) [[unlikely]] {
-      bad = {fault_kind::interior_pointer, first};
-      return 0;
-    }
-    const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
-    const auto up = static_cast<std::ptrdiff_t>(size);
-    if (step != up && step != -up) {
-      if (put_block(slab, index)) [[likely]]
-        return 1;
-      bad = {fault_kind::double_free, first};
-      return 0;
-    }
-    std::uint32_t length = 2;
-    const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
-    const std::size_t most = std::min(count, in_slab);
-    const auto at = [&](std::uint32_t n) { return first + static_cast<std::ptrdiff_t>(n) * step; };
-    while (length < most && blocks[length] == at(length)) ++length;
-    if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
-    const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
-    if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
-      return length;
-    if (put_block(slab, index)) return 1;  // one of the others is free already
-    bad = {fault_kind::double_free, first};
-    return 0;
   }
 
   lock_type mutex_;

@@ -24,11 +24,21 @@ namespace ashlar::detail {
 /// Blocks that rest where nobody can use them before they are sorted back.
 struct resting_blocks {
   std::size_t blocks = 0, bytes = 0;
+
+  void add(std::size_t count, std::size_t block_size) noexcept {
+    blocks += count;
+    bytes += count * block_size;
+  }
+  [[nodiscard]] resting_blocks operator+(const resting_blocks& other) const noexcept {
+    return {blocks + other.blocks, bytes + other.bytes};
+  }
 };
 
 template <address_space Space, class Mutex, class Classes>
 class central_set {
  public:
+  using space_type = Space;
+  using classes = Classes;
   using central_type = central<Space, Mutex>;
   using pages_type = typename central_type::pages;
 
@@ -58,24 +68,22 @@ class central_set {
 
   [[nodiscard]] central_type& operator[](class_index c) noexcept { return centrals_[c]; }
 
-  /// Returns: what is in the stashes, and besides of each class c in_caches(c) blocks. O(classes),
-  /// no lock.
-  template <class InCaches>
-  [[nodiscard]] resting_blocks resting(InCaches in_caches) const noexcept {
+  /// Returns: what is in the stashes. O(classes), no lock.
+  [[nodiscard]] resting_blocks resting() const noexcept {
     resting_blocks all;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      const std::size_t blocks = centrals_[c].stashed() + in_caches(c);
-      all.blocks += blocks;
-      all.bytes += blocks * Classes::block_size(c);
+      if (const std::size_t blocks = centrals_[c].stashed(); blocks != 0)
+        all.add(blocks, Classes::block_size(c));
     }
     return all;
   }
 
   /// Effects: sorts every stash back into its slabs.
   void settle(pages_type& pages) noexcept {
+    work all = work::without_end();
     for (std::size_t c = 1; c < Classes::count(); ++c)
-      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages);
+      if (centrals_[c].stashed() != 0) centrals_[c].settle(pages, all);
   }
 
   /// Effects: puts in memory what the stashes need to hold `bytes` of any class.

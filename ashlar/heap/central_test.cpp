@@ -60,14 +60,24 @@ struct fixture_with {
   /// Returns: the blocks in the order in which a cache would hand them out.
   std::vector<void*> take(std::size_t count, growth g = growth::allowed) {
     std::vector<void*> out(count);
-    const std::size_t got = one.take(*heap, out.data() + count, count, g);
+    work all = work::without_end();
+    const std::size_t got = one.take(*heap, out.data() + count, count, g, all);
     std::reverse(out.begin(), out.end());
     out.resize(got);
     return out;
   }
   void give(const std::vector<void*>& blocks) {
-    if (blocks.empty()) return;
-    one.give(*heap, blocks.data(), blocks.size(), "free");
+    work all = work::without_end();
+    for (std::size_t done = 0; done < blocks.size();)
+      done += one.give(*heap, blocks.data() + done, blocks.size() - done, "free", all);
+  }
+  void settle() {
+    work all = work::without_end();
+    one.settle(*heap, all);
+  }
+  void settle_unused() {
+    work all = work::without_end();
+    EXPECT_TRUE(one.settle_unused(*heap, all));
   }
   /// The invariant of central.hpp, with what the test holds as the blocks that are out.
   void audit(std::uint64_t held) {
@@ -145,6 +155,7 @@ TEST(Central, ServesAscendingAddressesFromOneSlab) {
 }
 
 TEST(Central, BatchesLeaveTheStashAsTheyCame) {
+  work all = work::without_end();
   fixture f(6, 100);
   std::vector<void*> blocks = f.take(90);
   std::mt19937_64 random(1);
@@ -155,9 +166,9 @@ TEST(Central, BatchesLeaveTheStashAsTheyCame) {
   f.give(second);
   f.audit(30);
   std::vector<void*> out(30);
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
   EXPECT_EQ(out, second) << "the newest batch leaves first, and in its own order";
-  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed), 30u);
+  ASSERT_EQ(f.one.take(*f.heap, out.data() + 30, 30, growth::allowed, all), 30u);
   EXPECT_EQ(out, first);
   f.audit(90);
 }
@@ -255,7 +266,7 @@ TEST(Central, SettlingLetsEmptySlabsLeave) {
   f.give(blocks);
   EXPECT_EQ(f.one.counts().slabs, 4u);
   f.audit(0);
-  f.one.settle(*f.heap);
+  f.settle();
   f.audit(0);
   EXPECT_EQ(f.one.counts().slabs, 0u);
   EXPECT_EQ(f.one.counts().made, 0u);
@@ -276,7 +287,7 @@ TEST(Central, OthersGetBlocksWhileAStashIsSorted) {
   blocks.resize(2'000);
   f.give(blocks);
   const std::size_t before = counting_mutex::locked;
-  f.one.settle(*f.heap);
+  f.settle();
   EXPECT_EQ(f.one.stashed(), 0u);
   EXPECT_GE(counting_mutex::locked - before, 2'000u / 128) << "the lock is open in between";
 }
@@ -334,11 +345,11 @@ TEST(Central, RandomProgramsAgreeWithASetOfHeldBlocks) {
         }
         f.give(back);
       }
-      if (step % 300 == 7) f.one.settle(*f.heap);
+      if (step % 300 == 7) f.settle();
       if (step % 100 == 0) f.audit(held.size());
     }
     f.give(held);
-    f.one.settle(*f.heap);
+    f.settle();
     f.audit(0);
     EXPECT_EQ(f.one.counts().slabs, 0u);
   }
@@ -350,23 +361,23 @@ TEST(Central, SettlingTheUnusedKeepsWhatWasNeeded) {
   ASSERT_EQ(blocks.size(), 300u);
   f.give(blocks);
   EXPECT_EQ(f.one.stashed(), 300u);
-  f.one.settle_unused(*f.heap);
+  f.settle_unused();
   EXPECT_EQ(f.one.stashed(), 300u) << "the stash was empty not long ago";
   std::vector<void*> needed = f.take(100);
   f.give(needed);
-  f.one.settle_unused(*f.heap);
+  f.settle_unused();
   EXPECT_EQ(f.one.stashed(), 100u) << "200 lay untouched since the last call";
   f.audit(0);
-  f.one.settle_unused(*f.heap);
+  f.settle_unused();
   EXPECT_EQ(f.one.stashed(), 0u) << "and now the rest, too";
   EXPECT_EQ(f.one.counts().slabs, 0u) << "all is free, so the slab leaves";
   f.audit(0);
   needed = f.take(100);
   f.give(needed);
-  f.one.settle_unused(*f.heap);
+  f.settle_unused();
   EXPECT_EQ(f.one.stashed(), 100u);
   EXPECT_EQ(f.take(40).size(), 40u);
-  f.one.settle(*f.heap);
+  f.settle();
   EXPECT_EQ(f.one.stashed(), 0u) << "settle takes everything";
   f.audit(40);
 }
@@ -380,8 +391,19 @@ TEST(Central, RandomSettlingOfTheUnusedAgreesWithALowWaterMark) {
   for (int step = 0; step < 5000; ++step) {
     switch (random() % 8) {
       case 0:
-        f.one.settle_unused(*f.heap);
-        stash.erase(stash.begin(), stash.begin() + static_cast<std::ptrdiff_t>(lowest));
+        f.settle_unused();
+        // Piece by piece from the mark down, and the newest take their place.
+        while (lowest != 0) {
+          const std::size_t piece = std::min<std::size_t>(lowest, 128);
+          const std::size_t moved = std::min(piece, stash.size() - lowest);
+          std::copy(stash.end() - static_cast<std::ptrdiff_t>(moved), stash.end(),
+                    stash.begin() + static_cast<std::ptrdiff_t>(lowest - piece));
+          if (moved < piece)
+            std::copy(stash.begin() + static_cast<std::ptrdiff_t>(lowest + moved), stash.end(),
+                      stash.begin() + static_cast<std::ptrdiff_t>(lowest - piece + moved));
+          stash.resize(stash.size() - piece);
+          lowest -= piece;
+        }
         lowest = stash.size();
         break;
       case 1:
@@ -537,13 +559,80 @@ TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
   EXPECT_DEATH(odd.give({behind}), "the address is inside a block");
 }
 
+// ---- what a call does at most --------------------------------------------------------------------
+
+/// A central with `slabs` full slabs, and a block of each of them.
+struct full_slabs : fixture {
+  full_slabs(std::size_t slabs, std::size_t stash_capacity)
+      : fixture(standard_classes.of_size(256), stash_capacity) {
+    for (std::size_t i = 0; i < slabs; ++i) {
+      const std::vector<void*> blocks = take(blocks_of_a_slab());
+      one_of_each.push_back(blocks[i % blocks.size()]);
+      held += blocks.size();
+    }
+  }
+  std::vector<void*> one_of_each;
+  std::size_t held = 0;
+};
+
+TEST(Central, ABatchIsShortWhenItsBlocksAreOfManySlabsAndTheWorkIsSpent) {
+  full_slabs f(20, 0);
+  f.give(f.one_of_each);
+  std::vector<void*> out(20);
+  work little(1);
+  EXPECT_EQ(f.one.take(*f.heap, out.data() + 20, 20, growth::refused, little), 1u);
+  EXPECT_FALSE(little.is_left());
+  work more(5 * price_of(turn::slab_taken_from));
+  const std::size_t got = f.one.take(*f.heap, out.data() + 19, 19, growth::refused, more);
+  EXPECT_GE(got, 2u);
+  EXPECT_LE(got, 5u);
+  f.audit(f.held - 20 + 1 + got);
+}
+
+TEST(Central, BlocksThatComeBackAreTakenUntilTheWorkIsSpentOneAtLeast) {
+  full_slabs f(20, 4);
+  work little(1);
+  EXPECT_EQ(f.one.give(*f.heap, f.one_of_each.data(), 20, "free", little), 5u)
+      << "the stash costs nothing";
+  EXPECT_EQ(f.one.give(*f.heap, f.one_of_each.data() + 5, 15, "free", little), 1u);
+  EXPECT_EQ(f.one.give_to_slabs(*f.heap, f.one_of_each.data() + 6, 14, "free", little), 1u);
+  work more(5 * price_of(turn::stretch_sorted));
+  const std::size_t done = f.one.give(*f.heap, f.one_of_each.data() + 7, 13, "free", more);
+  EXPECT_GE(done, 2u);
+  EXPECT_LE(done, 5u);
+  f.audit(f.held - 7 - done);
+}
+
+TEST(Central, SortingGoesOnWhereTheWorkWasSpent) {
+  for (const bool unused : {false, true}) {
+    full_slabs f(20, 100);
+    f.give(f.one_of_each);
+    if (unused) f.settle_unused();  // notes what is there
+    std::size_t calls = 0;
+    for (bool done = false; !done; ++calls) {
+      const std::size_t before = f.one.stashed();
+      work little(1);
+      if (unused)
+        done = f.one.settle_unused(*f.heap, little);
+      else
+        done = f.one.settle(*f.heap, little) == 0;
+      EXPECT_LE(before - f.one.stashed(), 1u);
+      ASSERT_LT(calls, 100u);
+    }
+    EXPECT_EQ(f.one.stashed(), 0u);
+    EXPECT_GE(calls, 20u);
+    f.audit(f.held - 20);
+  }
+}
+
 // A handler of the abort may allocate from where the fault was seen: no lock may be held. If one
 // is, the child waits for ever and the alarm ends it.
 fixture* faulty = nullptr;
 extern "C" void allocate_and_leave(int) {
   void* out[4];
+  work all = work::without_end();
   const bool served =
-      faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed) != 0 &&
+      faulty->one.take(*faulty->heap, out + 4, 4, growth::allowed, all) != 0 &&
       faulty->heap->new_slab(9, standard_classes.shapes[9], growth::allowed) != nullptr;
   ::_exit(served ? 7 : 8);
 }
@@ -569,7 +658,7 @@ TEST(CentralDeathTest, FaultsAreReportedWithNoLockHeld) {
   stashing.give({others[0], others[0]});
   const auto settle = [&] {
     prepare(stashing);
-    stashing.one.settle(*stashing.heap);
+    stashing.settle();
   };
   EXPECT_EXIT(settle(), testing::ExitedWithCode(7), "free already");
 }
@@ -578,7 +667,7 @@ TEST(CentralDeathTest, AStashedDoubleFreeIsSeenWhenItSettles) {
   fixture f(6, 10);
   const std::vector<void*> blocks = f.take(10);
   f.give({blocks[0], blocks[0]});
-  EXPECT_DEATH(f.one.settle(*f.heap), "the block is free already");
+  EXPECT_DEATH(f.settle(), "the block is free already");
 }
 
 TEST(CentralDeathTest, AuditSeesAWrongBitmap) {

@@ -13,7 +13,7 @@
 // n caches share T evenly: each may hold S = T / n, blocks up to S / 8, and a stack of it S / 32 or
 // 4 KiB at first. Stacks grow to half of what the heap has handed out at most, all together.
 //
-// A cache keeps to its share at each miss. The cache of a thread that is idle cannot be reached,
+// A cache comes back to its share at its misses. The cache of a thread that is idle cannot be reached,
 // and holds what its share was at its last miss. In the order in which they began, the k-th of N
 // caches that exist has shared with the k - 1 before it at least, so all together never hold more
 // than
@@ -27,6 +27,7 @@
 
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/thread_cache.hpp>
+#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar {
 
@@ -47,6 +48,24 @@ struct heap_bounds {
   /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
   std::size_t slabs_a_look = 8192;
 
+  /// Blocks that a stack holds. A batch is half of it.
+  std::uint16_t stack_blocks_max = detail::cached_blocks_max;
+  /// What a miss may spend on sorting, looking and giving back (work_bound.hpp). Instructions.
+  std::size_t work_a_call = 10'000;
+
+  /// Returns: instructions that a malloc or a free takes at most beside system calls, waiting for locks
+  /// and, in a realloc or calloc, copying and clearing. x86-64, gcc. docs/latency.md says what it covers.
+  [[nodiscard]] constexpr std::size_t most_instructions() const noexcept {
+    // A miss, in a heap with one range; a slab that it makes; stacks that move; stashes and stacks that are
+    // summed up before growth; what the call may spend; the last turn of that.
+    return 1'500 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
+           (sums_before_growth() ? class_count * std::size_t{20} : 0) + work_a_call +
+           detail::dearest_turn(stack_blocks_max);
+  }
+  [[nodiscard]] constexpr bool sums_before_growth() const noexcept {
+    return settle_bytes_min != SIZE_MAX;
+  }
+
   static constexpr std::size_t stash_bytes_min = 4096;
 
   /// Returns: what all caches together may hold on a machine with so many processors.
@@ -60,6 +79,16 @@ struct heap_bounds {
   /// Returns: what a stack holds at first, or less, in a cache with this share.
   [[nodiscard]] static constexpr std::size_t stack_bytes_of_share(std::size_t share) noexcept {
     return share / 32;
+  }
+
+  /// Returns: bounds for calls that do little each: small batches, little work, and stashes that wait for a
+  /// look. The heap takes more memory and more misses.
+  [[nodiscard]] static constexpr heap_bounds low_latency() noexcept {
+    heap_bounds b;
+    b.stack_blocks_max = 32;
+    b.settle_bytes_min = SIZE_MAX;
+    b.work_a_call = 500;
+    return b;
   }
 
   [[nodiscard]] static constexpr heap_bounds of_budget(std::size_t bytes) noexcept {

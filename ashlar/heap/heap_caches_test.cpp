@@ -137,6 +137,7 @@ TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
     const std::size_t total = heap_bounds{}.caches_total(processors);
     std::vector<cache*> idle;
     double shares = 0;  // of the total: 1 + 1/2 + 1/3 + ...
+    std::size_t most_misses = 0;
     std::size_t held = 0;
     for (std::size_t k = 1; k <= owners; ++k) {
       idle.push_back(h->attach());
@@ -146,11 +147,16 @@ TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
       ASSERT_LE(static_cast<double>(held), static_cast<double>(total) * shares) << k;
     }
     EXPECT_GT(held, total / 2) << "or this test shows nothing";
-    // A miss is all that it takes to follow.
+    // A few misses are all that it takes to follow: each gives back as much as it may.
     for (cache* own : idle) {
-      deallocate(*h, *own, h->refill(*own, 1));
-      EXPECT_LE(own->room_bytes(), total / idle.size());
+      std::size_t misses = 0;
+      for (; own->room_bytes() > total / idle.size(); ++misses) {
+        deallocate(*h, *own, h->refill(*own, 1));
+        ASSERT_LT(misses, 1000u);
+      }
+      most_misses = std::max(most_misses, misses);
     }
+    EXPECT_LE(most_misses, 20u);
     for (cache* own : idle) h->detach(own);
     h->audit();
   }

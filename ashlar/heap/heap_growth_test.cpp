@@ -96,10 +96,10 @@ TEST(HeapGrowth, TheStashesServeAnyRequestBeforeARefusal) {
 
 constexpr std::uint64_t delay = 1000;
 
-/// A miss that changes nothing: every miss looks whether it is time to give back.
-void miss(test_heap& h, cache& own) {
+/// Misses that change nothing: every miss looks whether it is time to give back, and does a part of it.
+void miss(test_heap& h, cache& own, int times = 60) {
   bool zeroed = false;
-  deallocate(h, own, h.allocate_large(40'000, 1, zeroed));
+  for (; times != 0; --times) deallocate(h, own, h.allocate_large(40'000, 1, zeroed));
 }
 
 TEST(HeapMaintenance, UnneededStashesAndPagesLeaveAfterTheDelay) {
@@ -226,7 +226,9 @@ TEST(HeapMaintenance, TheHeapDoesNotGrowWhileMuchIsStashed) {
   for (int i = 0; i < 400; ++i) others.push_back(allocate(*h, *own, 1024));
   bool zeroed = false;
   ASSERT_NE(h->allocate_large(300'000, 1, zeroed), nullptr);
-  EXPECT_EQ(stats_of(*h, own).total.committed_bytes, committed);
+  // A miss sorts back a part of what is stashed, so the first pages that are needed may be new ones.
+  EXPECT_LE(stats_of(*h, own).total.committed_bytes, committed + 2 * detail::slab_bytes_min);
+  miss(*h, *own);
   EXPECT_LT(stats_of(*h, own).classes[3].slabs, 2u);
   h->audit();
 }

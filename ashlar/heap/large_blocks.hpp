@@ -244,7 +244,7 @@ class large_blocks : public page_supply<Space, Mutex> {
     if (r == nullptr) r = runs_.take_fresh_here(pages + headroom);
     if (r == nullptr) r = runs_.take_clean(pages);
     if (r == nullptr) r = runs_.take_fresh_here(pages);
-    if (r == nullptr) r = runs_.take_from_headrooms(pages);
+    if (r == nullptr) r = runs_.take_from_headrooms(pages, supply::headrooms_at_once);
     if (r == nullptr) r = runs_.take_fresh(pages);
     if (r == nullptr) return nullptr;
     r = runs_.carve(r, pages, 1);

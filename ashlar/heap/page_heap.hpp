@@ -180,10 +180,14 @@ class page_heap : public large_blocks<Space, Mutex> {
       heal(r);
   }
 
-  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
-  [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
+  /// As run_store::next_slab.
+  [[nodiscard]] slab_place next_slab(slab_place from, work& left) noexcept {
     const std::lock_guard guard(mutex_);
-    return runs_.next_slab(from);
+    return runs_.next_slab(from, left);
+  }
+  [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
+    work all = work::without_end();
+    return next_slab(from, all);
   }
   /// Returns: the slab of class `c` that begins at `place`, null if there is none. Requires: the
   /// lock of that class is held. The result is valid while that lock is held.

@@ -137,4 +137,64 @@ TEST(PageHeap, AVeryLongDelayIsNotAShortOne) {
   }
 }
 
+// ---- what a call does at most --------------------------------------------------------------------
+
+TEST(PageHeap, APurgeGoesOnWhereTheWorkWasSpent) {
+  sealable<test_space> space;
+  modelled m(space);
+  m.heap().set_policy({.delay_ms = 0, .keep_bytes = 0});
+  free_apart(m, 10);
+  unsigned bin = 0, calls = 0;
+  while (bin != m.heap().dirty_bins_end) {
+    const std::uint64_t before = m.heap().stats().given_back_bytes;
+    work little(1);
+    m.heap().purge_aged(bin, false, little);
+    EXPECT_LE(m.heap().stats().given_back_bytes - before, 16 * page_size);
+    ASSERT_LT(++calls, 100u);
+  }
+  EXPECT_GE(calls, 10u);
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 10 * 16 * page_size);
+}
+
+TEST(PageHeap, APurgeGoesPastManyYoungRuns) {
+  sealable<test_space> space;
+  modelled m(space);
+  m.heap().set_policy({.delay_ms = 1000, .keep_bytes = 0});
+  std::vector<run*> young;
+  for (int i = 0; i < 10; ++i) {
+    young.push_back(m.new_large(16, 1));  // in a bin before the old one's
+    m.new_large(1, 1);
+  }
+  run* const old = m.new_large(24, 1);
+  m.new_large(1, 1);
+  m.drop(old);
+  space.set_clock(900);
+  for (run* r : young) m.drop(r);
+  space.set_clock(1'300);
+  unsigned bin = 0, calls = 0;
+  while (bin != m.heap().dirty_bins_end) {
+    work little(1);
+    m.heap().purge_aged(bin, false, little);
+    ASSERT_LT(++calls, 20u);
+  }
+  EXPECT_EQ(m.heap().stats().given_back_bytes, 24 * page_size);
+}
+
+TEST(PageHeap, TheNextSlabIsLookedForUntilTheWorkIsSpent) {
+  sealable<test_space> space;
+  modelled m(space);
+  for (int i = 0; i < 10; ++i) m.new_large(1, 1);
+  const run* const slab = m.new_slab(7);
+  slab_place at;
+  unsigned calls = 0;
+  for (; at.size_class == 0; ++calls) {
+    work little(1);
+    at = m.heap().next_slab(at, little);
+    ASSERT_FALSE(at.is_end());
+  }
+  EXPECT_EQ(calls, 11u);
+  EXPECT_EQ(at.page, slab->first);
+  EXPECT_TRUE(m.heap().next_slab({.page = at.page + slab->pages}).is_end());
+}
+
 }  // namespace

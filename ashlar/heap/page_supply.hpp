@@ -68,21 +68,32 @@ class page_supply {
 
   /// Effects: gives back every dirty run. Returns: the bytes. Requires: no lock of a central is
   /// held by a thread that waits for this one.
-  std::size_t purge_all() noexcept { return purge(INT64_MAX, 0, SIZE_MAX).bytes; }
+  std::size_t purge_all() noexcept {
+    unsigned bin = 0;
+    work all = work::without_end();
+    return purge(INT64_MAX, 0, bin, all);
+  }
 
-  struct purged {
-    std::size_t bytes = 0;
-    bool complete = true;  ///< nothing is left that another call would give back
-  };
   /// Effects: gives back what has been dirty for the delay (`any_age`: whatever is dirty), but for
-  /// the bytes to keep: at most `runs_max` runs. Nothing when the policy says never.
-  purged purge_aged(std::size_t runs_max = SIZE_MAX, bool any_age = false) noexcept {
+  /// the bytes to keep. Nothing when the policy says never. Returns: the bytes.
+  std::size_t purge_aged(bool any_age = false) noexcept {
+    unsigned bin = 0;
+    work all = work::without_end();
+    return purge_aged(bin, any_age, all);
+  }
+  /// As above, from bin `bin` on, where it goes on, until `left` is spent. It is dirty_bins_end when nothing
+  /// is left that another call would give back.
+  std::size_t purge_aged(unsigned& bin, bool any_age, work& left) noexcept {
     const std::int64_t delay = delay_ms();
-    if (delay < 0) return {};
+    if (delay < 0) {
+      bin = dirty_bins_end;
+      return 0;
+    }
     const auto now = static_cast<std::int64_t>(space_.now_ms());
     return purge(any_age ? INT64_MAX : now - delay, keep_bytes_.load(std::memory_order_relaxed),
-                 runs_max);
+                 bin, left);
   }
+  static constexpr unsigned dirty_bins_end = run_store<Space>::dirty_bins_end;
 
   /// Returns: bytes of pages that are in use or dirty, at some recent moment. Takes no lock.
   [[nodiscard]] std::size_t committed_bytes() const noexcept {
@@ -145,14 +156,14 @@ class page_supply {
     if (pages > UINT32_MAX || align_pages > UINT32_MAX) return nullptr;
     const std::size_t length = pages + align_pages - 1;
     if (length > UINT32_MAX) return nullptr;
-    run* r = take_once(pages, align_pages, length, g);
+    run* r = take_once(pages, align_pages, length, g, headrooms_at_once);
     if (r == nullptr && g == growth::allowed) {
       // Purged runs merge with clean neighbours, and the system may need the memory to say yes.
       {
         const unlock_guard open(mutex_);
         purge_all();
       }
-      r = take_once(pages, align_pages, length, g);
+      r = take_once(pages, align_pages, length, g, SIZE_MAX);
     }
     return count_used(r);
   }
@@ -220,6 +231,9 @@ class page_supply {
             std::uint64_t{committed_pages_peak_} << page_shift, given_back_bytes_};
   }
 
+  /// So many headrooms go for one request, and all of them before it gets nothing.
+  static constexpr std::size_t headrooms_at_once = 8;
+
   sealable<Space>& space_;
   run_store<Space> runs_;
   typename ranked<Mutex, lock_rank::pages>::type mutex_;
@@ -232,7 +246,7 @@ class page_supply {
   }
 
   [[nodiscard]] run* take_once(std::size_t pages, std::size_t align_pages, std::size_t length,
-                               growth g) noexcept {
+                               growth g, std::size_t headrooms) noexcept {
     run* r = runs_.take_dirty(length);
     if (r == nullptr) r = runs_.take_rest(length);
     if (r == nullptr) {
@@ -241,38 +255,46 @@ class page_supply {
     }
     if (r == nullptr && g == growth::allowed) {
       r = runs_.take_fresh_here(length);
-      if (r == nullptr) r = runs_.take_from_headrooms(length);
+      if (r == nullptr) r = runs_.take_from_headrooms(length, headrooms);
       if (r == nullptr) r = runs_.take_fresh(length);
       if (r != nullptr) grown_pages_.store(grown_pages() + pages, std::memory_order_relaxed);
     }
     return r == nullptr ? nullptr : runs_.carve(r, pages, align_pages);
   }
 
-  /// Effects: gives back at most `runs_max` of the dirty runs that became so at or before
-  /// `until_ms`, but for those without which less than `keep_bytes` would stay. The lock is open
-  /// during each system call.
-  purged purge(std::int64_t until_ms, std::size_t keep_bytes, std::size_t runs_max) noexcept {
-    if (space_.is_sealed()) return {};
+  /// Effects: gives back dirty runs that became so at or before `until_ms`, but for those without which
+  /// less than `keep_bytes` would stay, from bin `bin` on, until `left` is spent. Then `bin` is where to go
+  /// on, else dirty_bins_end. The lock is open during each system call. Returns: the bytes.
+  std::size_t purge(std::int64_t until_ms, std::size_t keep_bytes, unsigned& bin,
+                    work& left) noexcept {
+    if (space_.is_sealed()) {
+      bin = dirty_bins_end;
+      return 0;
+    }
     std::size_t bytes_purged = 0;
     const std::lock_guard one_at_a_time(purge_mutex_);
     const std::lock_guard guard(mutex_);
     // First all that is old enough is taken out, so that nobody else takes it meanwhile.
     run* taken = nullptr;
-    std::size_t count = 0;
-    const auto take_old = [&](run* r) {
-      if (((runs_.dirty_pages() - r->pages) << page_shift) < keep_bytes) return true;
+    const unsigned stopped = runs_.each_dirty(bin, [&](run* r) {
+      left.spend<Space>(turn::run_passed);
       const bool old =
           until_ms == INT64_MAX ||
           static_cast<std::int32_t>(static_cast<std::uint32_t>(until_ms) - r->dirty_since_ms) >= 0;
-      if (!old) return true;
-      runs_.take_out(r);
-      r->kind = run_kind::purging;
-      used_pages_ += r->pages;
-      r->next = taken;
-      taken = r;
-      return ++count < runs_max;
-    };
-    runs_.each_dirty(take_old);
+      if (old && ((runs_.dirty_pages() - r->pages) << page_shift) >= keep_bytes) {
+        left.spend<Space>(turn::run_purged);
+        runs_.take_out(r);
+        r->kind = run_kind::purging;
+        used_pages_ += r->pages;
+        r->next = taken;
+        taken = r;
+      }
+      return left.is_left();
+    });
+    // A bin of so many that are not to leave must not keep the others waiting.
+    const bool is_stuck = stopped == bin && taken == nullptr;
+    bin = stopped + (is_stuck ? 1 : 0);
+    const bool taken_any = taken != nullptr;
     while (taken != nullptr) {
       run* const r = taken;
       taken = r->next;
@@ -300,7 +322,8 @@ class page_supply {
     given_back_bytes_ += bytes_purged;
     // Runs that the system did not take are dirty again: where it takes none, another try ends
     // nothing.
-    return {bytes_purged, count < runs_max || bytes_purged == 0};
+    if (taken_any && bytes_purged == 0) bin = dirty_bins_end;
+    return bytes_purged;
   }
 
   typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;

@@ -3,14 +3,14 @@
 //
 // Lengths 1..32 have a bin each, above that eight bins a doubling. Inside a bin the newest is
 // first: the pages it holds are the likeliest to be in a CPU cache. Invariant: a run is in
-// bin_of(run.pages); bit b of nonempty is set iff bin b has a run.
+// bin_of(run.pages); bit b of nonempty is set iff bin b has a run; the first run's `previous` is the
+// last one of its bin, which has waited longest.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/core/linked_list.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -21,14 +21,24 @@ class run_bins {
 
   void insert(run* r) noexcept {
     const unsigned b = bin_of(r->pages);
-    link_first(head_[b], *r);
+    run* const first = head_[b];
+    r->next = first;
+    r->previous = first != nullptr ? first->previous : r;
+    if (first != nullptr) first->previous = r;
+    head_[b] = r;
     nonempty_[b / 64] |= std::uint64_t{1} << (b % 64);
     pages_ += r->pages;
   }
 
   void remove(run* r) noexcept {
     const unsigned b = bin_of(r->pages);
-    unlink_from(head_[b], *r);
+    run* const first = head_[b];
+    if (r == first)
+      head_[b] = r->next;
+    else
+      r->previous->next = r->next;
+    run* const behind = r->next != nullptr ? r->next : head_[b];
+    if (behind != nullptr) behind->previous = r->previous;
     if (head_[b] == nullptr) nonempty_[b / 64] &= ~(std::uint64_t{1} << (b % 64));
     pages_ -= r->pages;
   }
@@ -58,21 +68,28 @@ class run_bins {
     last = last;
   }
 
-  /// Effects: calls visit(run*) for each run, until it returns false; `visit` may remove the run it is given.
+  /// Effects: calls visit(run*) for the runs of the first bins from `bin` on, in each from the one that
+  /// has waited longest, until it returns false. `visit` may remove the run it is given. Returns: the bin
+  /// where it did; bins_end where all were visited.
   template <class Visitor>
-  void for_each(Visitor visit) {
-    for (unsigned b = next_nonempty(0); b < bin_count; b = next_nonempty(b + 1)) {
-      for (run* r = head_[b]; r != nullptr;) {
-        run* const next = r->next;
-        if (!visit(r)) return;
-        r = next;
+  unsigned visit_from(unsigned bin, Visitor visit) {
+    for (unsigned b = next_nonempty(bin); b < bins_end; b = next_nonempty(b + 1)) {
+      for (run* r = head_[b]->previous;;) {
+        run* const first = head_[b];
+        run* const before = r != first ? r->previous : nullptr;
+        if (!visit(r)) return b;
+        if (before == nullptr) break;
+        r = before;
       }
     }
+    return bins_end;
   }
+
+  static constexpr unsigned bins_end = 256;
 
  private:
   static constexpr unsigned exact_bins = 32;
-  static constexpr unsigned bin_count = 256;
+  static constexpr unsigned bin_count = bins_end;
   static constexpr unsigned looks_max = 16;
 
   [[nodiscard]] static constexpr unsigned bin_of(std::size_t pages) noexcept {

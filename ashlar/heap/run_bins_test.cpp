@@ -113,7 +113,7 @@ TEST(RunBins, TakeTheLongestRunThereCanBe) {
   EXPECT_EQ(bins.find(SIZE_MAX), nullptr);
 }
 
-TEST(RunBins, ForEachVisitsEachRunOnceAndLetsItBeRemoved) {
+TEST(RunBins, AVisitSeesEachRunOnceAndLetsItBeRemoved) {
   std::vector<run> records(200);
   run_bins bins;
   std::mt19937_64 random(3);
@@ -122,17 +122,16 @@ TEST(RunBins, ForEachVisitsEachRunOnceAndLetsItBeRemoved) {
     bins.insert(&r);
   }
   std::set<run*> seen;
-  bins.for_each([&](run* r) {
-    EXPECT_TRUE(seen.insert(r).second);
-    if (seen.size() % 2 == 0) bins.remove(r);
-    return true;
-  });
+  EXPECT_EQ(bins.visit_from(0,
+                            [&](run* r) {
+                              EXPECT_TRUE(seen.insert(r).second);
+                              if (seen.size() % 2 == 0) bins.remove(r);
+                              return true;
+                            }),
+            run_bins::bins_end);
   EXPECT_EQ(seen.size(), records.size());
-  std::size_t visits = 0;
-  bins.for_each([&](run*) { return ++visits < 3; });
-  EXPECT_EQ(visits, 3u) << "as long as it is told to go on";
   std::size_t left = 0;
-  bins.for_each([&](run* r) {
+  bins.visit_from(0, [&](run* r) {
     ++left;
     bins.remove(r);
     return true;
@@ -140,6 +139,36 @@ TEST(RunBins, ForEachVisitsEachRunOnceAndLetsItBeRemoved) {
   EXPECT_EQ(left, records.size() / 2);
   EXPECT_EQ(bins.pages(), 0u);
   EXPECT_EQ(bins.find(1), nullptr);
+}
+
+TEST(RunBins, AVisitBeginsWithTheRunThatHasWaitedLongest) {
+  std::vector<run> records(6);
+  run_bins bins;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    records[i].pages = i < 4 ? 3 : 7;
+    bins.insert(&records[i]);
+  }
+  const auto order = [&](unsigned from, std::size_t most, unsigned& stopped) {
+    std::vector<std::ptrdiff_t> seen;
+    stopped = bins.visit_from(from, [&](run* r) {
+      seen.push_back(r - records.data());
+      return seen.size() < most;
+    });
+    return seen;
+  };
+  unsigned bin = 0;
+  EXPECT_EQ(order(0, 100, bin), (std::vector<std::ptrdiff_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(bin, run_bins::bins_end);
+  EXPECT_EQ(order(0, 2, bin), (std::vector<std::ptrdiff_t>{0, 1}));
+  EXPECT_EQ(order(bin, 100, bin), (std::vector<std::ptrdiff_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(order(0, 5, bin), (std::vector<std::ptrdiff_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(order(bin, 100, bin), (std::vector<std::ptrdiff_t>{4, 5}))
+      << "the bin where it stopped";
+  for (const int removed : {0, 3, 1}) {  // the oldest, the newest, one between others
+    bins.remove(&records[static_cast<std::size_t>(removed)]);
+    bins.insert(&records[static_cast<std::size_t>(removed)]);
+    EXPECT_EQ(order(0, 100, bin).at(3), removed) << "it is the newest now";
+  }
 }
 
 }  // namespace

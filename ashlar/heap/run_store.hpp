@@ -33,6 +33,7 @@
 #include <ashlar/heap/run.hpp>
 #include <ashlar/heap/run_bins.hpp>
 #include <ashlar/heap/sealable.hpp>
+#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar::detail {
 
@@ -41,6 +42,10 @@ struct slab_place {
   std::uint32_t range = 0;
   std::size_t page = 0;
   class_index size_class = 0;
+
+  static constexpr std::uint32_t no_range = UINT32_MAX;
+  /// Returns: whether there is no slab at this place or behind it.
+  [[nodiscard]] constexpr bool is_end() const noexcept { return range == no_range; }
 };
 
 template <address_space Space>
@@ -91,26 +96,28 @@ class run_store {
   [[nodiscard]] run* take_fresh(std::size_t length) noexcept {
     return space_.is_sealed() ? nullptr : ranges_.take_fresh(length);
   }
-  /// Effects: no block has headroom any more: where others would get nothing, or only by a new
-  /// range, what is in use comes first. Returns: as take_clean.
-  [[nodiscard]] run* take_from_headrooms(std::size_t length) noexcept {
+  /// Effects: `most` headrooms, which are not kept any more, serve others: where these would get nothing,
+  /// or only by a new range, what is in use comes first. Returns: as take_clean.
+  [[nodiscard]] run* take_from_headrooms(std::size_t length, std::size_t most) noexcept {
     if (headrooms_.pages() == 0) return nullptr;
-    headrooms_.for_each([this](run* headroom) {
+    headrooms_.visit_from(0, [this, &most](run* headroom) {
       headrooms_.remove(headroom);
       make_clean(headroom);
-      return true;
+      note_turns<Space>(turn::run_passed, 1);
+      return --most != 0;
     });
     return take_from(clean_, length);
   }
 
-  /// Effects: visit(run*) for each dirty run, until it returns false. The visit may take it out.
+  /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may take it
+  /// out. Returns: the bin to go on with; dirty_bins_end where all were visited.
   template <class Visit>
-  void each_dirty(Visit visit) noexcept {
-    bool go_on = true;
-    const auto look = [&](run* r) { return go_on = visit(r); };
-    dirty_.for_each(look);
-    if (go_on) rests_.for_each(look);
+  unsigned each_dirty(unsigned bin, Visit visit) noexcept {
+    if (bin < run_bins::bins_end) bin = dirty_.visit_from(bin, visit);
+    if (bin < run_bins::bins_end) return bin;
+    return run_bins::bins_end + rests_.visit_from(bin - run_bins::bins_end, visit);
   }
+  static constexpr unsigned dirty_bins_end = 2 * run_bins::bins_end;
   /// Effects: `r`, which is free, is in no bin.
   void take_out(run* r) noexcept { bins_of(*r)->remove(r); }
 
@@ -247,14 +254,17 @@ class run_store {
     std::size_t dirty = 0;  ///< of the pages that were looked at
     std::size_t fresh = 0;  ///< that the range has to be extended by
   };
-  /// Returns: whether the next `extra` pages behind `r` are free, or end at the range's top.
+  /// Returns: whether the next `extra` pages behind `r` are free, or end at the range's top. Not where they
+  /// are in more than runs_behind_max runs.
   [[nodiscard]] free_pages free_behind(const run& r, std::size_t extra) noexcept {
+    std::size_t runs = 0;
     const page_range& range = range_of(r);
     std::size_t page = std::size_t{r.first} + r.pages, dirty = 0;
     const std::size_t end = page + extra;
     while (page < end && page != range.top) {
       const run* free = range.run_at(page);
-      if (free == nullptr || bins_of(*free) == nullptr) return {};
+      if (free == nullptr || bins_of(*free) == nullptr || runs++ == runs_behind_max) return {};
+      note_turns<Space>(turn::run_passed, 1);
       if (free->kind == run_kind::dirty) dirty += std::min<std::size_t>(free->pages, end - page);
       page += free->pages;
     }
@@ -287,18 +297,22 @@ class run_store {
 
   // ---- slabs ------------------------------------------------------------------------------------
 
-  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`.
-  [[nodiscard]] slab_place next_slab(slab_place from) noexcept {
+  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`. Where `left`
+  /// is spent before, the place to go on from, of class 0. Behind the last slab, a place for which is_end.
+  [[nodiscard]] slab_place next_slab(slab_place from, work& left) noexcept {
+    from.size_class = 0;
     for (; from.range < ranges_.count(); ++from.range, from.page = 0) {
       const page_range& range = ranges_[from.range];
       while (from.page < range.top) {
+        if (!left.is_left()) return from;
+        left.spend<Space>(turn::run_passed);
         const run* r = range.run_at(from.page);
         const bool begins = r != nullptr && r->first == from.page;
         if (begins && r->kind == run_kind::slab) return {from.range, from.page, r->size_class};
         from.page += begins ? r->pages : 1;  // inside of a run that has merged since
       }
     }
-    return {};
+    return {.range = slab_place::no_range};
   }
   /// Returns: the slab of class `c` that begins at `place`, null if there is none. Valid while
   /// the lock of that class is held.
@@ -359,6 +373,8 @@ class run_store {
   friend struct heap_layout;  // tells where the members are
   /// Each piece has two borders, so these are less than a sixth of the mappings of a process.
   static constexpr std::size_t pieces_max = 4096;
+  /// A block grows into so many free runs at once: dirty and clean ones may alternate.
+  static constexpr std::size_t runs_behind_max = 8;
 
   [[noreturn]] ASHLAR_COLD static void corrupted(std::uintptr_t address,
                                                  const char* name) noexcept {

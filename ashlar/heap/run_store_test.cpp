@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <memory>
 #include <tests/support/test_space.hpp>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -81,7 +82,7 @@ TEST(RunStore, HeadroomIsTheBlocksUntilItEndsOrOthersNeedIt) {
   EXPECT_EQ(f.runs->headroom_pages(), 16u);
   EXPECT_EQ(f.runs->take_clean(25), nullptr) << "the headroom is nobody else's";
   EXPECT_EQ(f.used(), 9u);
-  run* const all = f.runs->take_from_headrooms(40);
+  run* const all = f.runs->take_from_headrooms(40, SIZE_MAX);
   ASSERT_NE(all, nullptr) << "it merged with what was left";
   EXPECT_EQ(f.runs->headroom_pages(), 0u);
   f.runs->make_clean(all);
@@ -89,6 +90,39 @@ TEST(RunStore, HeadroomIsTheBlocksUntilItEndsOrOthersNeedIt) {
   f.runs->end_headroom(*a);
   EXPECT_EQ(f.runs->headroom_pages(), 0u);
   EXPECT_EQ(f.used(), 9u);
+}
+
+TEST(RunStore, ARequestEndsSoManyHeadroomsAtMost) {
+  store_fixture f;
+  std::vector<run*> blocks;
+  for (int i = 0; i < 20; ++i) {
+    blocks.push_back(f.fresh(2));
+    run* const behind = f.fresh(3);
+    f.fresh(1);
+    f.runs->make_clean(behind);
+  }
+  for (const run* block : blocks) f.runs->keep_headroom(*block, 3);
+  EXPECT_EQ(f.runs->headroom_pages(), 60u);
+  run* const got = f.runs->take_from_headrooms(3, 5);
+  ASSERT_NE(got, nullptr);
+  EXPECT_EQ(f.runs->headroom_pages(), 45u);
+  EXPECT_EQ(f.runs->take_from_headrooms(4, SIZE_MAX), nullptr);
+  EXPECT_EQ(f.runs->headroom_pages(), 0u);
+  f.runs->make_clean(got);
+}
+
+TEST(RunStore, ABlockGrowsIntoSoManyRunsAtMost) {
+  for (const std::size_t runs : {8u, 9u}) {
+    store_fixture f;
+    run* const block = f.fresh(1);
+    std::vector<run*> behind;
+    for (std::size_t i = 0; i < runs; ++i) behind.push_back(f.fresh(1));
+    f.fresh(1);
+    for (std::size_t i = 0; i < runs; ++i)
+      i % 2 == 0 ? f.runs->make_clean(behind[i]) : f.runs->make_dirty(behind[i]);
+    EXPECT_EQ(f.runs->free_behind(*block, runs).enough, runs == 8);
+    EXPECT_TRUE(f.runs->free_behind(*block, 8).enough);
+  }
 }
 
 TEST(RunStore, ABlockGrowsIntoFreePagesAndTheRangesTop) {

@@ -5,7 +5,10 @@
 // So growth pays for sorting: for each page that the heap has grown by since the last time, 64
 // blocks may be sorted back. Much that rests (bytes_min and more) is sorted back after any growth.
 //
-// Law: sorting happens only before growth that something has paid for. Growth that sorting avoided
+// A miss does a part of it (work_bound.hpp), and the next misses go on until it is done: the page that
+// the heap grows by at once is one of many that it would have grown by.
+//
+// Law: sorting begins only before growth that something has paid for. Growth that sorting avoided
 // pays nothing: where memory only goes to and fro between classes, a little more of it is cheaper
 // than sorting each time.
 // Thread-safety: any caller at any time.
@@ -14,14 +17,28 @@
 #include <atomic>
 #include <cstddef>
 
+#include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/central_set.hpp>
+#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar::detail {
+
+/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
+/// about to sort stashes back, who would only fault in the stash's pages for nothing.
+enum class resting_place : bool { stash, slabs };
+
+/// What a caller without a cache can give back before the heap grows.
+struct no_cache {
+  [[nodiscard]] resting_blocks all() const noexcept { return {}; }
+  [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
+  void give_resting(work&) const noexcept {}
+  void give_all() const noexcept {}
+};
 
 class settling {
  public:
   /// Effects: called before the heap grows by `pages`, while `all` rests. When this returns true,
-  /// what was paid is spent. Few blocks may hold many slabs back, one each at worst, so a little is
+  /// what was paid is spent, and sorting is under way. Few blocks may hold many slabs back, one each at worst, so a little is
   /// sorted back too, once the heap has grown enough to pay for it.
   /// Returns: whether the caller has to sort back.
   [[nodiscard]] bool pays_before_growth(const resting_blocks& all, std::size_t pages,
@@ -33,7 +50,37 @@ class settling {
       return false;
     }
     grown_.store(0, std::memory_order_relaxed);
+    blocks_.store(all.blocks, std::memory_order_relaxed);
+    next_class_.store(1, std::memory_order_relaxed);
     return true;
+  }
+
+  /// Returns: whether blocks are being sorted back: as many as rested, the first class first.
+  [[nodiscard]] bool is_under_way() const noexcept {
+    return next_class_.load(std::memory_order_relaxed) != 0;
+  }
+  /// The same, before the heap grows by `pages`, which pay for the next time.
+  [[nodiscard]] bool is_under_way(std::size_t pages) noexcept {
+    if (is_under_way()) grown_.fetch_add(pages, std::memory_order_relaxed);
+    return is_under_way();
+  }
+  /// Effects: goes on, until `left` is spent. Several threads may, each with what the others have left.
+  template <class Centrals>
+  void go_on(Centrals& centrals, typename Centrals::pages_type& pages, work& left) noexcept {
+    std::size_t c = next_class_.load(std::memory_order_relaxed);
+    if (c == 0) return;
+    // What others sort back at the same time may be counted once only: then a little more is.
+    std::size_t rest = blocks_.load(std::memory_order_relaxed);
+    for (; c < Centrals::classes::count() && rest != 0 && left.is_left(); ++c) {
+      left.spend<typename Centrals::space_type>(turn::class_passed);
+      auto& central = centrals[static_cast<class_index>(c)];
+      if (central.stashed() == 0) continue;
+      rest -= central.settle(pages, left, rest);
+      if (!left.is_left()) break;  // it may have more
+    }
+    blocks_.store(rest, std::memory_order_relaxed);
+    const bool is_done = rest == 0 || c == Centrals::classes::count();
+    next_class_.store(is_done ? 0 : c, std::memory_order_relaxed);
   }
 
   /// Returns: whether to sort back `all` that rests, when the owner of a cache ends that moved
@@ -48,7 +95,9 @@ class settling {
  private:
   static constexpr std::size_t blocks_a_page = 64;
 
-  std::atomic<std::size_t> grown_{0};  ///< pages since the last sorting
+  std::atomic<std::size_t> grown_{0};       ///< pages since the last sorting began
+  std::atomic<std::size_t> next_class_{0};  ///< the stash that is being sorted back; 0: none is
+  std::atomic<std::size_t> blocks_{0};      ///< so many more at most
 };
 
 }  // namespace ashlar::detail

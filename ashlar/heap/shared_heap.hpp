@@ -9,8 +9,8 @@
 //      | runs of pages                             | runs of pages
 //   page heap
 //
-// Law: memory grows only when nothing that rests can serve. First a request goes without growth,
-// then with growth (and what rests is sorted back before, if that pays), then all that rests is
+// Law: memory grows only when nothing at hand can serve. First a request goes without growth, then
+// with growth (and some of what rests is sorted back before, if that pays), then all that rests is
 // sorted back, and growth is tried once more. Invariant: held() == bytes of blocks that callers and
 // caches have. Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
@@ -41,20 +41,9 @@
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/settling.hpp>
+#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar::detail {
-
-/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
-/// about to sort stashes back, who would only fault in the stash's pages for nothing.
-enum class resting_place : bool { stash, slabs };
-
-/// What a caller without a cache can give back before the heap grows.
-struct no_cache {
-  [[nodiscard]] std::size_t count(class_index) const noexcept { return 0; }
-  [[nodiscard]] std::size_t resting(class_index) const noexcept { return 0; }
-  void give_resting() const noexcept {}
-  void give_all() const noexcept {}
-};
 
 /// The part of a heap that knows no cache. `Config` is as for basic_heap.
 template <class Config>
@@ -72,7 +61,7 @@ class shared_heap {
 
   // ---- blocks ---------------------------------------------------------------------------------
 
-  /// Returns: the class of the slab that holds `block`, any address; 0 if none does. Takes no lock.
+  /// As page_heap::class_anywhere.
   [[nodiscard]] class_index class_of(const void* block) noexcept {
     return pages_.class_anywhere(block);
   }
@@ -123,16 +112,17 @@ class shared_heap {
     const std::size_t pages = divide_up(size, page_size);
     const std::size_t before = from->pages;
     if (pages < before) return nullptr;
+    work left = work_of_a_call();
     if (before >= remap_pages_min) {
       if (run* to = pages_.move_large(from, pages); to != nullptr) {
         held_.note_large(before, pages);
-        maintain();
+        maintain(left);
         return pages_.address_of(*to);
       }
     }
     run* to = pages_.new_large_to_grow(pages, growth::refused);
     if (to == nullptr) {
-      settle_before_growth(no_cache{}, pages);
+      settle_before_growth(no_cache{}, pages, left);
       to = pages_.new_large_to_grow(pages, growth::allowed);
     }
     if (to == nullptr) return nullptr;
@@ -142,7 +132,7 @@ class shared_heap {
     discard(block, 0, before);
     static_cast<void>(pages_.delete_outgrown(block));
     held_.note_large(before, 0);
-    maintain();
+    maintain(left);
     return moved;
   }
 
@@ -279,33 +269,37 @@ class shared_heap {
   [[nodiscard]] exact_counting<pages_type>& counting() noexcept { return counting_; }
 
   /// Effects: takes up to `count` blocks of class `c`, not 0, and writes them to out[-1], out[-2],
-  /// ... `cached` is what the caller's cache can give back (no_cache). Returns: how many; 0 when
-  /// memory is out. Requires: started.
+  /// ... `cached` is what the caller's cache can give back (no_cache), `left` what the call may still spend.
+  /// Returns: how many; 0 when memory is out. Requires: started.
   template <class Cached>
-  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count,
-                                 Cached cached) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused);
+  [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
+                                 work& left) noexcept {
+    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left);
+    left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
-      settle_before_growth(cached, classes::shape(c).pages);
-      got = centrals_[c].take(pages_, out, count, growth::allowed);
+      settle_before_growth(cached, classes::shape(c).pages, left);
+      got = centrals_[c].take(pages_, out, count, growth::allowed, left);
       if (got == 0 && settle_all(cached))
-        got = centrals_[c].take(pages_, out, count, growth::allowed);
+        got = centrals_[c].take(pages_, out, count, growth::allowed, left);
       if (got == 0) return 0;
-      looks_.after_growth(centrals_, pages_, held());
+      left.spend<space_type>(turn::block_taken, got);
+      looks_.after_growth(centrals_, pages_, held(), left);
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     return got;
   }
 
-  /// Effects: takes back `count` blocks of class `c`. Ends in a fault naming `call` for an address
-  /// that is no block in use, at once or when it is sorted back.
-  void give(class_index c, void* const* blocks, std::size_t count, const char* call,
-            resting_place to = resting_place::stash) noexcept {
-    if (to == resting_place::stash)
-      centrals_[c].give(pages_, blocks, count, call);
-    else
-      centrals_[c].give_to_slabs(pages_, blocks, count, call);
-    held_.note(-static_cast<std::int64_t>(count * classes::block_size(c)));
+  /// Effects: takes back the first of `count` blocks of class `c`, one at least, until `left` is spent. Ends
+  /// in a fault naming `call` for an address that is no block in use, at once or when it is sorted back.
+  /// Returns: how many.
+  [[nodiscard]] std::size_t give(class_index c, void* const* blocks, std::size_t count,
+                                 const char* call, work& left,
+                                 resting_place to = resting_place::stash) noexcept {
+    const std::size_t done = to == resting_place::stash
+                                 ? centrals_[c].give(pages_, blocks, count, call, left)
+                                 : centrals_[c].give_to_slabs(pages_, blocks, count, call, left);
+    held_.note(-static_cast<std::int64_t>(done * classes::block_size(c)));
+    return done;
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
@@ -319,12 +313,14 @@ class shared_heap {
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
     run* r = pages_.new_large(pages, align_pages, growth::refused);
     if (r == nullptr) {
-      settle_before_growth(no_cache{}, pages);  // a cache's few pages would not be what is missing
+      work left = work_of_a_call();
+      settle_before_growth(no_cache{}, pages,
+                           left);  // a cache's few pages would not be what is missing
       r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr && settle_all(cached))
         r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr) return nullptr;
-      looks_.after_growth(centrals_, pages_, held());
+      looks_.after_growth(centrals_, pages_, held(), left);
     }
     held_.note_large(0, r->pages);
     zeroed = r->zero;
@@ -338,7 +334,8 @@ class shared_heap {
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
-    maintain();
+    work left = work_of_a_call();
+    maintain(left);
   }
 
   /// Returns: what tells which blocks of class `c` are in use.
@@ -360,30 +357,31 @@ class shared_heap {
     return false;
   }
 
-  /// Effects: if it is time to look, gives back what nobody has needed for a while. Called by a
-  /// cache's misses, with no lock held: a heap that is not used at all does not look.
-  void maintain() noexcept {
+  /// Returns: what one call may spend.
+  [[nodiscard]] work work_of_a_call() const noexcept { return work(bounds_.work_a_call); }
+
+  /// Effects: if it is time to look, gives back what nobody has needed for a while, until `left` is
+  /// spent. Called by a cache's misses, with no lock held: a heap that is not used at all does not look.
+  void maintain(work& left) noexcept {
     const std::int64_t delay = pages_.delay_ms();
-    if (delay >= 0 && looks_.is_time(space_.now_ms(), delay)) [[unlikely]]
-      look();
+    if (delay < 0) return settling_.go_on(centrals_, pages_, left);
+    if (const std::uint64_t now = space_.now_ms(); looks_.is_time(now)) [[unlikely]]
+      look(now, delay, left);
   }
-  ASHLAR_COLD void look() noexcept {
-    look_progress progress;
-    while (look_step(progress)) {
-    }
+  ASHLAR_COLD void look(std::uint64_t now_ms, std::int64_t delay_ms, work& left) noexcept {
+    settling_.go_on(centrals_, pages_, left);
+    looks_.go_on(now_ms, delay_ms, centrals_, pages_, bounds_.slabs_a_look, left);
+    if (settling_.is_under_way()) looks_.hurry();
   }
 
   /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
   /// centrals: when it pays, sorts the stashes back.
   void settle_after(std::size_t moved_blocks) noexcept {
-    const auto all = centrals_.resting([](class_index) { return std::size_t{0}; });
-    const auto held = held_.now();
-    if (settling::pays_at_end(all, moved_blocks, held, bounds_.settle_bytes_min))
+    if (settling::pays_at_end(centrals_.resting(), moved_blocks, held(), bounds_.settle_bytes_min))
       centrals_.settle(pages_);
   }
 
-  /// Effects: there are `bytes` of free memory in one piece, in memory, and stashes for any class
-  /// of it; they are kept, however long they are free. Returns: false when memory was refused.
+  /// As basic_heap::prefault, without caches.
   [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {
     if (bytes > PTRDIFF_MAX) return false;
     const std::size_t pages = divide_up(bytes, page_size);
@@ -462,22 +460,25 @@ class shared_heap {
   }
 
   /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in
-  /// `cached`, goes back to its slabs, so that those which become empty serve instead. O(classes),
-  /// plus the blocks.
+  /// `cached`, goes back to its slabs, so that those which become empty serve instead; now until `left` is
+  /// spent, then in later misses. O(classes), plus the blocks.
   template <class Cached>
-  [[gnu::noinline]] void settle_before_growth(Cached cached, std::size_t pages) noexcept {
-    const resting_blocks all =
-        centrals_.resting([cached](class_index c) { return cached.resting(c); });
-    if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
-    cached.give_resting();
-    centrals_.settle(pages_);
+  [[gnu::noinline]] void settle_before_growth(Cached cached, std::size_t pages,
+                                              work& left) noexcept {
+    if (!bounds_.sums_before_growth()) return;
+    if (!settling_.is_under_way(pages)) {
+      const resting_blocks all = centrals_.resting() + cached.resting();
+      if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
+      looks_.hurry();
+    }
+    cached.give_resting(left);
+    settling_.go_on(centrals_, pages_, left);
   }
 
   /// Effects: sorts back all that rests in stashes and `cached`. Returns: whether anything did.
   template <class Cached>
   bool settle_all(Cached cached) noexcept {
-    if (centrals_.resting([cached](class_index c) { return cached.count(c); }).blocks == 0)
-      return false;
+    if ((centrals_.resting() + cached.all()).blocks == 0) return false;
     cached.give_all();
     centrals_.settle(pages_);
     return true;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <ashlar/core/fault.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -91,6 +92,49 @@ inline std::uint32_t put_blocks(run& slab, std::uint32_t index, std::uint32_t co
   }
   slab.free_blocks += count;
   return end;
+}
+
+/// An address that is no block in use; null: none was found. It is reported after the lock is open:
+/// a handler of the abort may allocate.
+struct misused_block {
+  fault_kind kind = fault_kind::not_in_use;
+  const void* address = nullptr;
+};
+
+/// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
+/// free in the order of allocation, or in reverse, more often than not, and then a whole stretch
+/// costs a few words of the bitmap. Returns: how many; 0 and `bad` when one is no block in use.
+/// Requires: blocks[0] is inside the slab.
+[[nodiscard]] inline std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
+                                             void* const* blocks, std::size_t count,
+                                             misused_block& bad) noexcept {
+  const std::size_t size = shape.block_size;
+  char* const first = static_cast<char*>(blocks[0]);
+  const auto offset = static_cast<std::size_t>(first - base);
+  const std::uint32_t index = shape.index_of(offset);
+  if (index * size != offset || index >= shape.blocks) [[unlikely]] {
+    bad = {fault_kind::interior_pointer, first};
+    return 0;
+  }
+  const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
+  const auto up = static_cast<std::ptrdiff_t>(size);
+  if (step != up && step != -up) {
+    if (put_block(slab, index)) [[likely]]
+      return 1;
+    bad = {fault_kind::double_free, first};
+    return 0;
+  }
+  std::uint32_t length = 2;
+  const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
+  const std::size_t most = std::min(count, in_slab);
+  while (length < most && blocks[length] == first + length * step) ++length;
+  if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
+  const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
+  if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
+    return length;
+  if (put_block(slab, index)) return 1;  // one of the others is free already
+  bad = {fault_kind::double_free, first};
+  return 0;
 }
 
 /// Returns: whether the blocks [begin, end) are all free.

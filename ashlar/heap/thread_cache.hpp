@@ -45,7 +45,7 @@ namespace ashlar::detail {
 
 /// A stack is bounded by count and by bytes, whichever is less, but for two blocks at least; it starts
 /// small and doubles when it proves too small, so a thread that allocates little holds little.
-inline constexpr std::size_t cached_blocks_max = 512;
+inline constexpr std::uint16_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;
 inline constexpr std::size_t cached_blocks_min = 2;
@@ -53,7 +53,7 @@ inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
 
 constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(
-      std::clamp(bytes / block_size, cached_blocks_min, cached_blocks_max));
+      std::clamp<std::size_t>(bytes / block_size, cached_blocks_min, cached_blocks_max));
 }
 
 /// What a stack holds at first. Blocks with a slab each cost most: one.

@@ -1,0 +1,64 @@
+// tests/work_bound/measure.hpp: what the call of a program takes that does most.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tests/work_bound/programs.hpp>
+#include <tests/work_bound/stepped.hpp>
+
+namespace ashlar::work_bound {
+
+using turns = std::array<std::size_t, detail::turns_max>;
+
+/// Returns: what these turns cost, by their prices.
+inline std::size_t price_of(const turns& t) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < t.size(); ++i)
+    sum += t[i] * detail::price_of(static_cast<detail::turn>(i));
+  return sum;
+}
+
+struct measured {
+  std::size_t call = 0;  ///< its number in the program; 0: none
+  turns of_call{};
+  std::uint64_t instructions = 0;
+};
+
+/// Effects: runs the program on a heap of its own, twice if the call is to be stepped through. Returns: the
+/// call for which score(turns) is most.
+template <class Score>
+measured heaviest(const program& p, const heap_bounds& bounds, Score score, bool steps = true) {
+  measured found;
+  std::size_t best = 0;
+  for (const bool stepping : {false, true}) {
+    if (stepping && !steps) break;
+    const auto h = std::make_unique<stepped::heap>();
+    stepped::space::clock_ms = 1;
+    h->set_bounds(bounds);
+    std::size_t number = 0;
+    {
+      runner<stepped::heap> run(*h, [](std::uint64_t ms) { stepped::space::clock_ms = ms; });
+      run.run(p, [&](auto call) {
+        ++number;
+        if (stepping && number == found.call) {
+          found.instructions = stepped::instructions_of(call);
+          found.of_call = stepped::space::turns;
+          return;
+        }
+        stepped::space::turns = {};
+        call();
+        if (const std::size_t s = score(stepped::space::turns); !stepping && s > best) {
+          best = s;
+          found.call = number;
+          found.of_call = stepped::space::turns;
+        }
+      });
+    }
+    h->release_all();
+  }
+  return found;
+}
+
+}  // namespace ashlar::work_bound

@@ -1,0 +1,65 @@
+// The turns of a call's loops, by their prices, stay within what it may spend.
+#include <cstddef>
+#include <mutex>
+#include <random>
+#include <tests/work_bound/measure.hpp>
+#include <tests/work_bound/worst.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::work_bound;
+using detail::turn;
+
+// docs/latency.md has these.
+static_assert(heap_bounds{}.most_instructions() == 18'824);
+static_assert(heap_bounds::low_latency().most_instructions() == 6'584);
+
+/// What a call may spend, the turn that it is in then, and a slab that is made and gives it a block all the
+/// same.
+std::size_t most_price(const heap_bounds& bounds) {
+  return bounds.work_a_call + detail::price_of(turn::slab_made) +
+         detail::dearest_turn(bounds.stack_blocks_max) + detail::price_of(turn::slab_taken_from) +
+         detail::price_of(turn::block_taken) +
+         detail::slab_words_max * detail::price_of(turn::word_passed);
+}
+
+void expect_bounded(const program& p, const heap_bounds& bounds) {
+  const measured m = heaviest(p, bounds, work_bound::price_of, false);
+  EXPECT_LE(work_bound::price_of(m.of_call), most_price(bounds)) << text_of(p) << "call " << m.call;
+}
+
+TEST(WorkBound, HoldsForTheWorstProgramsThatWereFound) {
+  for (const char* text : worst_programs) {
+    expect_bounded(program_of(text), heap_bounds{});
+    expect_bounded(program_of(text), heap_bounds::low_latency());
+  }
+}
+
+TEST(WorkBound, HoldsForProgramsByChance) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937_64 random(seed);
+    const program p = random_program(random);
+    expect_bounded(p, heap_bounds{});
+    expect_bounded(p, heap_bounds::low_latency());
+    heap_bounds small_stashes;  // so that more is sorted back
+    small_stashes.stash_bytes = heap_bounds::stash_bytes_min;
+    expect_bounded(p, small_stashes);
+  }
+}
+
+// Else the checks above show nothing.
+TEST(WorkBound, IsExceededWhereACallMaySpendMore) {
+  heap_bounds more;
+  more.work_a_call = 1'000'000;
+  std::size_t exceeded = 0;
+  for (const char* text : worst_programs) {
+    const measured m = heaviest(program_of(text), more, work_bound::price_of, false);
+    exceeded += work_bound::price_of(m.of_call) > most_price(heap_bounds{}) ? 1 : 0;
+  }
+  EXPECT_GE(exceeded, 2u);
+}
+
+}  // namespace
