@@ -230,7 +230,7 @@ class shared_heap {
       looks_.let_others_look();
   }
 
-  /// Returns: bytes of pages in use or dirty, at some recent moment. Takes no lock.
+  /// As page_supply::committed_bytes.
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
   /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
   /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
@@ -374,8 +374,7 @@ class shared_heap {
     if (settling_.is_under_way()) looks_.hurry();
   }
 
-  /// Effects: called when an owner of a cache has ended that moved so many blocks to and from the
-  /// centrals: when it pays, sorts the stashes back.
+  /// Effects: called when an owner of a cache has ended that moved so many blocks: sorts back if it pays.
   void settle_after(std::size_t moved_blocks) noexcept {
     if (settling::pays_at_end(centrals_.resting(), moved_blocks, held(), bounds_.settle_bytes_min))
       centrals_.settle(pages_);
