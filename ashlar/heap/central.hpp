@@ -426,33 +426,31 @@ class central {
     const slab_shape shape = *shape_;
     const class_index c = class_;
     const bool keyed = page_heap.keys().are_in_use();
+    const block_use<pages> uses = use(page_heap);
     work rest = left;
     std::size_t i = 0;
-    while (i < count && bad.address == nullptr && (i == 0 || rest.is_left())) {
+    do {
       char* base = nullptr;
-      run* r = page_heap.slab_of(blocks[i], c, base);
+      run* const r = page_heap.slab_of(blocks[i], c, base);
       if (r == nullptr) [[unlikely]] {
         bad = {fault_kind::not_in_use, blocks[i]};
         break;
       }
-      do {
-        const std::size_t put =
-            put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_max), bad);
-        if (put == 0) [[unlikely]]
-          break;
-        if (keyed) use(page_heap).take_signs(blocks + i, put);
-        rest.spend<Space>(turn::stretch_sorted);
-        rest.spend<Space>(turn::block_sorted, put);
-        i += put;
-      } while (i < count && rest.is_left() &&
-               static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) < shape.bytes());
+      const std::size_t put =
+          put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_max), bad);
+      if (put == 0) [[unlikely]]
+        break;
+      if (keyed) uses.take_signs(blocks + i, put);
+      rest.spend<Space>(turn::stretch_sorted);
+      rest.spend<Space>(turn::block_sorted, put);
+      i += put;
       if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
         rest.spend<Space>(turn::slab_left);
         remove_slab(page_heap, r);
       } else {
         relink(r, shape);
       }
-    }
+    } while (i < count && rest.is_left());
     left = rest;
     counts_.given += i;
     return bad.address == nullptr ? i : i + 1;

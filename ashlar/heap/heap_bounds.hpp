@@ -51,7 +51,7 @@ struct heap_bounds {
   /// Blocks that a stack holds. A batch is half of it.
   std::uint16_t stack_blocks_max = detail::cached_blocks_max;
   /// What a miss may spend on sorting, looking and giving back (work_bound.hpp). Instructions.
-  std::size_t work_a_call = 10'000;
+  std::size_t work_a_call = 11'000;
 
   /// Returns: instructions that a malloc or a free takes at most beside system calls, waiting for locks
   /// and, in a realloc or calloc, copying and clearing. x86-64, gcc. docs/latency.md says what it covers.

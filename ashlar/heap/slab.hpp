@@ -101,6 +101,24 @@ struct misused_block {
   const void* address = nullptr;
 };
 
+/// Effects: puts back blocks[0], of number `index`, and those that follow it with this step in memory.
+/// Returns: how many; 0 when blocks[0] is free already.
+[[nodiscard]] [[gnu::noinline]] inline std::size_t put_neighbours(
+    run& slab, const slab_shape& shape, std::uint32_t index, void* const* blocks, std::size_t count,
+    std::ptrdiff_t step) noexcept {
+  char* const first = static_cast<char*>(blocks[0]);
+  std::uint32_t length = 2;
+  const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
+  const std::size_t most = std::min(count, in_slab);
+  const auto at = [&](std::uint32_t n) { return first + static_cast<std::ptrdiff_t>(n) * step; };
+  while (length < most && blocks[length] == at(length)) ++length;
+  if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
+  const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
+  if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
+    return length;
+  return put_block(slab, index) ? 1 : 0;  // one of the others is free already
+}
+
 /// Effects: puts back blocks[0] and those that follow it in memory, upwards or downwards: programs
 /// free in the order of allocation, or in reverse, more often than not, and then a whole stretch
 /// costs a few words of the bitmap. Returns: how many; 0 and `bad` when one is no block in use.
@@ -108,33 +126,21 @@ struct misused_block {
 [[nodiscard]] inline std::size_t put_stretch(run& slab, const slab_shape& shape, char* base,
                                              void* const* blocks, std::size_t count,
                                              misused_block& bad) noexcept {
-  const std::size_t size = shape.block_size;
+  const auto size = static_cast<std::ptrdiff_t>(shape.block_size);
   char* const first = static_cast<char*>(blocks[0]);
-  const auto offset = static_cast<std::size_t>(first - base);
-  const std::uint32_t index = shape.index_of(offset);
+  const std::ptrdiff_t offset = first - base;
+  const std::uint32_t index = shape.index_of(static_cast<std::size_t>(offset));
   if (index * size != offset || index >= shape.blocks) [[unlikely]] {
     bad = {fault_kind::interior_pointer, first};
     return 0;
   }
-  const auto step = count > 1 ? static_cast<char*>(blocks[1]) - first : std::ptrdiff_t{0};
-  const auto up = static_cast<std::ptrdiff_t>(size);
-  if (step != up && step != -up) {
-    if (put_block(slab, index)) [[likely]]
-      return 1;
+  const std::ptrdiff_t step = count > 1 ? static_cast<char*>(blocks[1]) - first : 0;
+  const std::size_t put = step == size || step == -size
+                              ? put_neighbours(slab, shape, index, blocks, count, step)
+                              : std::size_t{put_block(slab, index)};
+  if (put == 0) [[unlikely]]
     bad = {fault_kind::double_free, first};
-    return 0;
-  }
-  std::uint32_t length = 2;
-  const std::size_t in_slab = step > 0 ? shape.blocks - index : index + 1u;
-  const std::size_t most = std::min(count, in_slab);
-  while (length < most && blocks[length] == first + length * step) ++length;
-  if (length > most) length = 1;  // the neighbour in memory belongs to the next slab
-  const std::uint32_t lowest = step > 0 ? index : index + 1 - length;
-  if (put_blocks(slab, lowest, length) == lowest + length) [[likely]]
-    return length;
-  if (put_block(slab, index)) return 1;  // one of the others is free already
-  bad = {fault_kind::double_free, first};
-  return 0;
+  return put;
 }
 
 /// Returns: whether the blocks [begin, end) are all free.

@@ -39,7 +39,7 @@ inline constexpr std::size_t turns_max = static_cast<std::size_t>(turn::slab_mad
 [[nodiscard]] constexpr std::size_t price_of(turn t) noexcept {
   constexpr std::size_t prices[turns_max] = {
       /*block_taken*/ 30,    /*slab_taken_from*/ 110,
-      /*word_passed*/ 6,     /*stretch_sorted*/ 135,
+      /*word_passed*/ 6,     /*stretch_sorted*/ 105,
       /*block_sorted*/ 32,   /*slab_left*/ 500,
       /*stack_passed*/ 45,   /*class_passed*/ 20,
       /*class_summed*/ 110,  /*run_passed*/ 40,
