@@ -256,8 +256,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       }
       return sum;
     }
-    void give_resting(work& left) const noexcept {
-      if (own != nullptr) heap.flush_resting(*own, left);
+    [[nodiscard]] std::size_t give_resting(std::uint32_t round, work& left) const noexcept {
+      return own != nullptr ? heap.flush_resting(*own, round, left) : 0;
+    }
+    [[nodiscard]] bool gives_more(std::uint32_t round) const noexcept {
+      return own != nullptr && own->settling_round == round && own->stacks_to_settle != 0;
     }
     void give_all() const noexcept {
       if (own != nullptr) heap.flush_to(*own, resting_place::slabs);
@@ -396,18 +399,29 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
-  /// Effects: gives back to the slabs what rests, and looks at the rest, so that next time it may; once round,
-  /// from where the last look at the cache ended, until `left` is spent.
-  void flush_resting(cache& own, work& left) noexcept {
-    for (std::size_t looks = classes::count(); looks != 0 && left.is_left(); --looks) {
+  /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round, until `left` is
+  /// spent; looks at the rest, so that next time it may. Returns: the bytes.
+  std::size_t flush_resting(cache& own, std::uint32_t round, work& left) noexcept {
+    if (own.settling_round != round) {
+      own.settling_round = round;
+      own.stacks_to_settle = static_cast<std::uint16_t>(classes::count());
+    }
+    std::size_t bytes = 0;
+    while (own.stacks_to_settle != 0 && left.is_left()) {
       left.spend<space_type>(turn::stack_passed);
       const auto c = static_cast<class_index>((own.looked_at + 1u) % classes::count());
-      if (c != 0 && !is_resting(own, c))
-        publish(own, c);
-      else if (c != 0 && !flush_class(own, c, resting_place::slabs, left))
-        continue;
+      const std::size_t had = c != 0 ? own.count(c) : 0;
+      if (had == 0 || !is_resting(own, c)) {
+        own.published[c].store(static_cast<std::uint32_t>(had), std::memory_order_relaxed);
+      } else {
+        const bool is_empty = flush_class(own, c, resting_place::slabs, left);
+        bytes += (had - own.count(c)) * classes::block_size(c);
+        if (!is_empty) continue;
+      }
       own.looked_at = c;
+      --own.stacks_to_settle;
     }
+    return bytes;
   }
 
   static void publish(cache& own, class_index c) noexcept {

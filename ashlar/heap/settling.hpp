@@ -5,8 +5,8 @@
 // So growth pays for sorting: for each page that the heap has grown by since the last time, 64
 // blocks may be sorted back. Much that rests (bytes_min and more) is sorted back after any growth.
 //
-// A miss does a part of it (work_bound.hpp), and the next misses go on until it is done: the page that
-// the heap grows by at once is one of many that it would have grown by.
+// A miss does a part of it (work_bound.hpp), and the next misses go on until it is done. Until then a
+// miss that lets the heap grow takes no more than it has sorted back.
 //
 // Law: sorting begins only before growth that something has paid for. Growth that sorting avoided
 // pays nothing: where memory only goes to and fro between classes, a little more of it is cheaper
@@ -31,7 +31,8 @@ enum class resting_place : bool { stash, slabs };
 struct no_cache {
   [[nodiscard]] resting_blocks all() const noexcept { return {}; }
   [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
-  void give_resting(work&) const noexcept {}
+  [[nodiscard]] std::size_t give_resting(std::uint32_t, work&) const noexcept { return 0; }
+  [[nodiscard]] bool gives_more(std::uint32_t) const noexcept { return false; }
   void give_all() const noexcept {}
 };
 
@@ -52,6 +53,7 @@ class settling {
     grown_.store(0, std::memory_order_relaxed);
     blocks_.store(all.blocks, std::memory_order_relaxed);
     next_class_.store(1, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
 
@@ -64,23 +66,32 @@ class settling {
     if (is_under_way()) grown_.fetch_add(pages, std::memory_order_relaxed);
     return is_under_way();
   }
+  /// Returns: the number of the last round of sorting back: 1 is the first. A cache gives once in each what
+  /// rests in it.
+  [[nodiscard]] std::uint32_t round() const noexcept {
+    return round_.load(std::memory_order_relaxed);
+  }
   /// Effects: goes on, until `left` is spent. Several threads may, each with what the others have left.
+  /// Returns: the bytes that went back to slabs.
   template <class Centrals>
-  void go_on(Centrals& centrals, typename Centrals::pages_type& pages, work& left) noexcept {
-    std::size_t c = next_class_.load(std::memory_order_relaxed);
-    if (c == 0) return;
+  std::size_t go_on(Centrals& centrals, typename Centrals::pages_type& pages, work& left) noexcept {
+    std::size_t c = next_class_.load(std::memory_order_relaxed), bytes = 0;
+    if (c == 0) return 0;
     // What others sort back at the same time may be counted once only: then a little more is.
     std::size_t rest = blocks_.load(std::memory_order_relaxed);
     for (; c < Centrals::classes::count() && rest != 0 && left.is_left(); ++c) {
       left.spend<typename Centrals::space_type>(turn::class_passed);
       auto& central = centrals[static_cast<class_index>(c)];
       if (central.stashed() == 0) continue;
-      rest -= central.settle(pages, left, rest);
+      const std::size_t sorted = central.settle(pages, left, rest);
+      rest -= sorted;
+      bytes += sorted * Centrals::classes::block_size(static_cast<class_index>(c));
       if (!left.is_left()) break;  // it may have more
     }
     blocks_.store(rest, std::memory_order_relaxed);
     const bool is_done = rest == 0 || c == Centrals::classes::count();
     next_class_.store(is_done ? 0 : c, std::memory_order_relaxed);
+    return bytes;
   }
 
   /// Returns: whether to sort back `all` that rests, when the owner of a cache ends that moved
@@ -95,7 +106,8 @@ class settling {
  private:
   static constexpr std::size_t blocks_a_page = 64;
 
-  std::atomic<std::size_t> grown_{0};       ///< pages since the last sorting began
+  std::atomic<std::size_t> grown_{0};  ///< pages since the last sorting began
+  std::atomic<std::uint32_t> round_{0};
   std::atomic<std::size_t> next_class_{0};  ///< the stash that is being sorted back; 0: none is
   std::atomic<std::size_t> blocks_{0};      ///< so many more at most
 };

@@ -41,7 +41,6 @@
 #include <ashlar/heap/page_heap.hpp>
 #include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/settling.hpp>
-#include <ashlar/heap/work_bound.hpp>
 
 namespace ashlar::detail {
 
@@ -277,7 +276,8 @@ class shared_heap {
     std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left);
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
-      settle_before_growth(cached, classes::shape(c).pages, left);
+      const std::size_t bytes = settle_before_growth(cached, classes::shape(c).pages, left);
+      count = std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count);
       got = centrals_[c].take(pages_, out, count, growth::allowed, left);
       if (got == 0 && settle_all(cached))
         got = centrals_[c].take(pages_, out, count, growth::allowed, left);
@@ -314,8 +314,7 @@ class shared_heap {
     run* r = pages_.new_large(pages, align_pages, growth::refused);
     if (r == nullptr) {
       work left = work_of_a_call();
-      settle_before_growth(no_cache{}, pages,
-                           left);  // a cache's few pages would not be what is missing
+      settle_before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
       r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr && settle_all(cached))
         r = pages_.new_large(pages, align_pages, growth::allowed);
@@ -364,7 +363,7 @@ class shared_heap {
   /// spent. Called by a cache's misses, with no lock held: a heap that is not used at all does not look.
   void maintain(work& left) noexcept {
     const std::int64_t delay = pages_.delay_ms();
-    if (delay < 0) return settling_.go_on(centrals_, pages_, left);
+    if (delay < 0) return static_cast<void>(settling_.go_on(centrals_, pages_, left));
     if (const std::uint64_t now = space_.now_ms(); looks_.is_time(now)) [[unlikely]]
       look(now, delay, left);
   }
@@ -458,20 +457,21 @@ class shared_heap {
     if (!space_.purge(begin, bytes)) std::memset(begin, 0, bytes);
   }
 
-  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in
-  /// `cached`, goes back to its slabs, so that those which become empty serve instead; now until `left` is
-  /// spent, then in later misses. O(classes), plus the blocks.
+  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in `cached`, goes
+  /// back to its slabs, so that empty ones serve instead: now until `left` is spent, then in later misses.
+  /// O(classes), plus the blocks. Returns: bytes to take now: what went back, if there is more to do.
   template <class Cached>
-  [[gnu::noinline]] void settle_before_growth(Cached cached, std::size_t pages,
-                                              work& left) noexcept {
-    if (!bounds_.sums_before_growth()) return;
-    if (!settling_.is_under_way(pages)) {
+  [[gnu::noinline]] std::size_t settle_before_growth(Cached cached, std::size_t pages,
+                                                     work& left) noexcept {
+    if (!bounds_.sums_before_growth()) return SIZE_MAX;
+    if (!settling_.is_under_way(pages) && !cached.gives_more(settling_.round())) {
       const resting_blocks all = centrals_.resting() + cached.resting();
-      if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return;
+      if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return SIZE_MAX;
       looks_.hurry();
     }
-    cached.give_resting(left);
-    settling_.go_on(centrals_, pages_, left);
+    std::size_t bytes = cached.give_resting(settling_.round(), left);
+    bytes += settling_.go_on(centrals_, pages_, left);
+    return settling_.is_under_way() || cached.gives_more(settling_.round()) ? bytes : SIZE_MAX;
   }
 
   /// Effects: sorts back all that rests in stashes and `cached`. Returns: whether anything did.

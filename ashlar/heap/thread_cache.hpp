@@ -97,6 +97,8 @@ struct thread_cache {
     }
     last_limit = closed_bottom + 1;
     looked_at = 0;
+    settling_round = 0;
+    stacks_to_settle = 0;
     opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
     face_waiting = nullptr;
@@ -200,12 +202,14 @@ struct thread_cache {
   std::uint16_t room[class_count];         ///< slots between the ends, used or not
   std::uint8_t misses[class_count];        ///< of either kind since the stack last grew
   std::uint16_t bottom_slot[class_count];
-  std::uint16_t last_limit;    ///< the slot behind the last room
-  class_index looked_at;       ///< the stack that the owner last looked at for room to take
-  std::size_t opened_bytes;    ///< that open stacks had room for before they grew
-  std::size_t capacity_bytes;  ///< that `grow` has added to open stacks
-  std::size_t moved_blocks;    ///< that came from the centrals and went there since the start
-  thread_cache* next;          ///< in the heap's list of caches, or of spare ones
+  std::uint16_t last_limit;        ///< the slot behind the last room
+  class_index looked_at;           ///< the stack that the owner last looked at for room to take
+  std::uint32_t settling_round;    ///< the last in which the owner sorted back (settling.hpp)
+  std::uint16_t stacks_to_settle;  ///< so many it has not looked at in that round
+  std::size_t opened_bytes;        ///< that open stacks had room for before they grew
+  std::size_t capacity_bytes;      ///< that `grow` has added to open stacks
+  std::size_t moved_blocks;        ///< that came from the centrals and went there since the start
+  thread_cache* next;              ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
   void* face_waiting;                  ///< runtime/process_hardened.cpp's
   std::int8_t face_free[class_count];  ///< runtime/created_blocks.hpp's; nothing here uses it
