@@ -73,6 +73,12 @@ ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept {
 /// Returns: a block that the caller's hit, if there was one, could not give. Requires: no test scope counts.
 void* allocate_uncounted(std::size_t size, std::size_t alignment, bool zeroed,
                          const char* call) noexcept {
+  // Behind another allocator's calls, as a recorder's, this is the process's first: what follows depends on its
+  // settings.
+  if (self.own == nullptr) [[unlikely]] {
+    const visit here;
+    if (here.is_inside()) static_cast<void>(own_cache());
+  }
   if constexpr (is_drop_in)
     if (is_sampling()) return allocate_sampling(size, alignment, zeroed, call);
   return take_unsampled(size, alignment, zeroed, call);
