@@ -65,13 +65,13 @@ class reader {
       at_ = end_;
       return is_good_ = false;
     }
-    at_ += bytes;
+    at_ += static_cast<std::size_t>(bytes);
     return true;
   }
   /// Returns: the next bytes, by themselves.
   reader part(std::uint64_t bytes) {
     const std::uint8_t* const from = at_;
-    return skip(bytes) ? reader(from, bytes) : reader();
+    return skip(bytes) ? reader(from, static_cast<std::size_t>(bytes)) : reader();
   }
 
  private:
@@ -326,7 +326,7 @@ class row_maker {
     return static_cast<std::int64_t>(units) * common_.data_unit;
   }
   bool go_on(std::uint64_t units) {
-    at_ += units * common_.code_unit;
+    at_ += static_cast<std::uintptr_t>(units * common_.code_unit);
     return true;
   }
   bool save(std::uint64_t number, std::int64_t at) {
