@@ -65,8 +65,8 @@ ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
 }
 #endif
 
-/// Returns: how many frames were stored in `frames`.
-int unwind(void** frames, int room) noexcept {
+/// Returns: how many frames were stored in `frames`. The first is its own, by which `find_frames` counts.
+[[gnu::noinline]] int unwind(void** frames, int room) noexcept {
   own_words.is_capturing = true;
   const int saved = errno;
   const int found = return_addresses(frames, room);

@@ -1,7 +1,5 @@
 // Where a call came from: the caller's frame comes first, whatever finds it.
 // Needs Linux.
-#include <cstdint>
-
 #include <gtest/gtest.h>
 
 #include <ashlar/os/call_stack.hpp>
@@ -10,31 +8,26 @@ namespace {
 
 using namespace ashlar;
 
-[[gnu::noinline]] void capture_here(os::call_stack& stack) {
+/// Returns: where it returns to, which is the second frame if its own is the first.
+[[gnu::noinline]] const void* capture_here(os::call_stack& stack) {
   os::capture(stack, os::call_stack::depth_max);
-  __asm__ volatile("" ::: "memory");  // the call is not the last one
+  return __builtin_return_address(0);
 }
-[[gnu::noinline]] unsigned capture_frames_here(const void** frames, unsigned room) {
-  const unsigned depth = os::capture_frames(frames, room);
-  __asm__ volatile("" ::: "memory");
-  return depth;
+[[gnu::noinline]] const void* capture_frames_here(const void** frames, unsigned& depth) {
+  depth = os::capture_frames(frames, os::frames_max);
+  return __builtin_return_address(0);
 }
-
-/// Returns: how far behind the function's begin the address is.
-template <class Function>
-std::uintptr_t behind(Function* function, const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(function);
-}
-constexpr std::uintptr_t function_bytes_max = 512;
 
 TEST(CallStack, BeginsAtTheCaller) {
   os::call_stack stack;
-  capture_here(stack);
+  const void* const behind = capture_here(stack);
   ASSERT_GT(stack.depth, 3u);
-  EXPECT_LT(behind(&capture_here, stack.frames[0]), function_bytes_max);
+  EXPECT_EQ(stack.frames[1], behind);
   const void* frames[os::frames_max];
-  ASSERT_GT(capture_frames_here(frames, os::frames_max), 3u);
-  EXPECT_LT(behind(&capture_frames_here, frames[0]), function_bytes_max);
+  unsigned depth = 0;
+  const void* const behind_frames = capture_frames_here(frames, depth);
+  ASSERT_GT(depth, 3u);
+  EXPECT_EQ(frames[1], behind_frames);
 }
 
 TEST(CallStack, HasAsManyFramesAsAreWanted) {
