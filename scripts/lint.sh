@@ -23,6 +23,14 @@ links=$(git ls-files -s | sed -n 's/^120000 [^\t]*\t//p')
   echo "lint: symbolic links in the tree: $links" >&2
   exit 1
 }
+# RISC-V exchanges words only. For a byte gcc calls libatomic, which the library does not link (core/byte_exchange.hpp).
+library=('ashlar/*.hpp' 'ashlar/*.cpp' ':!*_test.cpp' ':!*_bench.cpp')
+bytes=$(git grep -hoE 'std::atomic<bool> \w+' -- "${library[@]}" | sed 's/.* //' | sort -u | paste -sd '|')
+exchanges=$(git grep -nE "\\b($bytes)\.(exchange|compare_exchange_\w+)\(" -- "${library[@]}" || true)
+[ -z "$exchanges" ] || {
+  echo "lint: atomic<bool> is exchanged; use atomic<detail::exchangeable<bool>>:" "$exchanges" >&2
+  exit 1
+}
 [ "${1-}" != --format ] || exit 0
 
 log=$(mktemp)

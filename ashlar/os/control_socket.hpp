@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include <ashlar/core/byte_exchange.hpp>
+
 namespace ashlar::os {
 
 /// Effects: writes the answer to `request`, a line without its end, to `out`. `peer` is the process
@@ -69,7 +71,7 @@ class control_socket {
 
   char path_[path_max] = {};
   std::uint64_t device_ = 0, file_ = 0;  ///< what the name led to
-  std::atomic<bool> is_named_{false};
+  std::atomic<detail::exchangeable<bool>> is_named_{false};
   std::atomic<int> thread_{0};
   int listener_ = 0;  ///< of the thread that serves, as the next
   int bell_ = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <ashlar/check/sample_profile.hpp>
+#include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/call_stack.hpp>
@@ -40,11 +41,12 @@ struct {
   std::size_t first_process = 0;             ///< the one that read the environment
   std::atomic<std::uint64_t> begun_ns{0};    ///< 0: nothing was ever sampled
   std::atomic<std::uint64_t> last_every{0};  ///< what `sampled_every` was last, if it was ever on
-  std::atomic<bool> is_changing{false};      ///< a thread begins or ends sampling
+  std::atomic<detail::exchangeable<bool>> is_changing{false};  ///< a thread begins or ends sampling
   std::atomic<std::uint64_t> due_ns{UINT64_MAX};
-  std::atomic<bool> is_asked{false};    ///< a signal came
-  std::atomic<bool> is_writing{false};  ///< a thread writes a file: no other one does then
-  std::atomic<bool> has_complained{false};
+  std::atomic<bool> is_asked{false};  ///< a signal came
+  /// A thread writes a file: no other one does then.
+  std::atomic<detail::exchangeable<bool>> is_writing{false};
+  std::atomic<detail::exchangeable<bool>> has_complained{false};
   std::size_t written = 0;
 } constinit the;
 
