@@ -23,7 +23,8 @@ using ashlar::os::resident_bytes;
 using ashlar::os::system_space;
 static_assert(ashlar::address_space<system_space>);
 
-constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::size_t mib = std::size_t{1} << 20;  // whole pages of every system
+const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 
 /// A reservation that ends with its scope.
 struct reservation {
@@ -64,53 +65,53 @@ TEST(SystemSpaceDeathTest, ReservedZerosAreReadButNotWritten) {
   const reservation r(system_space::reserve_zeros(mib), mib);
   ASSERT_NE(r.p, nullptr);
   EXPECT_TRUE(all_are(r.p, mib, 0));
-  EXPECT_EXIT(write(r.p + 5000, 1), died_of_access, "");
-  ASSERT_TRUE(system_space::commit(r.p + 4096, 4096));
+  EXPECT_EXIT(write(r.p + page + 904, 1), died_of_access, "");
+  ASSERT_TRUE(system_space::commit(r.p + page, page));
   EXPECT_TRUE(all_are(r.p, mib, 0));
-  std::memset(r.p + 4096, 1, 4096);
-  EXPECT_EXIT(write(r.p + 4095, 1), died_of_access, "");
-  EXPECT_EXIT(write(r.p + 8192, 1), died_of_access, "");
+  std::memset(r.p + page, 1, page);
+  EXPECT_EXIT(write(r.p + page - 1, 1), died_of_access, "");
+  EXPECT_EXIT(write(r.p + 2 * page, 1), died_of_access, "");
 }
 
 TEST(SystemSpaceDeathTest, CommitReachesExactlyWhatItWasGiven) {
   const reservation r(system_space::reserve(mib), mib);
   ASSERT_NE(r.p, nullptr);
-  ASSERT_TRUE(system_space::commit(r.p + 4096, 8192));
-  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0)) << "never used, so zero";
-  std::memset(r.p + 4096, 7, 8192);
-  EXPECT_EXIT(static_cast<void>(read(r.p + 4095)), died_of_access, "");
-  EXPECT_EXIT(static_cast<void>(read(r.p + 12288)), died_of_access, "");
+  ASSERT_TRUE(system_space::commit(r.p + page, 2 * page));
+  EXPECT_TRUE(all_are(r.p + page, 2 * page, 0)) << "never used, so zero";
+  std::memset(r.p + page, 7, 2 * page);
+  EXPECT_EXIT(static_cast<void>(read(r.p + page - 1)), died_of_access, "");
+  EXPECT_EXIT(static_cast<void>(read(r.p + 3 * page)), died_of_access, "");
 }
 
 TEST(SystemSpace, PurgedAndRenewedPagesReadAsZeroAndStayWritable) {
   const reservation r(system_space::reserve(mib), mib);
   ASSERT_TRUE(system_space::commit(r.p, mib));
   std::memset(r.p, 7, mib);
-  ASSERT_TRUE(system_space::purge(r.p + 4096, 8192));
-  EXPECT_TRUE(all_are(r.p, 4096, 7));
-  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0));
-  EXPECT_TRUE(all_are(r.p + 12288, mib - 12288, 7));
-  std::memset(r.p + 4096, 8, 8192);
-  ASSERT_TRUE(system_space::renew(r.p + 4096, 8192));
-  EXPECT_TRUE(all_are(r.p, 4096, 7));
-  EXPECT_TRUE(all_are(r.p + 4096, 8192, 0));
-  EXPECT_TRUE(all_are(r.p + 12288, mib - 12288, 7));
+  ASSERT_TRUE(system_space::purge(r.p + page, 2 * page));
+  EXPECT_TRUE(all_are(r.p, page, 7));
+  EXPECT_TRUE(all_are(r.p + page, 2 * page, 0));
+  EXPECT_TRUE(all_are(r.p + 3 * page, mib - 3 * page, 7));
+  std::memset(r.p + page, 8, 2 * page);
+  ASSERT_TRUE(system_space::renew(r.p + page, 2 * page));
+  EXPECT_TRUE(all_are(r.p, page, 7));
+  EXPECT_TRUE(all_are(r.p + page, 2 * page, 0));
+  EXPECT_TRUE(all_are(r.p + 3 * page, mib - 3 * page, 7));
   std::memset(r.p, 9, mib);
 }
 
 TEST(SystemSpace, PurgingUnlocksWhatItsLastOwnerLocked) {
   const reservation r(system_space::reserve(mib), mib);
   ASSERT_TRUE(system_space::commit(r.p, mib));
-  std::memset(r.p, 7, 65'536);
-  if (::mlock(r.p, 32'768) != 0) GTEST_SKIP() << "no memory may be locked here";
+  std::memset(r.p, 7, 16 * page);
+  if (::mlock(r.p, 8 * page) != 0) GTEST_SKIP() << "no memory may be locked here";
   errno = 1234;
   // In part locked, so the system refuses at first.
-  EXPECT_TRUE(system_space::purge(r.p, 65'536));
+  EXPECT_TRUE(system_space::purge(r.p, 16 * page));
   EXPECT_EQ(errno, 1234);
-  EXPECT_TRUE(all_are(r.p, 65'536, 0));
-  std::memset(r.p, 8, 65'536);
-  EXPECT_EQ(::madvise(r.p, 65'536, MADV_DONTNEED), 0) << "it is still locked";
-  EXPECT_TRUE(all_are(r.p, 65'536, 0));
+  EXPECT_TRUE(all_are(r.p, 16 * page, 0));
+  std::memset(r.p, 8, 16 * page);
+  EXPECT_EQ(::madvise(r.p, 16 * page, MADV_DONTNEED), 0) << "it is still locked";
+  EXPECT_TRUE(all_are(r.p, 16 * page, 0));
 }
 
 TEST(SystemSpace, MoveTakesTheContentsAndLeavesZeros) {
@@ -157,16 +158,16 @@ TEST(SystemSpace, RefusalsAreReportedAndErrnoIsKept) {
 }
 
 TEST(SystemSpace, ResidentCountsTouchedPagesOnly) {
-  constexpr std::size_t bytes = 4 * mib;  // more pages than are asked for at once
+  const std::size_t bytes = 1024 * page;  // more than are asked for at once
   const reservation r(system_space::reserve(bytes), bytes);
   ASSERT_TRUE(system_space::commit(r.p, bytes));
   ::madvise(r.p, bytes, MADV_NOHUGEPAGE);  // or a page that is touched would bring 511 others
   EXPECT_EQ(system_space::resident(r.p, bytes), 0u);
-  for (const std::size_t page : {0u, 1u, 255u, 256u, 257u, 1023u}) write(r.p + page * 4096, 1);
-  EXPECT_EQ(system_space::resident(r.p, bytes), 6u * 4096);
-  EXPECT_EQ(system_space::resident(r.p + 4096, 255 * 4096), 2u * 4096);
-  ASSERT_TRUE(system_space::purge(r.p, mib));
-  EXPECT_EQ(system_space::resident(r.p, bytes), 3u * 4096);
+  for (const std::size_t i : {0u, 1u, 255u, 256u, 257u, 1023u}) write(r.p + i * page, 1);
+  EXPECT_EQ(system_space::resident(r.p, bytes), 6 * page);
+  EXPECT_EQ(system_space::resident(r.p + page, 255 * page), 2 * page);
+  ASSERT_TRUE(system_space::purge(r.p, 256 * page));
+  EXPECT_EQ(system_space::resident(r.p, bytes), 3 * page);
   EXPECT_EQ(system_space::resident(nullptr, 0), 0u);
 }
 
@@ -176,7 +177,7 @@ TEST(SystemSpace, ResidentBytesFollowWhatIsTouched) {
   const std::size_t before = resident_bytes();
   EXPECT_GT(before, 512u * 1024);
   EXPECT_LT(before, system_space::physical());
-  for (std::size_t i = 0; i < 64 * mib; i += 4096) write(r.p + i, 1);
+  for (std::size_t i = 0; i < 64 * mib; i += page) write(r.p + i, 1);
   const std::size_t full = resident_bytes();
   EXPECT_GE(full, before + 60 * mib);
   ASSERT_TRUE(system_space::purge(r.p, 64 * mib));
@@ -185,7 +186,7 @@ TEST(SystemSpace, ResidentBytesFollowWhatIsTouched) {
 
 TEST(SystemSpace, PhysicalMemoryAndLimitArePlausible) {
   EXPECT_GT(system_space::physical(), 64 * mib);
-  EXPECT_EQ(system_space::physical() % 4096, 0u);
+  EXPECT_EQ(system_space::physical() % 4096, 0u);  // of the machine below an emulator
   EXPECT_GT(system_space::limit(), 64 * mib);
 }
 
@@ -207,7 +208,7 @@ TEST(SystemSpace, ARoomIsNobodysUntilItIsClaimed) {
   std::memset(room + mib, 7, mib);
   EXPECT_FALSE(system_space::claim(room, bytes)) << "a part of it is claimed";
   EXPECT_FALSE(system_space::claim(room + mib, mib));
-  EXPECT_FALSE(system_space::claim(room + 2 * mib - 4096, 2 * mib));
+  EXPECT_FALSE(system_space::claim(room + 2 * mib - page, 2 * mib));
   EXPECT_TRUE(all_are(room + mib, mib, 7));
   ASSERT_TRUE(system_space::claim(room + 2 * mib, mib)) << "directly behind";
   ASSERT_TRUE(system_space::claim(room, mib)) << "and before: nothing was left there";
