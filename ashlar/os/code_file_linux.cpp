@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <cstring>
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <ashlar/os/code_file.hpp>
 #include <ashlar/os/elf_notes.hpp>
+#include <ashlar/os/find_object.hpp>
 
 namespace ashlar::os {
 
 // Before 2.35 the GNU C library told of its files only under a lock, and others still do.
-#if defined(DLFO_EH_SEGMENT_TYPE)
+#if ASHLAR_HAS_FIND_OBJECT
 
 namespace {
 

@@ -15,6 +15,7 @@
 
 #include <ashlar/core/bits.hpp>
 #include <ashlar/os/elf_notes.hpp>
+#include <ashlar/os/find_object.hpp>
 #include <ashlar/os/loaded_module.hpp>
 
 namespace ashlar::os {
@@ -144,7 +145,7 @@ using module_visit = int(dl_phdr_info*, std::size_t, void*);
 
 /// Effects: calls visit(module, its bytes, data) for the module that `address` is in; where that needs the
 /// loader's lock, for each, until one returns 1.
-#if defined(DLFO_EH_SEGMENT_TYPE)
+#if ASHLAR_HAS_FIND_OBJECT
 void for_modules_at(const void* address, module_visit* visit, void* data) noexcept {
   dl_find_object found{};
   if (::_dl_find_object(const_cast<void*>(address), &found) != 0) return;
@@ -193,7 +194,7 @@ loaded_module find(Matches matches) noexcept {
 }  // namespace
 
 bool finds_code_without_lock() noexcept {
-#if defined(DLFO_EH_SEGMENT_TYPE)
+#if ASHLAR_HAS_FIND_OBJECT
   return true;
 #else
   return false;
