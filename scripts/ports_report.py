@@ -18,8 +18,8 @@ import straight_path  # noqa: E402
 
 # What a port does not have or show, beside what COMMON says.
 LACKS = {
-    "i386": "unit tests, random programs and misuse: they assume 64 bits",
-    "armhf": "unit tests, random programs and misuse: they assume 64 bits",
+    "i386": "unit tests of os, heap and runtime, random programs and misuse: they assume 64 bits",
+    "armhf": "unit tests of os, heap and runtime, random programs and misuse: they assume 64 bits",
     "glibc217": "static programs: zig has no static glibc",
     "aarch64": "tests that start their own program anew, and five that measure memory or map more than 6 GB",
     "windows": "shared libraries, moving pages of large blocks, tests that need POSIX or start their own program anew",

@@ -46,8 +46,9 @@ struct message {
       } else {
         EXPECT_EQ(key & 7, 2u);
         EXPECT_LE(value, from.size());
-        parts[field].emplace_back(from.substr(0, value));
-        from.remove_prefix(value);
+        const auto bytes = static_cast<std::size_t>(value);
+        parts[field].emplace_back(from.substr(0, bytes));
+        from.remove_prefix(bytes);
       }
     }
   }
@@ -105,16 +106,17 @@ TEST(Pprof, AHeapProfileHasWhatReadersAskFor) {
                                         .lifetime_ns = 7}));
   const message m(out.bytes);
   const std::vector<std::string>& texts = m.parts.at(6);
-  EXPECT_EQ(texts.at(0), "");
+  const auto text = [&texts](std::uint64_t i) { return texts.at(static_cast<std::size_t>(i)); };
+  EXPECT_EQ(text(0), "");
   std::vector<std::string> types;
   for (const std::string& type : m.parts.at(1)) {
     const message t(type);
-    types.push_back(texts.at(t.numbers.at(1).at(0)) + "/" + texts.at(t.numbers.at(2).at(0)));
+    types.push_back(text(t.numbers.at(1).at(0)) + "/" + text(t.numbers.at(2).at(0)));
   }
   EXPECT_EQ(types, (std::vector<std::string>{"alloc_objects/count", "alloc_space/bytes",
                                              "inuse_objects/count", "inuse_space/bytes",
                                              "lifetime/nanoseconds"}));
-  EXPECT_EQ(texts.at(m.numbers.at(14).at(0)), "inuse_space");
+  EXPECT_EQ(text(m.numbers.at(14).at(0)), "inuse_space");
   EXPECT_EQ(m.numbers.at(12).at(0), 4096u);
   const message sample(m.parts.at(2).at(0));
   EXPECT_EQ(message::list(sample.parts.at(1).at(0)), (std::vector<std::uint64_t>{9}));
@@ -124,7 +126,7 @@ TEST(Pprof, AHeapProfileHasWhatReadersAskFor) {
   const message line(location.parts.at(4).at(0));
   EXPECT_EQ(line.numbers.at(2).at(0), 12u);
   const message function(m.parts.at(5).at(0));
-  EXPECT_EQ(texts.at(function.numbers.at(2).at(0)), "work");
+  EXPECT_EQ(text(function.numbers.at(2).at(0)), "work");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ constexpr std::size_t word = sizeof(void*);
 template <class T, std::size_t N>
 using bare = static_pool<T, N, check::none, counting::none>;
 static_assert(sizeof(bare<point, 100>) == 100 * sizeof(point) + 2 * word);
-static_assert(sizeof(bare<char[396], 10>) == 10 * 400 + 2 * word);
+static_assert(sizeof(bare<char[396], 10>) == 10 * align_up(396, word) + 2 * word);
 static_assert(bare<char, 100>::slot_bytes == word);
 static_assert(bare<line_of_cache, 5>::slot_bytes == sizeof(line_of_cache));
 static_assert(sizeof(bare<line_of_cache, 5>) == 5 * sizeof(line_of_cache) + 2 * 64);

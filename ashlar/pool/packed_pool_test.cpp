@@ -55,7 +55,7 @@ TEST(PackedPool, the_last_freed_is_the_next) {
 TEST(PackedPool, what_has_no_room_has_no_block) {
   static std::array<std::byte, 64> storage;
   for (const block_layout block : {block_layout{SIZE_MAX, 1}, block_layout{SIZE_MAX - 3, 16},
-                                   block_layout{65, 1}, block_layout{1, std::size_t{1} << 40}}) {
+                                   block_layout{65, 1}, block_layout{1, SIZE_MAX / 2 + 1}}) {
     packed_pool<> pool(block, storage);
     EXPECT_EQ(pool.capacity(), 0u);
     EXPECT_EQ(pool.allocate(), nullptr);

@@ -94,8 +94,8 @@ struct alignas(32) wide {
   char bytes[96];
 };
 static_assert(detail::tools_present || std::is_trivially_destructible_v<static_run_pool<wide, 4>>);
-static_assert(detail::tools_present ||
-              sizeof(static_run_pool<std::uint64_t, 640>) == 640 * 8 + 640 / 4 + 16);
+static_assert(detail::tools_present || sizeof(static_run_pool<std::uint64_t, 640>) ==
+                                           640 * 8 + 640 / 4 + 2 * sizeof(std::size_t));
 constinit static_run_pool<wide, 10> wides;
 constinit static_run_pool<int, 100, exhaustion::throw_bad_alloc, spin_lock, named<"ints">> ints;
 
