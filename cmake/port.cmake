@@ -41,7 +41,7 @@ elseif(ASHLAR_PORT STREQUAL "windows")
   set(CMAKE_CXX_COMPILER ${zig} c++ -target x86_64-windows-gnu)
   set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined")
   set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
-  find_program(ASHLAR_WINE wine64 wine REQUIRED)
+  find_program(ASHLAR_WINE wine64 wine PATHS /usr/lib/wine REQUIRED)  # where Debian has it without the package wine
   set(CMAKE_CROSSCOMPILING_EMULATOR ${ASHLAR_WINE})
 elseif(ASHLAR_PORT MATCHES "^macos-(arm64|x86_64)$")
   set(CMAKE_SYSTEM_NAME Darwin)
