@@ -74,6 +74,8 @@ elseif(ASHLAR_PORT MATCHES "^freebsd-(x86_64|aarch64)$")
   set(objdump objdump)  # GNU's, as scripts/ports_report.py needs it
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     set(objdump aarch64-linux-gnu-objdump)
+    # Its <machine/proc.h>, which GoogleTest includes, and clang's <ptrauth.h> both define ptrauth_key.
+    string(APPEND CMAKE_CXX_FLAGS_INIT " -D__PTRAUTH_H")
   endif()
   set(CMAKE_OBJDUMP ${objdump} CACHE FILEPATH "Disassembler")
   set(ASHLAR_IS_NOT_RUN TRUE)  # cmake/ashlar_targets.cmake
