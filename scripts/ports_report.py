@@ -88,7 +88,7 @@ def row(preset: dict[str, str]) -> str:
     folder = ROOT / "build" / preset["name"]
     what = preset["displayName"].removesuffix(" (make test-ports)")
     port = preset["name"].removeprefix("port-")
-    if not folder.is_dir():
+    if not (folder / "build.ninja").is_file():  # it was not configured
         return f"| `{preset['name']}` | {what} | | | | not run | |"
     compiler = {"GNU": "gcc", "Clang": "clang (zig's)"}[setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake",
                                                                "CMAKE_CXX_COMPILER_ID")]
