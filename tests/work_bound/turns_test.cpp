@@ -31,22 +31,22 @@ void expect_bounded(const program& p, const heap_bounds& bounds) {
   EXPECT_LE(work_bound::price_of(m.of_call), most_price(bounds)) << text_of(p) << "call " << m.call;
 }
 
+/// As expect_bounded, with the default bounds, those for low latency, and small stashes, so that more is sorted back.
+void expect_bounded(const program& p) {
+  heap_bounds small_stashes;
+  small_stashes.stash_bytes = heap_bounds::stash_bytes_min;
+  for (const heap_bounds& bounds : {heap_bounds{}, heap_bounds::low_latency(), small_stashes})
+    expect_bounded(p, bounds);
+}
+
 TEST(WorkBound, HoldsForTheWorstProgramsThatWereFound) {
-  for (const char* text : worst_programs) {
-    expect_bounded(program_of(text), heap_bounds{});
-    expect_bounded(program_of(text), heap_bounds::low_latency());
-  }
+  for (const char* text : worst_programs) expect_bounded(program_of(text));
 }
 
 TEST(WorkBound, HoldsForProgramsByChance) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
-    const program p = random_program(random);
-    expect_bounded(p, heap_bounds{});
-    expect_bounded(p, heap_bounds::low_latency());
-    heap_bounds small_stashes;  // so that more is sorted back
-    small_stashes.stash_bytes = heap_bounds::stash_bytes_min;
-    expect_bounded(p, small_stashes);
+    expect_bounded(random_program(random));
   }
 }
 
