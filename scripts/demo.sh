@@ -15,7 +15,7 @@ say() { printf '\n== %s\n' "$*"; }
 scripts/setup.sh build demo
 
 say "building the library and the command (Release, in build/release)"
-if ! { cmake --preset release && cmake --build --preset release --target ashlar_malloc ashlar_record ashlar_cli -j "$(nproc)"; } >"$log" 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target ashlar_cli -j "$(nproc)"; } >"$log" 2>&1; then
   tail -n 30 "$log" >&2
   echo "demo: the build failed (whole log: $log)" >&2
   exit 1
