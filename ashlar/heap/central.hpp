@@ -429,9 +429,13 @@ class central {
     const block_use<pages> uses = use(page_heap);
     work rest = left;
     std::size_t i = 0;
+    run* r = nullptr;
+    char* base = nullptr;
     do {
-      char* base = nullptr;
-      run* const r = page_heap.slab_of(blocks[i], c, base);
+      // The next one is often in the same slab, and a look for another may take a lock.
+      if (r == nullptr ||
+          static_cast<std::size_t>(static_cast<char*>(blocks[i]) - base) >= shape.bytes())
+        r = page_heap.slab_of(blocks[i], c, base);
       if (r == nullptr) [[unlikely]] {
         bad = {fault_kind::not_in_use, blocks[i]};
         break;
@@ -447,6 +451,7 @@ class central {
       if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
         rest.spend<Space>(turn::slab_left);
         remove_slab(page_heap, r);
+        r = nullptr;
       } else {
         relink(r, shape);
       }
