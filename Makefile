@@ -82,10 +82,10 @@ misuse-peers: peers ## record the same of the other allocators, five runs of eac
 	@$(misuse_matrix) --accept-peers --rounds $(MISUSE_ROUNDS)
 
 BENCH_ARGS ?= --quick
-bench: ## the allocators side by side in 3 minutes: build/bench.{csv,md} (BENCH_ARGS, see bench/README.md)
-	@scripts/setup.sh build bench programs
+bench: ## the allocators side by side in 3 minutes: a table, charts in build/bench.html, all rows in build/bench.md
+	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
-	@$(RUN_BENCH) --csv build/bench.csv --markdown build/bench.md $(BENCH_ARGS)
+	@$(RUN_BENCH) --csv build/bench.csv --markdown build/bench.md --charts build --page build/bench.html $(BENCH_ARGS)
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5

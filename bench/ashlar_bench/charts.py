@@ -4,7 +4,7 @@ The background is transparent and all lines and letters are of a middle grey or 
 black alike, so one file serves light and dark pages.
 """
 
-from . import comparison, targets
+from . import comparison, overview, tables, targets
 from .allocators import OURS
 
 INK = "#808891"
@@ -37,33 +37,6 @@ def style(name, names):
             "zorder": 3 if name == OURS else 2}
 
 
-def spread_labels(axes, points):
-    """Names beside their dots, each at the first of some places that no earlier name or dot takes."""
-    figure = axes.figure
-    figure.canvas.draw()
-    dots = [axes.transData.transform((x, y)) for x, y, _, _ in points]
-    taken = []
-    for (x, y, name, colour), own in zip(points, dots):
-        for dx, dy, across, up in ((8, 0, "left", "center"), (-8, 0, "right", "center"), (0, 9, "center", "bottom"),
-                                   (0, -9, "center", "top"), (8, 12, "left", "bottom"), (-8, 12, "right", "bottom"),
-                                   (8, -12, "left", "top"), (-8, -12, "right", "top"), (0, 24, "center", "bottom")):
-            text = axes.annotate(name, (x, y), (dx, dy), textcoords="offset points", ha=across, va=up, color=colour,
-                                 fontweight="bold" if name == OURS else "normal")
-            box = text.get_window_extent()
-            inside = axes.get_window_extent()
-            free = (not any(box.overlaps(other) for other in taken)
-                    and not any(box.contains(*dot) for dot in dots if dot is not own)
-                    and inside.x0 <= box.x0 and box.x1 <= inside.x1 + 40
-                    and inside.y0 <= box.y0 and box.y1 <= inside.y1)
-            if free:
-                break
-            text.remove()
-        else:
-            text = axes.annotate(name, (x, y), (8, 0), textcoords="offset points", va="center", color=colour)
-            box = text.get_window_extent()
-        taken.append(box)
-
-
 def plain_ticks(axis):
     from matplotlib import ticker
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -73,40 +46,42 @@ def plain_ticks(axis):
 def ratio_ticks(axis):
     """Few and even on a logarithmic axis: those of these that are in view."""
     from matplotlib import ticker
-    axis.set_major_locator(ticker.FixedLocator((0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12, 16)))
+    axis.set_major_locator(ticker.FixedLocator((0.125, 0.25, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8, 12, 16)))
     axis.set_minor_locator(ticker.NullLocator())
     plain_ticks(axis)
 
 
-def time_and_memory(plot, rows, names):
-    times, memory = comparison.by_case(targets.timed(rows)), targets.peaks(rows)
-    time, space = comparison.means(times, names), comparison.means(memory, names)
-    placed = [name for name in names if name in time and name in space]
-    if len(placed) < 2:
+def strips(plot, judged, measure, names):
+    """A line for each group of cases, with a mark for each allocator: the best peer is 1, and right of it is worse."""
+    lines = [each for each in judged if each.line.measure == measure]
+    if not lines:
         return None
-    figure, axes = plot.subplots(figsize=(7, 5))
+    figure, axes = plot.subplots(figsize=(8, 1.3 + 0.42 * len(lines)))
     axes.set_xscale("log")
-    axes.set_yscale("log")
-    best = targets.best_by_mean(times, names)
-    base = time[best] if best else 1.0
-    lean = targets.best_by_mean(memory, names)
-    floor = space[lean] if lean else 1.0
-    points = []
-    for name in placed:
-        look = style(name, names)
-        x, y = time[name] / base, space[name] / floor
-        axes.plot(x, y, color=look["color"], marker=look["marker"], markersize=10 if name == OURS else 7, linestyle="")
-        points.append((x, y, name, look["color"]))
-    axes.margins(0.2)
-    ratio_ticks(axes.xaxis)
-    ratio_ticks(axes.yaxis)
-    axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
-    axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
+    for name in names:
+        points = [(each.means[name] / each.means[each.best_peer], -place) for place, each in enumerate(lines)
+                  if name in each.means]
+        if points:
+            look = {**style(name, names), "linewidth": 0, "markersize": 11 if name == OURS else 6}
+            axes.plot(*zip(*points), label=name, **look)
+    axes.set_yticks([-place for place in range(len(lines))], [each.line.label for each in lines])
+    axes.set_ylim(-len(lines) + 0.4, 0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.axvline(1, color=INK, linewidth=0.8)
     axes.grid(True)
-    axes.set_xlabel(f"time, geometric mean ({best} = 1; left is faster)")
-    axes.set_ylabel(f"peak RSS, geometric mean ({lean} = 1; down is smaller)")
-    spread_labels(axes, points)
+    axes.margins(x=0.08)
+    ratio_ticks(axes.xaxis)
+    axes.set_xlabel(f"{measure}, geometric mean; best peer of each line = 1; left is better")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def time(plot, rows, names):
+    return strips(plot, overview.judged(rows, names), overview.TIME, names)
+
+
+def memory(plot, rows, names):
+    return strips(plot, overview.judged(rows, names), overview.MEMORY, names)
 
 
 def within_bars(ratio):
@@ -246,9 +221,11 @@ def scaling(plot, rows, names):
     return figure
 
 
-CHARTS = {"time-memory": time_and_memory, "ratios": ratio_bars, "latency": latency, "after-peak": after_peak,
-          "growth": growth, "scaling": scaling}
-CAPTIONS = {"time-memory": "time and peak RSS of each allocator, geometric means",
+OVERVIEW = ("time", "memory", "latency", "scaling")
+CHARTS = {"time": time, "memory": memory, "latency": latency, "scaling": scaling, "ratios": ratio_bars,
+          "after-peak": after_peak, "growth": growth}
+CAPTIONS = {"time": "time of each allocator over the best peer's, by group of cases",
+            "memory": "memory of each allocator over the best peer's, by group of cases",
             "ratios": "time against the best peer of each row", "latency": "latency of malloc and free by percentile",
             "after-peak": "resident memory after a peak", "growth": "time an operation by number of live blocks",
             "scaling": "rate by number of threads"}
@@ -262,13 +239,10 @@ def available():
     return True
 
 
-COUNTED = ("instructions", "system_calls", "hit_path")  # by runs of their own, in rows of the timed cases' names
-
-
 def draw(rows, names, folder, prefix="bench-", suffixes=(".svg",)):
     """Writes those charts that the rows have figures for; returns {name: file name}."""
     plot, written = pyplot(), {}
-    rows = [row for row in rows if row["kind"] not in COUNTED]
+    rows = tables.timed_alone(rows)
     for name, make in CHARTS.items():
         figure = make(plot, rows, names)
         if figure is None:

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import allocators, cases, charts, document, measure, results, tables
+from . import allocators, cases, charts, document, measure, overview, page, quiet, results, tables
 from .allocators import ROOT, UserError
 
 PUBLISHED_RAW_BYTES = 500_000  # a larger file of raw rows is published as medians, least and greatest values
@@ -70,6 +70,8 @@ def parse_arguments(arguments):
     output.add_argument("--markdown", metavar="FILE", type=Path, help="the tables")
     output.add_argument("--charts", metavar="FOLDER", type=Path,
                         help="the charts, bench-*.svg (needs python3-matplotlib)")
+    output.add_argument("--page", metavar="FILE", type=Path,
+                        help="the overview and four charts as one HTML file (needs --charts)")
     output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
                         help="rewrite the parts between '<!-- generated: NAME -->' and '<!-- end -->' in place "
                              "(may be repeated)")
@@ -86,12 +88,14 @@ def parse_arguments(arguments):
         parser.error("measuring writes one --csv; several are for tables")
     if options.resume and not options.csv:
         parser.error("--resume wants --csv FILE, the rows of the run to go on with")
-    for path in (options.markdown, options.publish_csv, *map(Path, options.csv)):
+    if options.page and not options.charts:
+        parser.error("--page wants --charts FOLDER, whose charts it shows")
+    for path in (options.markdown, options.page, options.publish_csv, *map(Path, options.csv)):
         if path and not path.resolve().parent.is_dir():
             parser.error(f"{path}: there is no folder {path.parent}")
-    for page in options.document:
-        if not page.is_file():
-            parser.error(f"--document {page}: no such file; write its text first, with the markers in it")
+    for written in options.document:
+        if not written.is_file():
+            parser.error(f"--document {written}: no such file; write its text first, with the markers in it")
     if options.charts and not charts.available():
         parser.error(f"--charts needs matplotlib, which {sys.executable} does not find; scripts/setup.sh chart "
                      "installs it for /usr/bin/python3")
@@ -217,7 +221,7 @@ def measure_all(steps, limit_seconds, options, writer):
     progress = Progress(sum(len(order) for _, _, order in steps), GUESSED_SECONDS[options.quick])
     say(f"{progress.total} processes; about {minutes(progress.total * progress.guess)}"
         + (f", at most {limit_seconds / 60:g} minutes" if limit_seconds else ""))
-    rows, left_out, load = [], [], []
+    rows, left_out, load, watch = [], [], [], quiet.Watch()
     interrupted = False
     try:
         for number, case, order in steps:
@@ -226,6 +230,7 @@ def measure_all(steps, limit_seconds, options, writer):
                 progress.total -= len(order)
                 continue
             load.append(os.getloadavg()[0])
+            watch.probe()
             for allocator in order:
                 progress.show(f"{case.name} ({allocator.name})")
                 named = {"round": number, "allocator": allocator.name, "source": case.source, "case": case.name}
@@ -241,7 +246,7 @@ def measure_all(steps, limit_seconds, options, writer):
     except KeyboardInterrupt:
         interrupted = True
     progress.clear()
-    facts = {"load average": f"{statistics.fmean(load) if load else 0:.1f}"}
+    facts = {"load average": f"{statistics.fmean(load) if load else 0:.1f}", "the machine": watch.text()}
     if left_out:
         facts["left out for lack of time"] = ", ".join(left_out)
     if interrupted:
@@ -301,20 +306,28 @@ def write_reports(facts, rows, options, raw_bytes):
     rows = in_table_order(facts, rows)
     memory_peers = [name for name in facts.get("memory_peers", "").split(",") if name in names]
     text = tables.report(facts, rows, names, memory_peers)
-    print(text, end="")
     if options.markdown:
         options.markdown.write_text(text, encoding="utf-8")
+    print(tables.overview_of(rows, names) or text, end="")
     drawn = {}
     if options.charts:
         options.charts.mkdir(parents=True, exist_ok=True)
         drawn = charts.draw(rows, names, options.charts)
-    for page in options.document:
-        path = os.path.relpath(options.charts or ".", page.parent)
+    if options.page:
+        shown = [(charts.CAPTIONS[name], (options.charts / drawn[name]).read_text(encoding="utf-8"))
+                 for name in charts.OVERVIEW if name in drawn]
+        options.page.write_text(page.render(overview.judged(tables.timed_alone(rows), names),
+                                            tables.machine_text(facts, names), shown), encoding="utf-8")
+    for file, what in ((options.markdown, "all tables"), (options.page, "the charts")):
+        if file:
+            say(f"{os.path.relpath(file)} has {what}")
+    for written in options.document:
+        path = os.path.relpath(options.charts or ".", written.parent)
         parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
         parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
                       for name in charts.CHARTS})
-        changed = document.rewrite(page.read_text(encoding="utf-8"), parts)
-        page.write_text(changed, encoding="utf-8")
+        changed = document.rewrite(written.read_text(encoding="utf-8"), parts)
+        written.write_text(changed, encoding="utf-8")
     if options.publish_csv:
         large = raw_bytes > PUBLISHED_RAW_BYTES
         results.write(options.publish_csv, facts, results.condense(rows) if large else rows)

@@ -9,7 +9,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from .allocators import BASE, OURS
-from .results import FAILURE
+from .results import COUNTED, FAILURE
 
 NOISY = 0.2  # a cell whose rounds differ by more than this share of the median is marked
 LEVEL = 0.03  # a difference below this is called none, however surely it is measured
@@ -138,7 +138,7 @@ def per_process(rows, column, unit, minus=None):
     """The same of something that each process has once, such as its peak RSS."""
     table = {}
     for row in rows:
-        if row["kind"] in (FAILURE, "system_calls", "instructions", "hit_path") or row.get(column) is None:
+        if row["kind"] in (FAILURE, *COUNTED) or row.get(column) is None:
             continue
         key = (row["source"], row["case"])
         line = table.setdefault(key, Row(row["case"], unit, "process", row["source"], row["case"]))

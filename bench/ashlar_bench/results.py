@@ -10,6 +10,7 @@ FIELDS = ("round", "allocator", "source", "case", "row", "kind", "unit", "value"
           "operations", "fact", "wall_s", "user_s", "system_s", "peak_rss_kib", "final_rss_kib", "harness_kib",
           "page_tables_kib", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 NUMBERS = ("value", "low", "high", *FIELDS[FIELDS.index("wall_s"):])
+COUNTED = ("instructions", "system_calls", "hit_path")  # kinds of rows that untimed runs of their own made
 FAILURE = "failure"  # a row of this kind has its message under `fact`
 
 

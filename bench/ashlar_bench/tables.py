@@ -3,9 +3,9 @@
 import math
 import statistics
 
-from . import comparison, targets
+from . import comparison, overview, targets
 from .allocators import BASE, OURS
-from .results import FAILURE
+from .results import COUNTED, FAILURE
 
 
 def show(value):
@@ -213,12 +213,17 @@ def sections(rows):
     ]
 
 
-def facts_text(facts, names):
+def machine_text(facts, names):
     versions = [f"{name} {facts.get('version ' + name, '')}".strip() for name in names if name != OURS]
     end = "".join(f" {name[0].upper()}{name[1:]}: {facts[name]}." for name in
-                  ("load average", "left out for lack of time", "interrupted", "resumed") if name in facts)
+                  ("load average", "the machine", "left out for lack of time", "interrupted", "resumed")
+                  if name in facts)
     return (f"Machine: {facts.get('machine', 'not told')}. Peers: {', '.join(versions) or 'none'}. "
-            f"{facts.get('method', '')}{end}\n\n"
+            f"{facts.get('method', '')}{end}")
+
+
+def facts_text(facts, names):
+    return (f"{machine_text(facts, names)}\n\n"
             "Bold: the best peer. `~`: the rounds differ by more than "
             f"{comparison.NOISY:.0%} of the median. Ratios are of cost: below 1 is faster or smaller, also where the "
             "unit is operations per second; in brackets the 95 % interval over the rounds; `?`: it holds 1, so "
@@ -226,10 +231,19 @@ def facts_text(facts, names):
             "nothing tells a small difference from noise.\n")
 
 
+def timed_alone(rows):
+    """Without what was counted by runs of their own, in rows of the timed cases' names."""
+    return [row for row in rows if row["kind"] not in COUNTED]
+
+
+def overview_of(rows, names):
+    return overview.table(timed_alone(rows), names) if OURS in names else ""
+
+
 def parts(facts, rows, names, memory_peers):
     """{name of a part: its Markdown}. Every name is there even when the rows have nothing for it."""
     made = {"machine": facts_text(facts, names), "summary": summary(rows, names),
-            "targets": target_table(rows, names, memory_peers)}
+            "overview": overview_of(rows, names), "targets": target_table(rows, names, memory_peers)}
     chosen = sections(rows)
     made.update((name, table(of_name, names)) for name, _, of_name in chosen)
     made["losses"] = losses([(title, of_name) for _, title, of_name in chosen]) if OURS in names else ""
@@ -241,7 +255,7 @@ def parts(facts, rows, names, memory_peers):
 def report(facts, rows, names, memory_peers):
     """The whole as one document."""
     made = parts(facts, rows, names, memory_peers)
-    titles = [("machine", ""),
+    titles = [("machine", ""), ("overview", f"Overview ({BASE} = 1 where it took part)"),
               ("summary", f"Geometric means of cost ({BASE} = 1 where it took part; in brackets: rows)"),
               ("targets", "Targets"), ("losses", f"{OURS} against the best peer of each row")]
     titles += [(name, title) for name, title, _ in sections(rows)]
