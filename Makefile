@@ -145,8 +145,10 @@ docs: ## the API reference: build/docs/html/index.html
 	@echo "build/docs/html/index.html"
 
 site: ## the documentation as a site to read offline, with a search: build/site/index.html
-	@scripts/setup.sh site
-	@/usr/bin/python3 scripts/site.py
+	@scripts/setup.sh build site
+	cmake --preset release
+	cmake --build --preset release --target ashlar_cli -j $(JOBS)
+	@/usr/bin/python3 scripts/site.py --program build/release/bin/ashlar
 
 format: ## clang-format every source in place
 	@git ls-files -co --exclude-standard '*.hpp' '*.h' '*.cpp' '*.c' | xargs clang-format-19 -i

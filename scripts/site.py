@@ -5,10 +5,13 @@ The pages are those of the repository that mkdocs.yml names, and what they lead 
 build/site-source gets copies that MkDocs understands:
 - A list or a table begins a paragraph of its own.
 - A source file that a page links becomes a page. A folder becomes a page that lists what is in it.
+- docs/options.md is what `ashlar help` prints of each command.
 MkDocs and its theme go into build/site-venv, with the versions of scripts/site_requirements.txt.
 
-Run: site.py [--no-build]. --no-build makes build/site-source only, which needs no network.
+Run: site.py --program FILE [--no-build]. FILE is the command `ashlar`. --no-build makes build/site-source only, which
+needs no network.
 """
+import argparse
 import os
 import pathlib
 import re
@@ -21,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build/site-source"
 VENV = ROOT / "build/site-venv"
 REQUIREMENTS = ROOT / "scripts/site_requirements.txt"
+OPTIONS = "docs/options.md"
 FENCE = re.compile(r"^\s*```")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE_SPAN = re.compile(r"(`[^`]*`)")
@@ -114,15 +118,32 @@ class Site:
         place.write_text(text)
 
 
-def make_source() -> int:
+def options_page(program: str) -> str:
+    """A page of what `ashlar help` prints, with a heading for each command."""
+    def help_of(*command: str) -> str:
+        return subprocess.run([program, "help", *command], check=True, capture_output=True, text=True).stdout.strip()
+    text = f"# Options of each command\n\nWhat `ashlar help` prints.\n\n```text\n{help_of()}\n```\n"
+    listed = re.search(r"^Commands:\n((?:  .*\n)+)", help_of() + "\n", re.M)
+    if not listed:
+        raise SystemExit(f"site: {program} help lists no commands")
+    for name in re.findall(r"^  (\S+)", listed[1], re.M):
+        text += f"\n## ashlar {name}\n\n```text\n{help_of(name)}\n```\n"
+    return text
+
+
+def make_source(program: str) -> int:
     """Makes build/site-source anew. Returns: the number of pages and other files."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     SOURCE.mkdir(parents=True)
     (SOURCE / "site.css").write_text(CSS)
     shutil.copy(ROOT / "scripts/site_iframe-worker.js", SOURCE / "iframe-worker.js")
+    (SOURCE / OPTIONS).parent.mkdir()
+    (SOURCE / OPTIONS).write_text(options_page(program))
     site = Site()
     for name in re.findall(r"^\s*- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M):
         path = ROOT / name
+        if name == OPTIONS:
+            continue
         if not path.is_file() and not (path.name == "README.md" and path.parent.is_dir()):
             raise SystemExit(f"site: mkdocs.yml names a page that is not there: {name}")
         site.want(path if path.is_file() else path.parent)
@@ -132,8 +153,12 @@ def make_source() -> int:
 
 
 def main() -> int:
-    print(f"site: {make_source()} pages and files in {SOURCE.relative_to(ROOT)}")
-    if "--no-build" in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description="Builds the documentation as a site, in build/site.")
+    parser.add_argument("--program", required=True, metavar="FILE", help="the command ashlar, whose options have a page")
+    parser.add_argument("--no-build", action="store_true", help="make build/site-source only, which needs no network")
+    options = parser.parse_args()
+    print(f"site: {make_source(options.program)} pages and files in {SOURCE.relative_to(ROOT)}")
+    if options.no_build:
         return 0
     installed = VENV / "installed.txt"
     if not installed.is_file() or installed.read_text() != REQUIREMENTS.read_text():
