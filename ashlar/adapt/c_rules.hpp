@@ -91,10 +91,17 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
   errno = EINVAL;  // a fault was told, and the process goes on
   return nullptr;
 }
+/// As `reallocate`, of a block that does not stay where it is. Cold, so that one that stays needs no frame.
+[[nodiscard]] ASHLAR_COLD inline void* reallocate_moved(void* block, std::size_t size,
+                                                        const char* call) noexcept {
+  if (void* const moved = hits::try_move(runtime::tops, block, size); moved != nullptr) [[likely]]
+    return moved;
+  return reallocate_missed(block, size, call);
+}
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
   if (hits::stays(runtime::tops, block, size)) [[likely]]
     return block;
-  return reallocate_missed(block, size, call);
+  return reallocate_moved(block, size, call);
 }
 
 ASHLAR_COLD inline void* allocate_aligned_missed(std::size_t alignment, std::size_t size,

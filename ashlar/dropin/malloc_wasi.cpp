@@ -161,6 +161,7 @@ ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) {
 }
 ASHLAR_EXPORT void* realloc(void* block, std::size_t size) {
   if (hits::stays(tops, block, size)) return block;
+  if (void* const moved = hits::try_move(tops, block, size); moved != nullptr) return moved;
   if (block == nullptr) return malloc(size);
   if (size == 0) {
     free(block);

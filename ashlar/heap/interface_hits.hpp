@@ -5,7 +5,9 @@
 // apart, so that it does not compile them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
@@ -71,11 +73,26 @@ class interface_hits : public hit_path<Classes> {
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
     const class_index c = tops.tables.class_of(block);
-    if (!serves_well(c, size) ||
-        *tops.tables.mark_at(block, Classes::mark_shift(c)) != mark_of(block))
-      return false;
-    const std::uint64_t secret = tops.secret_now();
-    return secret == 0 || !has_key(secret, block);
+    return serves_well(c, size) && is_in_use(tops, c, block);
+  }
+
+  /// Effects: as an allocation of `size` bytes, a copy and the release of `block`, if both hit. Returns: the
+  /// copy. Null, with nothing changed, if that is for a miss path to do: one would miss, `size` is 0 or has
+  /// the block's class, or `block` is not in use. Calls memcpy alone.
+  [[nodiscard]] static void* try_move(cache_tops& tops, void* block, std::size_t size) noexcept {
+    const class_index from = tops.tables.class_of(block);
+    if (from == 0 || size == 0 || size >= Classes::hit_end()) [[unlikely]]
+      return nullptr;
+    const class_index to = Classes::of_size(size);
+    const bool is_full = *tops.top[from] == nullptr;
+    if (to == from || is_full || !is_in_use(tops, from, block)) [[unlikely]]
+      return nullptr;
+    void* const moved = base::pop(tops, to);
+    if (moved == nullptr) [[unlikely]]
+      return nullptr;
+    std::memcpy(moved, block, std::min(size, Classes::block_size(from)));
+    static_cast<void>(base::template push<false>(tops, from, block));
+    return moved;
   }
 
   /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would
@@ -83,6 +100,16 @@ class interface_hits : public hit_path<Classes> {
   [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
     const std::size_t have = Classes::block_size(c);
     return size <= have && (size > have / 2 || (size != 0 && Classes::of_size(size) == c));
+  }
+
+ private:
+  /// Requires: `c`, not 0, is what the tables say of `block`.
+  [[nodiscard]] ASHLAR_HOT static bool is_in_use(const cache_tops& tops, class_index c,
+                                                 const void* block) noexcept {
+    if (*tops.tables.mark_at(block, Classes::mark_shift(c)) != mark_of(block)) [[unlikely]]
+      return false;
+    const std::uint64_t secret = tops.secret_now();
+    return secret == 0 || !has_key(secret, block);
   }
 };
 
