@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/core/config.hpp>
+
 namespace ashlar::detail {
 
 /// What a turn does.
@@ -36,7 +38,7 @@ enum class turn : std::uint8_t {
 inline constexpr std::size_t turns_max = static_cast<std::size_t>(turn::slab_made) + 1;
 
 /// Returns: the instructions of a turn, at most. x86-64, gcc; beside system calls.
-[[nodiscard]] constexpr std::size_t price_of(turn t) noexcept {
+[[nodiscard]] ASHLAR_HOT constexpr std::size_t price_of(turn t) noexcept {
   constexpr std::size_t prices[turns_max] = {
       /*block_taken*/ 30,    /*slab_taken_from*/ 110,
       /*word_passed*/ 6,     /*stretch_sorted*/ 105,
@@ -89,7 +91,7 @@ class work {
     return left_ > price ? static_cast<std::size_t>(left_ / price) : 1;
   }
   template <class Space>
-  constexpr void spend(turn t, std::size_t n = 1) noexcept {
+  ASHLAR_HOT constexpr void spend(turn t, std::size_t n = 1) noexcept {
     left_ -= static_cast<std::ptrdiff_t>(price_of(t) * n);
     note_turns<Space>(t, n);
   }
