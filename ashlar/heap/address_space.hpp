@@ -36,6 +36,7 @@ namespace ashlar {
 ///   physical()         bytes of memory in the machine, 0 if unknown
 ///   processors()       how many processors this process may use, 1 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
+///   choose_pages(p, n) may be left out: blocks will lie in [p, p+n), which was committed; it may get huge pages
 ///   entropy()          may be left out: a random number that tells where in a room things lie; 0 for none
 ///   secret()           may be left out: a random number that nobody outside the process can know; 0 for none
 template <class S>

@@ -458,6 +458,9 @@ class page_range {
                      reinterpret_cast<void*>(address_of(commit_end)),
                      (end - commit_end) << page_shift))
       return false;
+    if constexpr (requires(void* p, std::size_t n) { space.choose_pages(p, n); })
+      space.choose_pages(reinterpret_cast<void*>(address_of(commit_end)), (end - commit_end)
+                                                                              << page_shift);
     commit_end = end;
     return true;
   }

@@ -8,12 +8,17 @@
 
 namespace ashlar::os {
 
+/// Whether memory gets huge pages, where the system has a choice.
+enum class huge_pages : std::uint8_t { as_the_system_says, never, always };
+
 class system_space {
  public:
   [[nodiscard]] static void* reserve(std::size_t bytes) noexcept;
   [[nodiscard]] static void* reserve_zeros(std::size_t bytes) noexcept;
   [[nodiscard]] static bool commit(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept;
+  /// Effects: committed [p, p + bytes) gets huge pages where they fit, or none. Nothing where the system has no choice.
+  static void choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept;
   [[nodiscard]] static bool purge(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool renew(void* p, std::size_t bytes) noexcept;
   /// Effects: whole pages hold nothing any more and cannot be accessed until they are committed again, when they

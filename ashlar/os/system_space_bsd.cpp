@@ -31,6 +31,8 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
   return renew(p, bytes);
 }
 
+void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
+
 bool system_space::move(void*, void*, std::size_t) noexcept {
   return false;
 }

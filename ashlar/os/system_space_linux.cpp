@@ -35,6 +35,14 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
   return errno == EINVAL && ::munlock(p, bytes) == 0 && ::madvise(p, bytes, MADV_DONTNEED) == 0;
 }
 
+void system_space::choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept {
+  if (which == huge_pages::as_the_system_says) return;
+  const errno_keeper keeper;
+  // A system that was built without them refuses, and has none.
+  static_cast<void>(
+      ::madvise(p, bytes, which == huge_pages::always ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
+}
+
 bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   // DONTUNMAP: the old addresses stay ours at every moment, so no other thread's mapping can land

@@ -123,6 +123,8 @@ bool system_space::commit(void*, std::size_t) noexcept {
 bool system_space::populate(void*, std::size_t) noexcept {
   return true;
 }
+void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
+
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   std::memset(p, 0, bytes);
   return true;

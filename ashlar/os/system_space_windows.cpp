@@ -62,6 +62,8 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
 // In two steps. Should the system refuse the second one, since another process took the memory in between, then
 // there is no way back: the caller would write to pages that are not there. So it is asked again for
 // some seconds, and then the process ends with a message.
+void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
+
 bool system_space::purge(void* p, std::size_t bytes) noexcept {
   const error_keeper keeper;
   if (!decommit_pages(p, bytes)) return false;

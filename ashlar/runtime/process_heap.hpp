@@ -21,7 +21,10 @@ namespace ashlar::runtime {
 /// The system's memory. In a hardened process the heap lies where a random number tells.
 struct process_space : os::system_space {
   [[nodiscard]] static std::uint64_t entropy() noexcept;
+  static void choose_pages(void* p, std::size_t bytes) noexcept;
 };
+/// Effects: memory that the heap takes from now on has huge pages, none, or what the system says.
+void choose_huge_pages(os::huge_pages which) noexcept;
 
 struct process_config {
   using space = process_space;

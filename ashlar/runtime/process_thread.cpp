@@ -218,6 +218,7 @@ void start_process() noexcept {
   detail::respond_to_faults_as(s.faults);
   detail::call_back_by(run_outside);
   the_heap.set_purge_policy(s.purge);
+  choose_huge_pages(s.huge_pages);
   if (s.background) static_cast<void>(the_background.turn(true));
   if (s.control != nullptr) the_control.allow(s.control);
   start_watch(s);

@@ -1,5 +1,6 @@
 // runtime/process_upkeep.cpp: calls on the process heap as a whole: memory goes back, is looked at, is made ready, is counted.
 // Layer: runtime.
+#include <atomic>
 #include <cstddef>
 
 #include <ashlar/check/hardened_blocks.hpp>
@@ -14,6 +15,18 @@
 #include <ashlar/runtime/process_watch.hpp>
 
 namespace ashlar::runtime {
+namespace {
+
+constinit std::atomic<os::huge_pages> pages_wanted{os::huge_pages::as_the_system_says};
+
+}  // namespace
+
+void choose_huge_pages(os::huge_pages which) noexcept {
+  pages_wanted.store(which, std::memory_order_relaxed);
+}
+void process_space::choose_pages(void* p, std::size_t bytes) noexcept {
+  os::system_space::choose_pages(p, bytes, pages_wanted.load(std::memory_order_relaxed));
+}
 
 std::size_t trim() noexcept {
   const visit here;

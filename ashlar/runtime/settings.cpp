@@ -183,6 +183,8 @@ settings read_settings(char** environment) noexcept {
   read_number(environment, "ASHLAR_PURGE_DELAY_MS", -1, "milliseconds, 0 or -1", s.purge.delay_ms);
   read_number(environment, "ASHLAR_KEEP_BYTES", 0, "a number of bytes", s.purge.keep_bytes);
   s.background = read_word(environment, "ASHLAR_BACKGROUND", {"0", "1"}, "0 or 1") != 0;
+  s.huge_pages = static_cast<os::huge_pages>(read_word(
+      environment, "ASHLAR_HUGE_PAGES", {"system", "never", "always"}, "system, never or always"));
   s.control = read_control(environment);
   const bool exact =
       read_word(environment, "ASHLAR_STATS", {"batch", "exact"}, "batch or exact") != 0;

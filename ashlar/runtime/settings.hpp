@@ -10,6 +10,7 @@
 #include <ashlar/check/guarded_blocks.hpp>
 #include <ashlar/fault/response.hpp>
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/os/system_space.hpp>
 
 namespace ashlar::runtime {
 
@@ -25,6 +26,7 @@ struct sampling_settings {
 
 struct settings {
   detail::purge_policy purge;
+  os::huge_pages huge_pages = os::huge_pages::as_the_system_says;  ///< ASHLAR_HUGE_PAGES
   bool background =
       false;  ///< a thread of the library's own gives memory back: ASHLAR_BACKGROUND=1
   const char* control =

@@ -18,10 +18,11 @@ using ashlar::runtime::read_settings;
 using ashlar::runtime::settings;
 
 constexpr const char* names[] = {
-    "ASHLAR_PURGE_DELAY_MS",     "ASHLAR_KEEP_BYTES",      "ASHLAR_STATS",
-    "ASHLAR_BACKGROUND",         "ASHLAR_CHECK_GUARD",     "ASHLAR_CHECK_GUARD_SLOTS",
-    "ASHLAR_CHECK_GUARD_BEFORE", "ASHLAR_SAMPLE",          "ASHLAR_SAMPLE_FILE",
-    "ASHLAR_SAMPLE_SIGNAL",      "ASHLAR_SAMPLE_INTERVAL", "ASHLAR_SAMPLE_GUARD"};
+    "ASHLAR_PURGE_DELAY_MS",    "ASHLAR_KEEP_BYTES",         "ASHLAR_STATS",
+    "ASHLAR_BACKGROUND",        "ASHLAR_HUGE_PAGES",         "ASHLAR_CHECK_GUARD",
+    "ASHLAR_CHECK_GUARD_SLOTS", "ASHLAR_CHECK_GUARD_BEFORE", "ASHLAR_SAMPLE",
+    "ASHLAR_SAMPLE_FILE",       "ASHLAR_SAMPLE_SIGNAL",      "ASHLAR_SAMPLE_INTERVAL",
+    "ASHLAR_SAMPLE_GUARD"};
 
 class Settings : public testing::Test {
  protected:
@@ -69,6 +70,10 @@ TEST_F(Settings, GoodValuesAreTakenInSilence) {
   EXPECT_FALSE(with("ASHLAR_STATS", "batch").exact);
   EXPECT_TRUE(with("ASHLAR_BACKGROUND", "1").background);
   EXPECT_FALSE(with("ASHLAR_BACKGROUND", "0").background);
+  using ashlar::os::huge_pages;
+  EXPECT_EQ(with("ASHLAR_HUGE_PAGES", "never").huge_pages, huge_pages::never);
+  EXPECT_EQ(with("ASHLAR_HUGE_PAGES", "always").huge_pages, huge_pages::always);
+  EXPECT_EQ(with("ASHLAR_HUGE_PAGES", "system").huge_pages, huge_pages::as_the_system_says);
   EXPECT_EQ(complaint, "");
 }
 
@@ -87,6 +92,13 @@ TEST_F(Settings, BadValuesAreReportedInOneLineAndTheDefaultStands) {
     EXPECT_FALSE(with("ASHLAR_BACKGROUND", value).background) << value;
     EXPECT_EQ(complaint,
               std::string("ashlar: ASHLAR_BACKGROUND=") + value + " is ignored: expected 0 or 1\n");
+  }
+  for (const char* value : {"1", "auto", "Never"}) {
+    EXPECT_EQ(with("ASHLAR_HUGE_PAGES", value).huge_pages,
+              ashlar::os::huge_pages::as_the_system_says)
+        << value;
+    EXPECT_EQ(complaint, std::string("ashlar: ASHLAR_HUGE_PAGES=") + value +
+                             " is ignored: expected system, never or always\n");
   }
   for (const char* value : {"Exact", "1", "exactly"}) {
     EXPECT_FALSE(with("ASHLAR_STATS", value).exact) << value;

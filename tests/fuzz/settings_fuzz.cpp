@@ -80,6 +80,7 @@ struct expectation {
     number(environment, "ASHLAR_PURGE_DELAY_MS", -1, delay_ms);
     number(environment, "ASHLAR_KEEP_BYTES", 0, keep_bytes);
     word(environment, "ASHLAR_BACKGROUND", "1", "0", background);
+    one_of(environment, "ASHLAR_HUGE_PAGES", {"system", "never", "always"}, huge_pages);
     control(environment);
     word(environment, "ASHLAR_STATS", "exact", "batch", exact);
     check(environment);
@@ -104,7 +105,7 @@ struct expectation {
     } else {
       guard = sample_guard;
     }
-    action(environment);
+    one_of(environment, "ASHLAR_FAULT", {"abort", "continue", "trap", "callback"}, fault_action);
     word(environment, "ASHLAR_FAULT_FORMAT", "json", "text", json);
     file(environment, "ASHLAR_FAULT_FILE", has_file);
   }
@@ -124,7 +125,7 @@ struct expectation {
   bool exact = false;
   bool full = false;
   bool harden = false, shuffle = false;
-  std::size_t fault_action = 0;  // abort
+  std::size_t fault_action = 0, huge_pages = 0;  // the first words
   bool json = false, has_file = false;
   std::int64_t sample_every = 0, sample_interval_s = 0, sample_guard = 0;
   bool has_control = false, has_sample_file = false;
@@ -180,13 +181,13 @@ struct expectation {
     is_named = path && path->size() < 1024;
     if (path && !is_named) complaints.push_back(name);
   }
-  void action(const std::vector<std::string>& environment) {
-    const std::vector<std::string_view> words{"abort", "continue", "trap", "callback"};
-    const auto text = value_of(environment, "ASHLAR_FAULT");
+  void one_of(const std::vector<std::string>& environment, std::string_view name,
+              const std::vector<std::string_view>& words, std::size_t& place) {
+    const auto text = value_of(environment, name);
     if (!text) return;
     const auto found = std::find(words.begin(), words.end(), *text);
-    if (found == words.end()) return complaints.push_back("ASHLAR_FAULT");
-    fault_action = static_cast<std::size_t>(found - words.begin());
+    if (found == words.end()) return complaints.push_back(name);
+    place = static_cast<std::size_t>(found - words.begin());
   }
   void word(const std::vector<std::string>& environment, std::string_view name, std::string_view on,
             std::string_view off, bool& value) {
@@ -232,6 +233,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.purge.delay_ms == expected.delay_ms);
   REQUIRE(s.purge.keep_bytes == static_cast<std::size_t>(expected.keep_bytes));
   REQUIRE(s.background == expected.background);
+  REQUIRE(static_cast<std::size_t>(s.huge_pages) == expected.huge_pages);
   REQUIRE(s.exact == expected.exact);
   REQUIRE(s.full == expected.full);
   REQUIRE(s.harden == expected.harden && s.shuffle == expected.shuffle);
