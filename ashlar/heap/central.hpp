@@ -47,9 +47,10 @@ class central {
   central& operator=(const central&) = delete;
 
   /// Requires: called once, first; `shape`, of class `c`, stays; `stash` has room for the capacity.
-  void place(class_index c, const slab_shape& shape, void** stash,
-             std::size_t stash_capacity) noexcept {
+  void place(class_index c, const slab_shape& shape, void** stash, std::size_t stash_capacity,
+             std::size_t steady_slabs = SIZE_MAX) noexcept {
     class_ = c;
+    steady_slabs_ = shape.block_size <= page_size ? steady_slabs : SIZE_MAX;
     shape_ = &shape;
     stash_ = stash;
     stash_capacity_ = stash_capacity;
@@ -58,11 +59,12 @@ class central {
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
   /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out of
   /// memory, or when it would take growth and that is refused. A batch from slabs is shorter when `left` is
-  /// spent.
+  /// spent. A slab that is made is in memory afterwards, if there were steady_slabs of them before.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
                                  work& left) noexcept {
     bool keyed = false;
     std::size_t got = 0;
+    char* steady = nullptr;
     {
       const std::lock_guard guard(mutex_);
       const std::size_t stashed = this->stashed();
@@ -74,12 +76,14 @@ class central {
       } else {
         keyed = page_heap.keys().are_in_use();  // not before it has the lock
         got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g,
-                              left);
+                              left, steady);
       }
       counts_.taken += got;
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
     }
-    // Without the lock: the blocks' pages may not be in memory yet.
+    // Both without the lock: the blocks' pages may not be in memory yet.
+    if (steady != nullptr) [[unlikely]]
+      page_heap.populate(steady, shape_->bytes());
     if (keyed) use(page_heap).give_keys(out - got, got);
     return got;
   }
@@ -289,8 +293,6 @@ class central {
   static constexpr std::size_t keyed_bytes_max = 8 * 1024;
   /// So many blocks of a stash are sorted back while the lock is held.
   static constexpr std::size_t sorted_at_once = 128;
-  /// And so many neighbours of a slab in one turn.
-  static constexpr std::size_t stretch_max = stretch_blocks_max;
 
   // Lists 0..3 by quarters of free blocks, fullest first; a slab without any is on none.
   static constexpr std::uint8_t fullness_lists = 4;
@@ -332,10 +334,15 @@ class central {
     return nullptr;
   }
 
-  [[nodiscard]] run* add_slab(pages& page_heap, growth g) noexcept {
+  /// Effects: `steady` is where the slab begins if it is to be put into memory.
+  [[nodiscard]] run* add_slab(pages& page_heap, growth g, char*& steady) noexcept {
     run* r = page_heap.new_slab(class_, *shape_, g);
     if (r == nullptr) return nullptr;
     note_turns<Space>(turn::slab_made, 1);
+    if (counts_.slabs >= steady_slabs_ && r->absent != 0) {
+      steady = page_heap.address_of(*r);
+      r->absent = 0;
+    }
     ++counts_.slabs;
     counts_.made += shape_->blocks;
     counts_.made_peak = std::max(counts_.made_peak, counts_.made);
@@ -345,12 +352,12 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            growth g, work& left) noexcept {
+                                            growth g, work& left, char*& steady) noexcept {
     std::size_t got = 0;
     while (got != count && (got == 0 || left.is_left())) {
       run* r = fullest_slab();
       // A short batch is better than a new slab: memory grows only when nothing else is left.
-      if (r == nullptr && got == 0) r = add_slab(page_heap, g);
+      if (r == nullptr && got == 0) r = add_slab(page_heap, g, steady);
       if (r == nullptr) break;
       char* const base = page_heap.address_of(*r);
       void** const end = out - got;
@@ -441,7 +448,7 @@ class central {
         break;
       }
       const std::size_t put =
-          put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_max), bad);
+          put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_blocks_max), bad);
       if (put == 0) [[unlikely]]
         break;
       if (keyed) uses.take_signs(blocks + i, put);
@@ -474,6 +481,7 @@ class central {
   const slab_shape* shape_ = nullptr;
   std::atomic<std::size_t> stashed_{0};  // written under the lock
   std::size_t stash_capacity_ = 0;
+  std::size_t steady_slabs_ = SIZE_MAX;
   std::size_t absent_pages_ = 0;    // of the slabs: free pages that the system has
   std::size_t lowest_stashed_ = 0;  // since the last settling
   void** stash_ = nullptr;

@@ -46,16 +46,17 @@ class central_set {
   central_set(const central_set&) = delete;
   central_set& operator=(const central_set&) = delete;
 
-  /// Effects: each class has its central, whose stash holds `stash_bytes` at most. Returns: false
-  /// when memory was refused; it may be called again then.
-  [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes) noexcept {
+  /// Effects: each class has its central, whose stash holds `stash_bytes` at most; slabs that are made when it has
+  /// `steady_slabs` are put into memory. Returns: false when memory was refused; it may be called again then.
+  [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
+                           std::size_t steady_slabs) noexcept {
     stash_bytes_ = stash_bytes;
     auto** stash = static_cast<void**>(map_zeros(space, stashes_bytes()));
     if (stash == nullptr) return false;
     stashes_ = stash;
     for (std::size_t i = 1; i < Classes::count(); ++i) {
       const auto c = static_cast<class_index>(i);
-      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c));
+      centrals_[c].place(c, Classes::shape(c), stash, stash_capacity(c), steady_slabs);
       stash += stash_capacity(c);
     }
     return true;

@@ -51,10 +51,12 @@ template <class Mutex>
 struct fixture_with {
   using central_type = central<test_space, Mutex>;
 
-  fixture_with(class_index of_class, std::size_t stash_capacity)
+  fixture_with(class_index of_class, std::size_t stash_capacity,
+               std::size_t steady_slabs = SIZE_MAX)
       : size_class(of_class), stash(stash_capacity + 1) {
     EXPECT_TRUE(heap->start(standard_classes.bit_words_per_page));
-    one.place(of_class, standard_classes.shapes[of_class], stash.data(), stash_capacity);
+    one.place(of_class, standard_classes.shapes[of_class], stash.data(), stash_capacity,
+              steady_slabs);
   }
 
   /// Returns: the blocks in the order in which a cache would hand them out.
@@ -105,6 +107,47 @@ struct fixture_with {
   central_type one;
 };
 using fixture = fixture_with<std::mutex>;
+
+// A class that grows steadily pays one system call for a slab's pages, not a page fault for each.
+TEST(Central, SlabsOfSteadyGrowthAreInMemory) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  fixture f(standard_classes.of_size(256), 0, 2);
+  const auto populated = [&] { return f.space.calls(space_call::populate); };
+  const std::size_t slab = f.blocks_of_a_slab();
+  const std::vector<void*> blocks = f.take(slab);
+  EXPECT_EQ(f.take(slab).size(), slab);
+  EXPECT_EQ(populated(), 0u) << "growth to two slabs is not steady yet";
+  EXPECT_EQ(f.take(1).size(), 1u);
+  EXPECT_EQ(populated(), 1u);
+  EXPECT_EQ(f.take(slab - 1).size(), slab - 1);
+  EXPECT_EQ(populated(), 1u) << "once for the slab";
+  f.audit(3 * slab);
+
+  // Pages that were in use are in memory already.
+  f.give(blocks);
+  EXPECT_EQ(f.one.counts().slabs, 2u);
+  EXPECT_EQ(f.take(1).size(), 1u);
+  EXPECT_EQ(populated(), 1u);
+  f.audit(2 * slab + 1);
+}
+
+TEST(Central, WhatTheSystemDoesNotPutIntoMemoryIsHandedOutAllTheSame) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  fixture f(standard_classes.of_size(256), 0, 0);
+  f.space.fail_always(space_call::populate, true);
+  const std::vector<void*> blocks = f.take(f.blocks_of_a_slab());
+  ASSERT_EQ(blocks.size(), f.blocks_of_a_slab());
+  EXPECT_EQ(f.space.calls(space_call::populate), 1u);
+  for (void* const block : blocks) *static_cast<char*>(block) = 1;
+  f.audit(blocks.size());
+}
+
+// The program may leave most of such a block empty.
+TEST(Central, SlabsOfBlocksAboveAPageWaitForTheirPages) {
+  fixture f(standard_classes.of_size(2 * page_size), 0, 0);
+  EXPECT_EQ(f.take(1).size(), 1u);
+  EXPECT_EQ(f.space.calls(space_call::populate), 0u);
+}
 
 // While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it would move to another
 // list, or all, so that it would go.

@@ -45,6 +45,9 @@ struct heap_bounds {
   /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
   std::size_t stash_bytes = 4 * 1024 * 1024;
   std::size_t settle_bytes_min = 512 * 1024;
+  /// A class with so many slabs grows steadily. Each further one is put into memory when it is made: one
+  /// system call instead of a page fault for each page. Blocks above a page may stay empty, so not theirs.
+  std::size_t steady_slabs = 32;
   /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
   std::size_t slabs_a_look = 8192;
 
@@ -81,12 +84,13 @@ struct heap_bounds {
     return share / 32;
   }
 
-  /// Returns: bounds for calls that do little each: small batches, little work, and stashes that wait for a
-  /// look. The heap takes more memory and more misses.
+  /// Returns: bounds for calls that do little each: small batches, little work, stashes that wait for a look,
+  /// and no slab put into memory at once. The heap takes more memory and more misses.
   [[nodiscard]] static constexpr heap_bounds low_latency() noexcept {
     heap_bounds b;
     b.stack_blocks_max = 32;
     b.settle_bytes_min = SIZE_MAX;
+    b.steady_slabs = SIZE_MAX;
     b.work_a_call = 500;
     return b;
   }

@@ -382,7 +382,7 @@ TEST(HollowSlabs, BelowThePeakNoneLeavesAtOnceWhenTheHeapGrows) {
   for (std::size_t i = kept; i < h->more.size(); ++i)
     if (i % 512 != 0) deallocate(h->heap, *h->own, std::exchange(h->more[i], nullptr));
   h->heap.flush(*h->own);
-  EXPECT_EQ(h->grow(3 * mebibyte), 0u) << "much is idle, but more was in memory before";
+  EXPECT_EQ(h->grow(2 * mebibyte), 0u) << "much is idle, but more was in memory before";
 }
 
 TEST(HollowSlabs, WhereTheHeapDoesNotGrowNoneLeavesAtOnce) {

@@ -271,6 +271,11 @@ class page_heap : public large_blocks<Space, Mutex> {
     return done;
   }
 
+  /// Effects: [p, p + bytes), whole pages of a slab, is in memory if the system has it. Others may use it meanwhile.
+  void populate(void* p, std::size_t bytes) noexcept {
+    static_cast<void>(space_.populate(p, bytes));
+  }
+
   // ---- figures --------------------------------------------------------------------------------
 
   [[nodiscard]] page_heap_stats stats() noexcept {

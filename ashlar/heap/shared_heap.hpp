@@ -157,7 +157,7 @@ class shared_heap {
     if constexpr (requires { classes::load(); }) classes::load();
     if (!pages_.start(classes::table().bit_words_per_page)) return false;
     caches_bytes_ = bounds_.caches_total(space_.processors());
-    if (!centrals_.start(space_, bounds_.stash_bytes)) return false;
+    if (!centrals_.start(space_, bounds_.stash_bytes, bounds_.steady_slabs)) return false;
     started_.store(true, std::memory_order_release);
     return true;
   }
