@@ -18,7 +18,6 @@ HOLES = {"checkerboard", "sawtooth", "robson", "drift", "survivors", "pinned"}
 CONTAINERS = {"containers", "strings"}
 THREADS = {"producer_consumer", "larson", "batches_2t", "random_sizes", "threads_short", "server", "asymmetric",
            "phases", "false_sharing", "scaling"}
-START = {"startup"}
 
 
 @dataclass(frozen=True)
@@ -46,24 +45,23 @@ def first_word(row):
 def lines(rows):
     """All lines that the rows have something for."""
     everything = comparison.build(rows)
-    times = [row for row in comparison.by_case(targets.timed(rows)) if row.source == "workload"]
+    times = comparison.by_case(targets.timed(rows))
     peaks = targets.peaks(rows)
 
     def timed(words):
-        return [row for row in times if first_word(row) in words]
+        return [row for row in times if row.source == "workload" and first_word(row) in words]
 
     def labelled(label):
         return [row for row in everything if row.label == label]
 
     made = [
+        Line("all cases", TIME, times if len(times) > 1 else []),
         Line("small blocks, one thread", TIME, timed(SMALL)),
         Line("large blocks and realloc", TIME, timed(LARGE)),
         Line("patterns that leave holes", TIME, timed(HOLES)),
         Line("containers and strings", TIME, timed(CONTAINERS)),
         Line("two threads and more", TIME, timed(THREADS)),
-        Line("a process that ends at once", TIME, timed(START)),
-        Line("real programs", TIME, [row for row in comparison.by_case(targets.timed(rows))
-                                     if row.source == "program"]),
+        Line("real programs", TIME, [row for row in times if row.source == "program"]),
         Line("workloads, peak RSS", MEMORY, [row for row in peaks if row.source == "workload"]),
         Line("real programs, peak RSS", MEMORY, [row for row in peaks if row.source == "program"]),
         Line("held over live, after holes", MEMORY, [row for row in everything if row.kind == "ratio"

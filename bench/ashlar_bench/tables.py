@@ -206,7 +206,6 @@ def sections(rows):
         ("start", "Memory of a process that does next to nothing", of("memory")),
         ("faults", "Page faults: workloads", process("minor_faults", "faults", "workload")),
         ("faults-programs", "Page faults: real programs", process("minor_faults", "faults", "program")),
-        ("switches", "Voluntary context switches: workloads", process("voluntary_switches", "switches", "workload")),
         ("instructions", "Instructions of one body, by callgrind", of("instructions")),
         ("hit-path", "Instructions of one hit of each function, by callgrind", of("hit_path")),
         ("calls", "System calls of a whole process", of("system_calls")),
