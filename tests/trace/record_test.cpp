@@ -615,6 +615,13 @@ TEST_F(Record, StacksLeadToTheCall) {
   EXPECT_EQ(text.find("ashlar-record"), std::string::npos) << text;
 }
 
+// The loader tells one of its segments alone.
+TEST_F(Record, CallsHaveNamesInAProgramWithAGapBetweenItsSegments) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", ASHLAR_TEST_CALLS_APART, "calls"}), 0);
+  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  EXPECT_NE(said("out").find("main in known_calls_apart"), std::string::npos) << said("out");
+}
+
 // By size: how many bytes of it nobody touched.
 using untouched_parts = std::map<std::uint64_t, std::uint64_t>;
 untouched_parts untouched_in(const std::vector<kept_event>& all) {
