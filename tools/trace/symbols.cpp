@@ -14,6 +14,7 @@
 #include <elf.h>
 
 #include "tools/trace/error.hpp"
+#include "tools/trace/rust_names.hpp"
 #include "tools/trace/source.hpp"
 
 namespace ashlar::trace {
@@ -94,6 +95,7 @@ std::string build_id_in(const std::string& notes) {
 }  // namespace
 
 std::string demangled(const char* name) {
+  if (std::string of_rust = rust_name(name); !of_rust.empty()) return of_rust;
   int status = 0;
   char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   std::string found = status == 0 && plain != nullptr ? without_rust_hash(plain) : name;

@@ -14,8 +14,8 @@ std::uint64_t lowest_address(const std::string& path);
 /// Returns: the bytes of the file's build id; empty where it has none, or is no such file.
 std::string build_id_of(const std::string& path);
 
-/// Returns: the name as its language writes it, of C++ and of Rust's older form ("_ZN"), also of a
-/// C++ type ("3Foo"); any other name as it is.
+/// Returns: the name as its language writes it, of C++ and Rust, also of a C++ type ("3Foo"); any
+/// other name as it is.
 std::string demangled(const char* name);
 
 /// The functions in a file's own tables, as the file is now. It opens nothing but a regular file.
