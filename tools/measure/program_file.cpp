@@ -20,6 +20,21 @@ namespace ashlar::measure {
 
 namespace {
 
+// Whether Go's note is there, which has its build.
+bool has_go_note(std::istream& file, std::uint64_t at) {
+  constexpr char owner[4] = "Go";
+  constexpr std::uint32_t type = 4;
+  struct {
+    Elf64_Nhdr head;  // the same in files of 32 bits
+    char owner[4];
+  } note{};
+  file.seekg(static_cast<std::streamoff>(at));
+  const bool is_whole = static_cast<bool>(file.read(reinterpret_cast<char*>(&note), sizeof note));
+  file.clear();
+  return is_whole && note.head.n_type == type && note.head.n_namesz == sizeof owner &&
+         std::memcmp(note.owner, owner, sizeof owner) == 0;
+}
+
 template <class Header, class Segment>
 std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
   Header header{};
@@ -34,6 +49,7 @@ std::optional<elf_kind> read_headers(std::istream& file, bool wide) {
     file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{i} * header.e_phentsize));
     if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return std::nullopt;
     if (segment.p_type == PT_INTERP) kind.has_interpreter = true;
+    if (segment.p_type == PT_NOTE && has_go_note(file, segment.p_offset)) kind.is_go = true;
   }
   return kind;
 }
@@ -130,7 +146,8 @@ preload_effect effect_of_preload(const std::string& program, const std::string& 
   const auto of_program = read_elf_kind(file);
   if (!of_program)
     return preload_effect::works;  // the shell will run it, or the system knows better
-  if (!of_program->has_interpreter) return preload_effect::ignored_static;
+  if (!of_program->has_interpreter)
+    return of_program->is_go ? preload_effect::ignored_go : preload_effect::ignored_static;
   if (gains_rights(file)) return preload_effect::ignored_privileged;
   const auto of_library = read_elf_kind(library);
   if (of_library &&
@@ -148,6 +165,9 @@ std::string describe(preload_effect effect) {
       return "it is statically linked, so no library can be preloaded into it (link it "
              "dynamically, "
              "or, to run it on ashlar, with that)";
+    case preload_effect::ignored_go:
+      return "it is a Go program, which has an allocator of its own and does not call malloc (use "
+             "Go's runtime/pprof)";
     case preload_effect::ignored_privileged:
       return "it gains rights when it is run (setuid, setgid or capabilities), so the loader "
              "ignores "

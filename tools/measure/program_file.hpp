@@ -13,6 +13,7 @@ struct elf_kind {
   std::uint16_t machine = 0;   // e_machine
   bool shared_object = false;  // ET_DYN
   bool has_interpreter = false;
+  bool is_go = false;
 };
 
 // Returns: nothing when the file cannot be read or is not ELF of this machine's byte order.
@@ -25,6 +26,7 @@ std::string find_program(const std::string& name);
 enum class preload_effect {
   works,
   ignored_static,      // no dynamic loader runs
+  ignored_go,          // the same of a Go program
   ignored_privileged,  // setuid, setgid or capabilities: the loader refuses
   ignored_foreign,     // the library is for another kind of machine code
 };
