@@ -594,6 +594,15 @@ TEST_F(Record, ANameThatIsTooLongIsFoundBeforeTheProgramRuns) {
   }
 }
 
+TEST_F(Record, AFolderThatTakesNoFileIsToldByTheNameThatWasGiven) {
+  for (const char* what : {"--stacks", "--profile"}) {
+    EXPECT_EQ(WEXITSTATUS(ashlar({"record", what, "-o", "/proc/my.trace", "--", calls, "calls"})),
+              2);
+    EXPECT_NE(said("err").find("/proc/my.trace"), std::string::npos) << said("err");
+    EXPECT_EQ(said("err").find(std::to_string(UINT32_MAX)), std::string::npos) << said("err");
+  }
+}
+
 TEST_F(Record, ALimitOfFilesThatIsTooLowIsNamed) {
   const std::string line = "cd '" + folder_.string() +
                            "' && ulimit -f 100000 && '" ASHLAR_COMMAND "' record -- '" + calls +

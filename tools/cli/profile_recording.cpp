@@ -53,7 +53,8 @@ class profile_recording::process_profile final : public trace::stream_reader {
 profile_recording::profile_recording(std::string output, std::chrono::seconds each)
     : output_(std::move(output)), each_(each) {
   require_replaceable(output_, profiling::profile_magic, "profile");
-  // A name that is too long, say, is found before the program runs.
+  // A folder that is not there, or a name that is too long, is found before the program runs.
+  files::replaced_files{}.prepare("-o", output_);
   files::replaced_files{}.prepare("-o", path_for_process(output_, UINT32_MAX, 0));
 }
 

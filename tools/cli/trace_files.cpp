@@ -102,7 +102,7 @@ std::unique_ptr<trace_files::part> trace_files::make_part(std::uint32_t pid) con
     const files::open_file created(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (created.descriptor() >= 0) return std::make_unique<part>(part{std::move(path)});
-    if (errno != EEXIST) fail_to_write(path, errno);
+    if (errno != EEXIST) fail_to_write(output_, errno);
   }
 }
 
