@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/cli/progress_line.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/trace/reader.hpp"
 
@@ -22,12 +23,15 @@ inline void show_downloads() {
   if (::isatty(STDERR_FILENO) == 1) ::setenv("DEBUGINFOD_PROGRESS", "1", replace);
 }
 
-// Effects: where the trace's end is missing, says so on standard error; all before is read. Throws:
-// trace_error.
+// Effects: where the trace's end is missing, says so on standard error; all before is read. While it is
+// read, a terminal shows how far that is. Throws: trace_error.
 inline std::unique_ptr<trace::trace_reader> open_trace(const std::string& path) {
   show_downloads();
   auto reader = std::make_unique<trace::trace_reader>(trace::open_file_source(path));
   if (!reader->warning().empty()) fmt::print(stderr, "ashlar: warning: {}\n", reader->warning());
+  reader->tell_progress(
+      [line = std::make_shared<progress_line>(),
+       what = fmt::format("reading {}", path)](double share) { line->tell(what, share); });
   return reader;
 }
 

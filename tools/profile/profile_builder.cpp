@@ -100,17 +100,10 @@ profile profile_builder::snapshot() {
   return made;
 }
 
-profile profile_of(trace::trace_reader& from, const share_done& tell) {
-  constexpr std::uint64_t steps_between_words = 1 << 18;
+profile profile_of(trace::trace_reader& from) {
   profile_builder builder(from.ticks_per_second());
   trace::lifetimes blocks(from);
-  std::uint64_t steps = 0;
-  for (trace::step s; blocks.next(s); ++steps) {
-    if (tell && steps % steps_between_words == 0)
-      tell(static_cast<double>(steps) /
-           static_cast<double>(std::max<std::uint64_t>(from.events(), 1)));
-    builder.take(s);
-  }
+  for (trace::step s; blocks.next(s);) builder.take(s);
   profile made = builder.snapshot();
   made.unfinished_runs = from.warning().empty() ? 0 : 1;
   return made;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -58,10 +57,7 @@ class profile_builder {
   std::uint64_t refused_requests_ = 0;
 };
 
-/// Called now and then with the share that is done, 0 to 1.
-using share_done = std::function<void(double)>;
-
 /// Effects: reads the trace to its end. Throws: trace::trace_error.
-[[nodiscard]] profile profile_of(trace::trace_reader& from, const share_done& tell = {});
+[[nodiscard]] profile profile_of(trace::trace_reader& from);
 
 }  // namespace ashlar::profiling

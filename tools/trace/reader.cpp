@@ -221,6 +221,8 @@ bool trace_reader::begin_next_frame(cursor& of) {
       of.open->decoder.begin(place.header, view_of(payload), decompressor_, room_);
   if (fault != nullptr) fail(place.payload_at, fault);
   of.open->room = room - room_;
+  begun_ += place.header.count;
+  if (progress_) progress_(static_cast<double>(begun_) / static_cast<double>(events_));
   return true;
 }
 

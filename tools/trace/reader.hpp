@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +51,9 @@ class trace_reader final : public merged_events {
     return header_.ticks_per_second();
   }
   void tell_ahead(event_preview* to) override { preview_ = to; }
+  /// Effects: with each frame that it begins, `to` learns which share of the events has come until the
+  /// frame's end: 1 with the last one.
+  void tell_progress(std::function<void(double share)> to) { progress_ = std::move(to); }
 
  private:
   struct frame_place {
@@ -82,6 +86,8 @@ class trace_reader final : public merged_events {
   std::vector<name_definition> names_;
   decompressor decompressor_;
   event_preview* preview_ = nullptr;
+  std::function<void(double share)> progress_;
+  std::uint64_t begun_ = 0;  // events of the frames that were begun
   std::vector<std::unique_ptr<cursor>> cursors_;
 };
 

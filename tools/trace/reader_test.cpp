@@ -78,6 +78,15 @@ TEST(Reader, HeaderAndEventsComeBack) {
   EXPECT_EQ(all[5].e, death(2, 9, 0x1000));
 }
 
+TEST(Reader, TellsHowFarItIs) {
+  trace_reader reader =
+      read(written({birth(1, 1, 16), birth(1, 2, 32), birth(2, 3, 48), birth(2, 4, 64)}, 1));
+  std::vector<double> shares;
+  reader.tell_progress([&](double share) { shares.push_back(share); });
+  EXPECT_EQ(all_of(reader).size(), 4u);
+  EXPECT_EQ(shares, (std::vector<double>{0.25, 0.5, 0.75, 1}));
+}
+
 TEST(Reader, WithoutAnotherUnitTimesAreNanoseconds) {
   trace_header header;
   EXPECT_EQ(header.ticks_per_second(), 1'000'000'000u);

@@ -93,10 +93,7 @@ int profile_command(const profile_options& options) {
           fmt::format("'{}' is a profile already (`ashlar merge` makes one of several)", path));
     }
     const auto reader = open_trace(path);
-    progress_line line;
-    merge(all, profiling::profile_of(*reader, [&](double share) {
-            line.tell(fmt::format("reading {}", path), share);
-          }));
+    merge(all, profiling::profile_of(*reader));
   }
   write(files, all, options.output);
   return 0;
