@@ -100,14 +100,29 @@ class readable_pages {
 constinit rule_table rules;
 constinit readable_pages pages;
 
+/// Code that was made at run time has no tables. But where the call that returns to `code` is the last
+/// thing that its function does, what follows says how the function is left. Python's trampolines
+/// (`python3 -X perf`) are such functions.
+frame_rule read_epilogue(const unsigned char* code) {
+  constexpr unsigned char ret = 0xc3;
+  constexpr std::uint32_t word = sizeof(std::uintptr_t);
+  const bool is_pop = code[0] == 0x5d && code[1] == ret;  // pop %rbp
+  if (is_pop) return {frame_end::from_stack_pointer, 2, stays_loaded, 2 * word};
+  const std::uint32_t bytes = code[3];  // add $bytes, %rsp
+  const bool is_add = code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xc4 && code[4] == ret;
+  if (is_add && bytes < 0x80 && bytes % word == 0)
+    return {frame_end::from_stack_pointer, 0, stays_loaded, bytes + word};
+  return {.end = frame_end::other};
+}
+
 [[gnu::cold, gnu::noinline]] frame_rule learn(std::uintptr_t address) {
   code_file file{};
   if (!find_code_file(address, file)) {
     // Code that was made at run time, about which the runtime may know; or a return address that was
-    // overwritten, and where the runtime looks at code it would fault.
+    // overwritten, and where anybody looks at code there would be a fault.
     constexpr std::uintptr_t looked_at = 16;
-    return {.end = pages.contain(address, address + looked_at) ? frame_end::other
-                                                               : frame_end::outermost};
+    if (!pages.contain(address, address + looked_at)) return {.end = frame_end::outermost};
+    return read_epilogue(reinterpret_cast<const unsigned char*>(address));
   }
   frame_rule rule = read_rule(file.unwind_table, address);
   rule.file = file.number;

@@ -290,6 +290,13 @@ def keyboard_faults(b: browser.Browser) -> list[str]:
         last = int(b.evaluate(f"{chart}.getAttribute('aria-valuemax')"))
         if [int(n) for n, _ in told] != [0, 1, last, last - 1] or told[0][1] == told[2][1]:
             faults.append(f"keyboard: the readout of chart {i} goes {told}")
+    strange = b.evaluate("""(() => {
+      const nodes = JSON.parse(document.getElementById("data").textContent).call_sites;
+      const labels = new Set(nodes.map((n) => (n.source ? `${n.brief} ${n.source.split("/").pop()}` : n.brief)));
+      return [...document.querySelectorAll(".flame button")].map((e) => e.textContent).filter((t) => !labels.has(t));
+    })()""")
+    if strange:
+        faults.append(f"flame graph: boxes are called {strange}")
     b.evaluate("document.querySelector('.flame button[tabindex=\"0\"]').focus()")
     at = []
     for key in ("ArrowDown", "Enter", "Escape", "ArrowUp"):

@@ -1,11 +1,13 @@
 // A program that allocates where stacks are hard to follow.
 //   hard_stacks all PLUGIN PLUGIN OTHER_PLUGIN   the first two have the same size
 //   hard_stacks broken                           return addresses and frame pointers that lead nowhere
+//   hard_stacks trampolines                      through code made at run time, named as for perf(1)
 //   hard_stacks forks                            while another thread comes from a new place each time
 //   hard_stacks loads PLUGIN [PROFILE]           forks while other threads have the loader's locks; a
 //                                                child writes its sampling profile, if it can
 #include <array>
 #include <atomic>
+#include <cinttypes>
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -307,6 +309,54 @@ void broken() {
 void broken() {}
 #endif
 
+// ---- code made at run time ---------------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+using caller = void (*)(void (*call)());
+caller made_with_pop;
+caller made_otherwise;
+[[gnu::noinline]] void allocate_through_pop() {
+  made_with_pop(&allocate);
+  sink = 1;
+}
+[[gnu::noinline]] void allocate_otherwise() {
+  made_otherwise(&allocate);
+  sink = 1;
+}
+
+// Each function calls what it gets. The first two are as Python's, and nobody leaves the third but itself.
+[[gnu::noinline]] void trampolines() {
+  constexpr std::array<std::array<unsigned char, 16>, 3> codes{{
+      {0x48, 0x83, 0xec, 8, 0xff, 0xd7, 0x48, 0x83, 0xc4, 8, 0xc3},  // sub, call, add, ret
+      {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3},              // push, mov, call, pop, ret
+      {0x53, 0xff, 0xd7, 0x5b, 0xc3},                                // %rbx instead of %rbp
+  }};
+  auto* const page = static_cast<unsigned char*>(
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  require(page != MAP_FAILED, "mmap");
+  std::array<caller, 3> callers{};
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    std::memcpy(page + i * sizeof codes[i], codes[i].data(), sizeof codes[i]);
+    callers[i] = reinterpret_cast<caller>(page + i * sizeof codes[i]);
+  }
+  require(::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0, "mprotect");
+  made_with_pop = callers[1];
+  made_otherwise = callers[2];
+  callers[0](&allocate_through_pop);
+  callers[0](&allocate_otherwise);
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/tmp/perf-%d.map", static_cast<int>(::getpid()));
+  std::FILE* const map = std::fopen(path.data(), "we");
+  require(map != nullptr, path.data());
+  const auto begin = reinterpret_cast<std::uintptr_t>(page);
+  std::fprintf(map, "%" PRIxPTR " 10 py::keep_all:/home/you/rows.py\n", begin);
+  std::fprintf(map, "%" PRIxPTR " 10 py::Rows.make:/home/you/rows.py\n", begin + 16);
+  std::fclose(map);
+}
+#else
+void trampolines() {}
+#endif
+
 // ---- new stacks while a process forks --------------------------------------------------------------------
 
 void left(unsigned way, int depth);
@@ -421,10 +471,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (std::strcmp(what, "broken") == 0) return broken(), 0;
+  if (std::strcmp(what, "trampolines") == 0) return trampolines(), 0;
   if (std::strcmp(what, "forks") == 0) return forks(), 0;
   if (std::strcmp(what, "loads") == 0 && argc >= 3)
     return loads(argv[2], argc > 3 ? argv[3] : nullptr), 0;
-  std::fputs("hard_stacks: 'all' with three libraries, 'broken', 'forks' or 'loads' with one\n",
-             stderr);
+  std::fputs(
+      "hard_stacks: 'all' with three libraries, 'broken', 'trampolines', 'forks', or 'loads' with "
+      "one\n",
+      stderr);
   return 2;
 }

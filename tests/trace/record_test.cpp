@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tools/trace/lifetimes.hpp"
+#include "tools/trace/perf_map.hpp"
 #include "tools/trace/text.hpp"
 
 namespace {
@@ -706,6 +707,44 @@ TEST_F(Record, AStackThatLeadsNowhereEndsThere) {
   EXPECT_TRUE(has_size(events(), 24));
 }
 
+#if defined(__x86_64__)
+TEST_F(Record, CodeMadeAtRunTimeIsInStacksWithItsNames) {
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", hard_stacks, "trampolines"}), 0) << said("err");
+  const trace_reader reader(open_file_source(path("run.atrace")));
+  const fs::path map = perf_map_path(reader.header().number(header_name::pid, 0));
+  ASSERT_TRUE(fs::exists(map));
+  const auto stacks = [&] {
+    EXPECT_EQ(ashlar({"export", "--format=folded", "--figure=alloc_objects", "-o", "run.folded",
+                      "run.atrace"}),
+              0)
+        << said("err");
+    return '\n' + support::read_file(path("run.folded"));
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string unknown = "[code made at run time]";
+  std::string text = stacks();
+  EXPECT_TRUE(has(text,
+                  "main;(anonymous namespace)::trampolines();keep_all;"
+                  "(anonymous namespace)::allocate_through_pop();Rows.make;"
+                  "(anonymous namespace)::allocate()"))
+      << text;
+  EXPECT_TRUE(has(text, "\n" + unknown + ";(anonymous namespace)::allocate()")) << text;
+  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0) << said("err");
+  EXPECT_TRUE(has(said("out"), "  Rows.make in rows.py\n")) << "whose line it is: " << said("out");
+  EXPECT_EQ(ashlar({"symbols", "run.atrace"}), 0) << said("err");
+  EXPECT_FALSE(has(said("err"), "rows.py")) << "a script has no debug information";
+  fs::remove(map);
+  EXPECT_EQ(stacks(), text) << "the trace has the names";
+  EXPECT_EQ(ashlar({"record", "--stacks", "--", hard_stacks, "trampolines"}), 0) << said("err");
+  const trace_reader second(open_file_source(path("run.atrace")));
+  fs::remove(perf_map_path(second.header().number(header_name::pid, 0)));
+  text = stacks();
+  EXPECT_TRUE(has(text, "main;(anonymous namespace)::trampolines();" + unknown + ";")) << text;
+}
+#endif
+
 // The loader's lists have a lock that a fork leaves as it is.
 TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadsNewStack) {
   EXPECT_EQ(ashlar({"record", "--stacks=32", "--", hard_stacks, "forks"}), 0) << said("err");
@@ -716,6 +755,19 @@ TEST_F(Record, AForkedProcessIsNotHeldUpByAnotherThreadThatLoadsALibrary) {
   EXPECT_EQ(ashlar({"record", "--stacks=32", "--", hard_stacks, "loads", ASHLAR_TEST_PLUGIN}), 0)
       << said("err");
   EXPECT_EQ(files().size(), 102u);
+}
+
+TEST_F(Record, APythonProgramIsToldWhatShowsItsObjects) {
+  fs::copy_file(calls, path("python3.11"));
+  const std::string hint =
+      "python3.11 serves small objects from pools of its own; with PYTHONMALLOC";
+  for (const char* const program : {"./python3.11", calls.c_str()}) {
+    EXPECT_EQ(ashlar({"record", "--", program, "calls"}), 0) << said("err");
+    EXPECT_EQ(said("err").find(hint) != std::string::npos, program != calls) << said("err");
+  }
+  environment_ = {{"PYTHONMALLOC", "malloc"}};
+  EXPECT_EQ(ashlar({"record", "--", "./python3.11", "calls"}), 0) << said("err");
+  EXPECT_EQ(said("err").find(hint), std::string::npos) << said("err");
 }
 
 TEST_F(Record, AShellsProgramsAreRecordedToo) {

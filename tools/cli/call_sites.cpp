@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <unordered_map>
@@ -65,22 +66,63 @@ std::vector<call_site> call_sites(
 
 report::call_site site_for(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return report::innermost_site(calls);
-  const trace::named_call& call = calls[findings::owner_of(calls).value_or(0)];
-  return {call.name, findings::short_name(findings::function_of(call)), call.place(), call.module};
+  const auto script = std::find_if(calls.begin(), calls.end(), [](const trace::named_call& call) {
+    return call.is_of_script();
+  });
+  const trace::named_call& call =
+      script != calls.end() ? *script : calls[findings::owner_of(calls).value_or(0)];
+  return {call.name, trace::short_name(findings::function_of(call)), call.place(), call.module};
+}
+
+std::vector<site_line> site_lines(
+    const trace::trace_reader& reader,
+    const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
+    std::size_t rows) {
+  using figures = trace::stack_figures;
+  std::map<report::call_site, figures> merged;
+  for (const trace::stack_definition& stack : reader.stacks())
+    if (const auto found = stacks.find(stack.number); found != stacks.end())
+      add(merged[site_for(names.of(stack))], found->second);
+  std::vector<site_line> lines;
+  lines.reserve(merged.size());
+  for (const auto& [site, sum] : merged) lines.push_back({site, sum});
+  std::sort(lines.begin(), lines.end(), [](const site_line& a, const site_line& b) {
+    return std::tie(b.figures.at_peak_bytes, b.figures.bytes, a.site) <
+           std::tie(a.figures.at_peak_bytes, a.figures.bytes, b.site);
+  });
+  auto kept = static_cast<std::ptrdiff_t>(std::min(rows, lines.size()));
+  if (kept == 0) return {};
+  for (std::uint64_t figures::* const of :
+       {&figures::live_bytes, &figures::bytes, &figures::births, &figures::temporaries}) {
+    const auto most = std::max_element(
+        lines.begin(), lines.end(),
+        [&](const site_line& a, const site_line& b) { return a.figures.*of < b.figures.*of; });
+    if (most - lines.begin() >= kept) std::iter_swap(lines.begin() + kept++, most);
+  }
+  lines.resize(static_cast<std::size_t>(kept));
+  return lines;
+}
+
+nlohmann::json site_lines_json(const std::vector<site_line>& lines) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const site_line& line : lines) {
+    list.push_back(report::site_json(line.site));
+    list.back().update(figures_json(line.figures));
+  }
+  return list;
 }
 
 std::string called_by_line(const std::vector<trace::named_call>& calls) {
   const std::size_t line = findings::owner_of(calls).value_or(0);
-  return line == 0 ? "" : findings::short_name(findings::function_of(calls[line - 1]));
+  return line == 0 ? "" : trace::short_name(findings::function_of(calls[line - 1]));
 }
 
 std::vector<std::string> files_without_lines(const std::vector<call_site>& sites) {
   std::vector<std::string> paths;
   for (const call_site& site : sites) {
-    if (site.calls.empty() || site.calls.front().line != 0) continue;
+    if (site.calls.empty() || !site.calls.front().lacks_line()) continue;
     const std::string& path = site.calls.front().module;
-    if (path.starts_with('/') && std::find(paths.begin(), paths.end(), path) == paths.end())
-      paths.push_back(path);
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
   }
   return paths;
 }
@@ -90,10 +132,10 @@ std::string render_calls(const std::vector<trace::named_call>& calls, std::size_
   const auto add_line = [&](const std::string& line) { text += fmt::format("      {}\n", line); };
   const bool is_long = calls.size() > most + 1;
   const std::size_t shown = is_long ? most - 1 : calls.size();
-  for (std::size_t i = 0; i < shown; ++i) add_line(printable(calls[i].text()));
+  for (std::size_t i = 0; i < shown; ++i) add_line(printable(calls[i].brief_text()));
   if (is_long) {
     add_line(fmt::format("({} calls more)", calls.size() - shown - 1));
-    add_line(printable(calls.back().text()));
+    add_line(printable(calls.back().brief_text()));
   }
   return text;
 }

@@ -27,17 +27,30 @@ std::vector<call_site> call_sites(
     const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
     std::uint64_t trace::stack_figures::* by, std::size_t rows);
 
-// Returns: the line that the blocks of a stack are for. Where the C or C++ library keeps them, the
+// Returns: the line that the blocks of a stack are for, or the script's function. Where the C or C++ library keeps them, the
 // innermost call.
 report::call_site site_for(const std::vector<trace::named_call>& calls);
 // Returns: the function that this line calls for them, in short; empty where it allocates itself.
 std::string called_by_line(const std::vector<trace::named_call>& calls);
 
+// A line of the program, with what all blocks did that are for it.
+struct site_line {
+  report::call_site site;
+  trace::stack_figures figures;
+};
+// Returns: the lines of site_for(), the most bytes at the peak first, at most `rows`; behind them those
+// that have the most of another figure.
+std::vector<site_line> site_lines(
+    const trace::trace_reader& reader,
+    const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
+    std::size_t rows);
+nlohmann::json site_lines_json(const std::vector<site_line>& lines);
+
 // Returns: the programs and libraries of the calls that asked for these blocks, where no line of
 // theirs is known. Each is there once, and its order is that of the sites.
 std::vector<std::string> files_without_lines(const std::vector<call_site>& sites);
 
-// A line a call. Of a stack of more than `most` the outermost call stands last, behind how many are
+// A line a call, without types. Of a stack of more than `most` the outermost call stands last, behind how many are
 // left out.
 std::string render_calls(const std::vector<trace::named_call>& calls, std::size_t most = 24);
 // Which figures say what a site holds, and the word for it.

@@ -34,11 +34,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 
 // A call as a line of text: without the types of templates and arguments, which JSON has.
 std::string text_of(const trace::named_call& call) {
-  trace::named_call brief = call;
-  const std::string_view function = findings::function_of(call);
-  if (!function.empty())
-    brief.name = findings::short_name(function) + call.name.substr(function.size());
-  return printable(brief.text());
+  return printable(call.brief_text());
 }
 
 // What the trace shows, in sentences.
@@ -167,7 +163,7 @@ std::string render_finding(const finding& f, const std::optional<call_times>& ti
 
 nlohmann::json place_json(const trace::named_call& call) {
   return {{"name", call.name},
-          {"function", findings::short_name(findings::function_of(call))},
+          {"function", trace::short_name(findings::function_of(call))},
           {"source", call.place()}};
 }
 

@@ -1,18 +1,39 @@
 // tools/cli/recorded_program.cpp. Layer: cli.
 #include "tools/cli/recorded_program.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "tools/cli/drain_while_running.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/text.hpp"
 #include "tools/measure/allocator_list.hpp"
 #include "tools/measure/program_file.hpp"
 #include "tools/trace/spool.hpp"
 
 namespace ashlar::cli {
+namespace {
+
+// Python asks malloc for large objects only, unless this variable says otherwise.
+void tell_of_python(trace::recorder& recorder, std::uint32_t pid) {
+  if (std::getenv("PYTHONMALLOC") != nullptr) return;
+  for (const trace::process_history& history : recorder.histories()) {
+    const std::string name = std::filesystem::path(history.images.back().path).filename().string();
+    if (history.pid == pid && name.starts_with("python"))
+      fmt::print(stderr,
+                 "ashlar: {} serves small objects from pools of its own; with PYTHONMALLOC=malloc "
+                 "in the environment, the recording has each object\n",
+                 printable(name));
+  }
+}
+
+}  // namespace
+
 recorded_program::recorded_program(std::vector<std::string> command, std::string on)
     : command_(std::move(command)),
       on_(std::move(on)),
@@ -54,6 +75,7 @@ measure::child_outcome recorded_program::run(trace::recorder& recorder,
   begin_with(outcome.pid);
   try {
     drain.finish();
+    tell_of_python(recorder, static_cast<std::uint32_t>(outcome.pid));
   } catch (const std::exception& error) {
     failure_ = error.what();
   }

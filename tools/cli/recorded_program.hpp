@@ -23,8 +23,8 @@ class recorded_program {
   explicit recorded_program(std::vector<std::string> command, std::string on = {});
 
   // Effects: runs the program with this recorder, which is told its process first. Where recording
-  // fails meanwhile, the program goes on: failure(). Throws: command_error when the program cannot
-  // be run.
+  // fails meanwhile, the program goes on: failure(). Says on standard error where a setting of the
+  // program would show more. Throws: command_error when the program cannot be run.
   measure::child_outcome run(trace::recorder& recorder,
                              const std::function<void(std::uint32_t pid)>& begin);
   // Effects: where there is no result of the program itself, says why `missing` is. Returns: its wait status.

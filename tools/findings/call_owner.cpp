@@ -95,32 +95,6 @@ std::string_view function_of(const named_call& call) {
                                  : std::string_view();
 }
 
-std::string short_name(std::string_view function) {
-  if (function.starts_with('<')) return std::string(function);  // Rust: "<Type as Trait>::function"
-  constexpr std::string_view anonymous = "(anonymous namespace)";
-  std::string name;
-  int depth = 0;  // of template arguments
-  for (std::size_t i = 0; i < function.size(); ++i) {
-    const char c = function[i];
-    const bool names_operator = name.ends_with("operator") || name.ends_with("operator<");
-    if (depth > 0) {
-      depth += c == '<' ? 1 : c == '>' ? -1 : 0;
-    } else if (c == '<' && !names_operator) {
-      ++depth;
-    } else if (c == '(' && function.substr(i).starts_with(anonymous)) {
-      name += "(anonymous)";
-      i += anonymous.size() - 1;
-    } else if (c == ' ' && name.find("operator") == std::string::npos) {
-      name.clear();  // what was before it is the result's type
-    } else if ((c == '(' || c == ' ') && !name.ends_with("operator")) {
-      break;
-    } else {
-      name += c;  // also the parenthesis of "operator()"
-    }
-  }
-  return name;
-}
-
 std::optional<std::size_t> owner_of(std::span<const named_call> calls) {
   if (calls.empty() || keeps_its_blocks(calls.front())) return std::nullopt;
   for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -7,12 +7,13 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "tools/trace/call_names.hpp"
 
 namespace ashlar::findings {
+
+using trace::short_name;
 
 /// Returns: the index of the first call, from the inside out, that is the program's own: neither
 /// the standard library's nor a function whose name says that it allocates ("xmalloc", "strdup").
@@ -25,9 +26,6 @@ namespace ashlar::findings {
 
 /// Returns: the function of a call without its module; empty where it is unknown.
 [[nodiscard]] std::string_view function_of(const trace::named_call& call);
-
-/// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.
-[[nodiscard]] std::string short_name(std::string_view function);
 
 /// Whether a call is one of a standard container for a node: one block an element.
 [[nodiscard]] bool is_container_node(std::span<const trace::named_call> calls);

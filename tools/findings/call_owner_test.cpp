@@ -23,24 +23,6 @@ TEST(CallOwner, FunctionOfACall) {
   EXPECT_EQ(function_of({"0x1234", "", 0, ""}), "");
 }
 
-TEST(CallOwner, ShortNames) {
-  EXPECT_EQ(short_name("void std::vector<int, std::allocator<int> >::push_back(int&&)"),
-            "std::vector::push_back");
-  EXPECT_EQ(short_name("int& std::map<char, f<(a)1>>::operator[](char const&)"),
-            "std::map::operator[]");
-  EXPECT_EQ(short_name("std::basic_string<char>::operator+=(char)"),
-            "std::basic_string::operator+=");
-  EXPECT_EQ(short_name("main"), "main");
-  EXPECT_EQ(short_name("shop::(anonymous namespace)::fill(shop::table&)"),
-            "shop::(anonymous)::fill");
-  EXPECT_EQ(short_name("std::ostream& operator<< <char>(std::ostream&, char)"), "operator<<");
-  EXPECT_EQ(short_name("bool less<int>::operator()(int, int) const"), "less::operator()");
-  EXPECT_EQ(short_name("operator new(unsigned long)"), "operator new");
-  EXPECT_EQ(short_name("<alloc::vec::Vec<T> as Clone>::clone"),
-            "<alloc::vec::Vec<T> as Clone>::clone");
-  EXPECT_EQ(short_name(""), "");
-}
-
 TEST(CallOwner, ItIsTheFirstCallOfTheProgramsOwn) {
   const std::vector<named_call> calls{
       in_program("std::__new_allocator<int>::allocate(unsigned long, void const*)",

@@ -25,8 +25,7 @@ std::vector<std::string> without_lines(const std::vector<site>& sites,
   std::map<std::string, std::uint64_t> allocations;  // by file
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const trace::named_call& owner = sites[i].calls[sites[i].owner];
-    if (owner.line == 0 && owner.module.starts_with('/'))
-      allocations[owner.module] += histories[i].births;
+    if (owner.lacks_line()) allocations[owner.module] += histories[i].births;
   }
   std::vector<std::string> files;
   for (const auto& [file, births] : allocations)

@@ -16,6 +16,7 @@ using node_key = std::pair<std::string, std::string>;  // name, source
 
 struct growing_node {
   node_key key;
+  std::string brief;
   call_counts counts;
   std::map<node_key, std::size_t> children;
 };
@@ -23,12 +24,12 @@ struct growing_node {
 // The whole tree first; then it is walked without what is small.
 class growing_tree {
  public:
-  growing_tree() { nodes_.push_back({{"program", ""}, {}, {}}); }
+  growing_tree() { nodes_.push_back({{"program", ""}, "program", {}, {}}); }
 
-  std::size_t child(std::size_t of, const node_key& key) {
+  std::size_t child(std::size_t of, const node_key& key, const std::string& brief) {
     const auto [at, is_new] = nodes_[of].children.try_emplace(key, nodes_.size());
     const std::size_t index = at->second;
-    if (is_new) nodes_.push_back({key, {}, {}});
+    if (is_new) nodes_.push_back({key, brief, {}, {}});
     return index;
   }
   void count(std::size_t node, const call_counts& more) { nodes_[node].counts += more; }
@@ -40,8 +41,8 @@ class growing_tree {
       const auto [index, parent] = waiting.back();
       waiting.pop_back();
       const auto self = static_cast<std::uint32_t>(flat.size());
-      flat.push_back(
-          {nodes_[index].key.first, nodes_[index].key.second, parent, nodes_[index].counts});
+      const growing_node& node = nodes_[index];
+      flat.push_back({node.key.first, node.brief, node.key.second, parent, node.counts});
       std::vector<std::size_t> shown;
       call_counts smaller;
       for (const auto& [key, child] : nodes_[index].children) {
@@ -51,7 +52,7 @@ class growing_tree {
           shown.push_back(child);
         }
       }
-      if (smaller.births > 0) flat.push_back({"(smaller)", "", self, smaller});
+      if (smaller.births > 0) flat.push_back({"(smaller)", "(smaller)", "", self, smaller});
       std::sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
         const call_counts& x = nodes_[a].counts;
         const call_counts& y = nodes_[b].counts;
@@ -81,7 +82,7 @@ std::vector<call_node> call_tree(const std::vector<trace::stack_definition>& sta
     tree.count(node, found->second);
     const auto calls = names_of(stack);
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-      node = tree.child(node, {call->name, call->place()});
+      node = tree.child(node, {call->name, call->place()}, call->brief());
       tree.count(node, found->second);
     }
     by_stack.erase(found);
@@ -90,7 +91,8 @@ std::vector<call_node> call_tree(const std::vector<trace::stack_definition>& sta
   for (const auto& [number, counts] : by_stack) without_stack += counts;
   if (without_stack.births > 0) {
     tree.count(0, without_stack);
-    tree.count(tree.child(0, {"(no stack recorded)", ""}), without_stack);
+    const std::string name = "(no stack recorded)";
+    tree.count(tree.child(0, {name, ""}, name), without_stack);
   }
   return tree.flattened();
 }

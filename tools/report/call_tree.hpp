@@ -14,6 +14,7 @@ namespace ashlar::report {
 
 struct call_node {
   std::string name;
+  std::string brief;         ///< the name without types
   std::string source;        ///< "file:line" of the call; empty: unknown
   std::uint32_t parent = 0;  ///< index; the root's is its own
   call_counts counts;        ///< of what is below it, too

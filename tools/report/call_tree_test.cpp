@@ -20,6 +20,17 @@ const call_node* find(const std::vector<call_node>& tree, const std::string& nam
   return at == tree.end() ? nullptr : &*at;
 }
 
+TEST(CallTree, ANodeHasItsNameWithoutTypesToo) {
+  const std::string function = "void std::vector<int>::push_back(int&&)";
+  const auto tree = call_tree({{1, {1}}}, {{1, 1, {1, 10, 1, 10, 0, 0, 0}}}, [&](const auto&) {
+    return std::vector<trace::named_call>{{function + " in shop", "", 0, "/bin/shop", function}};
+  });
+  ASSERT_EQ(tree.size(), 2u);
+  EXPECT_EQ(tree[0].brief, "program");
+  EXPECT_EQ(tree[1].name, function + " in shop");
+  EXPECT_EQ(tree[1].brief, "std::vector::push_back in shop");
+}
+
 TEST(CallTree, EachNodeCountsWhatIsBelowIt) {
   // Frames from the inside out: c called by b called by a.
   const std::vector<call_node> tree =

@@ -414,7 +414,10 @@ class trace_account {
     };
     json& tree = all["call_sites"] = json::array();
     for (const call_node& node : call_tree(reader_.stacks(), entries, names_of)) {
-      tree.push_back({{"name", node.name}, {"source", node.source}, {"parent", node.parent}});
+      tree.push_back({{"name", node.name},
+                      {"brief", node.brief},
+                      {"source", node.source},
+                      {"parent", node.parent}});
       put(tree.back(), node.counts);
     }
     const site_figures found = site_rows(entries, sites_of_stacks);

@@ -13,8 +13,46 @@ std::string named_call::place() const {
   return line == 0 ? std::string() : fmt::format("{}:{}", file, line);
 }
 
+std::string short_name(std::string_view function) {
+  if (function.starts_with('<')) return std::string(function);  // Rust: "<Type as Trait>::function"
+  constexpr std::string_view anonymous = "(anonymous namespace)";
+  constexpr std::string_view abi_tag = "[abi:";
+  std::string name;
+  int depth = 0;  // of template arguments
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char c = function[i];
+    const bool names_operator = name.ends_with("operator") || name.ends_with("operator<");
+    if (depth > 0) {
+      depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+    } else if (c == '<' && !names_operator && !name.ends_with('.')) {
+      ++depth;
+    } else if (c == '(' && function.substr(i).starts_with(anonymous)) {
+      name += "(anonymous)";
+      i += anonymous.size() - 1;
+    } else if (function.substr(i).starts_with(abi_tag)) {
+      i = std::min(function.find(']', i), function.size());
+    } else if (c == ' ' && name.find("operator") == std::string::npos) {
+      name.clear();  // what was before it is the result's type
+    } else if ((c == '(' || c == ' ') && !name.ends_with("operator")) {
+      break;
+    } else {
+      name += c;  // also the parenthesis of "operator()"
+    }
+  }
+  return name;
+}
+
+std::string named_call::brief() const {
+  if (module.empty() || function.empty() || !name.starts_with(function)) return name;
+  return short_name(function) + name.substr(function.size());
+}
+
 std::string named_call::text() const {
   return line == 0 ? name : fmt::format("{} at {}", name, place());
+}
+
+std::string named_call::brief_text() const {
+  return line == 0 ? brief() : fmt::format("{} at {}", brief(), place());
 }
 
 namespace {
@@ -23,7 +61,15 @@ bool has_line(const std::vector<source_place>& places) {
   return std::any_of(places.begin(), places.end(), [](const auto& p) { return p.line != 0; });
 }
 
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
 }  // namespace
+
+call_names::call_names(const trace_reader& of) : call_names(of.modules(), of.names()) {
+  pid_ = of.header().number(header_name::pid, 0);
+}
 
 call_names::call_names(std::vector<module_definition> modules,
                        std::span<const name_definition> in_trace)
@@ -65,8 +111,11 @@ std::vector<named_call> call_names::find(std::uint64_t address) {
   const auto module = std::find_if(modules_.rbegin(), modules_.rend(), [&](const auto& m) {
     return m.begin <= inside && inside < m.end;
   });
-  if (module == modules_.rend()) return {{fmt::format("{:#x}", address), {}, 0, {}}};
-  const std::string file = std::filesystem::path(module->path).filename().string();
+  if (module == modules_.rend()) {
+    if (modules_.empty()) return {{fmt::format("{:#x}", address), {}, 0, {}}};
+    return {made_at_run_time(address)};
+  }
+  const std::string file = file_name(module->path);
   // Nobody returns to a file's first byte: a pool.
   if (address == module->bias) return {{file, {}, 0, {}, file}};
   std::vector<named_call> calls;
@@ -78,6 +127,19 @@ std::vector<named_call> call_names::find(std::uint64_t address) {
                      std::move(place.function)});
   }
   return calls;
+}
+
+named_call call_names::made_at_run_time(std::uint64_t address) {
+  source_place place;
+  if (const auto kept = in_trace_.find(address); kept != in_trace_.end()) {
+    place = kept->second->front();
+  } else if (pid_ != 0) {
+    if (!made_) made_.emplace(perf_map_path(pid_));
+    place = made_->at(address - 1);
+  }
+  std::string name = place.function.empty() ? "[code made at run time]" : place.function;
+  if (!place.file.empty()) name += fmt::format(" in {}", file_name(place.file));
+  return {std::move(name), place.file, 0, place.file, std::move(place.function)};
 }
 
 std::vector<source_place> call_names::places_of(const module_definition& module,

@@ -3,41 +3,58 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "tools/trace/format.hpp"
+#include "tools/trace/perf_map.hpp"
 #include "tools/trace/reader.hpp"
 #include "tools/trace/source_lines.hpp"
 
 namespace ashlar::trace {
 
+/// Returns: "std::vector::push_back" of "void std::vector<int>::push_back(int&&)": the name alone.
+[[nodiscard]] std::string short_name(std::string_view function);
+
 struct named_call {
-  /// "function in library.so", "library.so+0x1234" where the function is unknown, "0x1234" where no
-  /// file is; of a recorded pool its name; "[stack cut at 16 frames]" (docs/trace-format.md).
+  /// "function in library.so", "library.so+0x1234" where the function is unknown, "0x1234" in a trace
+  /// without files; of a recorded pool its name; "[stack cut at 16 frames]" (docs/trace-format.md);
+  /// "function in rows.py" or "[code made at run time]" where no file was mapped.
   std::string name;
   std::string file;  ///< of the source; empty: unknown
   std::uint32_t line = 0;
-  std::string module;  ///< the program or library; empty: it is no file
+  std::string module;  ///< the program or library, of Python code its source; empty: it is no file
   /// The name without what may be another in the next run or build: the function or the pool. Empty:
   /// it is unknown. gcc warns of a list that leaves it out, but for `{}`.
   std::string function{};  // NOLINT(readability-redundant-member-init)
 
   /// Returns: "file:line"; empty: unknown.
   [[nodiscard]] std::string place() const;
+  /// Returns: the name, with short_name() of the function.
+  [[nodiscard]] std::string brief() const;
   /// Returns: the name, and the place where it is known.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string brief_text() const;  ///< likewise
+  /// Returns: whether it is a function of a script, which an interpreter executes.
+  [[nodiscard]] bool is_of_script() const { return !module.empty() && file == module; }
+  /// Returns: whether debug information of its module would tell more.
+  [[nodiscard]] bool lacks_line() const {
+    return line == 0 && module.starts_with('/') && !is_of_script();
+  }
 };
 
 /// Names return addresses: by the names that the trace has, and otherwise by the files that were
 /// mapped, if they are still what they were. A name in the trace that has no line gets one where the
-/// same build, by its build id, is at hand. Not thread-safe.
+/// same build, by its build id, is at hand. Code made at run time is named by perf_map.hpp. Not
+/// thread-safe.
 class call_names {
  public:
   /// Requires: the reader lives longer.
-  explicit call_names(const trace_reader& of) : call_names(of.modules(), of.names()) {}
+  explicit call_names(const trace_reader& of);
   /// Of several names of one address the last counts. Requires: `in_trace` lives longer.
   call_names(std::vector<module_definition> modules, std::span<const name_definition> in_trace);
 
@@ -56,6 +73,7 @@ class call_names {
  private:
   const std::vector<named_call>& at(std::uint64_t address);
   std::vector<named_call> find(std::uint64_t address);
+  named_call made_at_run_time(std::uint64_t address);
   std::vector<source_place> places_of(const module_definition& module, std::uint64_t address);
   void note_if_lost(const module_definition& module);
 
@@ -64,6 +82,8 @@ class call_names {
   std::unordered_map<std::uint64_t, std::vector<named_call>> known_;
   std::vector<lost_file> lost_;
   source_lines sources_;
+  std::uint64_t pid_ = 0;         // 0: unknown
+  std::optional<perf_map> made_;  // once it was asked for
 };
 
 }  // namespace ashlar::trace

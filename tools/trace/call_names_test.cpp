@@ -38,7 +38,7 @@ TEST_F(CallNames, ACallIsNamedByTheFunctionItIsIn) {
   const std::string expected = "ashlar::trace::(anonymous namespace)::own_bias() in exe";
   EXPECT_EQ(outermost(names, address + 1), expected);
   EXPECT_NE(outermost(names, address), expected);  // whoever returns there has called from before
-  EXPECT_EQ(outermost(names, address + 65).substr(0, 2), "0x");
+  EXPECT_EQ(outermost(names, address + 65), "[code made at run time]");
   EXPECT_EQ(names.of({1, {address + 1}}).back().function,
             "ashlar::trace::(anonymous namespace)::own_bias()");
   EXPECT_EQ(names.of({1, {address + 65}}).back().function, "");
@@ -98,6 +98,48 @@ TEST_F(CallNames, ANameWithoutALineGetsOneOfTheSameBuildOnly) {
     EXPECT_EQ(call.function, gets_line ? here.function : "its old name");
     EXPECT_EQ(call.line, gets_line ? here.line : 0u);
   }
+}
+
+TEST_F(CallNames, ShortNamesHaveNoTypes) {
+  EXPECT_EQ(short_name("void std::vector<int, std::allocator<int> >::push_back(int&&)"),
+            "std::vector::push_back");
+  EXPECT_EQ(short_name("int& std::map<char, f<(a)1>>::operator[](char const&)"),
+            "std::map::operator[]");
+  EXPECT_EQ(short_name("std::basic_string<char>::operator+=(char)"),
+            "std::basic_string::operator+=");
+  EXPECT_EQ(short_name("main"), "main");
+  EXPECT_EQ(short_name("shop::title[abi:cxx11](int)"), "shop::title");
+  EXPECT_EQ(short_name("shop::(anonymous namespace)::fill(shop::table&)"),
+            "shop::(anonymous)::fill");
+  EXPECT_EQ(short_name("std::ostream& operator<< <char>(std::ostream&, char)"), "operator<<");
+  EXPECT_EQ(short_name("bool less<int>::operator()(int, int) const"), "less::operator()");
+  EXPECT_EQ(short_name("operator new(unsigned long)"), "operator new");
+  EXPECT_EQ(short_name("<alloc::vec::Vec<T> as Clone>::clone"),
+            "<alloc::vec::Vec<T> as Clone>::clone");
+  EXPECT_EQ(short_name("Rows.make.<locals>.<lambda>"), "Rows.make.<locals>.<lambda>");
+  EXPECT_EQ(short_name("<module>"), "<module>");
+  EXPECT_EQ(short_name(""), "");
+  const std::string whole = "void std::vector<int>::push_back(int&&)";
+  EXPECT_EQ((named_call{whole + " in shop", "", 0, "/bin/shop", whole}.brief()),
+            "std::vector::push_back in shop");
+  EXPECT_EQ((named_call{"shop+0x12", "", 0, "/bin/shop"}.brief()), "shop+0x12");
+  EXPECT_EQ((named_call{"video frames", "", 0, "", "video frames"}.brief()), "video frames");
+}
+
+TEST_F(CallNames, CodeMadeAtRunTimeIsNamedByTheTrace) {
+  const std::vector<name_definition> known{{0x2001, {{"make", "/home/you/rows.py", 0}}},
+                                           {0x3001, {{"keep", "", 0}}}};
+  call_names names({{0x1000, 0x2000, 0x1000, "/no/such/file"}}, known);
+  const named_call make = names.of({1, {0x2001}}).back();
+  EXPECT_EQ(make.text(), "make in rows.py");
+  EXPECT_EQ(make.function, "make");
+  EXPECT_EQ(make.module, "/home/you/rows.py");
+  EXPECT_FALSE(make.lacks_line()) << "no debug information has it";
+  EXPECT_EQ(names.of({1, {0x3001}}).back().text(), "keep");
+  EXPECT_EQ(names.of({1, {0x4001}}).back().text(), "[code made at run time]");
+  EXPECT_TRUE(names.lost().empty());
+  call_names nothing_known({}, {});
+  EXPECT_EQ(outermost(nothing_known, 0x4001), "0x4001") << "the trace has no files";
 }
 
 TEST_F(CallNames, OfAFileThatIsGoneThereAreOffsetsOnly) {

@@ -72,27 +72,25 @@ void write(const std::vector<name_definition>& names, const byte_sink& to) {
 found_names find_names(const trace_reader& of, call_names& by,
                        const std::function<void(double)>& progress) {
   found_names found;
-  std::set<std::string> modules;  // but for what is no file
-  std::set<std::string> with_lines;
+  std::set<std::string> with_lines;  // modules
+  std::set<std::string> without;
   const std::set<std::uint64_t> addresses = addresses_in(of.stacks());
   for (const std::uint64_t address : addresses) {
     progress(static_cast<double>(found.calls++) / static_cast<double>(addresses.size()));
     name_definition name{address, {}};
     bool is_known = false;
     bool has_line = false;
-    std::string module;
     for (named_call& call : by.of({0, {address}})) {
       is_known = is_known || !call.function.empty() || call.line != 0;
       has_line = has_line || call.line != 0;
-      module = std::move(call.module);
+      if (call.line != 0) with_lines.insert(call.module);
+      if (call.lacks_line()) without.insert(call.module);
       name.places.push_back({std::move(call.function), std::move(call.file), call.line});
     }
     found.with_lines += has_line ? 1 : 0;
-    if (has_line) with_lines.insert(module);
-    if (module.starts_with('/')) modules.insert(std::move(module));
     if (is_known) found.names.push_back(std::move(name));
   }
-  std::set_difference(modules.begin(), modules.end(), with_lines.begin(), with_lines.end(),
+  std::set_difference(without.begin(), without.end(), with_lines.begin(), with_lines.end(),
                       std::back_inserter(found.without_lines));
   return found;
 }

@@ -1,5 +1,6 @@
 // Call sites as a flame graph: callers above, callees below, as wide as what they allocated.
-// Nodes: {name, source: "file:line" or "", parent: index, ...counts}; node 0 is the program; parents come before children.
+// Nodes: {name, brief: the name without types, source: "file:line" or "", parent: index, ...counts}; node 0 is the program;
+// parents come before children.
 function flame(host, nodes, measures) {
   const children = nodes.map(() => []);
   nodes.forEach((node, i) => {
@@ -17,8 +18,8 @@ function flame(host, nodes, measures) {
 
   const named = (node) => (node.source ? `${node.name} at ${node.source}` : node.name);
   // A box has room for a file's name, not for its folders.
-  const label = (node) => (node.source ? `${node.name} ${node.source.split("/").pop()}` : node.name);
-  const path = (i) => (i === 0 ? [] : [...path(nodes[i].parent), nodes[i].name]);
+  const label = (node) => (node.source ? `${node.brief} ${node.source.split("/").pop()}` : node.brief);
+  const path = (i) => (i === 0 ? [] : [...path(nodes[i].parent), nodes[i].brief]);
   const tell = (i) => {
     const node = nodes[i];
     output.replaceChildren(
