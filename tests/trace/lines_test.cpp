@@ -1,5 +1,7 @@
 // Whose line holds the memory: stat, report and leaks on a program with planted leaks.
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -71,6 +73,36 @@ TEST_F(Lines, StatNamesFileAndLineOfInlinedCallsToo) {
   EXPECT_TRUE(contains(site["frames"][1], "shop::serve(int, bool) in planted_leak")) << site;
   ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
+}
+
+TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
+  ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
+  const json stat = stat_json();
+  std::uint64_t births = 0;
+  json order;
+  for (const json& line : stat["lines"]) {
+    births += line["births"].get<std::uint64_t>();
+    if (is_at(line["source"], line_of("order"))) order = line;
+  }
+  EXPECT_EQ(births, stat["births"]) << "each block is some line's";
+  ASSERT_FALSE(order.is_null()) << stat["lines"].dump(1);
+  EXPECT_EQ(order["function"], "shop::make_order");
+  EXPECT_EQ(order["births"], 40);
+  EXPECT_EQ(order["blocks_at_end"], 30);
+  ASSERT_EQ(ashlar({"stat", "--rows", "1", "run.atrace"}), 0);
+  const std::string text = said("out");
+  EXPECT_LT(text.find("lines of the program"), text.find("sizes with the most bytes"));
+  ASSERT_EQ(ashlar({"stat", "--json", "--rows", "1", "run.atrace"}), 0);
+  const json few = json::parse(said("out"))["lines"];
+  EXPECT_LT(few.size(), stat["lines"].size());
+  for (const char* const figure : {"bytes_at_peak", "bytes_at_end", "bytes", "births"}) {
+    const auto most = [&](const json& lines) {
+      std::uint64_t found = 0;
+      for (const json& line : lines) found = std::max(found, line[figure].get<std::uint64_t>());
+      return found;
+    };
+    EXPECT_EQ(most(few), most(stat["lines"])) << figure;
+  }
 }
 
 TEST_F(Lines, TheReportsTreeHasThem) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -74,15 +75,58 @@ report::call_site site_for(const std::vector<trace::named_call>& calls) {
   return {call.name, trace::short_name(findings::function_of(call)), call.place(), call.module};
 }
 
+namespace {
+
+// The lines of stacks. Most stacks of a large program begin as many others do, and their line is among
+// these calls: only those are named, and once.
+class lines_of_stacks {
+ public:
+  explicit lines_of_stacks(trace::call_names& names) : names_(names) {}
+
+  // Returns: site_for() of the stack.
+  report::call_site of(const trace::stack_definition& stack) {
+    const auto& frames = stack.frames;
+    const auto script =
+        std::find_if(frames.begin(), frames.end(), [&](auto frame) { return is_of_script(frame); });
+    if (script != frames.end()) return site_for(names_.of({0, {*script}}));
+    if (frames.size() <= first_calls) return site_for(names_.of(stack));
+    const auto [known, is_new] =
+        by_first_.try_emplace({frames.begin(), frames.begin() + first_calls});
+    if (is_new) {
+      const auto calls = names_.of({0, known->first});
+      // Whose line it is may depend on the call behind.
+      const auto owner = findings::owner_of(calls);
+      if (owner && *owner + 1 < calls.size()) known->second = site_for(calls);
+    }
+    return known->second ? *known->second : site_for(names_.of(stack));
+  }
+
+ private:
+  static constexpr std::ptrdiff_t first_calls = 8;
+
+  bool is_of_script(std::uint64_t frame) {
+    const auto [known, is_new] = scripts_.try_emplace(frame);
+    if (is_new) known->second = names_.of({0, {frame}}).front().is_of_script();
+    return known->second;
+  }
+
+  trace::call_names& names_;
+  std::unordered_map<std::uint64_t, bool> scripts_;
+  std::map<std::vector<std::uint64_t>, std::optional<report::call_site>> by_first_;
+};
+
+}  // namespace
+
 std::vector<site_line> site_lines(
     const trace::trace_reader& reader,
     const std::unordered_map<std::uint32_t, trace::stack_figures>& stacks, trace::call_names& names,
     std::size_t rows) {
   using figures = trace::stack_figures;
+  lines_of_stacks sites(names);
   std::map<report::call_site, figures> merged;
   for (const trace::stack_definition& stack : reader.stacks())
     if (const auto found = stacks.find(stack.number); found != stacks.end())
-      add(merged[site_for(names.of(stack))], found->second);
+      add(merged[sites.of(stack)], found->second);
   std::vector<site_line> lines;
   lines.reserve(merged.size());
   for (const auto& [site, sum] : merged) lines.push_back({site, sum});

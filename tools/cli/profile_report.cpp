@@ -92,8 +92,6 @@ std::string render_sizes(const profiling::profile& runs, std::size_t rows, glyph
     return std::pair(peak_bytes(b), a.size) < std::pair(peak_bytes(a), b.size);
   });
   if (sizes.size() > rows) sizes.resize(rows);
-  std::sort(sizes.begin(), sizes.end(),
-            [](const step_figures& a, const step_figures& b) { return a.size < b.size; });
   table listed({{"size up to"}, {"births"}, {"peak"}, {"peak bytes"}, {"share", align::left}});
   for (const step_figures& of : sizes) {
     const double part =

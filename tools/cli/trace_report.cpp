@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <type_traits>
@@ -71,8 +72,6 @@ std::vector<sized> largest_sizes(const trace::trace_summary& s, std::size_t rows
     return std::pair(peak_bytes(b), a.first) < std::pair(peak_bytes(a), b.first);
   });
   if (sizes.size() > rows) sizes.resize(rows);
-  std::sort(sizes.begin(), sizes.end(),
-            [](const sized& a, const sized& b) { return a.first < b.first; });
   return sizes;
 }
 
@@ -130,12 +129,34 @@ std::string format_confidence(double share) {
   return share > 0.999 ? "> 99.9 %" : fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string text_of(const report::call_site& site) {
+  const std::string& name = site.function.empty() ? site.name : site.function;
+  if (!site.source.empty()) return fmt::format("{} at {}", name, site.source);
+  const std::string file = std::filesystem::path(site.module).filename().string();
+  return site.function.empty() || file.empty() ? name : fmt::format("{} in {}", name, file);
+}
+
+std::string render_lines(const std::vector<site_line>& all) {
+  table lines({{"at the peak"},
+               {"at the end"},
+               {"in all"},
+               {"blocks"},
+               {"temporaries"},
+               {"line", align::left}});
+  for (const auto& [site, figures] : all) {
+    lines.add_row({format_bytes(figures.at_peak_bytes), format_bytes(figures.live_bytes),
+                   format_bytes(figures.bytes), format_count(figures.births),
+                   format_count(figures.temporaries), printable(text_of(site))});
+  }
+  return lines.render(2);
+}
+
 std::string render_sites(const trace_report& report) {
   std::string text;
   for (const call_site& site : report.sites) {
-    text += fmt::format("  {} at the peak, {} blocks of {} in all\n",
+    text += fmt::format("  {} at the peak, {} block{} of {} in all\n",
                         format_bytes(site.figures.at_peak_bytes), format_count(site.figures.births),
-                        format_bytes(site.figures.bytes));
+                        site.figures.births == 1 ? "" : "s", format_bytes(site.figures.bytes));
     text += render_calls(site.calls);
   }
   return text;
@@ -229,6 +250,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.warning = reader.warning();
   report.summary = trace::summarise(reader, moments);
   const auto& stacks = report.summary.stacks;
+  report.lines = site_lines(reader, stacks, names, sites);
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);
   report.held = call_sites(reader, stacks, names, &figures::live_bytes, sites);
   report.growing = sites::find_growth(reader, report.summary, names);
@@ -245,6 +267,10 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   text += fmt::format("  {}{}{}\n\n", printable(report.header.get(program)),
                       process.empty() ? "" : ", process ", process);
   text += render_totals(report);
+  const bool is_of_pools = report.header.get(options) == trace::options_of_pools;
+  if (!report.lines.empty() && !is_of_pools)
+    text += fmt::format("\n  lines of the program, the most bytes at the peak first\n\n{}",
+                        render_lines(report.lines));
   text += fmt::format("\n  sizes with the most bytes at their own peaks\n\n{}",
                       render_sizes(report, rows, set));
   text +=
@@ -252,8 +278,7 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   text += fmt::format("\n  lifetimes of the blocks that died\n\n{}", render_lifetimes(report, set));
   if (!report.sites.empty())
     text += fmt::format("\n  {} with the most bytes at the peak\n\n{}",
-                        report.header.get(options) == trace::options_of_pools ? "pools" : "calls",
-                        render_sites(report));
+                        is_of_pools ? "pools" : "calls", render_sites(report));
   if (!report.held.empty())
     text += fmt::format("\n  still held at the end, the most bytes first\n\n{}",
                         render_held(report.held));
@@ -319,6 +344,7 @@ nlohmann::json trace_report_json(const trace_report& report) {
           {"alignments", alignments},
           {"lifetimes", lives},
           {"over_time", moments},
+          {"lines", site_lines_json(report.lines)},
           {"call_sites", call_sites_json(report.sites)},
           {"held_at_end", call_sites_json(report.held)},
           {"growing", growth_json(report.growing)}};

@@ -19,9 +19,10 @@ struct trace_report {
   trace::trace_header header;
   std::string warning;
   trace::trace_summary summary;
-  std::vector<call_site> sites;  // those with the most bytes at the peak, as many as were asked for
-  std::vector<call_site> held;   // those with the most bytes at the end, likewise
-  sites::growing_sites growing;  // all of them
+  std::vector<site_line> lines;            // of the program, as many as were asked for
+  std::vector<call_site> sites;            // those with the most bytes at the peak, likewise
+  std::vector<call_site> held;             // those with the most bytes at the end, likewise
+  sites::growing_sites growing;            // all of them
   std::vector<std::string> without_lines;  // programs and libraries whose calls come first in these
 };
 
