@@ -242,6 +242,22 @@ class AttachTest(unittest.TestCase):
         _, errors = recording.communicate(timeout=60)
         self.assertEqual(recording.returncode, 0, errors)
 
+    def test_addresses_are_given_back(self):
+        planted = self.start("attach_planted")
+
+        def addresses():
+            with open(f"/proc/{planted.pid}/status", encoding="utf-8") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("VmSize:"))
+
+        before = addresses()
+        for blocks in (3, 5):
+            recording = self.record(planted)
+            self.assertGreater(addresses() - before, 2 << 20)  # KiB
+            planted.ask(f"leak {blocks}")
+            self.assertEqual(recording.end()[0], 0)
+            self.assertEqual(figures_of(self.trace)["live_blocks"], blocks)
+        self.assertLess(addresses() - before, 64 << 10)
+
     # ---- what is in the way --------------------------------------------------------------------
 
     def test_second_attach(self):

@@ -38,6 +38,7 @@ constinit defined_files files;
 constinit pthread_mutex_t modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 constinit pthread_key_t exit_key = 0;
 constinit bool has_exit_key = false;
+constinit std::size_t mapped_bytes = 0;  // of the_spool
 constinit bool is_attached = false;
 constinit bool is_wanted_here = false;  // record_only() names this program, or none
 constinit std::uint32_t last_generation =
@@ -255,9 +256,25 @@ int map_spool(const char* path) {
     return EPROTO;
   }
   // Of a recorder that was killed: its memory would stay.
-  if (the_spool != nullptr) ::madvise(the_spool, trace::spool_bytes, MADV_REMOVE);
+  if (the_spool != nullptr) ::madvise(the_spool, mapped_bytes, MADV_REMOVE);
   the_spool = found;
+  mapped_bytes = trace::spool_bytes;
   return 0;
+}
+
+/// Effects: unmaps the chunks that were never taken, which nobody takes any more. A thread may stand
+/// in another one.
+void give_back_addresses() {
+  if (mapped_bytes != trace::spool_bytes) return;
+  std::uint32_t end = trace::chunks_max;
+  while (end > the_spool->chunks.load(std::memory_order_relaxed)) {
+    chunk_state expected = chunk_state::free;
+    if (!the_spool->states[end - 1].compare_exchange_strong(expected, chunk_state::taken)) break;
+    --end;
+  }
+  if (end == trace::chunks_max) return;
+  mapped_bytes = trace::chunks_at + std::size_t{end} * trace::chunk_bytes;
+  ::munmap(trace::chunk_of(the_spool, end), trace::spool_bytes - mapped_bytes);
 }
 
 const char* describe_refusal(int error) {
@@ -292,6 +309,7 @@ void record_from_now() {
 
 void end_recording() {
   recording = false;
+  give_back_addresses();
 }
 
 bool has_recorder() {

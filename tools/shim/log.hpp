@@ -31,8 +31,9 @@ struct thread_log {
   bool inside = false;
 };
 
-inline trace::spool* the_spool = nullptr;  // never null again, and never unmapped
-inline bool recording = false;             // requires the_spool
+// Never null again. Chunks that were taken once are never unmapped.
+inline trace::spool* the_spool = nullptr;
+inline bool recording = false;  // requires the_spool
 inline process_state* the_process = nullptr;
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local thread_log own_log;
 
@@ -46,7 +47,7 @@ enum class recording_begin { with_the_program, attached };
 /// recorder is of another version. Requires: this process is not being recorded.
 int begin_recording(const char* spool_path, recording_begin how);
 void record_from_now();
-/// Effects: nothing more is recorded.
+/// Effects: nothing more is recorded, and most of the spool's addresses are free. Requires: the_spool.
 void end_recording();
 /// Returns: whether the recorder shows a sign of life within a moment. Requires: the_spool.
 [[nodiscard]] bool has_recorder();

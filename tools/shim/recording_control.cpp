@@ -2,8 +2,8 @@
 // shim.
 //
 // Whoever calls this has loaded the library into a process that runs (dlopen with RTLD_NOW and
-// RTLD_LOCAL), or the process was started with it. The library is never unloaded, and the memory of
-// a recording never unmapped: a thread may stand in either.
+// RTLD_LOCAL), or the process was started with it. The library is never unloaded, nor the memory
+// unmapped that a recording has used: a thread may stand in either.
 #include <atomic>
 #include <cerrno>
 
