@@ -152,19 +152,20 @@ void for_modules_at(const void* address, module_visit* visit, void* data) noexce
   dl_phdr_info module{};
   module.dlpi_addr = found.dlfo_link_map->l_addr;
   module.dlpi_name = found.dlfo_link_map->l_name;
-  const auto* const begin = static_cast<const std::byte*>(found.dlfo_map_start);
-  ElfW(Ehdr) header;
-  std::memcpy(&header, begin, sizeof header);
-  constexpr std::size_t first_page = 4096;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0) {
-    if (header.e_phoff + header.e_phnum * sizeof(ElfW(Phdr)) > first_page) return;
-    module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(begin + header.e_phoff);
-    module.dlpi_phnum = header.e_phnum;
-  } else {
-    // Of a program with gaps between its segments, the loader tells one segment. Node.js is such a program.
-    if (*module.dlpi_name != '\0') return;
+  if (module.dlpi_name == nullptr || *module.dlpi_name == '\0') {
+    // Of a program with gaps between its segments, one segment was found, perhaps without the headers.
     module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(::getauxval(AT_PHDR));
     module.dlpi_phnum = static_cast<ElfW(Half)>(::getauxval(AT_PHNUM));
+  } else {
+    const auto* const begin = static_cast<const std::byte*>(found.dlfo_map_start);
+    ElfW(Ehdr) header;
+    std::memcpy(&header, begin, sizeof header);
+    constexpr std::size_t first_page = 4096;
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_phoff + header.e_phnum * sizeof(ElfW(Phdr)) > first_page)
+      return;
+    module.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(begin + header.e_phoff);
+    module.dlpi_phnum = header.e_phnum;
   }
   visit(&module, sizeof module, data);
 }
