@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sampling in the drop-in library: its estimates against the truth, its files, and what goes wrong.
 
-usage: sampling_test.py WHAT PROGRAM LIBRARY [HARDENED_LIBRARY]
+usage: sampling_test.py WHAT PROGRAM LIBRARY [HARDENED_LIBRARY [COMMAND]]
 
 PROGRAM is sampled.cpp. The profiles are read by a reader of this file's own, and by `go tool pprof` where that is there.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, LIBRARY, HARDENED = (sys.argv[2:] + [""] * 3)[:3]
+PROGRAM, LIBRARY, HARDENED, COMMAND = (sys.argv[2:] + [""] * 4)[:4]
 KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 
 
@@ -61,6 +61,7 @@ class Profile:
 
     def __init__(self, path: pathlib.Path):
         texts, types, samples, self.locations, self.mappings, single = [], [], [], {}, {}, {}
+        functions = []
         for field, value in fields(path.read_bytes()):
             if field == 6:
                 texts.append(value.decode())
@@ -76,8 +77,11 @@ class Profile:
                 location = dict(fields(value))
                 assert location[1] not in self.locations, "a location is there twice"
                 self.locations[location[1]] = location
+            elif field == 5:
+                functions.append(dict(fields(value)))
             elif isinstance(value, int):
                 single[field] = value
+        self.functions = {f[1]: texts[f[2]] for f in functions}
         assert texts[0] == "", "the first text is the empty one"
         self.texts = texts
         self.types = [texts[t[1]] for t in types]
@@ -251,7 +255,29 @@ def pprof(folder: pathlib.Path) -> None:
         assert named, said.stdout
 
 
+def symbols(folder: pathlib.Path) -> None:
+    """`ashlar symbols` names the calls of a profile, once."""
+    path = folder / "mixed.pb"
+    run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
+    before = Profile(path)
+    assert not before.functions
+    for said in ("calls have names", "had names before"):
+        done = subprocess.run([COMMAND, "symbols", path], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and said in done.stderr, done
+        after = Profile(path)
+        assert (after.samples, after.types, after.period) == (before.samples, before.types, before.period)
+        # Of several lines the last is the function's that is called.
+        names = {after.functions[dict(fields(location[4]))[1]] for location in after.locations.values() if 4 in location}
+        for site in (name for name, made in run.truths[0].items() if made[0] != 0):
+            assert f"sampled::{site}" in {name.split("(")[0] for name in names}, (site, names)
+    for other in (b"", b"no profile", path.read_bytes()[:-3]):
+        (folder / "other").write_bytes(other)
+        done = subprocess.run([COMMAND, "symbols", folder / "other"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
+        assert (folder / "other").read_bytes() == other
+
+
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof)}
+    parts = {f.__name__: f for f in (unbiased, fork, files, bad_input, guards, pprof, symbols)}
     with tempfile.TemporaryDirectory() as name:
         parts[sys.argv[1]](pathlib.Path(name))

@@ -1,7 +1,12 @@
 // tools/cli/trace_names.cpp. Layer: cli.
 #include "tools/cli/trace_names.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -11,7 +16,9 @@
 #include "tools/cli/progress_line.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
+#include "tools/files/files.hpp"
 #include "tools/files/replaced_files.hpp"
+#include "tools/trace/named_profile.hpp"
 #include "tools/trace/named_trace.hpp"
 
 namespace ashlar::cli {
@@ -57,6 +64,28 @@ void put_names_into(const std::string& path, const std::string& output) {
     tell_missing_names(names.lost(), found.without_lines);
     return 0;
   });
+}
+
+bool put_names_into_profile(const std::string& path, const std::string& output) {
+  std::string begin(trace::magic.size(), '\0');
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none) ||
+      !std::ifstream(path, std::ios::binary).read(begin.data(), std::ssize(begin)) ||
+      begin == trace::magic)
+    return false;
+  const auto named = trace::with_names(files::read_input(path));
+  if (!named) return false;
+  files::replaced_files files;
+  files.prepare(output == path ? "TRACE" : "-o", output);
+  files.write(0, named->bytes);
+  files.commit();
+  const std::uint64_t before = named->is_named;
+  fmt::print(stderr, "ashlar: {}: {} of {} calls have names, {} have file and line{}\n", output,
+             format_count(named->named + before), format_count(named->calls),
+             format_count(named->lines),
+             before != 0 ? fmt::format("; {} had names before", format_count(before)) : "");
+  tell_missing_names(named->lost, named->without_lines);
+  return true;
 }
 
 }  // namespace ashlar::cli

@@ -11,4 +11,8 @@ namespace ashlar::cli {
 // command_error for what is no trace, is damaged, has no calls, or cannot be written.
 void put_names_into(const std::string& path, const std::string& output);
 
+// Effects: the same of a profile in pprof's format. Returns: false, with nothing done, where the file
+// is none.
+bool put_names_into_profile(const std::string& path, const std::string& output);
+
 }  // namespace ashlar::cli

@@ -92,6 +92,24 @@ std::string build_id_in(const std::string& notes) {
   return {};
 }
 
+/// Effects: visit(header) for each part of an ELF file that is loaded or is a note. None where the file
+/// is gone or is none.
+template <class Visit>
+void for_each_part(const std::string& path, Visit visit) {
+  try {
+    const auto file = open_file_source(path);
+    Elf64_Ehdr header;
+    if (!read_header(*file, header)) return;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr part;
+      if (!read_part(*file, header.e_phoff + std::uint64_t{i} * sizeof part, part)) return;
+      visit(*file, part);
+    }
+  } catch (const trace_error&) {
+    return;  // it is gone, or is no file
+  }
+}
+
 }  // namespace
 
 std::string demangled(const char* name) {
@@ -106,38 +124,31 @@ std::string demangled(const char* name) {
 std::uint64_t lowest_address(const std::string& path) {
   constexpr std::uint64_t page = 4096;
   constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
-  try {
-    const auto file = open_file_source(path);
-    Elf64_Ehdr header;
-    if (!read_header(*file, header)) return 0;
-    std::uint64_t lowest = none;
-    for (unsigned i = 0; i < header.e_phnum; ++i) {
-      Elf64_Phdr part;
-      if (!read_part(*file, header.e_phoff + std::uint64_t{i} * sizeof part, part)) break;
-      if (part.p_type == PT_LOAD) lowest = std::min(lowest, part.p_vaddr & ~(page - 1));
-    }
-    return lowest != none ? lowest : 0;
-  } catch (const trace_error&) {
-    return 0;  // it is gone, or is no file
-  }
+  std::uint64_t lowest = none;
+  for_each_part(path, [&](byte_source&, const Elf64_Phdr& part) {
+    if (part.p_type == PT_LOAD) lowest = std::min(lowest, part.p_vaddr & ~(page - 1));
+  });
+  return lowest != none ? lowest : 0;
+}
+
+std::uint64_t address_at_offset(const std::string& path, std::uint64_t offset) {
+  constexpr std::uint64_t page = 4096;
+  std::uint64_t address = offset;
+  for_each_part(path, [&](byte_source&, const Elf64_Phdr& part) {
+    if (part.p_type == PT_LOAD && (part.p_offset & ~(page - 1)) <= offset &&
+        offset < part.p_offset + part.p_filesz)
+      address = offset - part.p_offset + part.p_vaddr;
+  });
+  return address;
 }
 
 std::string build_id_of(const std::string& path) {
-  try {
-    const auto file = open_file_source(path);
-    Elf64_Ehdr header;
-    if (!read_header(*file, header)) return {};
-    for (unsigned i = 0; i < header.e_phnum; ++i) {
-      Elf64_Phdr part;
-      if (!read_part(*file, header.e_phoff + std::uint64_t{i} * sizeof part, part)) break;
-      if (part.p_type != PT_NOTE) continue;
-      const std::string id = build_id_in(bytes_of(*file, part.p_offset, part.p_filesz));
-      if (!id.empty()) return id;
-    }
-  } catch (const trace_error&) {
-    return {};  // it is gone, or is no file
-  }
-  return {};
+  std::string id;
+  for_each_part(path, [&](byte_source& file, const Elf64_Phdr& part) {
+    if (part.p_type == PT_NOTE && id.empty())
+      id = build_id_in(bytes_of(file, part.p_offset, part.p_filesz));
+  });
+  return id;
 }
 
 symbol_table::symbol_table(const std::string& path) {

@@ -11,6 +11,10 @@ namespace ashlar::trace {
 /// not position-independent, and for what is no such file.
 std::uint64_t lowest_address(const std::string& path);
 
+/// Returns: the address, in the file's own numbers, of what lies at `offset` of an ELF file, or begins
+/// in the same page; `offset` itself for what is no such file.
+std::uint64_t address_at_offset(const std::string& path, std::uint64_t offset);
+
 /// Returns: the bytes of the file's build id; empty where it has none, or is no such file.
 std::string build_id_of(const std::string& path);
 

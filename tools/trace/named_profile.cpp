@@ -1,0 +1,279 @@
+// tools/trace/named_profile.cpp. Layer: trace.
+#include "tools/trace/named_profile.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <ashlar/core/pprof.hpp>
+
+#include "tools/trace/symbols.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+/// Fields of the messages of profile.proto that are read here.
+enum profile_field : unsigned {
+  of_sample_type = 1,
+  of_mapping = 3,
+  of_location,
+  of_function,
+  of_text
+};
+enum mapping_field : unsigned {
+  mapping_id = 1,
+  mapping_begin,
+  mapping_end,
+  mapping_offset,
+  mapping_file,
+  mapping_build_id,
+  mapping_has_functions
+};
+enum location_field : unsigned {
+  location_id = 1,
+  location_mapping,
+  location_address,
+  location_line
+};
+
+struct damaged {};
+
+/// One field of a message.
+struct field {
+  unsigned number = 0;
+  bool is_number = false;
+  std::uint64_t value = 0;
+  std::string_view bytes;  ///< of a part with a length
+  std::string_view whole;  ///< with its key
+};
+
+/// The fields of a message, one after the other. Throws: damaged.
+class field_reader {
+ public:
+  explicit field_reader(std::string_view bytes) : all_(bytes) {}
+  [[nodiscard]] bool is_at_end() const { return at_ == all_.size(); }
+  field next() {
+    enum kind : unsigned { varint = 0, eight_bytes = 1, with_length = 2, four_bytes = 5 };
+    const std::size_t begin = at_;
+    const std::uint64_t key = variable();
+    field f;
+    f.number = static_cast<unsigned>(key >> 3);
+    if (key >> 3 == 0 || key >> 3 > 1000) throw damaged();
+    switch (key & 7) {
+      case varint:
+        f.is_number = true;
+        f.value = variable();
+        break;
+      case eight_bytes:
+        take(8);
+        break;
+      case with_length:
+        f.bytes = take(variable());
+        break;
+      case four_bytes:
+        take(4);
+        break;
+      default:
+        throw damaged();
+    }
+    f.whole = all_.substr(begin, at_ - begin);
+    return f;
+  }
+
+ private:
+  std::uint64_t variable() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(take(1)[0]);
+      value |= std::uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    throw damaged();
+  }
+  std::string_view take(std::uint64_t count) {
+    if (count > all_.size() - at_) throw damaged();
+    const std::string_view taken = all_.substr(at_, static_cast<std::size_t>(count));
+    at_ += taken.size();
+    return taken;
+  }
+
+  std::string_view all_;
+  std::size_t at_ = 0;
+};
+
+struct string_out {
+  std::string& bytes;
+  void put(const void* from, std::size_t count) {
+    bytes.append(static_cast<const char*>(from), count);
+  }
+};
+using fields_out = pprof::protobuf_writer<string_out>;
+
+std::string bytes_of_digits(std::string_view digits) {
+  const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(value(digits[i]) << 4 | value(digits[i + 1]));
+  return bytes;
+}
+
+class profile_namer {
+ public:
+  explicit profile_namer(std::string_view bytes) : bytes_(bytes) {}
+
+  /// Throws: damaged.
+  named_profile name() {
+    read();
+    if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged();
+    names_.emplace(modules(), std::span<const name_definition>());
+    for (field_reader fields(bytes_); !fields.is_at_end();) write(fields.next());
+    for (const auto& [key, added] : functions_)
+      out_.message(of_function, [&made = added](auto& part) {
+        part.number(1, made.id);
+        part.number(2, made.name);
+        part.number(3, made.name);
+        part.number(4, made.file);
+      });
+    for (const std::string& text : new_texts_) out_.text(of_text, text);
+    result_.lost = names_->lost();
+    for (const auto& [path, has_lines] : has_lines_)
+      if (!has_lines) result_.without_lines.push_back(path);
+    return std::move(result_);
+  }
+
+ private:
+  struct mapped_file {
+    std::uint64_t id = 0, begin = 0, end = 0, offset = 0, file = 0, build_id = 0;
+  };
+  struct new_function {
+    std::uint64_t id = 0, name = 0, file = 0;
+  };
+
+  void read() {
+    for (field_reader fields(bytes_); !fields.is_at_end();) {
+      const field f = fields.next();
+      if (f.number == of_sample_type) has_values_ = true;
+      if (f.number == of_text) texts_.push_back(f.bytes);
+      if (f.number == of_function)
+        for (field_reader inner(f.bytes); !inner.is_at_end();)
+          if (const field id = inner.next(); id.number == 1)
+            last_function_ = std::max(last_function_, id.value);
+      if (f.number == of_mapping) mappings_.push_back(mapping_of(f.bytes));
+    }
+    next_text_ = texts_.size();
+  }
+  static mapped_file mapping_of(std::string_view bytes) {
+    mapped_file m;
+    std::uint64_t* const members[] = {&m.id, &m.begin, &m.end, &m.offset, &m.file, &m.build_id};
+    for (field_reader fields(bytes); !fields.is_at_end();) {
+      const field f = fields.next();
+      if (f.is_number && f.number <= std::size(members)) *members[f.number - 1] = f.value;
+    }
+    return m;
+  }
+  [[nodiscard]] std::string text(std::uint64_t index) const {
+    if (index >= texts_.size()) throw damaged();
+    return std::string(texts_[static_cast<std::size_t>(index)]);
+  }
+  [[nodiscard]] std::vector<module_definition> modules() const {
+    std::vector<module_definition> all;
+    for (const mapped_file& m : mappings_) {
+      const std::string path = text(m.file);
+      all.push_back({m.begin, m.end, m.begin - address_at_offset(path, m.offset), path,
+                     bytes_of_digits(text(m.build_id))});
+    }
+    return all;
+  }
+
+  // ---- writing ----
+
+  void write(const field& f) {
+    if (f.number == of_location)
+      write_location(f);
+    else if (f.number == of_mapping)
+      write_mapping(f);
+    else
+      result_.bytes += f.whole;
+  }
+  /// pprof looks for names itself where a mapping has none.
+  void write_mapping(const field& f) {
+    std::string part(f.bytes);
+    string_out to{part};
+    for (unsigned i = 0; i < 4; ++i) fields_out(to).number(mapping_has_functions + i, 1);
+    out_.text(of_mapping, part);
+  }
+  void write_location(const field& f) {
+    std::uint64_t address = 0;
+    bool is_named = false;
+    for (field_reader fields(f.bytes); !fields.is_at_end();) {
+      const field inner = fields.next();
+      if (inner.number == location_address) address = inner.value;
+      is_named = is_named || inner.number == location_line;
+    }
+    ++result_.calls;
+    if (is_named) ++result_.is_named;
+    std::string part(f.bytes);
+    if (!is_named && address != 0) add_lines(address, part);
+    out_.text(of_location, part);
+  }
+  /// Effects: adds to a location what the compiler put inline there, and the function itself.
+  void add_lines(std::uint64_t address, std::string& part) {
+    const std::vector<named_call> calls = names_->of({0, {address + 1}});
+    if (calls.empty() || calls.back().module.empty()) return;
+    const bool has_line = calls.back().line != 0;
+    has_lines_[calls.back().module] = has_lines_[calls.back().module] || has_line;
+    if (!calls.back().function.empty()) ++result_.named;
+    if (has_line) ++result_.lines;
+    string_out to{part};
+    for (const named_call& call : calls)
+      fields_out(to).message(location_line, [&](auto& line) {
+        line.number(1, function_of(call));
+        line.number(2, call.line);
+      });
+  }
+  std::uint64_t function_of(const named_call& call) {
+    const std::string& name = call.function.empty() ? call.name : call.function;
+    new_function& function = functions_[{name, call.file}];
+    if (function.id == 0) function = {++last_function_, text_of(name), text_of(call.file)};
+    return function.id;
+  }
+  std::uint64_t text_of(const std::string& text) {
+    if (text.empty()) return 0;
+    const auto [place, is_new] = text_places_.emplace(text, next_text_);
+    if (is_new) {
+      ++next_text_;
+      new_texts_.push_back(text);
+    }
+    return place->second;
+  }
+
+  std::string_view bytes_;
+  bool has_values_ = false;
+  std::vector<std::string_view> texts_;
+  std::vector<mapped_file> mappings_;
+  std::uint64_t last_function_ = 0;
+  std::optional<call_names> names_;
+  std::map<std::pair<std::string, std::string>, new_function> functions_;
+  std::map<std::string, std::uint64_t> text_places_;
+  std::vector<std::string> new_texts_;  // behind those that were there
+  std::uint64_t next_text_ = 0;
+  std::map<std::string, bool> has_lines_;  // by file
+  named_profile result_;
+  string_out sink_{result_.bytes};
+  fields_out out_{sink_};
+};
+
+}  // namespace
+
+std::optional<named_profile> with_names(std::string_view bytes) {
+  try {
+    return profile_namer(bytes).name();
+  } catch (const damaged&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace ashlar::trace

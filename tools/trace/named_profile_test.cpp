@@ -1,0 +1,98 @@
+#include "tools/trace/named_profile.hpp"
+
+#include <array>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/core/pprof.hpp>
+
+namespace ashlar::trace {
+namespace {
+
+struct out {
+  std::string bytes;
+  void put(const void* from, std::size_t count) {
+    bytes.append(static_cast<const char*>(from), count);
+  }
+};
+
+/// Where this program's code is mapped.
+pprof::mapping own_mapping(pprof::profile_writer<out>& to) {
+  std::ifstream maps("/proc/self/maps");
+  const auto here = reinterpret_cast<std::uintptr_t>(&own_mapping);
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t offset = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &offset) == 3 && begin <= here &&
+        here < end)
+      return {.id = 1,
+              .begin = begin,
+              .end = end,
+              .file_offset = offset,
+              .file = to.text(line.substr(line.find('/'))),
+              .build_id = 0,
+              .is_named = false};
+  }
+  return {};
+}
+
+/// A profile with one call stack: a call in own_mapping(), and one in no file; then a named one.
+std::string profile() {
+  out bytes;
+  pprof::profile_writer<out> to(bytes);
+  pprof::begin_heap_profile(to, 512);
+  to.add(own_mapping(to));
+  to.add(pprof::location{.id = 1,
+                         .mapping = 1,
+                         .address = reinterpret_cast<std::uintptr_t>(&own_mapping) + 1,
+                         .lines = {}});
+  to.add(pprof::location{.id = 2, .mapping = 0, .address = 77, .lines = {}});
+  to.add(pprof::function{.id = 9, .name = to.text("known before"), .file = 0});
+  const std::array<pprof::line, 1> lines{{{.function = 9, .number = 3}}};
+  to.add(pprof::location{.id = 3, .mapping = 0, .address = 99, .lines = lines});
+  to.sample(std::array<std::uint64_t, 3>{1, 2, 3}, std::array<std::int64_t, 5>{1, 2, 3, 4, 5});
+  return bytes.bytes;
+}
+
+TEST(NamedProfile, HasTheNamesOfCallsThatHadNone) {
+  const auto named = with_names(profile());
+  ASSERT_TRUE(named.has_value());
+  EXPECT_EQ(named->calls, 3u);
+  EXPECT_EQ(named->named, 1u);
+  EXPECT_EQ(named->is_named, 1u);
+  EXPECT_NE(named->bytes.find("own_mapping"), std::string::npos);
+  EXPECT_EQ(profile().find("own_mapping"), std::string::npos);
+  EXPECT_NE(named->bytes.find("known before"), std::string::npos);
+  EXPECT_TRUE(named->lost.empty());
+}
+
+TEST(NamedProfile, StaysTheSameWhenAllIsNamed) {
+  const auto once = with_names(profile());
+  ASSERT_TRUE(once.has_value());
+  const auto twice = with_names(once->bytes);
+  ASSERT_TRUE(twice.has_value());
+  EXPECT_EQ(twice->is_named, 2u);
+  EXPECT_EQ(twice->named, 0u);
+}
+
+TEST(NamedProfile, IsNothingOfOtherBytes) {
+  EXPECT_FALSE(with_names("").has_value());
+  EXPECT_FALSE(with_names("a text, and no profile").has_value());
+  EXPECT_FALSE(with_names(std::string("\x1f\x8b\x08\0\0\0", 6)).has_value());
+  const std::string whole = profile();
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+    static_cast<void>(with_names(whole.substr(0, bytes)));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string changed = whole;
+    changed[i] = static_cast<char>(changed[i] ^ 0x55);
+    static_cast<void>(with_names(changed));
+  }
+}
+
+}  // namespace
+}  // namespace ashlar::trace
