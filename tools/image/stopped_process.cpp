@@ -2,6 +2,7 @@
 #include "tools/image/stopped_process.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -195,36 +197,79 @@ std::vector<address_range> own_pages(pid_t pid) {
   }
 }
 
-/// Effects: copies the bytes of `places` one behind the other. Pages that cannot be read stay zero.
-void copy_pages(pid_t pid, const std::vector<address_range>& places, std::span<std::byte> to) {
+/// What one call of the system copies.
+struct copied_part {
+  std::vector<iovec> there;
+  std::byte* here = nullptr;
+  std::size_t bytes = 0;
+};
+std::vector<copied_part> parts_of(const std::vector<address_range>& places, std::byte* to) {
   constexpr std::size_t places_each = 512;
-  constexpr std::uint64_t page = 4096;
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < places.size();) {
-    std::vector<iovec> there;
-    std::size_t bytes = 0;
-    for (; i < places.size() && there.size() < places_each && bytes < (std::size_t{1} << 30); ++i) {
-      const auto length = static_cast<std::size_t>(places[i].end - places[i].begin);
-      there.push_back({reinterpret_cast<void*>(places[i].begin), length});
-      bytes += length;
-    }
-    for (std::size_t k = 0; bytes != 0;) {
-      const iovec here{to.data() + done, bytes};
-      const ssize_t got = ::process_vm_readv(pid, &here, 1, there.data() + k, there.size() - k, 0);
-      if (got < 0 && errno != EFAULT) refuse(pid, errno, "its memory");
-      std::size_t moved = got > 0 ? static_cast<std::size_t>(got) : page;  // a page that went away
-      moved = std::min(moved, bytes);
-      done += moved;
-      bytes -= moved;
-      while (moved != 0) {
-        const std::size_t part = std::min(moved, there[k].iov_len);
-        there[k].iov_base = static_cast<std::byte*>(there[k].iov_base) + part;
-        there[k].iov_len -= part;
-        moved -= part;
-        if (there[k].iov_len == 0) ++k;
-      }
+  constexpr std::size_t bytes_each = std::size_t{16} << 20;
+  std::vector<copied_part> parts;
+  for (address_range place : places) {
+    while (place.begin < place.end) {
+      if (parts.empty() || parts.back().bytes >= bytes_each ||
+          parts.back().there.size() == places_each)
+        parts.push_back({{}, to, 0});
+      copied_part& part = parts.back();
+      const auto bytes = static_cast<std::size_t>(
+          std::min<std::uint64_t>(place.end - place.begin, bytes_each - part.bytes));
+      part.there.push_back({reinterpret_cast<void*>(place.begin), bytes});
+      part.bytes += bytes;
+      to += bytes;
+      place.begin += bytes;
     }
   }
+  return parts;
+}
+
+/// Effects: copies it; pages that cannot be read stay zero. Returns: 0, or the error's number.
+int copy_part(pid_t pid, copied_part part) {
+  constexpr std::uint64_t page = 4096;
+  for (std::size_t k = 0; part.bytes != 0;) {
+    const iovec here{part.here, part.bytes};
+    const ssize_t got =
+        ::process_vm_readv(pid, &here, 1, part.there.data() + k, part.there.size() - k, 0);
+    if (got < 0 && errno != EFAULT) return errno;
+    std::size_t moved = got > 0 ? static_cast<std::size_t>(got) : page;  // a page that went away
+    moved = std::min(moved, part.bytes);
+    part.here += moved;
+    part.bytes -= moved;
+    while (moved != 0) {
+      iovec& first = part.there[k];
+      const std::size_t some = std::min(moved, first.iov_len);
+      first.iov_base = static_cast<std::byte*>(first.iov_base) + some;
+      first.iov_len -= some;
+      moved -= some;
+      if (first.iov_len == 0) ++k;
+    }
+  }
+  return 0;
+}
+
+/// Effects: copies the bytes of `places` one behind the other, on several processors: the system
+/// spends more time for each page than for its bytes. Pages that cannot be read stay zero.
+void copy_pages(pid_t pid, const std::vector<address_range>& places, std::span<std::byte> to) {
+  constexpr std::size_t threads_max = 8;
+  const std::vector<copied_part> parts = parts_of(places, to.data());
+  std::atomic<std::size_t> next{0};
+  std::atomic<int> failure{0};
+  const auto work = [&] {
+    for (std::size_t i = 0; failure == 0 && (i = next++) < parts.size();)
+      if (const int error = copy_part(pid, parts[i]); error != 0) failure = error;
+  };
+  std::vector<std::thread> helpers;
+  const std::size_t threads =
+      std::min<std::size_t>({threads_max, std::thread::hardware_concurrency(), parts.size()});
+  try {
+    while (helpers.size() + 1 < threads) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    next = next.load();  // no thread is to be had: those that run do it
+  }
+  work();
+  for (std::thread& each : helpers) each.join();
+  if (failure != 0) refuse(pid, failure, "its memory");
 }
 
 }  // namespace
