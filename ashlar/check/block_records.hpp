@@ -92,6 +92,7 @@ class block_records {
   }
 
  private:
+  friend struct watch_layout;  // tells where the members are
   static constexpr std::size_t first_buckets = 4096;
   static constexpr std::size_t chunk_bytes = 256 * 1024;
 

@@ -136,6 +136,7 @@ class full_check {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct watch_layout;  // tells where the members are
   /// Effects: tells the fault. Requires: the lock, which is open meanwhile.
   void fail(fault_kind kind, const block_record& r, const void* address, const char* call) noexcept;
   /// Effects: a fault if the block is spoilt and that was not told yet. Returns: whether it was

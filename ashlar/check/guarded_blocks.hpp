@@ -135,6 +135,7 @@ class guarded_blocks {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct watch_layout;  // tells where the members are
   struct counts {
     std::uint64_t made = 0, freed = 0, live_peak = 0;
     std::uint64_t page_bytes = 0, page_bytes_peak = 0, given_back_bytes = 0;

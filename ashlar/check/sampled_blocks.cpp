@@ -43,13 +43,16 @@ bool sampled_blocks::start() noexcept {
 void* sampled_blocks::memory(std::size_t bytes) noexcept {
   bytes = align_up(bytes, alignof(block_sample));
   if (bytes > chunk_left_) {
-    const std::size_t fresh_bytes = std::max(bytes, chunk_bytes);
+    const std::size_t fresh_bytes = std::max(sizeof(piece) + bytes, chunk_bytes);
     void* const fresh = os::page_source::allocate(fresh_bytes, alignof(block_sample));
     if (fresh == nullptr) return nullptr;
     memory_bytes_.fetch_add(fresh_bytes, std::memory_order_relaxed);
-    if (fresh_bytes - bytes < chunk_left_) return fresh;  // a table: the chunk goes on
-    chunk_ = static_cast<std::byte*>(fresh);
-    chunk_left_ = fresh_bytes;
+    pieces_ = new (fresh) piece{.next = pieces_, .bytes = fresh_bytes};
+    auto* const first = static_cast<std::byte*>(fresh) + sizeof(piece);
+    const std::size_t has = fresh_bytes - sizeof(piece);
+    if (has - bytes < chunk_left_) return first;  // a table: the chunk goes on
+    chunk_ = first;
+    chunk_left_ = has;
   }
   void* const p = chunk_;
   chunk_ += bytes;

@@ -103,6 +103,12 @@ class sampled_blocks {
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct watch_layout;  // tells where the members are
+  /// Memory from the system. It begins with this; what samples and sites have is behind it.
+  struct piece {
+    piece* next;
+    std::size_t bytes;
+  };
   static constexpr unsigned sample_bucket_bits = 16;
   static constexpr unsigned site_bucket_bits = 14;
   static constexpr std::size_t chunk_bytes = 128 * 1024;
@@ -127,7 +133,8 @@ class sampled_blocks {
   sampled_site* sites_ = nullptr;
   std::size_t site_count_ = 0;
   block_sample* spare_ = nullptr;
-  std::byte* chunk_ = nullptr;  ///< what is left of the last piece of memory
+  piece* pieces_ = nullptr;     ///< all memory
+  std::byte* chunk_ = nullptr;  ///< what is left of the last small piece
   std::size_t chunk_left_ = 0;
   std::atomic<std::size_t> memory_bytes_{0};
 };

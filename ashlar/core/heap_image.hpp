@@ -95,24 +95,24 @@ struct heap_image {
 
 }  // namespace ashlar::detail
 
-/// Effects: the program or library that this is compiled into has an ELF note that leads to
-/// `symbol`, a heap_image: its descriptor is the distance from itself to the structure. So neither
-/// a symbol table nor a relocation is needed to find it.
+/// Effects: the program or library that this is compiled into has an ELF note of that type, which
+/// leads to `symbol`, a heap_image (type 1) or a watch_image (2): its descriptor is the distance from
+/// itself to the structure. So neither a symbol table nor a relocation is needed to find it.
 #if defined(__ELF__)
-#define ASHLAR_HEAP_IMAGE_NOTE(symbol) \
+#define ASHLAR_IMAGE_NOTE(symbol, type) \
   __asm__(                                       \
       ".pushsection .note.ashlar,\"a\",%note\n"  \
       ".balign 4\n"                              \
       ".4byte 7\n"                               \
       ".4byte " ASHLAR_IMAGE_TEXT(__SIZEOF_POINTER__) "\n" \
-      ".4byte 1\n"                               \
+      ".4byte " type "\n"                        \
       ".asciz \"ashlar\"\n"                      \
       ".balign 4\n"                              \
       "." ASHLAR_IMAGE_TEXT(__SIZEOF_POINTER__) "byte " symbol " - .\n" \
       ".balign 4\n"                              \
       ".popsection\n")
 #else
-#define ASHLAR_HEAP_IMAGE_NOTE(symbol) static_assert(true)
+#define ASHLAR_IMAGE_NOTE(symbol, type) static_assert(true)
 #endif
 #define ASHLAR_IMAGE_TEXT(number) ASHLAR_IMAGE_TEXT_OF(number)
 #define ASHLAR_IMAGE_TEXT_OF(number) #number

@@ -145,7 +145,7 @@ extern "C" {
     ashlar::detail::heap_layout::of<ashlar::runtime::heap_engine>(
         ashlar::runtime::instances_layout::heaps());
 }
-ASHLAR_HEAP_IMAGE_NOTE("ashlar_instances_image");
+ASHLAR_IMAGE_NOTE("ashlar_instances_image", "1");
 
 namespace ashlar::runtime {
 namespace {

@@ -1,15 +1,17 @@
-// runtime/process_image.cpp: the process heap itself, and the description of it for who reads a
-// core file. Layer: runtime.
+// runtime/process_image.cpp: the process heap itself, and the descriptions of it and of what looks
+// at its blocks, for who reads a core file. Layer: runtime.
 //
 // The heap stands here so that every program that has it has the description, too: a linker takes
 // both from libashlar.a, or neither.
 #include <cstddef>
 
+#include <ashlar/check/watch_layout.hpp>
 #include <ashlar/heap/heap_layout.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_thread.hpp>
 #include <ashlar/runtime/reserve_heap.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 namespace ashlar::runtime {
 
@@ -29,6 +31,14 @@ struct process_layout {
 };
 #pragma GCC diagnostic pop
 
+/// Returns: what is sampled; null outside of the drop-in library.
+[[nodiscard]] constexpr const detail::sampled_blocks* samples_of_process() noexcept {
+  if constexpr (is_drop_in)
+    return &samples;
+  else
+    return nullptr;
+}
+
 }  // namespace ashlar::runtime
 
 // By a name of C, which the note can spell. The program that it is linked into sees neither.
@@ -37,5 +47,10 @@ extern "C" {
 [[gnu::used]] constinit const ashlar::detail::heap_image ashlar_process_image =
     ashlar::detail::heap_layout::of<ashlar::runtime::process_heap>(
         ashlar::runtime::process_layout::heaps());
+[[gnu::visibility("hidden")]] extern const ashlar::detail::watch_image ashlar_watch_image;
+[[gnu::used]] constinit const ashlar::detail::watch_image ashlar_watch_image =
+    ashlar::detail::watch_layout::of(&ashlar::runtime::the_watch,
+                                     ashlar::runtime::samples_of_process());
 }
-ASHLAR_HEAP_IMAGE_NOTE("ashlar_process_image");
+ASHLAR_IMAGE_NOTE("ashlar_process_image", "1");
+ASHLAR_IMAGE_NOTE("ashlar_watch_image", "2");

@@ -18,7 +18,10 @@ import time
 import unittest
 
 COMMAND, DROP_IN, PLANTED, LINKED, DEBUGGER = sys.argv[1:6]
-EMERGENCY_POOL = 73728  # the C++ library's, for exceptions
+EMERGENCY_POOL = (72704, 73728)  # the C++ library's, for exceptions: as asked for, and its block
+SAMPLES = {"ASHLAR_SAMPLE": "1"}
+FULL = {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "0"}
+GUARDS = {"ASHLAR_CHECK_GUARD": "1"}
 POINTER = "<Q"
 NOBODY = 65534
 LLDB = shutil.which("lldb") or shutil.which("lldb-19")
@@ -74,16 +77,16 @@ class Process:
         self.pid = int(words[0])
         return self
 
-    def core(self):
+    def core(self, environment=None):
         """Returns: the path of its core file, written by the system where it can be had, else by gdb."""
         path = os.path.join(self.folder, "a.core")
         if writes_cores_here():
-            self.start("abort")
+            self.start("abort", environment)
             self.process.wait()
             found = [name for name in os.listdir(self.folder) if name.startswith("core")]
             os.rename(os.path.join(self.folder, found[0]), path)
         else:
-            self.start("wait")
+            self.start("wait", environment)
             write_core_by_debugger(self.pid, path)
             self.end()
         return path
@@ -208,7 +211,7 @@ class Blocks(LookTest):
         self.assertEqual(small, [])
         # What is left are the C library's own: each thread's table, the pool for exceptions.
         others = [size for address, size in listed.items() if address not in truth]
-        self.assertLessEqual(len([size for size in others if size != EMERGENCY_POOL]), others_max,
+        self.assertLessEqual(len([size for size in others if size not in EMERGENCY_POOL]), others_max,
                              others)
 
     def check(self, scenario, program, others_max):
@@ -241,10 +244,14 @@ class Blocks(LookTest):
                          {"": 101, "tenant": 500, "other": 100})
 
     def test_hardened_and_checked(self):
-        for settings in ({"ASHLAR_HARDEN": "1", "ASHLAR_CHECK_GUARD": "0"}, {"ASHLAR_STATS": "exact"}):
+        for settings in ({"ASHLAR_HARDEN": "1"}, {"ASHLAR_HARDEN": "1", **SAMPLES},
+                         {"ASHLAR_STATS": "exact"}, SAMPLES, FULL, {**FULL, **SAMPLES}, GUARDS,
+                         {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "10"},
+                         {"ASHLAR_SAMPLE": "1K", "ASHLAR_SAMPLE_GUARD": "3"}):
             with self.subTest(settings=settings):
                 process = self.planted("alone").start("wait", settings)
-                self.agrees(ashlar("inspect", "--list", process.pid), process, 0)
+                # The first call stack takes a block.
+                self.agrees(ashlar("inspect", "--list", process.pid), process, 1)
                 process.end()
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers are written on x86-64 only")
@@ -295,6 +302,28 @@ class Lost(LookTest):
                                      ("pointers", False): 2, ("text", False): 1})
             kept = {group["what"]: group["blocks"] for group in report["by_what"]}
             self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
+
+    def test_with_samples_and_checks(self):
+        """Their records name the calls, and lead to no block. What checks add to blocks is left out."""
+        for settings in (SAMPLES, FULL, GUARDS):
+            with self.subTest(settings=settings):
+                process = self.planted("lost").start("wait", settings)
+                report = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+                groups = {group["what"]: group for group in report["unreachable"]["groups"]}
+                self.assertEqual({what: group["blocks"] for what, group in groups.items()},
+                                 {"(anonymous namespace)::lost_circle": 9, "pointers": 2, "text": 1})
+                for group in groups.values():
+                    self.assertEqual(sum(site["blocks"] for site in group["sites"]), group["blocks"])
+                    for site in group["sites"]:
+                        self.assertIn("::lose in heap_image_planted", site["frames"][0])
+                        self.assertRegex(site["sources"][0], "planted.cpp:[0-9]+")
+                kept = {group["what"]: group["blocks"] for group in report["by_what"]}
+                self.assertEqual(kept["(anonymous namespace)::kept_square"], 1000)
+                self.assertLess(report["in_use"]["bytes"], 200_000)  # a sample's page does not count
+                text = ashlar("inspect", "--unreachable", process.pid).stdout
+                self.assertRegex(text, r"lost_circle +\(anonymous namespace\)::lose in "
+                                       r"heap_image_planted at planted.cpp:[0-9]+ +0x[0-9a-f]+\n")
+                process.end()
 
     def test_types_without_symbols(self):
         stripped = os.path.join(self.folder, "stripped")
@@ -388,6 +417,44 @@ class What(LookTest):
         self.assertIn(self.what(free)["block"]["what"],
                       ("in its slab", "in a stash, for any thread", "in a thread's cache"))
 
+    def test_who_allocated_it(self):
+        for settings in (SAMPLES, FULL, GUARDS):
+            with self.subTest(settings=settings):
+                process = self.planted("lost").start("wait", settings)
+                lost = json.loads(ashlar("inspect", "--json", process.pid).stdout)["unreachable"]
+                text = next(group for group in lost["groups"] if group["what"] == "text")
+                address = int(text["examples"][0], 16)
+                answer = ashlar("inspect", "--what", hex(address), process.pid).stdout
+                self.assertIn("0 bytes into a block that is in use", answer)
+                self.assertRegex(answer, r"allocated +(by malloc in thread [0-9]+, )?300 bytes\n"
+                                         r"      .*::lose in heap_image_planted at .*planted.cpp:")
+                if settings is not SAMPLES:  # they know where it ends
+                    answer = ashlar("inspect", "--what", hex(address + 304), process.pid).stdout
+                    self.assertIn("4 bytes behind the end of a block that is in use", answer)
+                    answer = ashlar("inspect", "--what", hex(address - 3), process.pid).stdout
+                    self.assertIn("3 bytes before a block that is in use", answer)
+                process.end()
+
+    def test_who_freed_it(self):
+        for settings, where in ((FULL, "in the queue of freed blocks"),
+                                (GUARDS, "a guarded block, closed since")):
+            with self.subTest(settings=settings):
+                process = self.planted("freed").start("wait", settings)
+                address = next(iter(read_truth(process.truth_path)))
+                report = json.loads(ashlar("inspect", "--json", "--what", hex(address + 7),
+                                           process.pid).stdout)
+                block = report["block"]
+                self.assertEqual((block["in_use"], block["bytes"], block["what"], report["offset"]),
+                                 (False, 100, where, 7))
+                self.assertEqual((block["allocated"]["by"], block["freed"]["by"]), ("malloc", "free"))
+                self.assertIn("keep_what_is_freed", block["allocated"]["frames"][0])
+                self.assertIn("free_early", block["freed"]["frames"][0])
+                text = ashlar("inspect", "--what", hex(address + 7), process.pid).stdout
+                self.assertRegex(text, r"freed +by free in thread [0-9]+\n      .*free_early")
+                listed = listed_blocks(ashlar("inspect", "--list", process.pid).stdout)
+                self.assertNotIn(address, listed)
+                process.end()
+
     def test_no_address(self):
         self.one_line(ashlar("core", "--what", "there", self.core), 2, "is no address")
 
@@ -434,6 +501,12 @@ class BadCores(LookTest):
         core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
         self.one_line(ashlar("core", core.save("newer")), 1, "version 9", "version 1",
                       "that belongs to that library")
+
+    def test_another_version_of_the_checks(self):
+        core = CoreBytes(self.planted("alone").core())
+        at = core.data.index(b"ashlarw1\1\0\0\0")
+        core.data[at + 8:at + 12] = (9).to_bytes(4, "little")
+        self.one_line(ashlar("core", core.save("newer")), 1, "its checks by version 9", "version 1")
 
     def test_an_overwritten_description(self):
         core = CoreBytes(self.planted("alone").core())
@@ -520,6 +593,20 @@ class BrokenHeaps(LookTest):
             self.core.change(self.core.first_range() +
                              self.core.part(self.core.OF_RANGE + 8 * index), 1 << 44, 8)
         self.broken("its table of runs is shorter", self.before)
+
+    def test_records_of_checks(self):
+        self.core = CoreBytes(self.planted("alone").core(FULL))
+        image = self.core.data.index(b"ashlarw1\1\0\0\0")
+        watch, = struct.unpack_from(POINTER, self.core.data, image + 16)
+        offset, = struct.unpack_from("<I", self.core.data, image + 48)
+        table = self.core.number(watch + offset)
+        bucket = next(at for at in range(table, table + 8 * 4096, 8) if self.core.number(at) != 0)
+        self.core.change(bucket, 64, 8)
+        result = ashlar("core", "--json", self.core.save("broken"))
+        self.assertEqual(result.returncode, 1)
+        report = json.loads(result.stdout)
+        self.assertIn("a list of records of checks leads to 0x40", report["broken"][0])
+        self.assertGreater(report["in_use"]["blocks"], 1000)  # the rest is told, too
 
     def test_random_bytes_never_hang_it(self):
         numbers = random.Random(3)

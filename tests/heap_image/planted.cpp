@@ -1,7 +1,7 @@
 // A program whose blocks in use are known: it writes each of them into a file, then ends by abort
 // or waits.
 //   planted TRUTH SCENARIO END
-//     SCENARIO: alone, threads, fork, lost, instances
+//     SCENARIO: alone, threads, fork, lost, freed, instances
 //     END: abort, wait
 // It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its
 // blocks.
@@ -204,6 +204,16 @@ void keep_and_lose() {
     pthread_join(gone, nullptr);
   }
 }
+
+[[gnu::noinline]] void free_early(void* block) {
+  std::free(block);
+}
+/// A block that the program has freed, and still knows.
+void keep_what_is_freed() {
+  void* const block = std::malloc(100);
+  note(block, 100);
+  free_early(block);
+}
 #endif
 
 }  // namespace
@@ -230,6 +240,8 @@ int main(int, char** words) {
 #ifndef LINKED
   } else if (scenario == "lost") {
     keep_and_lose();
+  } else if (scenario == "freed") {
+    keep_what_is_freed();
 #else
   } else if (scenario == "instances") {
     static ashlar::heap<> tenant({.name = "tenant"});

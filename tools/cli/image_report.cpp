@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/findings/call_owner.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -34,6 +38,7 @@ std::string share_of(std::uint64_t bytes, std::uint64_t all) {
 
 struct totals {
   std::uint64_t blocks = 0, bytes = 0;
+  // By `resting`; what is on its way is not counted.
   std::uint64_t resting_blocks[4] = {}, resting_bytes[4] = {};
 };
 totals totals_of(const inspect::heap_contents& heaps) {
@@ -64,9 +69,8 @@ std::string head_of(const image_report& report) {
   return text + "\n";
 }
 
-// Of the indices of `at_rest`; what is on its way is not counted.
-constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches"};
-constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches"};
+constexpr const char* resting_words[] = {"in slabs", "in stashes", "in caches", "in a queue"};
+constexpr const char* resting_keys[] = {"in_slabs", "in_stashes", "in_caches", "in_queue"};
 
 std::string totals_text(const image_report& report) {
   const totals t = totals_of(*report.heaps);
@@ -79,6 +83,11 @@ std::string totals_text(const image_report& report) {
     text +=
         labelled_line(resting_words[i], amount(t.resting_bytes[i], t.resting_blocks[i]) + ", free");
   }
+  constexpr auto queue = static_cast<std::size_t>(resting::in_queue);
+  if (t.resting_blocks[queue] != 0)
+    text += labelled_line(
+        resting_words[queue],
+        amount(t.resting_bytes[queue], t.resting_blocks[queue]) + ", freed under full checks");
   for (const inspect::found_heap& heap : report.heaps->heaps)
     text += labelled_line(heap.name.empty() ? "heap" : "heap " + printable(heap.name),
                           fmt::format("{} in {}, of {}", format_bytes(heap.bytes),
@@ -137,13 +146,38 @@ std::string broken_text(const inspect::heap_contents& heaps) {
   return text;
 }
 
-nlohmann::json groups_json(const std::vector<block_group>& groups) {
+// ---- who allocated ----
+
+std::vector<trace::named_call> named_calls(const inspect::heap_contents& heaps, std::uint32_t stack,
+                                           trace::call_names& names) {
+  return names.of({stack, heaps.known.stacks[stack]});
+}
+
+// The program's own call that most of the blocks of a group come from, as far as that is known.
+std::string owner_text(const image_report& report, const block_group& group) {
+  if (group.sites.empty()) return {};
+  const auto calls = named_calls(*report.heaps, group.sites.front().stack, *report.calls);
+  if (calls.empty()) return {};
+  trace::named_call owner = calls[findings::owner_of(calls).value_or(0)];
+  owner.file = std::filesystem::path(owner.file).filename().string();
+  std::string text = printable(owner.text());
+  if (const std::size_t others = group.sites.size() - 1; others != 0)
+    text += fmt::format(" and {} more", others);
+  return text;
+}
+
+nlohmann::json groups_json(const std::vector<block_group>& groups, const image_report& report) {
   nlohmann::json all = nlohmann::json::array();
   for (const block_group& g : groups) {
     nlohmann::json one{
         {"what", g.what}, {"is_type", g.is_type}, {"blocks", g.blocks}, {"bytes", g.bytes}};
     if (g.block_size != 0) one["block_size"] = g.block_size;
     for (const std::uint64_t address : g.examples) one["examples"].push_back(hexadecimal(address));
+    for (const inspect::group_site& site : g.sites) {
+      nlohmann::json each = calls_json(named_calls(*report.heaps, site.stack, *report.calls));
+      each["blocks"] = site.blocks;
+      one["sites"].push_back(std::move(each));
+    }
     all.push_back(std::move(one));
   }
   return all;
@@ -153,11 +187,58 @@ std::string block_text(const told_block& b) {
   return fmt::format("{} bytes at {:#x}, {}: {}", format_count(b.size), b.begin,
                      b.is_live ? "in use" : "free", printable(b.what));
 }
-nlohmann::json block_json(const told_block& b) {
-  return {{"address", hexadecimal(b.begin)},
-          {"bytes", b.size},
-          {"in_use", b.is_live},
-          {"what", b.what}};
+nlohmann::json block_json(const told_block& b, const inspect::heap_contents& heaps,
+                          trace::call_names& names) {
+  nlohmann::json one{{"address", hexadecimal(b.begin)},
+                     {"bytes", b.size},
+                     {"in_use", b.is_live},
+                     {"what", b.what}};
+  if (b.known == nullptr) return one;
+  one["asked_bytes"] = b.known->size;
+  const auto deed = [&](const inspect::told_deed& d) {
+    nlohmann::json told = calls_json(named_calls(heaps, d.stack, names));
+    if (d.call != 0) told["by"] = heaps.known.calls[d.call];
+    if (d.thread != 0) told["thread"] = d.thread;
+    return told;
+  };
+  one["allocated"] = deed(b.known->made);
+  if (b.known->is_freed) one["freed"] = deed(b.known->freed);
+  return one;
+}
+
+std::string deed_text(const char* label, const inspect::told_deed& deed, std::string_view more,
+                      const inspect::heap_contents& heaps, trace::call_names& names) {
+  std::string how;
+  if (deed.call != 0) how += fmt::format("by {}", printable(heaps.known.calls[deed.call]));
+  if (deed.thread != 0) how += fmt::format(" in thread {}", deed.thread);
+  how += more;
+  std::string text = labelled_line(label, how);
+  text += render_calls(named_calls(heaps, deed.stack, names));
+  return text;
+}
+
+std::string known_text(const told_block& b, const inspect::heap_contents& heaps,
+                       trace::call_names& names) {
+  if (b.known == nullptr) return {};
+  const std::string asked =
+      fmt::format("{}{} bytes", b.known->made.call != 0 ? ", " : "", format_count(b.known->size));
+  std::string text = deed_text("allocated", b.known->made, asked, heaps, names);
+  if (b.known->is_freed) text += deed_text("freed", b.known->freed, "", heaps, names);
+  return text;
+}
+
+// Where the address is, by the block that has its place.
+std::string place_text(const inspect::address_answer& a) {
+  const told_block& b = *a.block;
+  const char* const state = b.is_live ? "in use" : "free";
+  if (a.address < b.begin)
+    return fmt::format("{} bytes before a block that is {}\n", format_count(b.begin - a.address),
+                       state);
+  if (a.address - b.begin >= b.size)
+    return fmt::format("{} bytes behind the end of a block that is {}\n",
+                       format_count(a.address - b.begin - b.size), state);
+  return fmt::format("{} bytes into a block that is {}\n", format_count(a.address - b.begin),
+                     state);
 }
 
 }  // namespace
@@ -177,18 +258,24 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
   std::string text =
       fmt::format("\nNo pointer leads to {} in {}:\n", format_bytes(s.unreachable_bytes),
                   count_of(s.unreachable_blocks, "block"));
-  table lines({{"blocks"},
-               {"of size"},
-               {"bytes"},
-               {"what is in them", align::left},
-               {"for example", align::left}});
+  const bool has_sites = std::any_of(s.unreachable.begin(), s.unreachable.end(),
+                                     [](const block_group& g) { return !g.sites.empty(); });
+  std::vector<column> columns{{"blocks"}, {"of size"}, {"bytes"}, {"what is in them", align::left}};
+  if (has_sites) columns.emplace_back("allocated by", align::left);
+  columns.emplace_back("for example", align::left);
+  table lines(columns);
   for (std::size_t i = 0; i < std::min(rows, s.unreachable.size()); ++i) {
     const block_group& g = s.unreachable[i];
+    std::vector<std::string> cells{format_count(g.blocks), format_count(g.block_size),
+                                   format_bytes(g.bytes), printable(g.what)};
+    if (has_sites) cells.push_back(owner_text(report, g));
     std::string examples;
-    for (const std::uint64_t address : g.examples)
+    // One is enough beside a site: `--what` has all of its calls.
+    for (const std::uint64_t address :
+         std::span(g.examples).first(has_sites ? 1 : g.examples.size()))
       examples += fmt::format("{}{:#x}", examples.empty() ? "" : " ", address);
-    lines.add_row({format_count(g.blocks), format_count(g.block_size), format_bytes(g.bytes),
-                   printable(g.what), examples});
+    cells.push_back(examples);
+    lines.add_row(cells);
   }
   return text + lines.render(2) + left_out(s.unreachable.size(), rows);
 }
@@ -206,17 +293,17 @@ nlohmann::json image_json(const image_report& report) {
                      {"command", image.command},
                      {"threads", image.threads().size()},
                      {"in_use", {{"blocks", t.blocks}, {"bytes", t.bytes}}},
-                     {"by_what", groups_json(report.survey.by_what)},
+                     {"by_what", groups_json(report.survey.by_what, report)},
                      {"unreachable",
                       {{"blocks", report.survey.unreachable_blocks},
                        {"bytes", report.survey.unreachable_bytes},
-                       {"groups", groups_json(report.survey.unreachable)}}},
+                       {"groups", groups_json(report.survey.unreachable, report)}}},
                      {"remarks", image.remarks},
                      {"broken", report.heaps->broken}};
   if (!report.path.empty()) all["core"] = report.path;
   if (image.signal != 0) all["signal"] = image.signal;
   if (report.pause_ms != 0) all["pause_ms"] = report.pause_ms;
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < std::size(resting_keys); ++i)
     all["free"][resting_keys[i]] = {{"blocks", t.resting_blocks[i]}, {"bytes", t.resting_bytes[i]}};
   for (const inspect::found_heap& heap : report.heaps->heaps)
     all["heaps"].push_back({{"library", heap.library},
@@ -229,13 +316,13 @@ nlohmann::json image_json(const image_report& report) {
   return all;
 }
 
-std::string render_answer(const inspect::address_answer& a) {
+std::string render_answer(const inspect::address_answer& a, const inspect::heap_contents& heaps,
+                          trace::call_names& calls) {
   std::string text = fmt::format("{:#x}: ", a.address);
   if (a.block) {
-    text +=
-        fmt::format("{} bytes into a block that is {}\n", format_count(a.address - a.block->begin),
-                    a.block->is_live ? "in use" : "free");
+    text += place_text(a);
     text += labelled_line("block", block_text(*a.block));
+    text += known_text(*a.block, heaps, calls);
     text += labelled_line("before", a.before ? block_text(*a.before) : "no block");
     text += labelled_line("behind", a.behind ? block_text(*a.behind) : "no block");
   } else {
@@ -251,16 +338,17 @@ std::string render_answer(const inspect::address_answer& a) {
   return text;
 }
 
-nlohmann::json answer_json(const inspect::address_answer& a) {
+nlohmann::json answer_json(const inspect::address_answer& a, const inspect::heap_contents& heaps,
+                           trace::call_names& calls) {
   nlohmann::json all{{"address", hexadecimal(a.address)},
                      {"pointers", nlohmann::json::array()},
                      {"pointers_left_out", a.pointers_left_out}};
   if (!a.place.empty()) all["place"] = a.place;
   if (a.block) {
-    all["block"] = block_json(*a.block);
-    all["offset"] = a.address - a.block->begin;
-    if (a.before) all["before"] = block_json(*a.before);
-    if (a.behind) all["behind"] = block_json(*a.behind);
+    all["block"] = block_json(*a.block, heaps, calls);
+    all["offset"] = static_cast<std::int64_t>(a.address - a.block->begin);
+    if (a.before) all["before"] = block_json(*a.before, heaps, calls);
+    if (a.behind) all["behind"] = block_json(*a.behind, heaps, calls);
   }
   for (const inspect::told_pointer& p : a.pointers)
     all["pointers"].push_back(

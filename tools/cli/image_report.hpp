@@ -10,6 +10,7 @@
 #include "tools/inspect/address_answer.hpp"
 #include "tools/inspect/heap_reader.hpp"
 #include "tools/inspect/survey.hpp"
+#include "tools/trace/call_names.hpp"
 
 namespace ashlar::cli {
 
@@ -18,6 +19,7 @@ struct image_report {
   const image::memory_image* image = nullptr;
   const inspect::heap_contents* heaps = nullptr;
   inspect::survey survey;
+  trace::call_names* calls = nullptr;
   double pause_ms = 0;  // that the process stood still
 };
 
@@ -30,7 +32,10 @@ std::string render_blocks(const image::memory_image& image, const inspect::heap_
                           inspect::file_symbols& names);
 nlohmann::json image_json(const image_report& report);
 
-std::string render_answer(const inspect::address_answer& answer);
-nlohmann::json answer_json(const inspect::address_answer& answer);
+// `heaps`, `calls`: of the same image.
+std::string render_answer(const inspect::address_answer& answer,
+                          const inspect::heap_contents& heaps, trace::call_names& calls);
+nlohmann::json answer_json(const inspect::address_answer& answer,
+                           const inspect::heap_contents& heaps, trace::call_names& calls);
 
 }  // namespace ashlar::cli

@@ -227,4 +227,12 @@ std::vector<loaded_note> notes_of(const memory_image& image, std::uint64_t begin
   return found;
 }
 
+std::string build_id_at(const memory_image& image, std::uint64_t begin) {
+  const auto notes = notes_of(image, begin, "GNU", NT_GNU_BUILD_ID);
+  if (notes.empty()) return {};
+  std::string id(static_cast<std::size_t>(notes[0].bytes), '\0');
+  if (image.read(notes[0].address, std::as_writable_bytes(std::span(id))) != id.size()) return {};
+  return id;
+}
+
 }  // namespace ashlar::image

@@ -155,5 +155,7 @@ struct loaded_note {
 /// Returns: the notes of this owner and type that the file at `begin` has.
 [[nodiscard]] std::vector<loaded_note> notes_of(const memory_image& image, std::uint64_t begin,
                                                 std::string_view owner, std::uint32_t type);
+/// Returns: the bytes of the build id of the file at `begin`; empty: it has none.
+[[nodiscard]] std::string build_id_at(const memory_image& image, std::uint64_t begin);
 
 }  // namespace ashlar::image

@@ -23,6 +23,8 @@ std::string in_words(resting where) {
       return "in a stash, for any thread";
     case resting::in_cache:
       return "in a thread's cache";
+    case resting::in_queue:
+      return "in the queue of freed blocks";
     case resting::between:
       break;
   }
@@ -57,25 +59,40 @@ class answerer {
 
  private:
   std::optional<told_block> block_in(const page_run& run, std::uint64_t address) {
-    if (run.is_large) return told(run.begin, run.end - run.begin, &run);
+    if (run.is_large) return told({run.begin, run.end}, run);
     if (run.block_size == 0) return {};
     const std::uint64_t index = (address - run.begin) / run.block_size;
     if (index >= run.blocks) return {};
-    return told(run.begin + index * run.block_size, run.block_size, &run);
+    const std::uint64_t begin = run.begin + index * run.block_size;
+    return told({begin, begin + run.block_size}, run);
   }
-  told_block told(std::uint64_t begin, std::uint64_t size, const page_run* run) {
-    const trace::held_block* const live = live_block_of(heaps_, begin);
-    if (live != nullptr && live->address == begin)
-      return {begin, size, true, content_of(image_, *live, names_).what};
-    return {begin, size, false, in_words(resting_place_of(image_, heaps_, *run, begin))};
+  told_block told(trace::address_range room, const page_run& run) {
+    told_block block;
+    block.room = room;
+    block.known = heaps_.known.in(room.begin, room.end);
+    const bool has_record = block.known != nullptr && !block.known->is_sample;
+    block.begin = has_record ? block.known->address : room.begin;
+    block.size = has_record ? block.known->size : room.end - room.begin;
+    const trace::held_block* const live = live_block_in(heaps_, room.begin, room.end);
+    block.is_live = live != nullptr;
+    if (block.is_live)
+      block.what = content_of(image_, *live, names_).what;
+    else if (!run.is_large)
+      block.what = in_words(has_record ? resting::in_queue
+                                       : resting_place_of(image_, heaps_, run, room.begin));
+    else
+      block.what = has_record && block.known->end == 0 ? in_words(resting::in_queue)
+                                                       : "a guarded block, closed since";
+    return block;
   }
   std::optional<told_block> neighbour_before(const told_block& block) {
-    const page_run* const run = block.begin == 0 ? nullptr : run_of(heaps_, block.begin - 1);
-    return run == nullptr ? std::nullopt : block_in(*run, block.begin - 1);
+    const page_run* const run =
+        block.room.begin == 0 ? nullptr : run_of(heaps_, block.room.begin - 1);
+    return run == nullptr ? std::nullopt : block_in(*run, block.room.begin - 1);
   }
   std::optional<told_block> neighbour_behind(const told_block& block) {
-    const page_run* const run = run_of(heaps_, block.begin + block.size);
-    return run == nullptr ? std::nullopt : block_in(*run, block.begin + block.size);
+    const page_run* const run = run_of(heaps_, block.room.end);
+    return run == nullptr ? std::nullopt : block_in(*run, block.room.end);
   }
 
   [[nodiscard]] bool is_of_heap(std::uint64_t address) const {

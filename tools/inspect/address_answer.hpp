@@ -19,6 +19,9 @@ struct told_block {
   std::uint64_t size = 0;
   bool is_live = false;
   std::string what;  ///< is in it; of one that is not in use: where it rests
+  const known_block* known =
+      nullptr;                ///< what else is known of it, in heap_contents; null: nothing
+  trace::address_range room;  ///< what the heap, or a slot, has for it: as long or longer
 };
 
 /// A word that holds an address in the block.

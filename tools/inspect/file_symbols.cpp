@@ -23,15 +23,6 @@ namespace {
 /// begin, and the type information.
 constexpr std::uint64_t words_before = 16;
 
-/// Returns: the build id of the file that was mapped at `begin`; empty: none is there.
-std::string build_id_at(const image::memory_image& image, std::uint64_t begin) {
-  const auto notes = image::notes_of(image, begin, "GNU", NT_GNU_BUILD_ID);
-  if (notes.empty()) return {};
-  std::string id(static_cast<std::size_t>(notes[0].bytes), '\0');
-  if (image.read(notes[0].address, std::as_writable_bytes(std::span(id))) != id.size()) return {};
-  return id;
-}
-
 std::string name_of_file(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -121,7 +112,7 @@ file_symbols::file_symbols(const image::memory_image& image)
         remarks_.push_back(fmt::format("{} is gone, so what is in it has no names", place));
       continue;
     }
-    const std::string had = build_id_at(image, file.begin);
+    const std::string had = image::build_id_at(image, file.begin);
     if (const std::string has = trace::build_id_of(place); !had.empty() && has != had) {
       remarks_.push_back(fmt::format(
           "{} is another file now than the process had, so what is in it has no names", place));

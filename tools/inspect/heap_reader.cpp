@@ -15,6 +15,7 @@
 #include <ashlar/core/heap_image.hpp>
 
 #include "tools/files/error.hpp"
+#include "tools/inspect/known_in_heap.hpp"
 #include "tools/inspect/layout_reader.hpp"
 
 namespace ashlar::inspect {
@@ -98,6 +99,7 @@ class library_reader {
         return false;
       }
       shapes_.push_back(s);
+      if (c != 0) to_.block_sizes.push_back(s.block_size);
     }
     return true;
   }
@@ -273,12 +275,7 @@ class library_reader {
     const std::uint64_t size = c == 0 ? 0 : shapes_[c].block_size;
     if (by_class_.size() <= c) by_class_.resize(shapes_.size(), SIZE_MAX);
     std::size_t& known = by_class_[c];
-    if (known == SIZE_MAX) {
-      const auto same = std::find_if(to_.classes.begin(), to_.classes.end(),
-                                     [&](const class_blocks& f) { return f.block_size == size; });
-      known = static_cast<std::size_t>(same - to_.classes.begin());
-      if (same == to_.classes.end()) to_.classes.emplace_back().block_size = size;
-    }
+    if (known == SIZE_MAX) known = static_cast<std::size_t>(&class_of(to_, size) - &to_.classes[0]);
     return to_.classes[known];
   }
 
@@ -423,6 +420,10 @@ heap_contents read_heaps(const memory_image& image) {
   heap_contents heaps;
   for (const described_library& library : described_libraries(image))
     library_reader(image, library, heaps).read();
+  std::sort(heaps.block_sizes.begin(), heaps.block_sizes.end());
+  heaps.known = read_known_blocks(image, heaps.broken);
+  add_guarded(heaps);
+  heaps.own.insert(heaps.own.end(), heaps.known.own.begin(), heaps.known.own.end());
   if (heaps.heaps.empty() && heaps.broken.empty())
     throw files::command_error(
         files::status_failed,
@@ -450,6 +451,7 @@ heap_contents read_heaps(const memory_image& image) {
   }
   std::sort(heaps.cached.begin(), heaps.cached.end());
   std::sort(heaps.stashed.begin(), heaps.stashed.end());
+  apply_known(heaps);
   count_resting(heaps, heaps.cached, resting::in_cache);
   count_resting(heaps, heaps.stashed, resting::in_stash);
   std::sort(
@@ -468,13 +470,12 @@ const page_run* run_of(const heap_contents& heaps, std::uint64_t address) {
   return &*std::prev(above);
 }
 
-const trace::held_block* live_block_of(const heap_contents& heaps, std::uint64_t address) {
-  const auto above =
-      std::upper_bound(heaps.live.begin(), heaps.live.end(), address,
-                       [](std::uint64_t a, const trace::held_block& b) { return a < b.address; });
-  if (above == heaps.live.begin()) return nullptr;
-  const trace::held_block& block = *std::prev(above);
-  return address < block.address + block.size ? &block : nullptr;
+const trace::held_block* live_block_in(const heap_contents& heaps, std::uint64_t begin,
+                                       std::uint64_t end) {
+  const auto found =
+      std::lower_bound(heaps.live.begin(), heaps.live.end(), begin,
+                       [](const trace::held_block& b, std::uint64_t a) { return b.address < a; });
+  return found != heaps.live.end() && found->address < end ? &*found : nullptr;
 }
 
 resting resting_place_of(const memory_image& image, const heap_contents& heaps,

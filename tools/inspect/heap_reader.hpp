@@ -14,29 +14,31 @@
 #include <vector>
 
 #include "tools/image/memory_image.hpp"
+#include "tools/inspect/watch_reader.hpp"
 #include "tools/trace/reachability.hpp"
 
 namespace ashlar::inspect {
 
 /// Where a block that is not in use rests.
-enum class resting : std::uint8_t { in_slab, in_stash, in_cache, between };
+/// `in_queue`: it was freed, and full checks keep it. `between`: on its way.
+enum class resting : std::uint8_t { in_slab, in_stash, in_cache, in_queue, between };
 
 /// What a class of one library has; class 0 is that of large blocks.
 struct class_blocks {
   std::uint64_t block_size = 0;  ///< of a class: what its blocks are long
   std::uint64_t live = 0;
   std::uint64_t live_bytes = 0;
-  std::array<std::uint64_t, 4> at_rest{};  ///< by `resting`
+  std::array<std::uint64_t, 5> at_rest{};  ///< by `resting`
 };
 
-/// Consecutive pages with one use.
+/// Consecutive pages with one use, or the slot of a guarded block.
 struct page_run {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint32_t heap = 0;        ///< in heap_contents::heaps
   std::uint32_t block_size = 0;  ///< of a slab; 0: none
   std::uint32_t blocks = 0;      ///< of a slab
-  bool is_large = false;         ///< one block; neither: free
+  bool is_large = false;         ///< one block, in use or a slot's; neither: free
   std::uint64_t free_bits = 0;   ///< where the bits of a slab are
 };
 
@@ -54,9 +56,11 @@ struct heap_contents {
   std::vector<trace::held_block>
       live;                    ///< in the order of addresses; `stack` is the index of its run
   std::vector<page_run> runs;  ///< the same
-  std::vector<class_blocks> classes;   ///< in the order of block sizes
-  std::vector<std::uint64_t> cached;   ///< blocks in the caches of threads, sorted
-  std::vector<std::uint64_t> stashed;  ///< the same of stashes
+  std::vector<class_blocks> classes;       ///< in the order of block sizes
+  std::vector<std::uint64_t> block_sizes;  ///< of all classes, sorted
+  known_blocks known;                      ///< what checks and samples know of single blocks
+  std::vector<std::uint64_t> cached;       ///< blocks in the caches of threads, sorted
+  std::vector<std::uint64_t> stashed;      ///< the same of stashes
   std::vector<trace::address_range>
       own;                            ///< the heaps' pages and tables, sorted: no roots are there
   std::vector<std::string> broken;    ///< which law does not hold, and where; each a sentence
@@ -69,9 +73,9 @@ struct heap_contents {
 
 /// Returns: the run that holds `address`; null: none does.
 [[nodiscard]] const page_run* run_of(const heap_contents& heaps, std::uint64_t address);
-/// Returns: the live block that holds `address`; null: none does.
-[[nodiscard]] const trace::held_block* live_block_of(const heap_contents& heaps,
-                                                     std::uint64_t address);
+/// Returns: the live block that begins in [begin, end); null: none does.
+[[nodiscard]] const trace::held_block* live_block_in(const heap_contents& heaps,
+                                                     std::uint64_t begin, std::uint64_t end);
 /// Returns: where the block of a slab that starts at `block` rests. Requires: it is not in use.
 [[nodiscard]] resting resting_place_of(const image::memory_image& image, const heap_contents& heaps,
                                        const page_run& slab, std::uint64_t block);

@@ -10,6 +10,7 @@
 namespace ashlar::inspect {
 
 using detail::heap_image;
+using detail::watch_image;
 using files::command_error;
 using files::status_failed;
 
@@ -21,14 +22,21 @@ bool is_sound(const heap_image& l) {
          fits(l.cache_bytes) && fits(l.range_bytes) && fits(l.run_bytes) && fits(l.shape_bytes) &&
          fits(l.central_bytes);
 }
-}  // namespace
+bool is_sound(const watch_image& w) {
+  const auto fits = [](std::uint32_t bytes) { return bytes != 0 && bytes < 1u << 24; };
+  return fits(w.slot_bytes) && fits(w.record_bytes) && fits(w.chunk_bytes) &&
+         fits(w.sample_buckets);
+}
 
-std::vector<described_library> described_libraries(const image::memory_image& image) {
-  std::vector<described_library> found;
+/// Effects: visit(path, description) for each that the process's files bring.
+/// Returns: the path of a file whose description is not there; empty: all are.
+template <class Description, class Visit>
+std::string for_each_description(const image::memory_image& image, const char* of_what,
+                                 Visit visit) {
   std::string unreadable;
   for (const image::loaded_file& file : image::loaded_files(image)) {
     for (const image::loaded_note& note :
-         image::notes_of(image, file.begin, heap_image::note_name, heap_image::note_type)) {
+         image::notes_of(image, file.begin, heap_image::note_name, Description::note_type)) {
       const auto distance = image.value_at<std::int64_t>(note.address);
       if (note.bytes != sizeof(std::int64_t) || !distance) continue;
       const std::uint64_t at = note.address + static_cast<std::uint64_t>(*distance);
@@ -39,23 +47,40 @@ std::vector<described_library> described_libraries(const image::memory_image& im
         std::uint32_t bytes;
       };
       const auto begin = image.value_at<head>(at);
-      if (!begin || std::memcmp(begin->magic, heap_image::right_magic, sizeof begin->magic) != 0) {
+      if (!begin || std::memcmp(begin->magic, Description::right_magic, sizeof begin->magic) != 0) {
         unreadable = file.path;
         continue;
       }
-      if (begin->version != heap_image::current_version || begin->bytes != sizeof(heap_image))
+      if (begin->version != Description::current_version || begin->bytes != sizeof(Description))
         throw command_error(
             status_failed,
-            fmt::format("{} describes its heap by version {} of the layout, and this command knows "
+            fmt::format("{} describes its {} by version {} of the layout, and this command knows "
                         "version {}: use the ashlar command that belongs to that library",
-                        file.path, begin->version, heap_image::current_version));
-      const auto layout = image.value_at<heap_image>(at);
-      if (layout && is_sound(*layout))
-        found.push_back({file.path, *layout});
+                        file.path, of_what, begin->version, Description::current_version));
+      const auto description = image.value_at<Description>(at);
+      if (description && is_sound(*description))
+        visit(file.path, *description);
       else
         unreadable = file.path;
     }
   }
+  return unreadable;
+}
+}  // namespace
+
+std::vector<watch_image> described_watches(const image::memory_image& image) {
+  std::vector<watch_image> found;
+  for_each_description<watch_image>(
+      image, "checks",
+      [&](const std::string&, const watch_image& watch) { found.push_back(watch); });
+  return found;
+}
+
+std::vector<described_library> described_libraries(const image::memory_image& image) {
+  std::vector<described_library> found;
+  const std::string unreadable = for_each_description<heap_image>(
+      image, "heap",
+      [&](const std::string& path, const heap_image& layout) { found.push_back({path, layout}); });
   if (!found.empty()) return found;
   if (!unreadable.empty())
     throw command_error(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ashlar/core/heap_image.hpp>
+#include <ashlar/core/watch_image.hpp>
 
 #include "tools/image/memory_image.hpp"
 
@@ -22,6 +23,10 @@ struct described_library {
 /// Returns: the descriptions that the process's files bring. Throws: files::command_error, with a
 /// remedy, where there is none, or one of another version.
 [[nodiscard]] std::vector<described_library> described_libraries(const image::memory_image& image);
+
+/// Returns: the descriptions of checks and samples; none where the library brings none. Throws: as
+/// described_libraries, for another version.
+[[nodiscard]] std::vector<detail::watch_image> described_watches(const image::memory_image& image);
 
 /// Returns: the number of 1, 2, 4 or 8 bytes that this part of the structure at `structure` is;
 /// nothing where a byte is missing.

@@ -64,19 +64,33 @@ class memory_with_registers final : public trace::program_memory {
 /// Adds blocks to groups, by what is in them and, if asked for, by their size.
 class grouping {
  public:
-  explicit grouping(bool by_size) : by_size_(by_size) {}
+  grouping(const known_blocks& known, bool by_size) : known_(known), by_size_(by_size) {}
   void add(const trace::held_block& block, block_content content) {
     const std::uint64_t size = by_size_ ? block.size : 0;
-    block_group& group = groups_[{std::move(content.what), content.is_type, size}];
-    ++group.blocks;
-    group.bytes += block.size;
-    if (group.examples.size() < examples_max) group.examples.push_back(block.address);
+    counted& of = groups_[{std::move(content.what), content.is_type, size}];
+    ++of.group.blocks;
+    of.group.bytes += block.size;
+    std::vector<std::uint64_t>& examples = of.group.examples;
+    const known_block* const known = known_.in(block.address, block.address + 1);
+    if (known == nullptr || known->made.stack == 0) {
+      if (examples.size() < examples_max) examples.push_back(block.address);
+      return;
+    }
+    ++of.sites[known->made.stack];
+    if (of.known_examples == examples_max) return;
+    examples.insert(examples.begin() + static_cast<std::ptrdiff_t>(of.known_examples++),
+                    block.address);
+    examples.resize(std::min(examples.size(), examples_max));
   }
   std::vector<block_group> sorted() && {
     std::vector<block_group> all;
-    for (auto& [key, group] : groups_) {
-      std::tie(group.what, group.is_type, group.block_size) = key;
-      all.push_back(std::move(group));
+    for (auto& [key, of] : groups_) {
+      std::tie(of.group.what, of.group.is_type, of.group.block_size) = key;
+      for (const auto& [stack, blocks] : of.sites) of.group.sites.push_back({stack, blocks});
+      std::sort(of.group.sites.begin(), of.group.sites.end(), [](const auto& a, const auto& b) {
+        return std::tie(b.blocks, a.stack) < std::tie(a.blocks, b.stack);
+      });
+      all.push_back(std::move(of.group));
     }
     std::sort(all.begin(), all.end(), [](const block_group& a, const block_group& b) {
       return std::tie(b.bytes, a.what, a.block_size) < std::tie(a.bytes, b.what, b.block_size);
@@ -85,8 +99,14 @@ class grouping {
   }
 
  private:
+  struct counted {
+    block_group group;
+    std::size_t known_examples = 0;
+    std::map<std::uint32_t, std::uint64_t> sites;  // stack -> blocks
+  };
+  const known_blocks& known_;
   bool by_size_;
-  std::map<std::tuple<std::string, bool, std::uint64_t>, block_group> groups_;
+  std::map<std::tuple<std::string, bool, std::uint64_t>, counted> groups_;
 };
 
 }  // namespace
@@ -133,7 +153,7 @@ block_content content_of(const image::memory_image& image, const trace::held_blo
 
 std::vector<block_group> groups_by_what(const image::memory_image& image,
                                         const heap_contents& heaps, file_symbols& names) {
-  grouping groups(false);
+  grouping groups(heaps.known, false);
   for (const trace::held_block& block : heaps.live)
     groups.add(block, content_of(image, block, names));
   return std::move(groups).sorted();
@@ -144,7 +164,7 @@ void find_unreachable_groups(const image::memory_image& image, heap_contents& he
   memory_with_registers memory(image, heaps, more);
   trace::block_map blocks;
   blocks.live = std::move(heaps.live);
-  grouping groups(true);
+  grouping groups(heaps.known, true);
   for (const trace::held_block& block : trace::find_unreachable(blocks, memory, [] {})) {
     ++to.unreachable_blocks;
     to.unreachable_bytes += block.size;

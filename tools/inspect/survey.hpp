@@ -12,6 +12,12 @@
 
 namespace ashlar::inspect {
 
+/// A call stack that allocated blocks of a group.
+struct group_site {
+  std::uint32_t stack = 0;  ///< in known_blocks::stacks
+  std::uint64_t blocks = 0;
+};
+
 /// Blocks that have something in common.
 struct block_group {
   std::string what;  ///< a C++ type, or "text", "zeros", "pointers", "other data"
@@ -19,7 +25,9 @@ struct block_group {
   std::uint64_t block_size = 0;  ///< 0: of several sizes
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
-  std::vector<std::uint64_t> examples;  ///< addresses, three at most
+  /// Addresses, three at most; first those of blocks whose call stack is known.
+  std::vector<std::uint64_t> examples;
+  std::vector<group_site> sites;  ///< that are known, those of most blocks first
 };
 
 /// The groups with the most bytes first.

@@ -21,8 +21,10 @@
 #include "tools/image/core_file.hpp"
 #include "tools/image/stopped_process.hpp"
 #include "tools/inspect/address_answer.hpp"
+#include "tools/inspect/call_modules.hpp"
 #include "tools/inspect/heap_reader.hpp"
 #include "tools/inspect/survey.hpp"
+#include "tools/trace/call_names.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -94,22 +96,23 @@ int look_into(const image::memory_image& image, const look_options& options,
   tell(image.remarks);
   inspect::heap_contents heaps = inspect::read_heaps(image);
   inspect::file_symbols names(image);
+  trace::call_names calls(inspect::call_modules(image), {});
   tell(names.remarks());
   const int status = heaps.broken.empty() && image.remarks.empty() ? 0 : status_failed;
   if (!options.what.empty()) {
     const inspect::address_answer answer =
         inspect::answer_for(image, heaps, number_of(options.what, "--what"), names);
     if (options.json)
-      print_look(answer_json(answer));
+      print_look(answer_json(answer, heaps, calls));
     else
-      fmt::print("{}", render_answer(answer));
+      fmt::print("{}", render_answer(answer, heaps, calls));
     return status;
   }
   if (options.list) {
     fmt::print("{}", render_blocks(image, heaps, names));
     return status;
   }
-  image_report report{path, &image, &heaps, {}, pause_ms};
+  image_report report{path, &image, &heaps, {}, &calls, pause_ms};
   if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
   inspect::find_unreachable_groups(image, heaps, roots, names, report.survey);
   if (options.json)
