@@ -130,7 +130,7 @@ struct misused_block {
   char* const first = static_cast<char*>(blocks[0]);
   const std::ptrdiff_t offset = first - base;
   const std::uint32_t index = shape.index_of(static_cast<std::size_t>(offset));
-  if (index * size != offset || index >= shape.blocks) [[unlikely]] {
+  if (static_cast<std::ptrdiff_t>(index) * size != offset || index >= shape.blocks) [[unlikely]] {
     bad = {fault_kind::interior_pointer, first};
     return 0;
   }
