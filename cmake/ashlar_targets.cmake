@@ -79,6 +79,9 @@ function(ashlar_test_options target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
   endif()
   target_compile_definitions(${target} PRIVATE $<$<BOOL:${ASHLAR_TEST_ALL}>:ASHLAR_TEST_ALL>)  # tests/support/extent.hpp
+  if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+    target_compile_options(${target} PRIVATE -Wno-conversion)  # random numbers have 64 bits, and become sizes
+  endif()
   if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests/support/process.hpp
     list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
     target_compile_definitions(${target} PRIVATE "ASHLAR_EMULATOR=\"${emulator}\"")

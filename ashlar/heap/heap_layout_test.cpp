@@ -71,9 +71,10 @@ std::size_t cached_blocks(const test_heap& h) {
     for (std::size_t i = 1; i < test_heap::classes::count(); ++i) {
       const auto wide = static_cast<std::uint32_t>(i);
       const auto bottom = number(c, {image.of_cache.bottom_slot.offset + 2 * wide, 2});
-      const char* const first = inside(c, image.of_cache.slots) + 8 * (bottom + 1);
-      const auto top = number(tops, {8 * wide, 8});
-      blocks += static_cast<std::size_t>(top - reinterpret_cast<std::uintptr_t>(first)) / 8;
+      constexpr std::uint32_t slot = sizeof(void*);
+      const char* const first = inside(c, image.of_cache.slots) + slot * (bottom + 1);
+      const auto top = number(tops, {slot * wide, slot});
+      blocks += static_cast<std::size_t>(top - reinterpret_cast<std::uintptr_t>(first)) / slot;
     }
   }
   return blocks;

@@ -166,7 +166,8 @@ TEST(HeapExact, CountsEveryCallOfARandomProgram) {
         if (random() % 3 == 0) {
           if (h->resize_in_place(block, size + 1, "realloc") == 0) continue;
           ASSERT_EQ(class_of(block), c);
-          model[c].slack += h->usable_size(block, "test") - (size + 1) - (before - asked);
+          model[c].slack += h->usable_size(block, "test") - (size + 1);
+          model[c].slack -= before - asked;
           asked = size + 1;
           h->note_resize(block, asked);
         } else {

@@ -73,11 +73,12 @@ TEST(PageHeap, HugeRequestsAreRefused) {
   modelled m(space);
   pages& heap = m.heap();
   ASSERT_TRUE(heap.start(standard_classes.bit_words_per_page));
-  EXPECT_EQ(heap.new_large(std::size_t{1} << 51, 1, growth::allowed), nullptr);
-  EXPECT_EQ(heap.new_large(1, std::size_t{1} << 51, growth::allowed), nullptr);
+  constexpr std::size_t pages_of_half = (SIZE_MAX / 2 + 1) / 4096;  // of all addresses
+  EXPECT_EQ(heap.new_large(pages_of_half, 1, growth::allowed), nullptr);
+  EXPECT_EQ(heap.new_large(1, pages_of_half, growth::allowed), nullptr);
   EXPECT_EQ(heap.new_large(UINT32_MAX, std::size_t{1} << 31, growth::allowed), nullptr);
   run* r = m.new_large(1, 1);
-  EXPECT_FALSE(heap.resize_large(r, std::size_t{1} << 51));
+  EXPECT_FALSE(heap.resize_large(r, pages_of_half));
   EXPECT_FALSE(heap.resize_large(r, UINT32_MAX));
   m.audit();
 }

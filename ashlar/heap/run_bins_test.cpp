@@ -109,8 +109,10 @@ TEST(RunBins, TakeTheLongestRunThereCanBe) {
   run_bins bins;
   bins.insert(&r);
   EXPECT_EQ(bins.find(UINT32_MAX), &r);
-  EXPECT_EQ(bins.find(std::size_t{UINT32_MAX} + 1), nullptr);
-  EXPECT_EQ(bins.find(SIZE_MAX), nullptr);
+  if constexpr (sizeof(std::size_t) > 4) {
+    EXPECT_EQ(bins.find(std::size_t{UINT32_MAX} + 1), nullptr);
+    EXPECT_EQ(bins.find(SIZE_MAX), nullptr);
+  }
 }
 
 TEST(RunBins, AVisitSeesEachRunOnceAndLetsItBeRemoved) {

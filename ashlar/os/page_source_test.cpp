@@ -32,7 +32,7 @@ TEST(OsPageSource, WhatCannotBeIsNullAndErrnoStays) {
   errno = 77;
   EXPECT_EQ(source::allocate(SIZE_MAX, 1), nullptr);
   EXPECT_EQ(source::allocate(SIZE_MAX - 8192, std::size_t{1} << 20), nullptr);
-  EXPECT_EQ(source::allocate(SIZE_MAX / 2, 1), nullptr);
+  EXPECT_EQ(source::allocate(SIZE_MAX / 8 * 7, 1), nullptr);
   EXPECT_EQ(errno, 77);
 }
 

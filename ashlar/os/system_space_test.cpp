@@ -134,8 +134,8 @@ TEST(SystemSpace, MoveTakesTheContentsAndLeavesZeros) {
 
 TEST(SystemSpace, RefusalsAreReportedAndErrnoIsKept) {
   errno = 1234;
-  EXPECT_EQ(system_space::reserve(std::size_t{1} << 62), nullptr);
-  EXPECT_EQ(system_space::reserve_zeros(std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(system_space::reserve(SIZE_MAX - (mib - 1)), nullptr);
+  EXPECT_EQ(system_space::reserve_zeros(SIZE_MAX - (mib - 1)), nullptr);
   EXPECT_EQ(errno, 1234);
   const reservation r(system_space::reserve(mib), mib);
   {
@@ -186,7 +186,9 @@ TEST(SystemSpace, ResidentBytesFollowWhatIsTouched) {
 
 TEST(SystemSpace, PhysicalMemoryAndLimitArePlausible) {
   EXPECT_GT(system_space::physical(), 64 * mib);
-  EXPECT_EQ(system_space::physical() % 4096, 0u);  // of the machine below an emulator
+  if (system_space::physical() != SIZE_MAX) {        // else more than there are addresses for
+    EXPECT_EQ(system_space::physical() % 4096, 0u);  // of the machine below an emulator
+  }
   EXPECT_GT(system_space::limit(), 64 * mib);
 }
 

@@ -52,7 +52,8 @@ int free_static() {
   return not_detected();
 }
 int free_wild() {
-  face::release(about_to_misuse(reinterpret_cast<void*>(std::uintptr_t{0xdeadbeefdead0})));
+  face::release(
+      about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))));
   return not_detected();
 }
 int free_low() {  // a null pointer plus the offset of a member
@@ -60,7 +61,13 @@ int free_low() {  // a null pointer plus the offset of a member
   return not_detected();
 }
 int free_noncanonical() {
-  face::release(about_to_misuse(reinterpret_cast<void*>(std::uintptr_t{0xfffffffffffffff0})));
+  face::release(about_to_misuse(reinterpret_cast<void*>(~std::uintptr_t{15})));
+  return not_detected();
+}
+int free_tagged() {  // some processors ignore the top byte of an address; the heap does not
+  constexpr unsigned shift = 8 * (sizeof(std::uintptr_t) - 1);
+  const auto address = reinterpret_cast<std::uintptr_t>(face::allocate(64));
+  face::release(about_to_misuse(reinterpret_cast<void*>(address ^ std::uintptr_t{0x5a} << shift)));
   return not_detected();
 }
 int free_interior() {
@@ -191,7 +198,7 @@ int realloc_static() {
 }
 int realloc_wild() {
   void* block = face::reallocate(
-      about_to_misuse(reinterpret_cast<void*>(std::uintptr_t{0xdeadbeefdead0})), 9);
+      about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))), 9);
   return block == nullptr ? 4 : not_detected();
 }
 int realloc_interior() {
@@ -230,7 +237,7 @@ int usable_size_static() {
   return face::usable_size(about_to_misuse(static_bytes)) == 1 ? 4 : not_detected();
 }
 int usable_size_wild() {
-  void* wild = reinterpret_cast<void*>(std::uintptr_t{0xdeadbeefdead0});
+  void* wild = reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0));
   return face::usable_size(about_to_misuse(wild)) == 1 ? 4 : not_detected();
 }
 int usable_size_stack() {
@@ -253,6 +260,7 @@ constexpr support::mode modes[] = {
     {"free_wild", free_wild},
     {"free_low", free_low},
     {"free_noncanonical", free_noncanonical},
+    {"free_tagged", free_tagged},
     {"free_interior", free_interior},
     {"free_interior_push_out", free_interior_push_out},
     {"free_misaligned", free_misaligned},

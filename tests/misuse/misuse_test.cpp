@@ -23,6 +23,7 @@ constexpr misuse misuses[] = {
     {"free_wild", "free"},
     {"free_low", "free"},
     {"free_noncanonical", "free"},
+    {"free_tagged", "free"},
     {"free_interior", "free"},
     {"free_interior_push_out", "free"},
     {"free_misaligned", "free"},
