@@ -5,21 +5,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/core/config.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 
 // Every drop-in library and every program with ashlar-malloc.o has this ELF note, by which another
-// copy finds it: an exported symbol would be one of the program's names.
+// copy finds it: an exported symbol would be one of the program's names. `readelf -n` shows the
+// version. The note of type 1 is core/heap_image.hpp's.
 #define ASHLAR_NOTE_OWNER "ashlar"
+#define ASHLAR_NOTE_TYPE 2
+#define ASHLAR_TEXT_OF(number) #number
+#define ASHLAR_TEXT(number) ASHLAR_TEXT_OF(number)
+#define ASHLAR_OWN_VERSION          \
+  ASHLAR_TEXT(ASHLAR_VERSION_MAJOR) \
+  "." ASHLAR_TEXT(ASHLAR_VERSION_MINOR) "." ASHLAR_TEXT(ASHLAR_VERSION_PATCH)
 __asm__(
     ".pushsection .note.ashlar, \"a\", %note\n"
     ".balign 4\n"
-    ".4byte 7, 0, 1\n"  // bytes of the owner's name, bytes of text, type
+    ".4byte 7, 16, " ASHLAR_TEXT(ASHLAR_NOTE_TYPE) "\n"  // bytes of the owner's name, bytes of text, type
     ".asciz \"" ASHLAR_NOTE_OWNER
     "\"\n"
     ".balign 4\n"
+    "1: .asciz \"" ASHLAR_OWN_VERSION
+    "\"\n"
+    ".org 1b + 16, 0\n"
     ".popsection");
 
 extern "C" {
@@ -62,13 +73,14 @@ bool is_first() noexcept {
 
 /// Effects: tells of another copy of the library that comes first, if there is one.
 void tell_of_another_copy() noexcept {
-  const os::loaded_module first = os::first_module_with_note(ASHLAR_NOTE_OWNER);
+  const os::loaded_module first = os::first_module_with_note(ASHLAR_NOTE_OWNER, ASHLAR_NOTE_TYPE);
   const os::loaded_module own =
       os::module_around(reinterpret_cast<const void*>(&ashlar_own_malloc));
   if (first.begin == nullptr || first.begin == own.begin) return;
   line_writer<4096> line;
-  line << "ashlar: two copies in one process: " << first.path << " serves malloc and " << own.path
-       << " does nothing: preload or link only one of them";
+  line << "ashlar: two copies in one process: " << first.path << " (" << first.note
+       << ") serves malloc and " << own.path << " (" ASHLAR_OWN_VERSION
+       << ") does nothing: preload or link only one of them";
   write_line(line);
 }
 

@@ -11,11 +11,13 @@ namespace ashlar::os {
 struct loaded_module {
   const void* begin = nullptr;  ///< its first mapped address; null: there is no such module
   const char* path = nullptr;   ///< as the loader knows it; valid until the module is unloaded
+  const char* note = nullptr;  ///< of first_module_with_note: the note's text, empty if it has none
 };
 
 /// Returns: the first module, in the order in which symbols are looked up, that has an ELF note of
-/// this owner. Callable from constructors; allocates nothing. O(modules).
-[[nodiscard]] loaded_module first_module_with_note(const char* owner) noexcept;
+/// this owner and type, whose description is a text or empty. Callable from constructors; allocates
+/// nothing. O(modules).
+[[nodiscard]] loaded_module first_module_with_note(const char* owner, std::uint32_t type) noexcept;
 
 /// Returns: the module that `address` is in. As above.
 [[nodiscard]] loaded_module module_around(const void* address) noexcept;

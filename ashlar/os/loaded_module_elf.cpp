@@ -53,12 +53,6 @@ bool is_mapped(const dl_phdr_info& module, const ElfW(Phdr) & part) noexcept {
                      });
 }
 
-bool has_note(const dl_phdr_info& module, const ElfW(Phdr) & segment, const char* owner) noexcept {
-  return find_note(mapped(module, segment.p_vaddr), segment.p_memsz, segment, owner, [](auto) {
-           return true;
-         }).description != nullptr;
-}
-
 elf_note build_id_of(const dl_phdr_info& module) noexcept {
   for (const ElfW(Phdr)* s = module.dlpi_phdr; s != module.dlpi_phdr + module.dlpi_phnum; ++s) {
     if (s->p_type != PT_NOTE || !is_mapped(module, *s)) continue;
@@ -207,10 +201,16 @@ bool finds_code_without_lock() noexcept {
 #endif
 }
 
-loaded_module first_module_with_note(const char* owner) noexcept {
-  return find([owner](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
-    return segment.p_type == PT_NOTE && has_note(module, segment, owner);
+loaded_module first_module_with_note(const char* owner, std::uint32_t type) noexcept {
+  elf_note note;
+  loaded_module found = find([&](const dl_phdr_info& module, const ElfW(Phdr) & segment) {
+    if (segment.p_type != PT_NOTE) return false;
+    note = find_note(mapped(module, segment.p_vaddr), segment.p_memsz, segment, owner,
+                     [type](auto its) { return its == type; });
+    return note.description != nullptr;
   });
+  found.note = note.bytes != 0 ? reinterpret_cast<const char*>(note.description) : "";
+  return found;
 }
 
 loaded_module module_around(const void* address) noexcept {

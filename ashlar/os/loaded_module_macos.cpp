@@ -49,7 +49,7 @@ code_segment code_of(const mach_header_64& image) noexcept {
 
 }  // namespace
 
-loaded_module first_module_with_note(const char*) noexcept {
+loaded_module first_module_with_note(const char*, std::uint32_t) noexcept {
   return {};
 }
 

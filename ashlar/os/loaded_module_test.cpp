@@ -27,11 +27,13 @@ TEST(LoadedModule, IsFoundByAnAddressInIt) {
   EXPECT_EQ(module_around(&on_the_stack).begin, nullptr);
 }
 
-TEST(LoadedModule, IsFoundByTheOwnerOfItsNote) {
-  // Compilers and linkers give every program notes of the owner GNU.
-  EXPECT_NE(first_module_with_note("GNU").begin, nullptr);
-  EXPECT_EQ(first_module_with_note("GN").begin, nullptr);
-  EXPECT_EQ(first_module_with_note("nobody").begin, nullptr);
+TEST(LoadedModule, IsFoundByTheOwnerAndTypeOfItsNote) {
+  // Linkers give every program a build id, a note of the owner GNU.
+  constexpr std::uint32_t build_id = 3;
+  EXPECT_NE(first_module_with_note("GNU", build_id).begin, nullptr);
+  EXPECT_EQ(first_module_with_note("GNU", 12345).begin, nullptr);
+  EXPECT_EQ(first_module_with_note("GN", build_id).begin, nullptr);
+  EXPECT_EQ(first_module_with_note("nobody", build_id).begin, nullptr);
 }
 
 TEST(LoadedModule, CodeIsInASegmentWithTheFullPathAndABuildId) {

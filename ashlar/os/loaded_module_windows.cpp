@@ -6,7 +6,7 @@
 
 namespace ashlar::os {
 
-loaded_module first_module_with_note(const char*) noexcept {
+loaded_module first_module_with_note(const char*, std::uint32_t) noexcept {
   return {};
 }
 

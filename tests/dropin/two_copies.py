@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two drop-in libraries in one process: the one that does nothing says so in one line, with both files' names.
 
-Usage: two_copies.py LIBRARY LINKED_PROGRAM FOLDER       LINKED_PROGRAM: one that ashlar-malloc.o is part of
+Usage: two_copies.py LIBRARY VERSION LINKED_PROGRAM FOLDER       LINKED_PROGRAM: one that ashlar-malloc.o is part of
 """
 import json
 import os
@@ -23,25 +23,25 @@ def told(preload, command, **extra):
     return run.stderr
 
 
-def expect_line(text, serving, idle):
-    expected = (f"ashlar: two copies in one process: {serving} serves malloc and {idle} does nothing: "
-                "preload or link only one of them\n")
+def expect_line(text, version, serving, idle):
+    expected = (f"ashlar: two copies in one process: {serving} ({version}) serves malloc and {idle} ({version}) does "
+                "nothing: preload or link only one of them\n")
     if text != expected:
         fail(f"expected: {expected}was told: {text}")
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         fail(__doc__)
-    library, program, folder = sys.argv[1:]
+    library, version, program, folder = sys.argv[1:]
     linked = [program, "16", "112", "1152"]
     os.makedirs(folder, exist_ok=True)
     other = os.path.join(folder, "libashlar-malloc-other.so")
     shutil.copyfile(library, other)
     if text := told(library, ["true"]) or told(f"{library}:{library}", ["true"]):
         fail(f"one copy, and it was told: {text}")
-    expect_line(told(f"{library}:{other}", ["true"]), library, other)
-    expect_line(told(f"{other}:{library}", ["true"]), other, library)
+    expect_line(told(f"{library}:{other}", ["true"]), version, library, other)
+    expect_line(told(f"{other}:{library}", ["true"]), version, other, library)
     # The one that does nothing must not write its own empty statistics over the other's.
     file = os.path.join(folder, "stats.json")
     told(f"{library}:{other}", ["ls", "/"], ASHLAR_STATS_FILE=file)
@@ -51,7 +51,7 @@ def main():
     # Linked: the program's definitions come before a preloaded library's.
     if text := told("", linked):
         fail(f"the linked program alone was told: {text}")
-    expect_line(told(library, linked), program, library)
+    expect_line(told(library, linked), version, program, library)
     print("as expected")
 
 
