@@ -1,7 +1,7 @@
 /* adapt/xmalloc.h: xmalloc and its family, and nothing else (C99 and C++; needs <stddef.h> only).
  *
- * They behave as the C standard's functions of the same name without the x. Who serves them is the
- * program's choice, taken at link time:
+ * xmalloc and its family behave as the C standard's functions of the same name without the x. Who serves
+ * them is the program's choice, taken at link time:
  *   the process heap     libashlar's definitions; nothing has to be written
  *   the program's pools  one source file of the program defines all of the family (compat/
  *                        xallocator_static_pools.h, xallocator_heap_blocks.h); its definitions win,

@@ -1,5 +1,5 @@
 # Installs into a prefix, moves the prefix away, and builds and runs consumers against what was moved.
-# Run: cmake -DHOW=cmake|pkg-config -DBUILD=<our build> -DROOT=<checkout> -DSOURCE=<this folder>
+# Run: cmake -DHOW=cmake|pkg-config|module -DBUILD=<our build> -DROOT=<checkout> -DSOURCE=<this folder>
 #        -DWORK=<scratch folder> -DCC=<C compiler> -DCXX=<C++ compiler> -DCONFIG=<build type>
 #        -DGENERATOR=<generator> [-DPKG_CONFIG=<program>] -P consume.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -61,6 +61,7 @@ string(REPLACE "${prefix}/include/" "@" output "${output}")
 string(REGEX MATCHALL "@[^ \n]+" included "${output}")
 list(TRANSFORM included REPLACE "^@" "")
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
+list(REMOVE_ITEM headers ashlar/ashlar.cppm)  # which includes them
 list(LENGTH headers count)
 foreach(header IN LISTS headers)
   if(NOT header IN_LIST included)
@@ -69,6 +70,21 @@ foreach(header IN LISTS headers)
 endforeach()
 if(count LESS 50)
   message(FATAL_ERROR "only ${count} headers are installed: ${headers}")
+endif()
+
+# The C API's manual page has each function, and groff takes it as it is.
+set(page ${prefix}/share/man/man3)
+file(READ ${page}/ashlar.3 text)
+file(READ ${page}/xfree_as.3 link)
+if(NOT text MATCHES "\nvoid xfree_as.void\\* block" OR NOT text MATCHES "int ashlar_control" OR NOT link STREQUAL ".so man3/ashlar.3\n")
+  message(FATAL_ERROR "${page}/ashlar.3 lacks functions, or no page leads to it")
+endif()
+find_program(groff groff)
+if(groff)
+  step("reading the manual page" ${groff} -man -Tutf8 -ww -z ${page}/ashlar.3)
+  if(NOT errors STREQUAL "")
+    message(FATAL_ERROR "groff says of ${page}/ashlar.3: ${errors}")
+  endif()
 endif()
 
 file(COPY ${SOURCE}/consumer.c ${SOURCE}/consumer.cpp ${SOURCE}/classic.c ${SOURCE}/classic.cpp
@@ -84,6 +100,13 @@ if(HOW STREQUAL "cmake")
   runs_well(${WORK}/build/consumer_cpp "consumer: c++")
   runs_well(${WORK}/build/classic_c "classic: c")
   runs_well(${WORK}/build/classic_cpp "classic: c++")
+elseif(HOW STREQUAL "module")
+  set(flags -std=c++20 -pthread -Wall -Wextra -Werror -I ${prefix}/include)
+  step("compiling the module" ${CXX} ${flags} --precompile ${prefix}/include/ashlar/ashlar.cppm -o ${WORK}/ashlar.pcm)
+  file(GLOB_RECURSE library ${prefix}/libashlar.a)
+  step("building the program that imports it" ${CXX} ${flags} -fmodule-file=ashlar=${WORK}/ashlar.pcm ${SOURCE}/module.cpp
+    ${WORK}/ashlar.pcm ${library} -o ${WORK}/module)
+  runs_well(${WORK}/module "module: pools, arenas and heaps")
 else()
   file(GLOB_RECURSE module ${prefix}/ashlar.pc)
   if(module STREQUAL "")

@@ -48,9 +48,17 @@ step("configuring, ashlar to be installed" ${CMAKE_COMMAND} -S ${WORK}/project -
   -DASHLAR_INSTALL=ON)
 step("building all" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("installing all" ${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
-foreach(name libashlar.a libashlar.so libashlar-malloc.so libashlar-malloc-hardened.so ashlar-malloc.o ashlarConfig.cmake)
+foreach(name libashlar.a libashlar.so libashlar-malloc.so libashlar-malloc-hardened.so ashlar-malloc.o ashlarConfig.cmake
+    ashlar.3 LICENSE)
   file(GLOB_RECURSE found ${WORK}/prefix/${name})
   if(found STREQUAL "")
     message(FATAL_ERROR "${name} was not installed")
   endif()
 endforeach()
+
+file(WRITE ${WORK}/prefix/lib/of_another.txt "stays")
+step("uninstalling" ${CMAKE_COMMAND} -DBUILD=${WORK}/build -P ${ROOT}/cmake/uninstall.cmake)
+file(GLOB_RECURSE left LIST_DIRECTORIES TRUE RELATIVE ${WORK}/prefix ${WORK}/prefix/*)
+if(NOT left STREQUAL "lib;lib/of_another.txt")
+  message(FATAL_ERROR "left after the uninstallation: ${left}")
+endif()
