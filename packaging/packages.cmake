@@ -102,11 +102,16 @@ foreach(upper ASHLAR_MALLOC ASHLAR_LIBRARY ASHLAR_TOOLS)
 endforeach()
 list(APPEND CPACK_DEBIAN_ASHLAR_LIBRARY_PACKAGE_CONTROL_EXTRA ${documents}/shlibs)
 
-# Debian's rule: manual pages are compressed. They are installed by tools/cli, which comes before this.
-install(CODE "
-  file(GLOB ashlar_pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/ashlar*.1\")
-  execute_process(COMMAND \"${ASHLAR_GZIP}\" -9nf \${ashlar_pages} COMMAND_ERROR_IS_FATAL ANY)"
-  COMPONENT ashlar_tools)
+# Debian's rule: manual pages are compressed. They are installed before.
+foreach(section_and_component 1:ashlar_tools 3:ashlar_development)
+  string(REPLACE ":" ";" section_and_component ${section_and_component})
+  list(GET section_and_component 0 section)
+  list(GET section_and_component 1 component)
+  install(CODE "
+    file(GLOB ashlar_pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man${section}/*.${section}\")
+    execute_process(COMMAND \"${ASHLAR_GZIP}\" -9nf \${ashlar_pages} COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT ${component})
+endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ashlar)

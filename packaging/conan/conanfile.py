@@ -1,4 +1,4 @@
-"""The library of this checkout for Conan 2: `conan create packaging/conan`. Not tested: see ../README.md."""
+"""The library of this checkout for Conan 2: `conan create packaging/conan`."""
 import os
 
 from conan import ConanFile
@@ -15,7 +15,7 @@ class Ashlar(ConanFile):
 
     def export_sources(self):
         checkout = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("CMakeLists.txt", "LICENSE", "ashlar/*", "cmake/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "*.md", "ashlar/*", "cmake/*", "scripts/c_manual.py"):
             copy(self, pattern, checkout, self.export_sources_folder)
 
     def layout(self):

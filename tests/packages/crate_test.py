@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 
+BARE_METAL = "thumbv7em-none-eabi"
 PROJECT = """[package]
 name = "program"
 version = "0.0.0"
@@ -72,6 +73,13 @@ def main() -> None:
         sys.exit(77)
     shared = {"CARGO_TARGET_DIR": str(use / "target"), "CARGO_NET_OFFLINE": "true"}
     print(run("cargo", "test", "--locked", folder=crate, **shared))
+    # The pools alone need no C++ compiler.
+    print(run("cargo", "test", "--locked", "--no-default-features", folder=crate, CXX="/nonexistent", **shared))
+    installed = subprocess.run(["rustup", "target", "list", "--installed"], check=False, capture_output=True, text=True)
+    if BARE_METAL in installed.stdout:
+        run("cargo", "build", "--locked", "--no-default-features", "--target", BARE_METAL, folder=crate, **shared)
+    else:
+        print(f"no {BARE_METAL} here (rustup target add), so the pools are not built for it")
 
     program = use / "program"
     (program / "src").mkdir(parents=True)

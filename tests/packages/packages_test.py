@@ -2,7 +2,8 @@
 """Builds the Debian packages and follows them: lintian, installation, use, removal.
 
 They are installed by dpkg into an empty folder in place of the system's root, so nothing of this machine
-changes and no privileges are needed. The programs of tests/consumer are built against what is there.
+changes and no privileges are needed. The programs of tests/consumer are built against what is there. Where the
+test runs as root, apt installs them too, into a root that is this machine's with what changes in memory.
 
 Run: packages_test.py --root CHECKOUT --work SCRATCH_FOLDER [--packages FOLDER]
 With a folder, the packages in it are tested, and none are built.
@@ -14,9 +15,33 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 PACKAGES = {"ashlar-malloc", "libashlar0.1", "libashlar-dev", "ashlar-tools"}
 DROP_INS = ("libashlar-malloc.so", "libashlar-malloc-hardened.so")
+
+
+# In a mount namespace of its own. {place} is an empty folder.
+OVERLAY = """set -e
+mount -t tmpfs tmpfs {place}
+mkdir {place}/upper {place}/work {place}/root
+mount -t overlay overlay -o lowerdir=/,upperdir={place}/upper,workdir={place}/work {place}/root
+mount --rbind /dev {place}/root/dev
+mount -t proc proc {place}/root/proc
+mkdir {place}/root/debs
+cp {debs} {place}/root/debs
+exec chroot {place}/root bash -ec '{script}'
+"""
+APT = """cd /
+apt-get install -y --no-install-recommends /debs/*.deb
+LD_PRELOAD=libashlar-malloc.so ASHLAR_STATS_FILE=/stats.json bash -c true
+grep -q allocations /stats.json
+ashlar run -- bash -c true
+for page in ashlar-record ashlar_trim; do [ ! -x /usr/bin/man ] || man -w $page; done
+files=$(dpkg -L {packages})
+apt-get purge -y {packages}
+for file in $files; do [ ! -f $file ] || {{ echo "left: $file"; exit 1; }}; done
+"""
 
 
 def run(*command: object, **environment: str) -> str:
@@ -116,6 +141,8 @@ def check_command(prefix: pathlib.Path) -> None:
     expect("record" in text and "compare" in text, f"ashlar --help says: {text}")
     page = run("gzip", "-dc", prefix / "share/man/man1/ashlar-record.1.gz")
     expect("stacks" in page and ".SH NAME" in page, "the manual page has not what --help says")
+    page = run("gzip", "-dc", prefix / "share/man/man3/ashlar.3.gz")
+    expect("ashlar_prefault" in page, "the manual page of the C API lacks functions")
     for script in ("bash-completion/completions/ashlar", "zsh/vendor-completions/_ashlar",
                    "fish/vendor_completions.d/ashlar.fish"):
         expect("stacks" in (prefix / "share" / script).read_text(), f"{script} completes no --stacks")
@@ -125,6 +152,28 @@ def check_command(prefix: pathlib.Path) -> None:
     trace = prefix.parent.parent / "run.atrace"
     run(command, "record", "-o", trace, "--", "python3", "-c", "pass")
     expect(trace.stat().st_size > 0, "the trace is empty")
+
+
+def check_apt(debs: list[pathlib.Path], work: pathlib.Path) -> None:
+    if os.geteuid() != 0:
+        print("not root, so apt has installed nothing")
+        return
+    place = work / "overlay"
+    place.mkdir()
+
+    def in_overlay(script: str) -> subprocess.CompletedProcess[str]:
+        whole = OVERLAY.format(place=place, debs=" ".join(str(d.resolve()) for d in debs), script=script)
+        return subprocess.run(["unshare", "--mount", "--propagation", "private", "bash", "-c", whole], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"})
+
+    if in_overlay("true").returncode != 0:
+        print("no overlay may be mounted here, so apt has installed nothing")
+        return
+    begin = time.monotonic()
+    result = in_overlay(APT.format(packages=" ".join(sorted(PACKAGES))))
+    expect(result.returncode == 0, f"apt: ended with {result.returncode}:\n{result.stdout}")
+    print(f"apt: installed, used, purged in {time.monotonic() - begin:.1f} s")
 
 
 def main() -> None:
@@ -157,6 +206,7 @@ def main() -> None:
     check_command(prefix)
     root.dpkg("--purge", *sorted(PACKAGES))
     expect(root.files() == [], f"left after the purge: {root.files()}")
+    check_apt(debs, use)
     shutil.rmtree(work)
     for deb in debs:
         print(f"{deb.name}: installed, used, purged")
