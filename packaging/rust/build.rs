@@ -1,7 +1,12 @@
-//! Compiles the library's C++ sources, and the functions that `src/lib.rs` calls.
-use std::{env, fs};
+//! Compiles the library's C++ sources, and the functions that `src/heap.rs` calls.
 
+#[cfg(not(feature = "heap"))]
+fn main() {}
+
+#[cfg(feature = "heap")]
 fn main() {
+    use std::{env, fs};
+
     println!("cargo:rerun-if-changed=cpp");
     println!("cargo:rerun-if-changed=src/global_alloc.cpp");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {

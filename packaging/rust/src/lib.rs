@@ -1,73 +1,24 @@
-//! A memory allocator that is built from fixed-size blocks, as the global allocator of a program:
+//! Memory from fixed-size blocks: a heap as the global allocator of a program, and pools that need no heap.
 //!
 //! ```
+//! # #[cfg(feature = "heap")] {
 //! #[global_allocator]
 //! static GLOBAL: ashlar::Ashlar = ashlar::Ashlar;
 //!
 //! let squares: Vec<u64> = (0..1000).map(|i| i * i).collect();
 //! assert_eq!(squares[999], 998_001);
+//! # }
 //! ```
+//!
+//! [`StaticPool`] needs no C++ compiler, no system and no `std`: it is what is left with
+//! `default-features = false`.
 #![no_std]
 #![warn(missing_docs)]
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::ptr;
+#[cfg(feature = "heap")]
+mod heap;
+mod pool;
 
-extern "C" {
-    fn ashlar_rust_alloc(size: usize, alignment: usize) -> *mut u8;
-    fn ashlar_rust_alloc_zeroed(size: usize, alignment: usize) -> *mut u8;
-    fn ashlar_rust_dealloc(block: *mut u8);
-    fn ashlar_rust_realloc(block: *mut u8, size: usize) -> *mut u8;
-    fn ashlar_trim() -> usize;
-}
-
-/// What every block is aligned to, also after `ashlar_rust_realloc` has moved it.
-const GRANULE: usize = 16;
-
-/// The heap of the process. All values of the type are the same heap.
-///
-/// Any thread may free what another one allocated. A process may fork. A free of what is no live block
-/// ends the process with one line on standard error.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ashlar;
-
-// SAFETY: blocks do not overlap, have the size and alignment of their layout, and stay where they are
-// until they are freed. Nothing here unwinds.
-unsafe impl GlobalAlloc for Ashlar {
-    #[inline]
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ashlar_rust_alloc(layout.size(), layout.align())
-    }
-
-    #[inline]
-    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        ashlar_rust_dealloc(block);
-    }
-
-    #[inline]
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        ashlar_rust_alloc_zeroed(layout.size(), layout.align())
-    }
-
-    #[inline]
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if layout.align() <= GRANULE {
-            return ashlar_rust_realloc(block, new_size);
-        }
-        let moved = ashlar_rust_alloc(new_size, layout.align());
-        if !moved.is_null() {
-            ptr::copy_nonoverlapping(block, moved, layout.size().min(new_size));
-            ashlar_rust_dealloc(block);
-        }
-        moved
-    }
-}
-
-impl Ashlar {
-    /// Gives the free memory of the heap, and of the calling thread's cache, back to the system now.
-    /// Returns the bytes that went back. Otherwise that happens a second after their last use.
-    pub fn trim(&self) -> usize {
-        // SAFETY: it may be called by any thread at any time.
-        unsafe { ashlar_trim() }
-    }
-}
+#[cfg(feature = "heap")]
+pub use heap::Ashlar;
+pub use pool::{PoolBox, StaticPool};

@@ -1,4 +1,5 @@
 //! The whole test program runs on ashlar.
+#![cfg(feature = "heap")]
 use std::alloc::{alloc, alloc_zeroed, dealloc, realloc, Layout};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc;
