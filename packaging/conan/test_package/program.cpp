@@ -1,5 +1,6 @@
-#include <ashlar/ashlar.hpp>
 #include <cstdio>
+
+#include <ashlar/ashlar.hpp>
 
 int main() {
   ashlar::static_pool<int, 2> pool;
