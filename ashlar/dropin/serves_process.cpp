@@ -13,9 +13,9 @@
 
 // Every drop-in library and every program with ashlar-malloc.o has this ELF note, by which another
 // copy finds it: an exported symbol would be one of the program's names. `readelf -n` shows the
-// version. The note of type 1 is core/heap_image.hpp's.
+// version. Notes of lower types are those of core/heap_image.hpp and core/watch_image.hpp.
 #define ASHLAR_NOTE_OWNER "ashlar"
-#define ASHLAR_NOTE_TYPE 2
+#define ASHLAR_NOTE_TYPE 16
 #define ASHLAR_TEXT_OF(number) #number
 #define ASHLAR_TEXT(number) ASHLAR_TEXT_OF(number)
 #define ASHLAR_OWN_VERSION          \
