@@ -1,12 +1,11 @@
 // The known faults of the classic ChunkSizedAllocator. Each test: a model of ours that has the fault,
 // and a probe that is false on the model and true on ChunkSizedAllocator.h or the set under it.
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <tests/support/sanitizers.hpp>
+#include <tests/support/single_step.hpp>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -198,40 +197,36 @@ struct sizes_of<std::index_sequence<I...>> {
 template <std::size_t Sizes>
 using our_sizes = typename sizes_of<std::make_index_sequence<Sizes>>::chunks;
 
-/// Returns: nanoseconds that `chunks` takes to say that an address is foreign; the least of many
-/// tries, so that who else runs on the machine does not count.
+#if ASHLAR_TEST_STEPS
+/// Returns: instructions that `chunks` takes to say that an address is foreign.
 template <class Chunks>
-double foreign_ns(const Chunks& chunks) {
-  static int elsewhere[64];
-  constexpr int calls = 2000;
-  double least = 1e9;
-  for (int i = 0; i < 100; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    bool mine = false;
-    for (int k = 0; k < calls; ++k) {
-      const void* volatile p = elsewhere + k % 64;
-      mine = chunks.owns(p) || mine;
-    }
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    if (mine) std::abort();
-    least = std::min(least, took.count() / calls);
-  }
-  return least;
+std::uint64_t of_a_foreign(const Chunks& chunks) {
+  static int elsewhere;
+  const void* volatile p = &elsewhere;
+  volatile bool mine = true;
+  const std::uint64_t took = ashlar::test::instructions_of([&] { mine = chunks.owns(p); });
+  EXPECT_FALSE(mine);
+  return took;
 }
 
-/// Whether 24 times the sizes cost less than 6 times the time: a search of all of them costs some
-/// 12 times or more, one by halves 6 compares instead of 1.
+/// Whether 24 times the sizes take less than 3 times the instructions.
 template <template <std::size_t> class Chunks>
 bool a_foreign_pointer_is_no_search_of_all() {
   const Chunks<2> few;
   const Chunks<48> many;
-  return foreign_ns(many) < 6 * foreign_ns(few);
+  return of_a_foreign(many) < 3 * of_a_foreign(few);
 }
+#endif
 
 TEST(ChunkFaults, foreign_pointers_are_found_by_linear_search) {
-  if (support::sanitized) GTEST_SKIP() << "a sanitizer's checks are timed, not the search";
+#if ASHLAR_TEST_STEPS
+  if (support::sanitized) GTEST_SKIP() << "a sanitizer's checks are counted, not the search";
+  ashlar::test::be_ready_to_step();
   EXPECT_FALSE(a_foreign_pointer_is_no_search_of_all<asks_each>());
   EXPECT_TRUE(a_foreign_pointer_is_no_search_of_all<our_sizes>());
+#else
+  GTEST_SKIP() << "instructions are counted on x86-64 Linux alone";
+#endif
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::size_t fixed_part(const heap_bounds& b) {
 }
 
 TEST(WorkPrices, ATurnTakesNoMoreThanItsPriceAndNotLessThanHalf) {
-  stepped::be_ready();
+  test::be_ready_to_step();
   for (const price_case& of : price_cases) {
     heap_bounds bounds;
     bounds.work_a_call = SIZE_MAX;
@@ -70,7 +70,7 @@ TEST(WorkPrices, ATurnTakesNoMoreThanItsPriceAndNotLessThanHalf) {
 }
 
 void expect_bounded(const heap_bounds& bounds) {
-  stepped::be_ready();
+  test::be_ready_to_step();
   std::uint64_t most = 0;
   for (const char* text : worst_programs) {
     const measured m = heaviest(program_of(text), bounds, work_bound::price_of);

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   std::mt19937_64 random(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1);
   const bool low = argc > 3 && std::strcmp(argv[3], "low") == 0;
   const heap_bounds bounds = low ? heap_bounds::low_latency() : heap_bounds{};
-  stepped::be_ready();
+  test::be_ready_to_step();
   program best = random_program(random);
   std::size_t most = 0;
   for (unsigned long i = 0; i < programs; ++i) {
