@@ -62,7 +62,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   // ---- blocks: the misses ---------------------------------------------------------------------
 
   /// Effects: fills stack `c` and pops one. Requires: c != 0.
-  [[nodiscard]] ASHLAR_COLD void* refill(cache& own, class_index c) noexcept {
+  [[nodiscard]] ASHLAR_MISS void* refill(cache& own, class_index c) noexcept {
     work left = this->work_of_a_call();
     keep_to_share(own, left);
     own.adopt(this->pages().keys());
@@ -88,7 +88,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
   /// Ends in a fault naming `call` when no live block of this heap starts there.
-  ASHLAR_COLD void deallocate_slow(cache& own, void* block, const char* call) noexcept {
+  ASHLAR_MISS void deallocate_slow(cache& own, void* block, const char* call) noexcept {
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);
@@ -124,13 +124,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   // ---- without a cache: threads that are ending, or that can get none -------------------------
 
   /// As allocation from class `c`, straight from the central. Requires: c != 0.
-  [[nodiscard]] ASHLAR_COLD void* allocate_uncached(class_index c) noexcept {
+  [[nodiscard]] ASHLAR_MISS void* allocate_uncached(class_index c) noexcept {
     work left = this->work_of_a_call();
     return this->start() ? allocate_uncached(c, left) : nullptr;
   }
 
   /// As `deallocate_slow`.
-  ASHLAR_COLD void deallocate_uncached(void* block, const char* call) noexcept {
+  ASHLAR_MISS void deallocate_uncached(void* block, const char* call) noexcept {
     if (block == nullptr) return;
     const class_index c = this->class_of(block);
     if (c == 0) return deallocate_large(block, call);

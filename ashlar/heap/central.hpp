@@ -15,12 +15,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
@@ -265,8 +265,7 @@ class central {
     for (std::uint8_t f = 0; f < fullness_lists; ++f) {
       for (run* r = lists_[f]; r != nullptr; r = r->next) {
         std::uint32_t bits = 0;
-        for (std::uint32_t w = 0; w < shape_->words; ++w)
-          bits += static_cast<std::uint32_t>(std::popcount(r->free_bits[w]));
+        for (std::uint32_t w = 0; w < shape_->words; ++w) bits += count_ones(r->free_bits[w]);
         const page_set noted = r->seen_free | r->absent;
         if (bits != r->free_blocks || bits == 0 || r->fullness != f ||
             fullness_of(*r, *shape_) != f ||
@@ -309,7 +308,7 @@ class central {
 
   /// Returns: the pages of `set`, which is empty more often than not.
   [[nodiscard]] static std::size_t pages_in(page_set set) noexcept {
-    return set == 0 ? 0 : static_cast<std::size_t>(std::popcount(set));
+    return set == 0 ? 0 : count_ones(set);
   }
 
   void link(run* r) noexcept {

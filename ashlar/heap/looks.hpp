@@ -226,7 +226,7 @@ class looks {
   }
 
   /// Effects: goes on with what growth has begun, until `left` is spent. Requires: the lock is held.
-  ASHLAR_COLD void give_back_for_growth(Centrals& centrals, pages_type& pages,
+  ASHLAR_MISS void give_back_for_growth(Centrals& centrals, pages_type& pages,
                                         work& left) noexcept {
     if (next_summed_ != 0) sum_up_idle(centrals, pages, left);
     give_back_from_idle(centrals, pages, left);

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/run.hpp>
@@ -119,7 +120,7 @@ class page_supply {
       left &= ~stretch;
     }
     const std::lock_guard guard(mutex_);
-    given_back_bytes_ += static_cast<std::size_t>(std::popcount(gone)) << page_shift;
+    given_back_bytes_ += std::size_t{count_ones(gone)} << page_shift;
     return gone;
   }
   /// Returns: whether the space leaves the system alone now (sealable.hpp).

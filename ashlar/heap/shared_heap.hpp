@@ -367,7 +367,7 @@ class shared_heap {
     if (const std::uint64_t now = space_.now_ms(); looks_.is_time(now)) [[unlikely]]
       look(now, delay, left);
   }
-  ASHLAR_COLD void look(std::uint64_t now_ms, std::int64_t delay_ms, work& left) noexcept {
+  ASHLAR_MISS void look(std::uint64_t now_ms, std::int64_t delay_ms, work& left) noexcept {
     settling_.go_on(centrals_, pages_, left);
     looks_.go_on(now_ms, delay_ms, centrals_, pages_, bounds_.slabs_a_look, left);
     if (settling_.is_under_way()) looks_.hurry();
@@ -461,8 +461,8 @@ class shared_heap {
   /// back to its slabs, so that empty ones serve instead: now until `left` is spent, then in later misses.
   /// O(classes), plus the blocks. Returns: bytes to take now: what went back, if there is more to do.
   template <class Cached>
-  [[gnu::noinline]] std::size_t settle_before_growth(Cached cached, std::size_t pages,
-                                                     work& left) noexcept {
+  ASHLAR_MISS std::size_t settle_before_growth(Cached cached, std::size_t pages,
+                                               work& left) noexcept {
     if (!bounds_.sums_before_growth()) return SIZE_MAX;
     if (!settling_.is_under_way(pages) && !cached.gives_more(settling_.round())) {
       const resting_blocks all = centrals_.resting() + cached.resting();

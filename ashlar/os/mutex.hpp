@@ -52,8 +52,8 @@ class mutex {
   }
 
  private:
-  ASHLAR_COLD void lock_slow() noexcept;
-  ASHLAR_COLD void wake_one() noexcept;
+  ASHLAR_MISS void lock_slow() noexcept;
+  ASHLAR_MISS void wake_one() noexcept;
 
   std::atomic<std::uint32_t> state_{0};
 };

@@ -63,7 +63,7 @@ class background {
 
   ASHLAR_COLD void start_if_worth() noexcept;
   ASHLAR_COLD void wake_if_worth() noexcept;
-  ASHLAR_COLD void end(state last) noexcept;
+  ASHLAR_MISS void end(state last) noexcept;
   [[nodiscard]] bool change(state from, state to) noexcept;
   [[nodiscard]] bool has_more_to_do() noexcept;
 

@@ -62,7 +62,7 @@ class control {
   enum class state : unsigned { off, resting, changing, serving };
 
   ASHLAR_COLD bool start() noexcept;
-  ASHLAR_COLD void end(state last) noexcept;
+  ASHLAR_MISS void end(state last) noexcept;
   [[nodiscard]] bool change(state from, state to) noexcept;
   void choose(const char* where) noexcept;
 

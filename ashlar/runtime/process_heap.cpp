@@ -56,7 +56,7 @@ void* allocate_missed(std::size_t size, std::size_t alignment, bool zeroed,
 }
 
 /// Effects: takes a block back, not null, that no hit path could take.
-ASHLAR_COLD void deallocate_missed(void* block, const char* call) noexcept {
+ASHLAR_MISS void deallocate_missed(void* block, const char* call) noexcept {
   if (is_of_reserve(block)) [[unlikely]]
     return reserve.free(block, call);
   const visit here;

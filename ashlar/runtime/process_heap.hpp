@@ -113,7 +113,7 @@ auto call_told_as(const char* call, const char* instead, Call make_call) {
 
 /// Effects: if forms are told apart: a fault naming `call`, wrong_size, when they know that `block`
 /// came from new and was not asked for with `size`. Returns: false after a fault.
-[[nodiscard]] ASHLAR_COLD bool expect_size_slow(const void* block, std::size_t size,
+[[nodiscard]] ASHLAR_MISS bool expect_size_slow(const void* block, std::size_t size,
                                                 const char* call) noexcept;
 [[nodiscard]] inline bool expect_size(const void* block, std::size_t size,
                                       const char* call) noexcept {
