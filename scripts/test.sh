@@ -2,7 +2,7 @@
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
 # Usage: scripts/test.sh [--landing | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
-# (scripts/lint.sh), or fuzz (each harness for a minute).
+# (scripts/lint.sh), or fuzz (each harness for 45 s).
 # Default: format library asan-ubsan tsan.
 # --landing: what a landing passes besides: landing clang pages-64k lint fuzz.
 # --ports: other systems and processors, with 8 GB of memory for each process.
@@ -86,8 +86,8 @@ for i in "${!steps[@]}"; do
     format) scripts/lint.sh --format ;;
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
-    # Three share a processor: their minute is of the clock.
-    fuzz) tests/fuzz/run_fuzzers.py --seconds 60 --jobs $((3 * jobs)) ;;
+    # Three share a processor: their time is of the clock.
+    fuzz) tests/fuzz/run_fuzzers.py --seconds 45 --jobs $((3 * jobs)) ;;
     *)
       [ -n "$builder" ] || start_build "$step"
       finish_build "$step"

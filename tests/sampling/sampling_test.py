@@ -245,7 +245,9 @@ def pprof(folder: pathlib.Path) -> None:
         sys.exit(77)
     path = folder / "mixed.pb"
     Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
-    environment = {**os.environ, "HOME": str(folder), "GOCACHE": str(folder / "cache"), "PPROF_TMPDIR": str(folder)}
+    environment = {**os.environ, "HOME": str(folder), "PPROF_TMPDIR": str(folder)}
+    if len(tool) == 3:  # newer ones compile pprof when it is first asked for, which takes a minute: once for all tests
+        environment["GOCACHE"] = subprocess.run([tool[0], "env", "GOCACHE"], check=True, capture_output=True, text=True).stdout.strip()
     for index in ("alloc_space", "inuse_space", "lifetime"):
         said = subprocess.run([*tool, "-top", f"-sample_index={index}", path], env=environment, capture_output=True, text=True,
                               check=False)

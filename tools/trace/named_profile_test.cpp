@@ -84,10 +84,12 @@ TEST(NamedProfile, IsNothingOfOtherBytes) {
   EXPECT_FALSE(with_names("").has_value());
   EXPECT_FALSE(with_names("a text, and no profile").has_value());
   EXPECT_FALSE(with_names(std::string("\x1f\x8b\x08\0\0\0", 6)).has_value());
+  // One byte in seven: each try reads this program's debug information.
+  constexpr std::size_t step = 7;
   const std::string whole = profile();
-  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += step)
     static_cast<void>(with_names(whole.substr(0, bytes)));
-  for (std::size_t i = 0; i < whole.size(); ++i) {
+  for (std::size_t i = 0; i < whole.size(); i += step) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 0x55);
     static_cast<void>(with_names(changed));
