@@ -14,6 +14,7 @@
 
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/resting_key.hpp>
 
 namespace ashlar::detail {
@@ -52,15 +53,16 @@ class block_use {
 
   /// Effects: the blocks, which have left their slabs, rest with their keys.
   void give_keys(void* const* blocks, std::size_t count) const noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
-      *mark_at(blocks[i]) = mark_of(blocks[i]);
-      write(blocks[i], key_of(pages_.keys().secret(), blocks[i]));
-    }
+    const auto secret = pages_.keys().secret();
+    for_each_mark(blocks, count, [secret](block_mark& mark, void* block) {
+      mark = mark_of(block);
+      write(block, key_of(secret, block));
+    });
   }
   /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if those
   /// are to leave no trace.
   void take_signs(void* const* blocks, std::size_t count) const noexcept {
-    for (std::size_t i = 0; i < count; ++i) *mark_at(blocks[i]) = 0;
+    for_each_mark(blocks, count, [](block_mark& mark, void*) { mark = 0; });
     if (!pages_.keys().leaves_no_trace()) [[likely]]
       return;
     for (std::size_t i = 0; i < count; ++i) write(blocks[i], 0);
@@ -71,6 +73,18 @@ class block_use {
   }
 
  private:
+  /// Effects: calls `change` with the mark of each block, and the block. Requires: the caller has the blocks.
+  template <class Change>
+  void for_each_mark(void* const* blocks, std::size_t count, Change change) const noexcept {
+    if (pages_.has_one_range()) [[likely]] {
+      // A copy: a store to a mark would make the compiler load the original again.
+      const block_tables tables = pages_.first_tables();
+      for (std::size_t i = 0; i < count; ++i) change(*tables.mark_at(blocks[i], shift_), blocks[i]);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) change(*mark_at(blocks[i]), blocks[i]);
+    }
+  }
+
   // A tool may watch: a block that rests is closed, and of one in use the program need not have written
   // the first word.
   [[nodiscard]] bool rests_with_key(const void* block) const noexcept {

@@ -435,6 +435,11 @@ class central {
     const block_use<pages> uses = use(page_heap);
     work rest = left;
     std::size_t i = 0;
+    std::size_t signed_from = 0;  // those before have no signs any more
+    const auto take_signs = [&] {
+      if (keyed) uses.take_signs(blocks + signed_from, i - signed_from);
+      signed_from = i;
+    };
     run* r = nullptr;
     char* base = nullptr;
     do {
@@ -450,11 +455,11 @@ class central {
           put_stretch(*r, shape, base, blocks + i, std::min(count - i, stretch_blocks_max), bad);
       if (put == 0) [[unlikely]]
         break;
-      if (keyed) uses.take_signs(blocks + i, put);
       rest.spend<Space>(turn::stretch_sorted);
       rest.spend<Space>(turn::block_sorted, put);
       i += put;
       if (r->free_blocks == shape.blocks && r->fullness != away) [[unlikely]] {
+        take_signs();
         rest.spend<Space>(turn::slab_left);
         remove_slab(page_heap, r);
         r = nullptr;
@@ -462,6 +467,7 @@ class central {
         relink(r, shape);
       }
     } while (i < count && rest.is_left());
+    take_signs();
     left = rest;
     counts_.given += i;
     return bad.address == nullptr ? i : i + 1;
