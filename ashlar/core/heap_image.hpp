@@ -2,7 +2,7 @@
 // file or a stopped process. Layer: core. docs/heap-image.md tells in words how a reader gets from
 // it to the blocks.
 //
-//   ELF note "ashlar"  -->  heap_image  -->  heaps  -->  ranges  -->  runs  -->  blocks
+//   ELF note (core/elf_note.hpp)  -->  heap_image  -->  heaps  -->  ranges  -->  runs  -->  blocks
 //
 // It is constant data: nothing that runs reads it, so it costs a program a few hundred bytes of its
 // file.
@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include <ashlar/core/elf_note.hpp>
 
 namespace ashlar::detail {
 
@@ -30,8 +32,7 @@ struct image_table {
 struct heap_image {
   static constexpr std::uint32_t current_version = 1;
   static constexpr char right_magic[8] = {'a', 's', 'h', 'l', 'a', 'r', 'h', '1'};
-  static constexpr std::uint32_t note_type = 1;
-  static constexpr char note_name[] = "ashlar";
+  static constexpr std::uint32_t note_type = ASHLAR_NOTE_HEAP;
 
   char magic[8];
   std::uint32_t version;  ///< another one means that blocks are told by other rules
@@ -94,25 +95,3 @@ struct heap_image {
 };
 
 }  // namespace ashlar::detail
-
-/// Effects: the program or library that this is compiled into has an ELF note of that type, which
-/// leads to `symbol`, a heap_image (type 1) or a watch_image (2): its descriptor is the distance from
-/// itself to the structure. So neither a symbol table nor a relocation is needed to find it.
-#if defined(__ELF__)
-#define ASHLAR_IMAGE_NOTE(symbol, type) \
-  __asm__(                                       \
-      ".pushsection .note.ashlar,\"a\",%note\n"  \
-      ".balign 4\n"                              \
-      ".4byte 7\n"                               \
-      ".4byte " ASHLAR_IMAGE_TEXT(__SIZEOF_POINTER__) "\n" \
-      ".4byte " type "\n"                        \
-      ".asciz \"ashlar\"\n"                      \
-      ".balign 4\n"                              \
-      "." ASHLAR_IMAGE_TEXT(__SIZEOF_POINTER__) "byte " symbol " - .\n" \
-      ".balign 4\n"                              \
-      ".popsection\n")
-#else
-#define ASHLAR_IMAGE_NOTE(symbol, type) static_assert(true)
-#endif
-#define ASHLAR_IMAGE_TEXT(number) ASHLAR_IMAGE_TEXT_OF(number)
-#define ASHLAR_IMAGE_TEXT_OF(number) #number

@@ -1,9 +1,9 @@
 // core/watch_image.hpp: what the library says of the layout of its checks and samples, beside that of
 // its heap (core/heap_image.hpp). Layer: core. docs/heap-image.md tells it in words.
 //
-//   ELF note "ashlar", type 2 --> watch_image --> heap_watch --> records of full checks
-//                                      |              +--> slots of guarded blocks
-//                                      +--> sampled_blocks --> samples --> call stacks
+//   ELF note (core/elf_note.hpp) --> watch_image --> heap_watch --> records of full checks
+//                                               |              +--> slots of guarded blocks
+//                                               +--> sampled_blocks --> samples --> call stacks
 //
 // It is constant data, as heap_image is.
 #pragma once
@@ -18,7 +18,7 @@ namespace ashlar::detail {
 struct watch_image {
   static constexpr std::uint32_t current_version = 1;
   static constexpr char right_magic[8] = {'a', 's', 'h', 'l', 'a', 'r', 'w', '1'};
-  static constexpr std::uint32_t note_type = 2;
+  static constexpr std::uint32_t note_type = ASHLAR_NOTE_WATCH;
 
   char magic[8];
   std::uint32_t version;

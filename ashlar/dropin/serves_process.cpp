@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/elf_note.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/sanitizer.hpp>
@@ -13,25 +14,11 @@
 
 // Every drop-in library and every program with ashlar-malloc.o has this ELF note, by which another
 // copy finds it: an exported symbol would be one of the program's names. `readelf -n` shows the
-// version. Notes of lower types are those of core/heap_image.hpp and core/watch_image.hpp.
-#define ASHLAR_NOTE_OWNER "ashlar"
-#define ASHLAR_NOTE_TYPE 16
-#define ASHLAR_TEXT_OF(number) #number
-#define ASHLAR_TEXT(number) ASHLAR_TEXT_OF(number)
-#define ASHLAR_OWN_VERSION          \
-  ASHLAR_TEXT(ASHLAR_VERSION_MAJOR) \
-  "." ASHLAR_TEXT(ASHLAR_VERSION_MINOR) "." ASHLAR_TEXT(ASHLAR_VERSION_PATCH)
-__asm__(
-    ".pushsection .note.ashlar, \"a\", %note\n"
-    ".balign 4\n"
-    ".4byte 7, 16, " ASHLAR_TEXT(ASHLAR_NOTE_TYPE) "\n"  // bytes of the owner's name, bytes of text, type
-    ".asciz \"" ASHLAR_NOTE_OWNER
-    "\"\n"
-    ".balign 4\n"
-    "1: .asciz \"" ASHLAR_OWN_VERSION
-    "\"\n"
-    ".org 1b + 16, 0\n"
-    ".popsection");
+// version.
+#define ASHLAR_OWN_VERSION               \
+  ASHLAR_NOTE_TEXT(ASHLAR_VERSION_MAJOR) \
+  "." ASHLAR_NOTE_TEXT(ASHLAR_VERSION_MINOR) "." ASHLAR_NOTE_TEXT(ASHLAR_VERSION_PATCH)
+ASHLAR_ELF_NOTE(ASHLAR_NOTE_DROP_IN, 16, "1: .asciz \"" ASHLAR_OWN_VERSION "\"\n.org 1b + 16, 0");
 
 extern "C" {
 /// This library's malloc, whatever the process's is (malloc_family.cpp).
@@ -73,7 +60,8 @@ bool is_first() noexcept {
 
 /// Effects: tells of another copy of the library that comes first, if there is one.
 void tell_of_another_copy() noexcept {
-  const os::loaded_module first = os::first_module_with_note(ASHLAR_NOTE_OWNER, ASHLAR_NOTE_TYPE);
+  const os::loaded_module first =
+      os::first_module_with_note(ASHLAR_NOTE_OWNER, ASHLAR_NOTE_DROP_IN);
   const os::loaded_module own =
       os::module_around(reinterpret_cast<const void*>(&ashlar_own_malloc));
   if (first.begin == nullptr || first.begin == own.begin) return;

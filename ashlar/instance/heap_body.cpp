@@ -145,7 +145,7 @@ extern "C" {
     ashlar::detail::heap_layout::of<ashlar::runtime::heap_engine>(
         ashlar::runtime::instances_layout::heaps());
 }
-ASHLAR_IMAGE_NOTE("ashlar_instances_image", "1");
+ASHLAR_ELF_NOTE_TO(ASHLAR_NOTE_HEAP, "ashlar_instances_image");
 
 namespace ashlar::runtime {
 namespace {

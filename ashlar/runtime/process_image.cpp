@@ -52,5 +52,5 @@ extern "C" {
     ashlar::detail::watch_layout::of(&ashlar::runtime::the_watch,
                                      ashlar::runtime::samples_of_process());
 }
-ASHLAR_IMAGE_NOTE("ashlar_process_image", "1");
-ASHLAR_IMAGE_NOTE("ashlar_watch_image", "2");
+ASHLAR_ELF_NOTE_TO(ASHLAR_NOTE_HEAP, "ashlar_process_image");
+ASHLAR_ELF_NOTE_TO(ASHLAR_NOTE_WATCH, "ashlar_watch_image");

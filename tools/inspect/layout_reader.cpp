@@ -36,7 +36,7 @@ std::string for_each_description(const image::memory_image& image, const char* o
   std::string unreadable;
   for (const image::loaded_file& file : image::loaded_files(image)) {
     for (const image::loaded_note& note :
-         image::notes_of(image, file.begin, heap_image::note_name, Description::note_type)) {
+         image::notes_of(image, file.begin, ASHLAR_NOTE_OWNER, Description::note_type)) {
       const auto distance = image.value_at<std::int64_t>(note.address);
       if (note.bytes != sizeof(std::int64_t) || !distance) continue;
       const std::uint64_t at = note.address + static_cast<std::uint64_t>(*distance);
