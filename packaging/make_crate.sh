@@ -16,7 +16,7 @@ cp -r packaging/rust/. LICENSE "$folder/ashlar"
 # Not libashlar's xmalloc: another library of the program may have functions of that name. What threads of libashlar need
 # of it is runtime/created_blocks.cpp.
 {
-  sed -n '/^set(shared_sources/,/)$/p' ashlar/CMakeLists.txt | grep -oE '[a-z_]+/[a-z_]+\.cpp'
+  sed -nE '/^set\((posix|linux|shared)_sources/,/\)$/p' ashlar/CMakeLists.txt | grep -oE '[a-z_]+/[a-z_]+\.cpp'
   echo runtime/created_blocks.cpp
 } >"$folder/ashlar/sources.txt"
 while read -r file; do
