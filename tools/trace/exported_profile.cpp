@@ -165,8 +165,10 @@ void write_folded(const trace_reader& reader, const trace_summary& of, call_name
   for_each_stack(reader, of, names,
                  [&](const std::vector<named_call>& calls, const all_figures& figures) {
                    std::string line;
-                   for (auto call = calls.rbegin(); call != calls.rend(); ++call)
-                     line += (line.empty() ? "" : ";") + folded_name(*call);
+                   for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+                     if (!line.empty()) line += ';';
+                     line += folded_name(*call);
+                   }
                    lines[line] += figures[static_cast<std::size_t>(figure)];
                  });
   for (const auto& [line, value] : lines)
