@@ -82,6 +82,9 @@ function(ashlar_test_options target)
   if(CMAKE_SIZEOF_VOID_P EQUAL 4)
     target_compile_options(${target} PRIVATE -Wno-conversion)  # random numbers have 64 bits, and become sizes
   endif()
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^arm")  # where no stack leads through a function that cannot throw
+    target_compile_options(${target} PRIVATE -fasynchronous-unwind-tables)
+  endif()
   if(CMAKE_CROSSCOMPILING_EMULATOR)  # tests/support/process.hpp
     list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
     target_compile_definitions(${target} PRIVATE "ASHLAR_EMULATOR=\"${emulator}\"")

@@ -91,6 +91,7 @@ TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   sealable<test_space> space;
   modelled m(space);
   run* const shrinks = m.new_large(2, 1);
+  if (sizeof(void*) < 8 && space.rooms() == 0) GTEST_SKIP() << "no addresses left for a room";
   run* const all = m.new_large(page_count, 1);
   ASSERT_NE(m.new_large(1, 1),
             nullptr);  // at the top, or free pages there would be given up with their record

@@ -1,11 +1,13 @@
 // Needs Linux.
 // Suites: threads
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <tests/support/emulated.hpp>
 #include <tests/support/sanitizers.hpp>
 #include <thread>
 
@@ -136,6 +138,8 @@ TEST_F(ControlSocket, AReaderThatWaitsKeepsNobodyWaiting) {
 }
 
 TEST_F(ControlSocket, TheThreadHasOnlyDescriptorsOfItsOwn) {
+  if (support::emulated && std::endian::native == std::endian::big)
+    GTEST_SKIP() << "qemu turns bytes by a descriptor's number, whichever table it is of";
   const int before = ::dup(STDIN_FILENO);
   ASSERT_EQ(start(), 0);
   // Streams, the socket, the bell, and the client.

@@ -142,11 +142,14 @@ TEST(SystemSpace, RefusalsAreReportedAndErrnoIsKept) {
     // Addresses that are nobody's any more.
     void* gone = system_space::reserve(mib);
     system_space::release(gone, mib);
-    EXPECT_FALSE(system_space::commit(gone, mib));
+    // qemu lets a purge pass, and all of them where it has mapped all addresses of 32 bits.
     if (!support::emulated) {
-      EXPECT_FALSE(system_space::purge(gone, mib));  // qemu lets it pass
+      EXPECT_FALSE(system_space::purge(gone, mib));
     }
-    EXPECT_FALSE(system_space::move(gone, r.p, mib));
+    if (!support::emulated || sizeof(void*) > 4) {
+      EXPECT_FALSE(system_space::commit(gone, mib));
+      EXPECT_FALSE(system_space::move(gone, r.p, mib));
+    }
   }
   EXPECT_EQ(errno, 1234);
   EXPECT_TRUE(system_space::commit(r.p, mib));
