@@ -5,22 +5,17 @@ library, and a project takes it from there (packaging/conan/test_package).
 Run: conan_test.py --root CHECKOUT --work SCRATCH_FOLDER
 Ends with 77 where Conan cannot be had.
 """
-import argparse
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
+from steps import emptied, read_arguments, run
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    options = parser.parse_args()
-    work = options.work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+    options = read_arguments(__doc__)
+    work = emptied(options.work)
     subprocess.run([sys.executable, "-m", "venv", work / "environment"], check=True)
     programs = work / "environment/bin"
     if subprocess.run([programs / "pip", "install", "-q", "conan>=2,<3"], check=False).returncode != 0:
@@ -29,16 +24,13 @@ def main() -> None:
 
     # As a person has it who has cloned the repository, so that nothing of this checkout's builds is used.
     recipe = work / "checkout/packaging/conan"
-    subprocess.run(["git", "clone", "-q", options.root.resolve(), work / "checkout"], check=True)
-    environment = {**os.environ, "CONAN_HOME": str(work / "cache"), "PATH": f"{programs}:{os.environ['PATH']}"}
+    subprocess.run(["git", "clone", "-q", options.root, work / "checkout"], check=True)
+    environment = {"CONAN_HOME": str(work / "cache"), "PATH": f"{programs}:{os.environ['PATH']}"}
     # No remote: all that it needs is there.
     for command in (["profile", "detect"], ["remote", "disable", "*"], ["create", recipe]):
-        result = subprocess.run([programs / "conan", *command], cwd=work, env=environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if result.returncode != 0:
-            sys.exit(f"conan {' '.join(map(str, command))} ended with {result.returncode}:\n{result.stdout}")
-    if "conan: 7\n" not in result.stdout:
-        sys.exit(f"conan: the project that takes the package does not run:\n{result.stdout}")
+        said = run(programs / "conan", *command, folder=work, **environment)
+    if "conan: 7\n" not in said:
+        sys.exit(f"conan: the project that takes the package does not run:\n{said}")
     shutil.rmtree(work)
     print("conan create: built, packed, used")
 

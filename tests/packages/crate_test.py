@@ -2,24 +2,23 @@
 """Packs the Rust crate and follows it: its own tests run from the unpacked file in an empty folder, and so does
 a program that depends on it.
 
-Run: crate_test.py --root CHECKOUT --work SCRATCH_FOLDER
+Run: crate_test.py --root CHECKOUT --work SCRATCH_FOLDER [--document PAGE]
 Ends with 77 where cargo, or the crates that it builds with, cannot be had.
 """
-import argparse
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tarfile
+import time
+
+from steps import emptied, read_arguments, run, write_row
 
 BARE_METAL = "thumbv7em-none-eabi"
 PROJECT = """[package]
 name = "program"
 version = "0.0.0"
 edition = "2021"
-[dependencies]
-ashlar = {{ path = "{crate}" }}
 [workspace]
 """
 PROGRAM = """use std::alloc::{alloc, dealloc, Layout};
@@ -42,28 +41,15 @@ fn main() {
 """
 
 
-def run(*command: object, folder: pathlib.Path, status: int = 0, **environment: str) -> str:
-    result = subprocess.run([str(c) for c in command], cwd=folder, env={**os.environ, **environment}, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if result.returncode != status:
-        sys.exit(f"ended with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout}")
-    return result.stdout
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    options = parser.parse_args()
-    work = options.work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    use = work / "use"
-    use.mkdir(parents=True)
+    options = read_arguments(__doc__, document="PAGE")
+    work = emptied(options.work)
+    use = emptied(work / "use")
     if shutil.which("cargo") is None:
         print("no cargo here (Debian: cargo-web)")
         sys.exit(77)
 
-    packed = pathlib.Path(run(options.root.resolve() / "packaging/make_crate.sh", work / "crate", folder=work).splitlines()[-1])
+    packed = pathlib.Path(run(options.root / "packaging/make_crate.sh", work / "crate", folder=work).splitlines()[-1])
     with tarfile.open(packed) as archive:
         archive.extractall(use)
     crate = use / packed.name.removesuffix(".crate")
@@ -83,10 +69,17 @@ def main() -> None:
 
     program = use / "program"
     (program / "src").mkdir(parents=True)
-    (program / "Cargo.toml").write_text(PROJECT.format(crate=crate))
+    (program / "Cargo.toml").write_text(PROJECT)
     (program / "src/main.rs").write_text(PROGRAM)
-    run("cargo", "build", folder=program, **shared)
-    made = use / "target/debug/program"
+    own = {**shared, "CARGO_TARGET_DIR": str(program / "target")}  # nothing of it is compiled yet
+    begin = time.monotonic()
+    run("cargo", "add", "ashlar", "--path", crate, folder=program, **own)
+    said = run("cargo", "run", "--quiet", folder=program, **own)
+    seconds = time.monotonic() - begin
+    if said != "2890\n":
+        sys.exit(f"crate: the program says first: {said}")
+    write_row(options.document, "Rust crate", "cargo add ashlar --path FOLDER", "cargo run", seconds, [packed])
+    made = program / "target/debug/program"
     for check in ("0", "1", "full"):
         said = run(made, folder=use, ASHLAR_CHECK=check)
         if said != "2890\n":

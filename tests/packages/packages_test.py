@@ -5,17 +5,18 @@ They are installed by dpkg into an empty folder in place of the system's root, s
 changes and no privileges are needed. The programs of tests/consumer are built against what is there. Where the
 test runs as root, apt installs them too, into a root that is this machine's with what changes in memory.
 
-Run: packages_test.py --root CHECKOUT --work SCRATCH_FOLDER [--packages FOLDER]
+Run: packages_test.py --root CHECKOUT --work SCRATCH_FOLDER [--packages FOLDER] [--document PAGE]
 With a folder, the packages in it are tested, and none are built.
 """
-import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
-import time
+
+from steps import emptied, read_arguments, run, write_row
 
 PACKAGES = {"ashlar-malloc", "libashlar0.1", "libashlar-dev", "ashlar-tools"}
 DROP_INS = ("libashlar-malloc.so", "libashlar-malloc-hardened.so")
@@ -33,24 +34,17 @@ cp {debs} {place}/root/debs
 exec chroot {place}/root bash -ec '{script}'
 """
 APT = """cd /
+begin=$(date +%s%N)
 apt-get install -y --no-install-recommends /debs/*.deb
+ashlar run -- bash -c true
+echo "{first_result}$(( ($(date +%s%N) - begin) / 1000000 ))"
 LD_PRELOAD=libashlar-malloc.so ASHLAR_STATS_FILE=/stats.json bash -c true
 grep -q allocations /stats.json
-ashlar run -- bash -c true
 for page in ashlar-record ashlar_trim; do [ ! -x /usr/bin/man ] || man -w $page; done
 files=$(dpkg -L {packages})
 apt-get purge -y {packages}
 for file in $files; do [ ! -f $file ] || {{ echo "left: $file"; exit 1; }}; done
 """
-
-
-def run(*command: object, **environment: str) -> str:
-    """What the command printed; ends the test with all that it said if it fails."""
-    result = subprocess.run([str(c) for c in command], env={**os.environ, **environment}, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if result.returncode != 0:
-        sys.exit(f"failed with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout}\n{result.stderr}")
-    return result.stdout
 
 
 def expect(holds: bool, what: str) -> None:
@@ -154,7 +148,7 @@ def check_command(prefix: pathlib.Path) -> None:
     expect(trace.stat().st_size > 0, "the trace is empty")
 
 
-def check_apt(debs: list[pathlib.Path], work: pathlib.Path) -> None:
+def check_apt(debs: list[pathlib.Path], work: pathlib.Path, document: pathlib.Path | None) -> None:
     if os.geteuid() != 0:
         print("not root, so apt has installed nothing")
         return
@@ -170,22 +164,18 @@ def check_apt(debs: list[pathlib.Path], work: pathlib.Path) -> None:
     if in_overlay("true").returncode != 0:
         print("no overlay may be mounted here, so apt has installed nothing")
         return
-    begin = time.monotonic()
-    result = in_overlay(APT.format(packages=" ".join(sorted(PACKAGES))))
+    first_result = "milliseconds to the first result: "
+    result = in_overlay(APT.format(packages=" ".join(sorted(PACKAGES)), first_result=first_result))
     expect(result.returncode == 0, f"apt: ended with {result.returncode}:\n{result.stdout}")
-    print(f"apt: installed, used, purged in {time.monotonic() - begin:.1f} s")
+    took = re.search(f"^{first_result}([0-9]+)$", result.stdout, re.M)
+    expect(took is not None, f"apt: no time in\n{result.stdout}")
+    write_row(document, "Debian packages", "apt install ./*.deb", "ashlar run -- bash -c true", int(took[1]) / 1000, debs)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--packages", type=pathlib.Path)
-    options = parser.parse_args()
-    work = options.work.resolve()
-    shutil.rmtree(work / "use", ignore_errors=True)
-    use = work / "use"
-    use.mkdir(parents=True)
+    options = read_arguments(__doc__, packages="FOLDER", document="PAGE")
+    work = options.work
+    use = emptied(work / "use")
 
     if options.packages is None:
         run(options.root / "packaging/make_packages.sh", work / "build")
@@ -206,7 +196,7 @@ def main() -> None:
     check_command(prefix)
     root.dpkg("--purge", *sorted(PACKAGES))
     expect(root.files() == [], f"left after the purge: {root.files()}")
-    check_apt(debs, use)
+    check_apt(debs, use, options.document)
     shutil.rmtree(work)
     for deb in debs:
         print(f"{deb.name}: installed, used, purged")

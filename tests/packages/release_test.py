@@ -5,24 +5,16 @@ byte. Looks at the bill of materials, by spdx-tools where they can be installed.
 Run: release_test.py --root CHECKOUT --work SCRATCH_FOLDER
 The clones have the last commit, not what is changed since.
 """
-import argparse
 import hashlib
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
+from steps import emptied, read_arguments, run
+
 FOLDERS = ("a", "another-folder/with-a-longer-name")
-
-
-def run(*command: object, folder: pathlib.Path) -> None:
-    # Objects that a cache kept would be equal in both.
-    result = subprocess.run([str(c) for c in command], cwd=folder, env={**os.environ, "CCACHE_DISABLE": "1"},
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.returncode != 0:
-        sys.exit(f"ended with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout[-5000:]}")
 
 
 def expect(holds: bool, what: str) -> None:
@@ -47,13 +39,8 @@ def check_bill(bill: pathlib.Path, work: pathlib.Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    options = parser.parse_args()
-    work = options.work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+    options = read_arguments(__doc__)
+    work = emptied(options.work)
     if shutil.which("cargo") is None:
         print("no cargo here (Debian: cargo-web)")
         sys.exit(77)
@@ -61,8 +48,9 @@ def main() -> None:
     releases = []
     for name in FOLDERS:
         clone = work / name
-        run("git", "clone", "--quiet", options.root.resolve(), clone, folder=work)
-        run(clone / "packaging/make_release.sh", folder=clone)
+        run("git", "clone", "--quiet", options.root, clone, folder=work)
+        # Objects that a cache kept would be equal in both.
+        run(clone / "packaging/make_release.sh", folder=clone, CCACHE_DISABLE="1")
         release = clone / "build/release-files"
         run("sha256sum", "--check", "--quiet", "SHA256SUMS", folder=release)
         releases.append({file.name: file.read_bytes() for file in release.iterdir()})

@@ -2,15 +2,15 @@
 """Builds the Python wheel and follows it: installed into an empty environment in an empty folder, used from
 there, uninstalled without a trace. auditwheel looks at its tag, where it can be installed.
 
-Run: wheel_test.py --root CHECKOUT --work SCRATCH_FOLDER [--wheel FILE]
+Run: wheel_test.py --root CHECKOUT --work SCRATCH_FOLDER [--wheel FILE] [--document PAGE]
 """
-import argparse
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
+import time
+
+from steps import emptied, read_arguments, run, write_row
 
 LEAKING = """
 #include <stdlib.h>
@@ -23,15 +23,6 @@ int main(void) {
 """
 
 
-def run(*command: object, folder: pathlib.Path, status: int = 0, **environment: str) -> str:
-    """What the command printed; ends the test with it if it ends otherwise."""
-    result = subprocess.run([str(c) for c in command], cwd=folder, env={**os.environ, **environment}, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if result.returncode != status:
-        sys.exit(f"ended with {result.returncode}: {' '.join(map(str, command))}\n{result.stdout}")
-    return result.stdout
-
-
 def expect(holds: bool, what: str) -> None:
     if not holds:
         sys.exit(f"wheel: {what}")
@@ -42,21 +33,13 @@ def files_of(folder: pathlib.Path) -> set[pathlib.Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--wheel", type=pathlib.Path)
-    options = parser.parse_args()
-    work = options.work.resolve()
-    shutil.rmtree(work / "use", ignore_errors=True)
-    use = work / "use"
-    use.mkdir(parents=True)
+    options = read_arguments(__doc__, wheel="FILE", document="PAGE")
+    use = emptied(options.work / "use")
 
     wheel = options.wheel
     if wheel is None:
-        said = run(sys.executable, options.root.resolve() / "packaging/make_wheel.py", work / "build", folder=work)
+        said = run(sys.executable, options.root / "packaging/make_wheel.py", options.work / "build")
         wheel = pathlib.Path(said.splitlines()[-1])
-    wheel = wheel.resolve()
     expect(re.fullmatch(r"ashlar-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name) is not None,
            f"the file is called {wheel.name}")
 
@@ -64,12 +47,15 @@ def main() -> None:
     environment = use / "environment"
     python = environment / "bin/python"
     before = files_of(environment)
+    (use / "app.py").write_text("print(len([str(i) for i in range(100000)]))\n")
+    begin = time.monotonic()
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel, folder=use)
     # Only what the environment has, so that nothing of this machine's ashlar helps.
     path = f"{environment}/bin:/usr/bin:/bin"
-    (use / "app.py").write_text("print(len([str(i) for i in range(100000)]))\n")
     said = run("ashlar", "run", "--", "python", "app.py", folder=use, PATH=path, PYTHONMALLOC="malloc")
+    seconds = time.monotonic() - begin
     expect("100000" in said and "at peak" in said, f"ashlar run says: {said}")
+    write_row(options.document, "Python wheel", "pip install ashlar-*.whl", "ashlar run -- python app.py", seconds, [wheel])
     run("ashlar", "record", "-o", "app.atrace", "--stacks", "--", "python", "app.py", folder=use, PATH=path)
     said = run("ashlar", "stat", "app.atrace", folder=use, PATH=path)
     expect("malloc" in said and "peak" in said, f"ashlar stat says: {said}")
