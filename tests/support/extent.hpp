@@ -1,9 +1,10 @@
 // support/extent.hpp: how much of a product of types a test goes through, and how often it repeats itself. Each combination
 // of a template's arguments is compiled anew, in every configuration; `make test` has those that differ in what they do,
-// `make test-all` every one. What repeats itself is instrumented code's burden: see `times`.
+// `make test-all` every one. What repeats itself is the burden of instrumented and emulated code: see `times`.
 #pragma once
 
 #include <concepts>
+#include <tests/support/emulated.hpp>
 #include <tests/support/sanitizers.hpp>
 
 namespace support {
@@ -21,8 +22,8 @@ constexpr bool goes_through_all(extent e) {
   return tests_all || e == extent::full;
 }
 
-/// Under a sanitizer and without optimisation a step takes ten to thirty times as long.
-inline constexpr bool takes_samples = sanitized && !tests_all;
+/// Under a sanitizer and without optimisation, or under an emulator, a step takes ten to thirty times as long.
+inline constexpr bool takes_samples = (sanitized || emulated) && !tests_all;
 
 /// How often to repeat what differs by a random number alone: `n` times, or a tenth of it where samples do.
 template <std::integral Integer>
