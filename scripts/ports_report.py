@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tests/golden"))
 import straight_path  # noqa: E402
 
 # What a port does not have or show, beside what COMMON says. What qemu runs lacks what EMULATED says, too.
-EMULATED = ("tests that start their own program anew, and six that measure memory, reserve hundreds of GiB, or count "
-            "mappings and rooms")
+EMULATED = ("tests that start their own program anew or look for huge pages, and six that measure memory, reserve "
+            "hundreds of GiB, or count mappings and rooms")
 LACKS = {
     "armhf": "a stack of calls ends at a function that cannot throw, if it was compiled without `-funwind-tables`",
     "s390x": "one test of descriptors: qemu 7.2 turns the bytes of some that a thread has of its own",
