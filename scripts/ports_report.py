@@ -23,7 +23,8 @@ import straight_path  # noqa: E402
 EMULATED = ("tests that start their own program anew or look for huge pages, and six that measure memory, reserve "
             "hundreds of GiB, or count mappings and rooms")
 LACKS = {
-    "armhf": "a stack of calls ends at a function that cannot throw, if it was compiled without `-funwind-tables`",
+    "armhf": "three tests of the page heap, where no addresses are left for a room; a stack of calls ends at a function "
+             "that cannot throw, if it was compiled without `-funwind-tables`",
     "s390x": "one test of descriptors: qemu 7.2 turns the bytes of some that a thread has of its own",
     "i386": "a place of the hardened heap that nobody can predict: there are too few addresses",
     "glibc217": "static programs: zig has no static glibc",
@@ -129,7 +130,7 @@ def row(preset: dict[str, str]) -> str:
     built = "all but " + ", ".join(missing) if missing else "all"
     if (folder / "libashlar-malloc.a").is_file():
         built = "`libashlar-malloc.a`, headers"
-    lacks = "; ".join([EMULATED] * bool(emulator) + [LACKS[port]] * (port in LACKS)) or "nothing more"
+    lacks = "; ".join(text for text in (EMULATED if emulator else "", LACKS.get(port, "")) if text) or "nothing more"
     return f"| {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
 
 
