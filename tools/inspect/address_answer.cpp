@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +45,9 @@ class answerer {
     if (run != nullptr) {
       a.block = block_in(*run, address);
       if (a.block) {
+        if (std::optional<told_block> next = neighbour_behind(*a.block);
+            next && is_nearer(*next, *a.block, address))
+          a.block = std::move(next);
         a.before = neighbour_before(*a.block);
         a.behind = neighbour_behind(*a.block);
       } else {
@@ -93,6 +98,14 @@ class answerer {
   std::optional<told_block> neighbour_behind(const told_block& block) {
     const page_run* const run = run_of(heaps_, block.room.end);
     return run == nullptr ? std::nullopt : block_in(*run, block.room.end);
+  }
+
+  /// Returns: whether `address`, in the room of `block`, is behind that block and nearer to the `next` one, as the end of
+  /// the closed page between two guarded blocks is.
+  [[nodiscard]] static bool is_nearer(const told_block& next, const told_block& block,
+                                      std::uint64_t address) {
+    const std::uint64_t end = block.begin + block.size;
+    return end <= address && address < next.begin && next.begin - address < address - end + 1;
   }
 
   [[nodiscard]] bool is_of_heap(std::uint64_t address) const {
