@@ -13,17 +13,6 @@ namespace ashlar {
   return n != 0 && (n & (n - 1)) == 0;
 }
 
-/// Returns: how many bits of `bits` are 1. By sums of neighbours (Warren, Hacker's Delight, figure 5-2).
-[[nodiscard]] constexpr unsigned count_ones(std::uint64_t bits) noexcept {
-  // Not std::popcount: a library call, too.
-  constexpr std::uint64_t odd = 0x5555555555555555u, pairs = 0x3333333333333333u,
-                          nibbles = 0x0f0f0f0f0f0f0f0fu, bytes = 0x0101010101010101u;
-  bits -= bits >> 1 & odd;
-  bits = (bits & pairs) + (bits >> 2 & pairs);
-  bits = (bits + (bits >> 4)) & nibbles;
-  return static_cast<unsigned>(bits * bytes >> 56);
-}
-
 /// Requires: `alignment` is a power of two. Returns: the largest multiple of it that is <= n.
 [[nodiscard]] constexpr std::size_t align_down(std::size_t n, std::size_t alignment) noexcept {
   return n & ~(alignment - 1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/line_writer.hpp>
 
 namespace {
@@ -31,14 +32,14 @@ static_assert(ashlar::max_of(3, 5) == 5 && ashlar::max_of(SIZE_MAX, 0) == SIZE_M
 TEST(Bits, OnesAreCountedAsTheLibraryCountsThem) {
   std::uint64_t bits = 1;
   for (unsigned i = 0; i < 64; ++i) {
-    EXPECT_EQ(ashlar::count_ones(std::uint64_t{1} << i), 1u) << i;
-    EXPECT_EQ(ashlar::count_ones(~std::uint64_t{0} >> i), 64 - i) << i;
+    EXPECT_EQ(ashlar::detail::count_ones(std::uint64_t{1} << i), 1u) << i;
+    EXPECT_EQ(ashlar::detail::count_ones(~std::uint64_t{0} >> i), 64 - i) << i;
   }
   for (int i = 0; i < 1000; ++i) {
     bits = bits * 6364136223846793005u + 1442695040888963407u;
-    EXPECT_EQ(ashlar::count_ones(bits), static_cast<unsigned>(std::popcount(bits))) << bits;
+    EXPECT_EQ(ashlar::detail::count_ones(bits), static_cast<unsigned>(std::popcount(bits))) << bits;
   }
-  EXPECT_EQ(ashlar::count_ones(0), 0u);
+  EXPECT_EQ(ashlar::detail::count_ones(0), 0u);
 }
 
 TEST(LineWriter, DropsWhatDoesNotFit) {

@@ -29,10 +29,8 @@
 // For a lambda's call operator. Not [[gnu::always_inline]]: behind the parameters it would belong to the type.
 #define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 #endif
-// For what few programs run: reports, and what an option asks for.
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
-// For the way off the hit path, which every program runs: out of line, but as fast as can be, and beside the
-// code that runs (a cold function is compiled for size, and stands with the others in pages of their own).
+// Every program misses: so not for size, nor in the pages of what few run.
 #define ASHLAR_MISS [[gnu::noinline]]
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.

@@ -20,8 +20,8 @@
 #include <cstring>
 #include <mutex>
 
-#include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>

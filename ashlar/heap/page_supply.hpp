@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include <ashlar/core/bits.hpp>
+#include <ashlar/core/count_ones.hpp>
 #include <ashlar/core/lock_order.hpp>
 #include <ashlar/heap/address_space.hpp>
 #include <ashlar/heap/run.hpp>

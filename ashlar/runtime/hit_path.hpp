@@ -43,17 +43,15 @@ struct hit_state : detail::cache_tops,
 // a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.
 
 /// Miss paths: what is left to do when `process_hits::try_allocate` and `try_deallocate` could not.
-[[nodiscard]] ASHLAR_MISS void* allocate_slow(std::size_t size,
+[[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t size,
                                               const char* call = "allocate") noexcept;
-ASHLAR_MISS void deallocate_slow(void* block, const char* call) noexcept;
+ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 
 /// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
 /// amortised.
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call = "allocate") noexcept {
   void* const block = process_hits::try_allocate(tops, size);
-  if (block == nullptr) [[unlikely]]
-    return allocate_slow(size, call);
-  return block;
+  return block != nullptr ? block : allocate_slow(size, call);
 }
 
 /// Effects: gives a block back; null does nothing.
@@ -63,7 +61,7 @@ ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
 }
 
 /// As `allocate_aligned`, where both are constants: so is the class then, and the hit is a pop.
-ASHLAR_MISS [[nodiscard]] void* allocate_aligned_slow(std::size_t size, std::size_t alignment,
+ASHLAR_COLD [[nodiscard]] void* allocate_aligned_slow(std::size_t size, std::size_t alignment,
                                                       const char* call = "allocate") noexcept;
 template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
@@ -83,7 +81,7 @@ enum class told_size : bool { compared, believed };
 /// that) and `alignment`; null does nothing. Ends in a fault, wrong_size, when the block is not what
 /// such a request gets: always, and before anything is changed. Where the size is believed, requires: block not
 /// null; it was allocated so.
-ASHLAR_MISS void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
+ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
                                        const char* call) noexcept;
 template <told_size Told>
 [[nodiscard]] ASHLAR_HOT bool try_deallocate_sized(void* block, class_index c) noexcept {
