@@ -16,8 +16,7 @@
 #define ASHLAR_VERSION_MINOR 1
 #define ASHLAR_VERSION_PATCH 0
 
-// The hit path is inlined into its caller, the miss path is kept out of it: both are a matter of
-// instruction counts that tests/golden pins, so neither is left to the optimiser's mood.
+// Hits are inlined into their callers, misses are kept out of them: tests/golden pins the instructions of both.
 // A build that counts branches is the exception: inlined, a branch would be counted once for each of its callers. So are our
 // own tests without optimisation under sanitizers, where the copies take up to half of the compiler's time. It is not for
 // users: who allocated a block would be too many calls away for AddressSanitizer's report (adapt/asan_report.hpp).
@@ -30,8 +29,7 @@
 #define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 #endif
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
-// Every program misses: so not for size, nor in the pages of what few run.
-#define ASHLAR_MISS [[gnu::noinline]]
+#define ASHLAR_MISS [[gnu::noinline]]  // all programs miss: neither for size, nor beside COLD
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
 // Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too: without

@@ -104,8 +104,7 @@ inline constexpr std::size_t slab_words_max = slab_bytes_min / block_granule / 6
   constexpr std::size_t bytes_max = std::numeric_limits<page_set>::digits * page_size;
   std::size_t bytes = size;
   if (size <= shared_slab_block_max || size % page_size != 0) {
-    // Of 64 bits: its products with the bytes of a slab have more than 32.
-    const auto left_over = [size](std::size_t of) { return std::uint64_t{of % size}; };
+    const auto left_over = [size](std::uint64_t of) { return of % size; };
     bytes = align_up(std::max(slab_bytes_min, slab_blocks_min * size), page_size);
     for (std::size_t more = bytes; left_over(bytes) * 64 > bytes && more <= bytes_max;
          more += page_size)

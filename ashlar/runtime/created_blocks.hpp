@@ -70,8 +70,8 @@ class created_blocks {
   static constexpr std::int8_t free_max = 127;
 
  private:
-  ASHLAR_MISS void* take_slow(void* block, class_index c) noexcept;
-  ASHLAR_MISS void give_slow(class_index c) noexcept;
+  ASHLAR_COLD void* take_slow(void* block, class_index c) noexcept;
+  ASHLAR_COLD void give_slow(class_index c) noexcept;
   /// Returns: how many blocks, `most` at most, are free no longer.
   std::int8_t take_free(class_index c, std::int8_t most) noexcept;
 
