@@ -25,13 +25,13 @@ DROP_INS = ("libashlar-malloc.so", "libashlar-malloc-hardened.so")
 # In a mount namespace of its own. {place} is an empty folder.
 OVERLAY = """set -e
 mount -t tmpfs tmpfs {place}
-mkdir {place}/upper {place}/work {place}/root
-mount -t overlay overlay -o lowerdir=/,upperdir={place}/upper,workdir={place}/work {place}/root
-mount --rbind /dev {place}/root/dev
-mount -t proc proc {place}/root/proc
-mkdir {place}/root/debs
-cp {debs} {place}/root/debs
-exec chroot {place}/root bash -ec '{script}'
+mkdir {place}/upper {place}/work {place}/system
+mount -t overlay overlay -o lowerdir=/,upperdir={place}/upper,workdir={place}/work {place}/system
+mount --rbind /dev {place}/system/dev
+mount -t proc proc {place}/system/proc
+mkdir {place}/system/debs
+cp {debs} {place}/system/debs
+exec chroot {place}/system bash -ec '{script}'
 """
 APT = """cd /
 begin=$(date +%s%N)

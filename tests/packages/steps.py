@@ -8,10 +8,9 @@ import sys
 
 HEAD = """# From a package to its first result
 
-Who installs one waits so long for the first program on ashlar: from the command of the second column to the end of the
-program of the third. The tests of `tests/packages` write their rows with `--document results/packages.md`: once each, on
-two processors that other builds used as well, with all that a package depends on already there. The crate's time is that
-of its C++ sources: cargo compiles them.
+From the command of the second column to the end of the program of the third, once each: a busy machine takes longer.
+The tests of `tests/packages` write their rows with `--document results/packages.md`. What a package depends on is there
+already. cargo compiles the crate's C++ sources, which takes most of its time.
 
 | channel | from | to | seconds | files, bytes |
 |---|---|---|---:|---|
