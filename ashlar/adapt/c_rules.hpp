@@ -25,7 +25,7 @@ inline void* or_enomem(void* block) noexcept {
 }
 
 /// Kept apart so that malloc's hit path has no frame: the miss is a tail call.
-ASHLAR_MISS inline void* allocate_missed(std::size_t size, const char* call) noexcept {
+ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noexcept {
   return or_enomem(runtime::allocate_slow(size, call));
 }
 
@@ -34,7 +34,7 @@ ASHLAR_MISS inline void* allocate_missed(std::size_t size, const char* call) noe
   return block != nullptr ? block : allocate_missed(size, call);
 }
 
-ASHLAR_MISS inline void* allocate_zeroed_missed(std::size_t count, std::size_t size,
+ASHLAR_COLD inline void* allocate_zeroed_missed(std::size_t count, std::size_t size,
                                                 const char* call) noexcept {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return or_enomem(nullptr);
@@ -79,7 +79,7 @@ ASHLAR_HOT void clear_by_stores(char* block, std::size_t last) noexcept {
   return allocate_zeroed_missed(count, size, call);
 }
 
-ASHLAR_MISS inline void* reallocate_missed(void* block, std::size_t size,
+ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
                                            const char* call) noexcept {
   if (block == nullptr) return allocate(size, call);
   if (size == 0) {
@@ -104,7 +104,7 @@ ASHLAR_MISS inline void* reallocate_missed(void* block, std::size_t size,
   return reallocate_moved(block, size, call);
 }
 
-ASHLAR_MISS inline void* allocate_aligned_missed(std::size_t alignment, std::size_t size,
+ASHLAR_COLD inline void* allocate_aligned_missed(std::size_t alignment, std::size_t size,
                                                  const char* call) noexcept {
   if (!is_power_of_two(alignment)) {
     errno = EINVAL;
@@ -122,7 +122,7 @@ ASHLAR_MISS inline void* allocate_aligned_missed(std::size_t alignment, std::siz
   return allocate_aligned_missed(alignment, size, call);
 }
 
-ASHLAR_MISS inline std::size_t usable_size_missed(const void* block, const char* call) noexcept {
+ASHLAR_COLD inline std::size_t usable_size_missed(const void* block, const char* call) noexcept {
   return block == nullptr ? 0 : runtime::usable_size(block, call);
 }
 [[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {

@@ -23,10 +23,10 @@ void* counted(void* block) noexcept {
   return block;
 }
 
-ASHLAR_MISS void* allocate_missed(std::size_t size) noexcept {
+ASHLAR_COLD void* allocate_missed(std::size_t size) noexcept {
   return counted(c_rules::allocate_missed(size, "xmalloc"));
 }
-ASHLAR_MISS void free_missed(void* block, const char* call) noexcept {
+ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   const class_index c = runtime::counted_class(block);
   runtime::deallocate_slow(block, call);

@@ -29,7 +29,7 @@
 #define ASHLAR_HOT_LAMBDA __attribute__((always_inline))
 #endif
 #define ASHLAR_COLD [[gnu::noinline, gnu::cold]]
-#define ASHLAR_MISS [[gnu::noinline]]  // off the hit path; but every program runs it
+#define ASHLAR_MISS [[gnu::noinline]]  // behind what a hit calls: every program runs it
 
 // `throw` is a syntax error under -fno-exceptions, even in code that is never instantiated.
 // Where it vanishes, the line after it must end in ashlar_fault. `try` and `catch` are, too: without

@@ -44,7 +44,7 @@ namespace {
   return true;
 }
 
-ASHLAR_MISS void free_missed(void* block, const char* call) noexcept {
+ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   if (is_ours(block))
     runtime::deallocate_slow(block, call);

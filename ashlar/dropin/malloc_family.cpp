@@ -17,7 +17,7 @@ using namespace ashlar;
 namespace {
 
 /// As glibc 2.36 does for both names: an alignment that is no power of two becomes the next one.
-ASHLAR_MISS void* allocate_at_least_aligned_missed(std::size_t alignment, std::size_t size,
+ASHLAR_COLD void* allocate_at_least_aligned_missed(std::size_t alignment, std::size_t size,
                                                    const char* call) noexcept {
   constexpr std::size_t largest = ~(SIZE_MAX >> 1);
   if (!is_power_of_two(alignment) && alignment <= largest) alignment = std::bit_ceil(alignment);
@@ -30,12 +30,12 @@ ASHLAR_HOT void* allocate_at_least_aligned(std::size_t alignment, std::size_t si
 }
 
 /// While allocations are sampled every malloc comes here: without a frame for most.
-ASHLAR_MISS void* malloc_missed(std::size_t size) noexcept {
+ASHLAR_COLD void* malloc_missed(std::size_t size) noexcept {
   void* const block = runtime::hit_in_gap(size);
   return block != nullptr ? block : c_rules::allocate_missed(size, "malloc");
 }
 
-ASHLAR_MISS int posix_memalign_missed(void** result, std::size_t alignment,
+ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
                                       std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   void* const block = runtime::allocate_aligned(size, alignment, "posix_memalign");

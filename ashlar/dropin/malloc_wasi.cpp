@@ -99,7 +99,7 @@ bool start() noexcept {
 }
 
 /// Returns: a block, null when out of memory. `zeroed`: whether it is to be zero, and then whether it is known to be.
-ASHLAR_MISS void* take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
+ASHLAR_COLD void* take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
   const bool as_run = std::exchange(zeroed, false) && size > detail::shared_slab_block_max;
   void* block = nullptr;
   if (start()) {
@@ -111,12 +111,12 @@ ASHLAR_MISS void* take(std::size_t size, std::size_t alignment, bool& zeroed) no
   if (block == nullptr) errno = ENOMEM;
   return block;
 }
-ASHLAR_MISS void* take(std::size_t size, std::size_t alignment) noexcept {
+ASHLAR_COLD void* take(std::size_t size, std::size_t alignment) noexcept {
   bool zeroed = false;
   return take(size, alignment, zeroed);
 }
 
-ASHLAR_MISS void give(void* block, const char* call) noexcept {
+ASHLAR_COLD void give(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   if (own != nullptr)
     the_heap.deallocate_slow(*own, block, call);
@@ -124,7 +124,7 @@ ASHLAR_MISS void give(void* block, const char* call) noexcept {
     the_heap.deallocate_uncached(block, call);
 }
 
-ASHLAR_MISS void* take_at_least_aligned(std::size_t alignment, std::size_t size) noexcept {
+ASHLAR_COLD void* take_at_least_aligned(std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment)) {
     if (alignment > ~(SIZE_MAX >> 1)) {
       errno = EINVAL;

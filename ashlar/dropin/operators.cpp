@@ -27,7 +27,7 @@ namespace {
 /// The new_handler protocol: call the handler as long as there is one and the memory is not there. No
 /// lock is held while it runs, so it may free, allocate or install another handler.
 template <class Attempt>
-ASHLAR_MISS void* retry(Attempt attempt) {
+ASHLAR_COLD void* retry(Attempt attempt) {
   for (;;) {
     const cxx_runtime::new_handler handler = cxx_runtime::installed_new_handler();
     if (handler == nullptr) cxx_runtime::throw_bad_alloc("operator new");
@@ -43,17 +43,17 @@ ASHLAR_MISS void* retry(Attempt attempt) {
 // of them moves before the jump, and the hit takes as many instructions as malloc's or free's.
 
 /// Returns: a block of `n` bytes, or throws: without the hit path.
-ASHLAR_MISS void* new_slow(std::size_t n) {
+ASHLAR_COLD void* new_slow(std::size_t n) {
   const auto attempt = [=] { return runtime::allocate_slow(n, "operator new"); };
   void* const block = attempt();
   return block != nullptr ? block : retry(attempt);
 }
 /// While allocations are sampled every new comes here: without a frame for most.
-ASHLAR_MISS void* new_missed(std::size_t n) {
+ASHLAR_COLD void* new_missed(std::size_t n) {
   void* const block = runtime::hit_in_gap(n);
   return block != nullptr ? block : new_slow(n);
 }
-ASHLAR_MISS void* new_missed(std::size_t n, std::align_val_t a) {
+ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
   const auto attempt = [=] {
     return runtime::allocate_aligned(n, static_cast<std::size_t>(a), "operator new");
   };
@@ -70,27 +70,27 @@ template <class... Align>
 /// Full checks know the call of operator new in it as one of new[], and that of delete as one of
 /// delete[].
 template <class... Align>
-ASHLAR_MISS void* new_array_missed(std::size_t n, Align... a) {
+ASHLAR_COLD void* new_array_missed(std::size_t n, Align... a) {
   if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   return runtime::call_told_as("operator new", "operator new[]",
                                [=] { return operator new(n, a...); });
 }
 template <class... Align>
-ASHLAR_MISS void delete_array_missed(void* p, Align... a) noexcept {
+ASHLAR_COLD void delete_array_missed(void* p, Align... a) noexcept {
   runtime::call_told_as("operator delete", "operator delete[]", [=] { operator delete(p, a...); });
 }
 /// Full checks compare the size first.
 template <class... Align>
-ASHLAR_MISS void delete_sized_missed(void* p, std::size_t n, Align... a) noexcept {
+ASHLAR_COLD void delete_sized_missed(void* p, std::size_t n, Align... a) noexcept {
   if (runtime::expect_size(p, n, "operator delete")) operator delete(p, a...);
 }
 template <class... Align>
-ASHLAR_MISS void delete_array_sized_missed(void* p, std::size_t n, Align... a) noexcept {
+ASHLAR_COLD void delete_array_sized_missed(void* p, std::size_t n, Align... a) noexcept {
   if (runtime::expect_size(p, n, "operator delete[]")) operator delete[](p, a...);
 }
 /// Returns: null where the form that throws does: the standard's rule for nothrow forms.
 template <class... Align>
-ASHLAR_MISS void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
+ASHLAR_COLD void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
   if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   try {
     return operator new(n, a...);
@@ -99,7 +99,7 @@ ASHLAR_MISS void* new_nothrow_missed(std::size_t n, Align... a) noexcept {
   }
 }
 template <class... Align>
-ASHLAR_MISS void* new_array_nothrow_missed(std::size_t n, Align... a) noexcept {
+ASHLAR_COLD void* new_array_nothrow_missed(std::size_t n, Align... a) noexcept {
   if (void* const block = made_in_gap(n, a...); block != nullptr) return block;
   try {
     return operator new[](n, a...);
@@ -108,11 +108,11 @@ ASHLAR_MISS void* new_array_nothrow_missed(std::size_t n, Align... a) noexcept {
   }
 }
 template <class... Align>
-ASHLAR_MISS void delete_nothrow_missed(void* p, Align... a) noexcept {
+ASHLAR_COLD void delete_nothrow_missed(void* p, Align... a) noexcept {
   operator delete(p, a...);
 }
 template <class... Align>
-ASHLAR_MISS void delete_array_nothrow_missed(void* p, Align... a) noexcept {
+ASHLAR_COLD void delete_array_nothrow_missed(void* p, Align... a) noexcept {
   operator delete[](p, a...);
 }
 
