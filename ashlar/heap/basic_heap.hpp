@@ -74,7 +74,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     const std::size_t room =
         left.turns_left(turn::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
     void** const first = own.first(c);
-    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left);
+    const batch_start start =
+        first_miss && has_neighbours(c) ? batch_start::free_word : batch_start::lowest_block;
+    const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left, start);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
     if (!own.uses_keys()) note_marks(own, c, first, got);
@@ -95,6 +97,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (!this->expect_in_use(block, c, call)) return;
     work left = this->work_of_a_call();
     keep_to_share(own, left);
+    if (is_handed_over(own, c)) return give_uncached(block, c, call, left, resting_place::slabs);
     if (!open(own, c, left)) return give_uncached(block, c, call, left);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
@@ -229,6 +232,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   using shared::give;
   using shared::maintain;
   using shared::take;
+  using batch_start = detail::batch_start;
   using resting_place = detail::resting_place;
   using turn = detail::turn;
   using work = detail::work;
@@ -269,6 +273,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
+  static constexpr std::size_t cache_line_bytes = 64;
+  static constexpr std::uint8_t handed_over_max = 32;
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
   /// `share`. It goes round, and looks at `looks` stacks at most: what is used since the last look
@@ -345,15 +351,33 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] void* allocate_uncached(class_index c, work& left) noexcept {
     void* block = nullptr;
     do {
-      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}, left) == 0) return nullptr;
+      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}, left, batch_start::lowest_block) == 0)
+        return nullptr;
     } while (!this->wake(block, c));
     return block;
   }
   /// Effects: gives back `block` of class `c`, which is in use.
-  void give_uncached(void* block, class_index c, const char* call, work& left) noexcept {
+  void give_uncached(void* block, class_index c, const char* call, work& left,
+                     resting_place to = resting_place::stash) noexcept {
     this->use_of(c).put_to_rest(block);
-    static_cast<void>(give(c, &block, 1, call, left));
+    static_cast<void>(give(c, &block, 1, call, left, to));
     maintain(left);
+  }
+
+  // A block that is freed by a cache without a stack for it was most likely allocated by another thread, which
+  // has its neighbours. If the new owner got the short ones again, two threads would write to one cache line,
+  // perhaps for long. So such a block goes to its slab, and a stack's first batch is of whole lines. A thread
+  // that only frees soon has stacks all the same.
+
+  /// Returns: whether blocks of class `c` share cache lines, or pairs of lines, which are fetched together.
+  [[nodiscard]] static bool has_neighbours(class_index c) noexcept {
+    return classes::block_size(c) < 2 * cache_line_bytes;
+  }
+  /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it.
+  [[nodiscard]] static bool is_handed_over(cache& own, class_index c) noexcept {
+    if (own.is_open(c) || !has_neighbours(c) || own.handed_over == handed_over_max) return false;
+    ++own.handed_over;
+    return true;
   }
 
   /// Effects: more room for class `c`, if this cache may hold more: within its share, and beyond

@@ -58,10 +58,11 @@ class central {
 
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
   /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out of
-  /// memory, or when it would take growth and that is refused. A batch from slabs is shorter when `left` is
-  /// spent. A slab that is made is in memory afterwards, if there were steady_slabs of them before.
+  /// memory, or when it would take growth and that is refused. A batch from slabs begins at `start`, and is
+  /// shorter when `left` is spent. A slab that is made behind steady_slabs others is in memory afterwards.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
-                                 work& left) noexcept {
+                                 work& left,
+                                 batch_start start = batch_start::lowest_block) noexcept {
     bool keyed = false;
     std::size_t got = 0;
     char* steady = nullptr;
@@ -76,7 +77,7 @@ class central {
       } else {
         keyed = page_heap.keys().are_in_use();  // not before it has the lock
         got = take_from_slabs(page_heap, out, keyed ? std::min(count, keyed_batch()) : count, g,
-                              left, steady);
+                              left, start, steady);
       }
       counts_.taken += got;
       counts_.held_peak = std::max(counts_.held_peak, counts_.taken - counts_.given);
@@ -110,8 +111,8 @@ class central {
     return done;
   }
 
-  /// As `give`, but straight into the slabs, for who is about to settle: the stash is not touched, which may
-  /// be memory that it never had yet.
+  /// As `give`, but straight into the slabs: before settling, which would take the blocks out of the stash
+  /// again, and for blocks that the next to take some shall not get.
   [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                                           const char* call, work& left) noexcept {
     misused_block bad;
@@ -351,7 +352,8 @@ class central {
   }
 
   [[nodiscard]] std::size_t take_from_slabs(pages& page_heap, void** out, std::size_t count,
-                                            growth g, work& left, char*& steady) noexcept {
+                                            growth g, work& left, batch_start start,
+                                            char*& steady) noexcept {
     std::size_t got = 0;
     while (got != count && (got == 0 || left.is_left())) {
       run* r = fullest_slab();
@@ -360,7 +362,8 @@ class central {
       if (r == nullptr) break;
       char* const base = page_heap.address_of(*r);
       void** const end = out - got;
-      const std::size_t taken = take_blocks(*r, shape_->block_size, base, end, count - got);
+      const std::uint32_t from = begin_word(*r, shape_->words, start);
+      const std::size_t taken = take_blocks(*r, *shape_, base, end, count - got, from);
       got += taken;
       left.spend<Space>(turn::slab_taken_from);
       left.spend<Space>(turn::word_passed, shape_->words);
@@ -380,8 +383,8 @@ class central {
     return block_use<pages>(page_heap, mark_shift_of(shape_->block_size));
   }
 
-  /// Effects: the pages from block `lowest` to block `highest` are no longer free: blocks are taken from the
-  /// lowest up, so none between them is left.
+  /// Effects: the pages from block `lowest` to block `highest` are no longer free: take_blocks leaves none
+  /// between them.
   void forget_taken_pages(run& slab, const slab_shape& shape, const char* base, const void* lowest,
                           const void* highest) noexcept {
     const auto page_of = [base](const void* p, std::size_t byte) {

@@ -1,13 +1,16 @@
 // The caches of a heap: how many, how much they hold, who may use them; and threads that pass blocks to each other.
 // Suites: threads
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <tests/support/extent.hpp>
 #include <tests/support/heap_stats.hpp>
 #include <tests/support/test_heap.hpp>
@@ -77,6 +80,65 @@ std::size_t held_by(cache& own) {
     bytes += own.count(c) * detail::block_sizes[c];
   }
   return bytes;
+}
+
+/// The cache lines of blocks of `size` bytes.
+std::set<std::uintptr_t> lines_of(const std::vector<void*>& blocks, std::size_t size) {
+  std::set<std::uintptr_t> lines;
+  for (const void* block : blocks) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    for (std::uintptr_t line = begin / 64; line <= (begin + size - 1) / 64; ++line)
+      lines.insert(line);
+  }
+  return lines;
+}
+
+// One thread allocates for two others. They free what they got and allocate for themselves.
+TEST(HeapCaches, NeighboursThatAreHandedOverShareNoLineAfterwards) {
+  for (const std::size_t size : {16u, 32u, 48u, 80u, 112u}) {
+    for (const bool by_turns : {false, true}) {
+      const auto h = std::make_unique<test_heap>();
+      cache* giver = h->attach();
+      std::array<cache*, 2> owners{h->attach(), h->attach()};
+      std::array<std::vector<void*>, 2> blocks;
+      for (int i = 0; i < 16; ++i)
+        for (auto& of_one : blocks) of_one.push_back(allocate(*h, *giver, size));
+      const auto free_all = [&](std::size_t who) {
+        for (void* block : blocks[who]) deallocate(*h, *owners[who], block);
+        blocks[who].clear();
+      };
+      const auto allocate_some = [&](std::size_t who) {
+        for (int i = 0; i < 16; ++i) blocks[who].push_back(allocate(*h, *owners[who], size));
+      };
+      for (const std::size_t who : {0u, 1u}) {
+        free_all(who);
+        if (by_turns) allocate_some(who);
+      }
+      if (!by_turns)
+        for (const std::size_t who : {0u, 1u}) allocate_some(who);
+      std::vector<std::uintptr_t> shared;
+      std::ranges::set_intersection(lines_of(blocks[0], size), lines_of(blocks[1], size),
+                                    std::back_inserter(shared));
+      EXPECT_EQ(shared.size(), 0u) << size << (by_turns ? ", by turns" : "");
+      check_equations(stats_of(*h, owners[0]));
+      h->audit();
+    }
+  }
+}
+
+TEST(HeapCaches, AThreadThatOnlyFreesSoonHasAStack) {
+  const auto h = std::make_unique<test_heap>();
+  cache* giver = h->attach();
+  cache* taker = h->attach();
+  constexpr std::size_t count = 100, handed_over = 32;
+  for (std::size_t i = 0; i < count; ++i) deallocate(*h, *taker, allocate(*h, *giver, 24));
+  const class_index c = test_heap::classes::class_for(24, 1);
+  EXPECT_EQ(taker->count(c), count - handed_over);
+  deallocate(*h, *taker, allocate(*h, *giver, 500));
+  EXPECT_EQ(taker->count(test_heap::classes::class_for(500, 1)), 1u)
+      << "a block with lines of its own";
+  h->detach(taker);
+  h->audit();
 }
 
 constexpr std::size_t mib = std::size_t{1} << 20;

@@ -272,8 +272,8 @@ class shared_heap {
   /// Returns: how many; 0 when memory is out. Requires: started.
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
-                                 work& left) noexcept {
-    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left);
+                                 work& left, batch_start start) noexcept {
+    std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left, start);
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
       const std::size_t bytes = settle_before_growth(cached, classes::shape(c).pages, left);

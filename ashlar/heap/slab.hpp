@@ -2,8 +2,8 @@
 // Layer: heap.
 //
 // Invariant: free_blocks == number of 1 bits in free_bits; a bit is 1 iff nobody, no cache
-// included, holds the block. Bits are taken from the lowest word up, so a slab's high pages stay
-// untouched (and cost no memory) until they are needed.
+// included, holds the block. Bits are taken from the lowest word up (but for a stack's first batch, see
+// batch_start), so a slab's high pages stay untouched (and cost no memory) until they are needed.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +27,32 @@ namespace ashlar::detail {
   return (~page_set{0} >> (std::numeric_limits<page_set>::digits - (end - begin))) << begin;
 }
 
-/// Effects: takes up to `count` blocks of `size` bytes, lowest addresses first, and writes them to out[-1],
-/// out[-2],
-/// ...: downwards, because a cache is a stack, so the lowest is handed out first.
-/// Returns: how many.
-inline std::size_t take_blocks(run& slab, std::size_t size, char* base, void** out,
-                               std::size_t count) noexcept {
-  const std::size_t taken = count < slab.free_blocks ? count : slab.free_blocks;
-  std::size_t left = taken;
-  for (std::uint32_t w = 0; left != 0; ++w) {
+/// Where in a slab a batch begins.
+enum class batch_start : std::uint8_t {
+  lowest_block,
+  /// At the first 64 neighbours that are all free, if there are any: their cache lines are in no other use.
+  free_word
+};
+
+/// Returns: the word of the slab's bitmap from which a batch is taken.
+[[nodiscard]] inline std::uint32_t begin_word(const run& slab, std::uint32_t words,
+                                              batch_start start) noexcept {
+  if (start == batch_start::free_word)
+    for (std::uint32_t w = 0; w != words; ++w)
+      if (slab.free_bits[w] == ~std::uint64_t{0}) return w;
+  return 0;
+}
+
+/// Effects: takes up to `count` blocks from word `w` of the bitmap up, lowest addresses first, and writes them
+/// to out[-1], out[-2], ...: downwards, because a cache is a stack, so the lowest is handed out first. No free
+/// block between the lowest and the highest of them is left.
+/// Returns: how many; not 0 if the slab has any and `w` is from begin_word.
+inline std::size_t take_blocks(run& slab, const slab_shape& shape, char* base, void** out,
+                               std::size_t count, std::uint32_t w = 0) noexcept {
+  const std::size_t size = shape.block_size;
+  const std::size_t most = count < slab.free_blocks ? count : slab.free_blocks;
+  std::size_t left = most;
+  for (; left != 0 && w != shape.words; ++w) {
     std::uint64_t bits = slab.free_bits[w];
     if (bits == 0) continue;
     char* const first = base + std::size_t{w} * 64 * size;
@@ -55,6 +72,7 @@ inline std::size_t take_blocks(run& slab, std::size_t size, char* base, void** o
     }
     slab.free_bits[w] = bits;
   }
+  const std::size_t taken = most - left;
   slab.free_blocks -= static_cast<std::uint32_t>(taken);
   return taken;
 }

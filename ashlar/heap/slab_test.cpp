@@ -43,10 +43,12 @@ struct slab_fixture {
 };
 
 /// Returns: `count` blocks in the order in which a stack they were taken to would hand them out.
-std::vector<char*> take(slab_fixture& f, std::size_t count) {
+std::vector<char*> take(slab_fixture& f, std::size_t count,
+                        batch_start start = batch_start::lowest_block) {
+  const slab_shape& shape = standard_classes.shapes[f.slab.size_class];
   std::vector<void*> out(count);
-  const std::size_t got =
-      take_blocks(f.slab, block_sizes[f.slab.size_class], f.base(), out.data() + count, count);
+  const std::size_t got = take_blocks(f.slab, shape, f.base(), out.data() + count, count,
+                                      begin_word(f.slab, shape.words, start));
   std::vector<char*> popped;
   for (std::size_t i = 0; i < got; ++i) popped.push_back(static_cast<char*>(out[count - 1 - i]));
   return popped;
@@ -128,6 +130,61 @@ TEST(Slab, RandomTakesAndPutsAgreeWithASetOfFreeBlocks) {
   }
 }
 
+/// Bits as a test would keep them: one bool each.
+std::vector<bool> model_of(const slab_fixture& f) {
+  std::vector<bool> bits;
+  for (const std::uint64_t word : f.bits)
+    for (unsigned b = 0; b < 64; ++b) bits.push_back((word >> b & 1) != 0);
+  return bits;
+}
+
+TEST(Slab, ABatchThatBeginsAtAFreeWordHasWholeLines) {
+  for (const class_index c : {class_index{1}, class_index{2}, class_index{3}, class_index{5}}) {
+    slab_fixture f(c);
+    const char* const first = take(f, 1)[0];
+    ASSERT_EQ(first, f.base());
+    for (std::size_t begin = 64; begin + 64 <= standard_classes.shapes[c].blocks; begin += 64) {
+      const std::vector<char*> blocks = take(f, 5, batch_start::free_word);
+      ASSERT_EQ(blocks.size(), 5u);
+      for (std::size_t i = 0; i != blocks.size(); ++i)
+        ASSERT_EQ(blocks[i], f.base() + (begin + i) * block_sizes[c]);
+    }
+    EXPECT_EQ(take(f, 1, batch_start::free_word)[0], first + block_sizes[c])
+        << "where no word is free, the lowest block is as good";
+  }
+}
+
+TEST(Slab, ABatchLeavesNoFreeBlockInsideOfIt) {
+  std::mt19937_64 random(4);
+  for (const class_index c : {class_index{1}, class_index{3}, class_index{4}}) {
+    slab_fixture f(c);
+    std::vector<char*> held;
+    std::size_t batches_behind_others = 0;
+    for (int step = 0; step < support::times(2000); ++step) {
+      const auto start = static_cast<batch_start>(random() % 2);
+      const std::uint32_t free = f.slab.free_blocks;
+      const std::vector<char*> blocks = take(f, 1 + random() % 300, start);
+      ASSERT_EQ(blocks.empty(), free == 0);
+      for (std::size_t i = 1; i < blocks.size(); ++i) ASSERT_LT(blocks[i - 1], blocks[i]);
+      if (!blocks.empty()) {
+        const std::vector<bool> is_free = model_of(f);
+        ASSERT_EQ(std::count(is_free.begin() + index_of(f, blocks.front()),
+                             is_free.begin() + index_of(f, blocks.back()), true),
+                  0);
+        if (f.set_bits() != 0 && blocks.front() != f.base()) ++batches_behind_others;
+      }
+      held.insert(held.end(), blocks.begin(), blocks.end());
+      for (std::size_t n = random() % 600; n != 0 && !held.empty(); --n) {
+        std::swap(held[random() % held.size()], held.back());
+        ASSERT_TRUE(put_block(f.slab, index_of(f, held.back())));
+        held.pop_back();
+      }
+      ASSERT_EQ(f.slab.free_blocks + held.size(), standard_classes.shapes[c].blocks);
+    }
+    EXPECT_GT(batches_behind_others, 0u);
+  }
+}
+
 TEST(Slab, ABlockThatIsFreeIsNotPutAgain) {
   for (const class_index c : {class_index{1}, class_index{9}, class_index{72}}) {
     slab_fixture f(c);
@@ -142,14 +199,6 @@ TEST(Slab, ABlockThatIsFreeIsNotPutAgain) {
     EXPECT_FALSE(put_block(f.slab, 0));
     EXPECT_EQ(f.slab.free_blocks, standard_classes.shapes[c].blocks - held + 1);
   }
-}
-
-/// Bits as a test would keep them: one bool each.
-std::vector<bool> model_of(const slab_fixture& f) {
-  std::vector<bool> bits;
-  for (const std::uint64_t word : f.bits)
-    for (unsigned b = 0; b < 64; ++b) bits.push_back((word >> b & 1) != 0);
-  return bits;
 }
 
 TEST(Slab, EveryStretchMarksItsBitsAndNoOthers) {
