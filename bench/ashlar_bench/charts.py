@@ -44,9 +44,12 @@ def plain_ticks(axis):
 
 
 def ratio_ticks(axis):
-    """Few and even on a logarithmic axis: those of these that are in view."""
+    """Few and even on a logarithmic x axis: those of these that are in view."""
     from matplotlib import ticker
-    axis.set_major_locator(ticker.FixedLocator((0.125, 0.25, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8, 12, 16)))
+    low, high = axis.axes.get_xlim()
+    axis.set_major_locator(ticker.FixedLocator(
+        (0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32) if high / low > 16 else
+        (0.125, 0.25, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8, 12, 16)))
     axis.set_minor_locator(ticker.NullLocator())
     plain_ticks(axis)
 
