@@ -10,22 +10,23 @@ grep -qx "version = \"$version\"" packaging/rust/Cargo.toml || {
   exit 1
 }
 umask 022
-rm -rf "$folder"
-mkdir -p "$folder/ashlar"
-cp -r packaging/rust/. LICENSE "$folder/ashlar"
+work=$folder/crate-work  # FOLDER may have other files
+rm -rf "$work" "$folder"/ashlar-*.crate
+mkdir -p "$work/ashlar"
+cp -r packaging/rust/. LICENSE "$work/ashlar"
 # Not libashlar's xmalloc: another library of the program may have functions of that name. What threads of libashlar need
 # of it is runtime/created_blocks.cpp.
 {
   sed -nE '/^set\((posix|linux|shared)_sources/,/\)$/p' ashlar/CMakeLists.txt | grep -oE '[a-z_]+/[a-z_]+\.cpp'
   echo runtime/created_blocks.cpp
-} >"$folder/ashlar/sources.txt"
+} >"$work/ashlar/sources.txt"
 while read -r file; do
-  mkdir -p "$folder/ashlar/cpp/$(dirname "$file")"
-  cp "$file" "$folder/ashlar/cpp/$file"
+  mkdir -p "$work/ashlar/cpp/$(dirname "$file")"
+  cp "$file" "$work/ashlar/cpp/$file"
 done < <(find ashlar/{core,pool,arena,heap,os,fault,check,runtime,adapt} -name '*.h' -o -name '*.hpp' |
-  grep -v _test; sed 's|^|ashlar/|' "$folder/ashlar/sources.txt")
+  grep -v _test; sed 's|^|ashlar/|' "$work/ashlar/sources.txt")
 # --no-verify: tests/packages builds it.
-cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$folder/ashlar/Cargo.toml" \
-  --target-dir "$folder/target" >&2
-cp "$folder/target/package/ashlar-$version.crate" "$folder"
+cargo package --quiet --allow-dirty --no-verify --locked --manifest-path "$work/ashlar/Cargo.toml" \
+  --target-dir "$work/target" >&2
+cp "$work/target/package/ashlar-$version.crate" "$folder"
 echo "$folder/ashlar-$version.crate"

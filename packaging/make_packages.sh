@@ -17,8 +17,8 @@ export SOURCE_DATE_EPOCH
 umask 022
 cmake --preset packages -B "$folder" >/dev/null
 cmake --build "$folder" -j "$jobs"
-rm -f "$folder"/*.deb
+rm -f "$folder"/{,lib}ashlar*.deb
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 (cd "$folder" && cpack --config CPackConfig.cmake -B "$folder" >"$log" 2>&1) || { cat "$log" >&2; exit 1; }
-stat -c '%s %n' "$folder"/*.deb
+stat -c '%s %n' "$folder"/{,lib}ashlar*.deb

@@ -12,6 +12,12 @@ fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(realpath -m "${1:-$root/build/release-files}")
 cd "$root"
+mkdir -p "$folder"
+others=$(find "$folder" -mindepth 1 -maxdepth 1 ! -name 'ashlar[-_]*' ! -name 'libashlar*' ! -name 'SHA256SUMS*')
+[ -z "$others" ] || {
+  printf 'release: name a folder that is for a release alone; that one has:\n%s\n' "$others" >&2
+  exit 1
+}
 [ -z "$(git status --porcelain)" ] || {
   echo "release: the checkout has changes that are in no commit; commit them, so that the source archive has them" >&2
   exit 1
@@ -20,8 +26,7 @@ version=$(sed -nE 's/^project\(ashlar VERSION (\S+).*/\1/p' CMakeLists.txt)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 umask 022
-rm -rf "$folder"
-mkdir -p "$folder"
+rm -f "$folder"/*
 
 git archive --prefix="ashlar-$version/" HEAD | gzip -9n >"$folder/ashlar-$version.tar.gz"
 scripts/amalgamate.py "$folder/ashlar_pools.hpp" >&2

@@ -99,7 +99,7 @@ def main() -> None:
     version = version_of_project()
     tag = f"py3-none-manylinux_{oldest_glibc(files)}_{os.uname().machine}"
     information = f"ashlar-{version}.dist-info"
-    for old in folder.glob("*.whl"):
+    for old in folder.glob("ashlar-*.whl"):
         old.unlink()
     path = folder / f"ashlar-{version}-{tag}.whl"
     wheel = Wheel(path, information, date)

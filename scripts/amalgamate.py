@@ -7,6 +7,7 @@ core, pool and arena, and no heap.
 import argparse
 import pathlib
 import re
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = re.compile(r"^\s*#\s*include\s+<(ashlar/[\w/]+\.(?:hpp|h))>")

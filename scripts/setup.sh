@@ -42,6 +42,11 @@ done
 [ "${#missing[@]}" -gt 0 ] || exit 0
 
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+command -v apt-get >/dev/null || {
+  echo "setup: there is no apt-get here. Install what Debian calls ${missing[*]}, and build without make" \
+    "(packaging/README.md: another Linux)" >&2
+  exit 1
+}
 echo "setup: installing ${missing[*]}"
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
@@ -52,7 +57,7 @@ if [ "$(id -u)" -ne 0 ]; then
   sudo=sudo
 fi
 log=$(mktemp)
-if ! { $sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+if ! { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "setup: installation failed (whole log: $log)" >&2
   exit 1

@@ -7,6 +7,7 @@ Nothing is done where that version is there.
 import pathlib
 import shutil
 import subprocess
+import sys
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -28,4 +29,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"zig: it was not installed: it needs the network, and venv (Debian: python3-venv): {error}")

@@ -14,6 +14,7 @@ unset(ENV{CMAKE_BUILD_TYPE})
 file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/project/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
 project(parent LANGUAGES C CXX)
+add_custom_target(check_layers)  # a name that is the project's own
 add_subdirectory(${ROOT} ashlar)
 if(CMAKE_BUILD_TYPE)
   message(FATAL_ERROR \"ashlar has set the build type '\${CMAKE_BUILD_TYPE}'\")

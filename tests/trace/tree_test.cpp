@@ -212,6 +212,21 @@ TEST_F(Tree, WhatIsNoRecordingIsNotReplaced) {
   EXPECT_EQ(files(), (words{"file.atree", "run.atree"}));
 }
 
+// As with other commands, -o FOLDER/ might be meant to add to the folder.
+TEST_F(Tree, AFolderOfSingleTracesIsNotReplaced) {
+  fs::create_directory(path("mine"));
+  ASSERT_EQ(ashlar({"record", "-o", "mine/a.atrace", "--", calls, "calls"}), 0) << said("err");
+  const std::string trace = support::read_file(path("mine/a.atrace"));
+  expect_refused({"record", "-o", "mine/", "--", calls, "calls"}, "it is no recording of a tree");
+  for (const char* folder : {"./", "mine/../", "/"})
+    expect_refused({"record", "-o", folder, "--", calls, "calls"}, "a folder of its own");
+  EXPECT_EQ(support::read_file(path("mine/a.atrace")), trace);
+  EXPECT_EQ(files(), words{"mine"});
+  fs::create_directory(path("empty"));
+  EXPECT_EQ(ashlar({"record", "-o", "empty/", "--", calls, "calls"}), 0) << said("err");
+  EXPECT_EQ(files_in("empty"), 2u);
+}
+
 TEST_F(Tree, OnlyRecordsTheProgramsThatItNames) {
   fs::copy_file(calls, path("other"));
   const std::string script = calls + " forks; " + path("other") + " calls; true";

@@ -27,16 +27,28 @@ namespace {
 // Throws: input_error where something is there that is not all of a recording.
 void require_replaceable_folder(const std::string& output) {
   std::error_code error;
+  const fs::path name = fs::path(output).filename();
+  if (name.empty() || name == "." || name == "..")
+    throw input_error(
+        fmt::format("-o {}: a recording is a folder of its own, as NAME.atree; name one", output));
   const fs::file_status status = fs::symlink_status(output, error);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status))
     throw input_error(fmt::format(
         "'{}' is there and is no folder; name another one with -o, or remove it", output));
+  bool is_empty = true;
   for (const auto& entry : fs::directory_iterator(output)) {
+    is_empty = false;
     const std::string path = entry.path().string();
     if (entry.path().filename() == index_file_name) continue;
     require_replaceable(path, trace::magic, "trace, which the recording would replace");
   }
+  // Traces that were recorded one by one stand in a folder of the user's.
+  if (!is_empty && !fs::exists(fs::path(output) / index_file_name, error))
+    throw input_error(
+        fmt::format("'{}' is there and has traces, but no {}, so it is no recording of a tree; "
+                    "name another folder with -o, or remove it",
+                    output, index_file_name));
 }
 
 std::string make_part_folder(const std::string& output) {

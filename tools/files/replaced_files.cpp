@@ -25,8 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a signal's handler removes; null: free. No command has more than a few.
-constexpr std::size_t names_max = 8;
+// What a signal's handler removes; null: free. `ashlar help --pages` writes the most: a page for each
+// command.
+constexpr std::size_t names_max = 64;
 std::array<std::atomic<const char*>, names_max> names;
 std::atomic<pid_t> owner;  // a child, before it executes a program, removes nothing of its parent's
 

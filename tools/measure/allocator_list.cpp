@@ -195,7 +195,9 @@ std::string find_given_library(std::string_view given_by, const std::string& nam
     path = path.find('/') == std::string::npos ? find_shared_library(path) : std::string{};
     if (path.empty())
       throw files::command_error(files::status_usage,
-                                 fmt::format("{}: there is no library '{}'", given_by, name));
+                                 fmt::format("{}: there is no library '{}'; name its file, as "
+                                             "libjemalloc.so.2, or its path",
+                                             given_by, name));
   }
   const auto kind = read_elf_kind(path);
   if (!kind || !kind->shared_object) {

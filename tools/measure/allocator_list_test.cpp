@@ -96,10 +96,12 @@ TEST(AllocatorList, WhatIsRefusedIsCalledAsItWasGiven) {
     }
     return std::string();
   };
-  EXPECT_EQ(complaint([] { find_given_library("--on nosuch", "nosuch"); }),
-            "--on nosuch: there is no library 'nosuch'");
+  EXPECT_EQ(
+      complaint([] { find_given_library("--on nosuch", "nosuch"); }),
+      "--on nosuch: there is no library 'nosuch'; name its file, as libjemalloc.so.2, or its path");
   EXPECT_EQ(complaint([] { parse_allocator("--on", "x=nosuch"); }),
-            "--on x=nosuch: there is no library 'nosuch'");
+            "--on x=nosuch: there is no library 'nosuch'; name its file, as libjemalloc.so.2, or "
+            "its path");
   EXPECT_EQ(complaint([] { parse_allocator("--on", "x="); }),
             "--on x=: expected NAME=LIBRARY, as in --on mine=./libmine.so");
 }

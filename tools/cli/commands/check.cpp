@@ -147,15 +147,20 @@ void add_check(command_parser& to) {
   const option against = check.file("--against", pools->against, "The JSON that tune wrote");
   check.value("--percent", "N", pools->percent, "Of a capacity that may be used (default 100)")
       .within(1, 100'000);
-  check.file("--log", faults->log, "What the library wrote of faults, as text or JSON")
-      .excludes(against);
+  const option log =
+      check.file("--log", faults->log, "What the library wrote of faults, as text or JSON")
+          .excludes(against);
   check
       .file("--json", faults->json_path,
             "Write the faults to FILE, too: a JSON object a line, with function, file and line")
       .excludes(against);
   check.flag("--continue", faults->goes_on, "The program goes on after faults that allow it")
-      .excludes(against);
+      .excludes(against)
+      .excludes(log);
   check.ends([&check, pools, faults]() -> command_end {
+    if ((!pools->against.empty() || !faults->log.empty()) && check.has_program())
+      throw command_error(status_usage,
+                          "check: --against and --log run nothing; a program is one too many");
     if (!pools->against.empty()) {
       if (pools->inputs.empty()) throw command_error(status_usage, "check: TRACE is required");
       return {check_command(*pools), {}};

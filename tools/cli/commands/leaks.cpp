@@ -338,15 +338,21 @@ void add_leaks(command_parser& to) {
              "List only what no pointer leads to when the program exits");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
   leaks.value("--rows", "N", with->rows, "So many call sites (default 20)");
-  leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
-      .within(1, 64);
-  leaks.output(with->output, "Keep the trace, for ashlar stat and report");
-  leaks.file("--trace", with->trace,
-             "Run nothing: read what ashlar record wrote, a file or a folder");
+  const option depth =
+      leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
+          .within(1, 64);
+  const option output = leaks.output(with->output, "Keep the trace, for ashlar stat and report");
+  leaks
+      .file("--trace", with->trace,
+            "Run nothing: read what ashlar record wrote, a file or a folder")
+      .excludes(depth)
+      .excludes(output);
   leaks.value("--process", "NAME", with->process, process_help);
   leaks.takes_program();
   leaks.ends([&leaks, with]() -> command_end {
     if (!with->trace.empty()) {
+      if (leaks.has_program())
+        throw command_error(status_usage, "--trace runs nothing; a program is one too many");
       if (with->unreachable)
         throw command_error(
             status_usage,
