@@ -13,6 +13,7 @@
 #include <ashlar/os/path_pattern.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
+#include <ashlar/runtime/settings.hpp>
 
 namespace {
 
@@ -26,8 +27,10 @@ using writer = int (*)(std::FILE*, ashlar_stats_format);
 
 /// Effects: where the variable names a file, writes JSON to it.
 void write_file(const char* variable, writer write_to) {
-  const char* pattern = std::getenv(variable);
-  if (pattern == nullptr || *pattern == '\0') return;
+  char** const environment = ashlar::runtime::process_environment();
+  if (environment == nullptr) return;
+  const char* const pattern = ashlar::runtime::find_file_setting(environment, variable);
+  if (pattern == nullptr) return;
   char path[4096];
   if (!ashlar::os::expand_path(pattern, path, sizeof path))
     return complain(variable, pattern, "the name is too long");

@@ -27,7 +27,8 @@ void loadable_process_classes::load() noexcept {
   static constinit bool done = false;  // the reserve starts later, while others use the table
   char** const environment = process_environment();
   if (environment == nullptr || std::exchange(done, true)) return;
-  if (const char* const path = find_setting(environment, setting); path != nullptr) load_file(path);
+  if (const char* const path = find_file_setting(environment, setting); path != nullptr)
+    load_file(path);
 }
 
 bool loadable_process_classes::divert_hits(bool on) noexcept {

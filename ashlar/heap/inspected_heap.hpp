@@ -32,6 +32,7 @@ class inspected_heap : public shared_heap<Config> {
 
  public:
   using classes = typename shared::classes;
+  using shared::find;
 
   /// Effects: a fault naming `call` when no live block starts at `block`. Returns: what was found
   /// there; 0 bytes after a fault.
@@ -117,7 +118,6 @@ class inspected_heap : public shared_heap<Config> {
   using shared::counting;
   using shared::expect_in_use;
   using shared::fail;
-  using shared::find;
   using shared::use_of;
 
   constexpr inspected_heap() noexcept = default;

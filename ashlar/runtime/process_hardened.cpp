@@ -2,6 +2,7 @@
 // Layer: runtime.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -104,8 +105,8 @@ ASHLAR_COLD void draw_secrets() noexcept {
 /// Effects: ends in a fault: `block`, of `bytes`, has no word of a live block.
 [[noreturn]] ASHLAR_COLD void fail_unlabelled(const void* block, std::size_t bytes,
                                               const char* call) noexcept {
-  if (const look at; at.is_inside())
-    the_heap.expect_block(block, call);  // an address inside a block, or in no block, ends here
+  // An address inside a block, or in no block. Who wants to go on after that is told, and ends here all the same.
+  if (const look at; at.is_inside() && the_heap.expect_block(block, call).bytes == 0) std::abort();
   const auto* const begin = static_cast<const std::byte*>(block);
   // A free block is zero. One that was overwritten with zeros has bytes of its caller's, but for few.
   std::uint64_t word;
@@ -148,7 +149,13 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
 [[nodiscard]] std::size_t bytes_of(const void* block, const char* call) noexcept {
   const look at;
   const class_index c = the_heap.class_of(block);
-  if (c == 0) return the_heap.usable_size(block, call) - closed_bytes;
+  if (c == 0) {
+    const std::size_t bytes = the_heap.find(block).bytes;
+    if (bytes != 0) [[likely]]
+      return bytes - closed_bytes;
+    fail(the_heap.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer, call, block,
+         0);
+  }
   const std::size_t bytes = process_classes::block_size(c);
   if (the_heap.class_of(static_cast<const std::byte*>(block) + bytes - 1) != c) [[unlikely]]
     fail(fault_kind::interior_pointer, call, block, bytes);

@@ -73,18 +73,12 @@ void read_bytes(char** environment, const char* name, const char* expected,
     complain(name, text, expected);
 }
 
-/// Returns: the value of the variable, which names a file that may be written; null if it names none. A
-/// process with more rights than its caller writes no file that the caller names.
+/// Returns: the value of the variable, which names a file that may be written; null if it names none.
 const char* read_file_to_write(char** environment, const char* name,
                                std::size_t path_max) noexcept {
-  const char* const file = find_setting(environment, name);
-  if (file == nullptr) return nullptr;
-  if (os::has_more_rights())
-    complain(name, file, "no file in a process that changes its rights (set-user-ID)");
-  else if (std::strlen(file) >= path_max)
-    complain(name, file, "a path of at most 1023 bytes");
-  else
-    return file;
+  const char* const file = find_file_setting(environment, name);
+  if (file == nullptr || std::strlen(file) < path_max) return file;
+  complain(name, file, "a path of at most 1023 bytes");
   return nullptr;
 }
 
@@ -162,6 +156,13 @@ const char* find_setting(char** environment, const char* name) noexcept {
     if (std::strncmp(entry, name, length) == 0 && entry[length] == '=')
       return entry[length + 1] != '\0' ? entry + length + 1 : nullptr;
   }
+  return nullptr;
+}
+
+const char* find_file_setting(char** environment, const char* name) noexcept {
+  const char* const file = find_setting(environment, name);
+  if (file == nullptr || !os::has_more_rights()) return file;
+  complain(name, file, "no file in a process that changes its rights (set-user-ID)");
   return nullptr;
 }
 

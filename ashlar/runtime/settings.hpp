@@ -56,6 +56,10 @@ void note_environment(char** environment) noexcept;
 /// which may not work yet.
 [[nodiscard]] const char* find_setting(char** environment, const char* name) noexcept;
 
+/// Returns: as find_setting, of a variable that names a file. A process with more rights than its caller (set-user-ID)
+/// opens no file that the caller names: there one line on standard error says so, and it is null.
+[[nodiscard]] const char* find_file_setting(char** environment, const char* name) noexcept;
+
 /// Returns: whether `where` says where a control socket can be: "1" or a path.
 [[nodiscard]] bool is_control_place(const char* where) noexcept;
 

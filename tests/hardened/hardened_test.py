@@ -105,6 +105,16 @@ def misuses(program, hardened, library):
                     yield f"{name}, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
+    # What no block can be at ends the process with one line, too, where others would go on.
+    for name, lib, variables in editions(hardened, library):
+        for mode in ("double_free", "interior", "foreign_stack", "realloc_freed", "usable_size_freed"):
+            for size in (64, 200000):
+                expected = MISUSES[mode]
+                done = run(program, lib, mode, str(size), ASHLAR_FAULT="continue", **variables)
+                if not is_as_expected(done, (expected[0], expected[1 if size == 64 else 2])):
+                    yield f"{name}, continue, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
 def operators(program, hardened, library):
     if set(run(program, library).stdout.split()) != set(OPERATORS):
         yield "the program has other modes"
