@@ -243,8 +243,11 @@ TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
 struct roomy {
   roomy() {
     EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
-    EXPECT_EQ(space.rooms(), 1u);
+    if constexpr (sizeof(void*) >= 8) {
+      EXPECT_EQ(space.rooms(), 1u);
+    }
   }
+  [[nodiscard]] bool has_no_addresses() const { return space.rooms() == 0; }
   [[nodiscard]] const page_range& first() const { return (*ranges)[0]; }
 
   static constexpr std::size_t pages = (1024 * mib) >> page_shift;
@@ -254,6 +257,7 @@ struct roomy {
 
 TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   roomy f;
+  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
   EXPECT_EQ(f.first().pages, roomy::pages);
   EXPECT_LE(f.space.live_bytes(), roomy::pages + mib) << "a byte a page, and the first blocks";
   const block_tables tables = f.ranges->first_tables();
@@ -279,6 +283,7 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
 
 TEST(RangeSet, WhereSomebodyElseIsInTheRoomTheRangeEnds) {
   roomy f;
+  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
   constexpr std::size_t there = 1000;
   f.space.block_claims(reinterpret_cast<void*>(f.first().address_of(there)), page_size);
   ASSERT_NE(f.ranges->take_fresh(900), nullptr);
@@ -352,6 +357,7 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
     for (std::uint64_t n = 1;; ++n) {
       SCOPED_TRACE(testing::Message() << "call " << n << " and later");
       roomy f;
+      if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
       if (counted) {
         ASSERT_TRUE(f.ranges->keep_slack());
       }
