@@ -373,9 +373,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] static bool has_neighbours(class_index c) noexcept {
     return classes::block_size(c) < 2 * cache_line_bytes;
   }
-  /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it.
-  [[nodiscard]] static bool is_handed_over(cache& own, class_index c) noexcept {
+  /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it. Not in a hardened heap: its
+  /// slab may leave, and a second free of the block would not be told as one.
+  [[nodiscard]] bool is_handed_over(cache& own, class_index c) noexcept {
     if (own.is_open(c) || !has_neighbours(c) || own.handed_over == handed_over_max) return false;
+    if (this->pages().keys().leaves_no_trace()) return false;
     ++own.handed_over;
     return true;
   }
