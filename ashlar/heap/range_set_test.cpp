@@ -247,7 +247,7 @@ struct roomy {
       EXPECT_EQ(space.rooms(), 1u);
     }
   }
-  [[nodiscard]] bool has_no_addresses() const { return space.rooms() == 0; }
+  [[nodiscard]] bool has_no_addresses() { return space.rooms() == 0; }
   [[nodiscard]] const page_range& first() const { return (*ranges)[0]; }
 
   static constexpr std::size_t pages = (1024 * mib) >> page_shift;
