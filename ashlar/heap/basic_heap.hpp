@@ -75,7 +75,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
         left.turns_left(turn::block_taken, std::max<std::size_t>(own.capacity[c] / 2, 1));
     void** const first = own.first(c);
     const batch_start start =
-        first_miss && has_neighbours(c) ? batch_start::free_word : batch_start::lowest_block;
+        first_miss && may_share_lines(c) ? batch_start::free_word : batch_start::lowest_block;
     const std::size_t got = take(c, first + room, room, own_blocks{*this, &own}, left, start);
     if (got == 0) return nullptr;
     if (got != room) std::memmove(first, first + (room - got), got * sizeof(void*));
@@ -274,6 +274,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
   static constexpr std::size_t cache_line_bytes = 64;
+  /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only frees.
   static constexpr std::uint8_t handed_over_max = 32;
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
@@ -364,19 +365,19 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     maintain(left);
   }
 
-  // A block that is freed by a cache without a stack for it was most likely allocated by another thread, which
-  // has its neighbours. If the new owner got the short ones again, two threads would write to one cache line,
-  // perhaps for long. So such a block goes to its slab, and a stack's first batch is of whole lines. A thread
-  // that only frees soon has stacks all the same.
+  // Another thread has most likely allocated a block that a cache without a stack for its class frees. The
+  // other thread may have the block's neighbours. If this thread got the block again, both threads would write
+  // to one cache line. So the block goes to its slab, and the first batch of a stack has whole lines.
 
-  /// Returns: whether blocks of class `c` share cache lines, or pairs of lines, which are fetched together.
-  [[nodiscard]] static bool has_neighbours(class_index c) noexcept {
-    return classes::block_size(c) < 2 * cache_line_bytes;
+  /// Returns: whether a block of class `c` may share a cache line, or a pair of lines, which processors fetch
+  /// together, with a block of another thread.
+  [[nodiscard]] bool may_share_lines(class_index c) const noexcept {
+    return classes::block_size(c) < 2 * cache_line_bytes && caches_.count() > 1;
   }
   /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it. Not in a hardened heap: its
   /// slab may leave, and a second free of the block would not be told as one.
   [[nodiscard]] bool is_handed_over(cache& own, class_index c) noexcept {
-    if (own.is_open(c) || !has_neighbours(c) || own.handed_over == handed_over_max) return false;
+    if (own.is_open(c) || !may_share_lines(c) || own.handed_over == handed_over_max) return false;
     if (this->pages().keys().leaves_no_trace()) return false;
     ++own.handed_over;
     return true;

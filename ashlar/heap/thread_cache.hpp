@@ -203,10 +203,9 @@ struct thread_cache {
   std::uint16_t room[class_count];         ///< slots between the ends, used or not
   std::uint8_t misses[class_count];        ///< of either kind since the stack last grew
   std::uint16_t bottom_slot[class_count];
-  std::uint16_t last_limit;  ///< the slot behind the last room
-  class_index looked_at;     ///< the stack that the owner last looked at for room to take
-  std::uint8_t
-      handed_over;  ///< blocks that the owner freed and its stacks did not take (is_handed_over)
+  std::uint16_t last_limit;        ///< the slot behind the last room
+  class_index looked_at;           ///< the stack that the owner last looked at for room to take
+  std::uint8_t handed_over;        ///< blocks that the owner left to their slabs
   std::uint32_t settling_round;    ///< the last in which the owner sorted back (settling.hpp)
   std::uint16_t stacks_to_settle;  ///< so many it has not looked at in that round
   std::size_t opened_bytes;        ///< that open stacks had room for before they grew

@@ -104,7 +104,6 @@ def misuses(program, hardened, library):
                 if not is_as_expected(done, what):
                     yield f"{name}, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
-
     # What no block can be at ends the process with one line, too, where others would go on.
     for name, lib, variables in editions(hardened, library):
         for mode in ("double_free", "interior", "foreign_stack", "realloc_freed", "usable_size_freed"):
