@@ -2,9 +2,9 @@
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
 # Usage: scripts/test.sh [--landing | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
-# (scripts/lint.sh), or fuzz (each harness for 45 s).
+# (scripts/lint.sh), or fuzz (each harness for 30 s).
 # Default: format library asan-ubsan tsan.
-# --landing: what a landing passes besides: landing clang pages-64k lint fuzz.
+# --landing: what a landing passes besides: landing asan-ubsan-landing clang pages-64k lint fuzz.
 # --ports: other systems and processors, with 8 GB of memory for each process.
 # --all: the steps with "-all", which build and run what takes too long for every landing; lint-all has clang's analyzer.
 # While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
@@ -12,11 +12,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 steps=(format library asan-ubsan tsan)
-allowed_seconds=600  # on two processors: who changes a line waits for it
+allowed_seconds=600  # on two processors: whoever changes a line waits for it
 case ${1-} in
   --landing)
     shift
-    steps=(landing clang pages-64k lint fuzz)
+    steps=(landing asan-ubsan-landing clang pages-64k lint fuzz)
+    allowed_seconds=1200
     ;;
   --ports)
     shift
@@ -41,16 +42,26 @@ trap '[ -z "$builder" ] || kill -- -$builder 2>"$logs/kill" || true; rm -rf "$lo
 
 is_preset() { [[ ! $1 =~ ^(format|lint|lint-all|fuzz)$ ]]; }
 
+# Where a step is built. Those of the landing use the library that `make test` has compiled.
+folder() {
+  case $1 in
+    landing) echo build/library ;;
+    asan-ubsan-landing) echo build/asan-ubsan ;;
+    *) echo "build/$1" ;;
+  esac
+}
+
 # configure STEP: X-all is preset X with all that its tests have, in a folder of its own.
 configure() {
   local options=()
   case $1 in
-    release-all | asan-ubsan-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_UNITY=OFF) ;;
+    release-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_UNITY=OFF) ;;
+    asan-ubsan-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_BUILD_TOOLS=ON -DASHLAR_BUILD_EXAMPLES=ON) ;;
     clang-all) options=('-DASHLAR_TEST_SUITES=clang;clang-all' -DASHLAR_BUILD_EXAMPLES=ON) ;;
     tsan-all) options=('-DASHLAR_TEST_SUITES=threads;threads-all') ;;
   esac
-  [ "${1%-all}" = "$1" ] || options+=(-DASHLAR_TEST_ALL=ON)
-  cmake --preset "${1%-all}" -B "build/$1" "${options[@]}"
+  [ "${1%-all}" = "$1" ] || options+=(-DASHLAR_TEST_ALL=ON -DCMAKE_UNITY_BUILD=OFF)
+  cmake --preset "${1%-all}" -B "$(folder "$1")" "${options[@]}"
 }
 
 # start_build STEP: in the background, with its output in $logs/PRESET. Tests have the processors first.
@@ -58,7 +69,7 @@ start_build() {
   : >"$logs/$1"  # first: finish_build may read before the build has written
   set -m
   { configure "$1" >"$logs/configure" || { cat "$logs/configure"; exit 1; }
-    nice cmake --build "build/$1" -j "$jobs"; } >>"$logs/$1" 2>&1 &
+    nice cmake --build "$(folder "$1")" -j "$jobs"; } >>"$logs/$1" 2>&1 &
   builder=$!
   set +m
 }
@@ -73,7 +84,7 @@ finish_build() {
 # What a test of this step said first, as of why it was skipped.
 first_words() {
   awk -v name="$2" '$2 == "Test:" && $3 == name { found = 1 } found && /^-----/ { getline; print; exit }' \
-    "build/$1/Testing/Temporary/LastTest.log"
+    "$(folder "$1")/Testing/Temporary/LastTest.log"
 }
 
 for i in "${!steps[@]}"; do
@@ -87,14 +98,14 @@ for i in "${!steps[@]}"; do
     lint) scripts/lint.sh ;;
     lint-all) scripts/lint.sh --analyze ;;
     # Three share a processor: their time is of the clock.
-    fuzz) tests/fuzz/run_fuzzers.py --seconds 45 --jobs $((3 * jobs)) ;;
+    fuzz) tests/fuzz/run_fuzzers.py --seconds 30 --jobs $((3 * jobs)) ;;
     *)
       [ -n "$builder" ] || start_build "$step"
       finish_build "$step"
       built=$((SECONDS - started))
       if [ -n "$next" ] && is_preset "$next"; then start_build "$next"; fi
-      ctest --test-dir "build/$step" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests" \
-        --output-junit "$PWD/build/$step/tests.xml"
+      ctest --test-dir "$(folder "$step")" -j "$jobs" --output-on-failure --no-tests=error --output-log "$logs/tests" \
+        --output-junit "$PWD/$(folder "$step")/tests.xml"
       while read -r name; do
         skipped+=("$step, $name: $(first_words "$step" "$name")")
       done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$logs/tests")

@@ -31,7 +31,7 @@ int main() {
   return block == nullptr;
 }
 ")
-step("configuring" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build -G ${GENERATOR}
+step("configuring" ${CMAKE_COMMAND} -S ${WORK}/project -B ${WORK}/build -G ${GENERATOR} -DCMAKE_UNITY_BUILD=ON
   -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
 step("building" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("running" ${WORK}/build/program)

@@ -35,7 +35,8 @@ def build(jobs: int) -> None:
     log = BUILD / "build.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as out:
-        for command in (["cmake", "--preset", "fuzz"], ["cmake", "--build", "--preset", "fuzz", "-j", str(jobs)]):
+        for command in (["cmake", "--preset", "fuzz"],
+                        ["cmake", "--build", "--preset", "fuzz", "--target", "fuzzers", "-j", str(jobs)]):
             if subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, check=False).returncode != 0:
                 sys.stderr.write(log.read_text()[-4000:])
                 sys.exit(f"run_fuzzers: the build failed (whole log: {shown(log)})")
