@@ -57,10 +57,12 @@ def oldest_glibc(files: list[pathlib.Path]) -> str:
 
 
 class Wheel:
-    """The zip file: entries of one date, and a record of each."""
+    """The zip file: entries of one date, and a record of each. It has its name once it is whole."""
 
     def __init__(self, path: pathlib.Path, information: str, date: int) -> None:
-        self.zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+        self.path = path
+        self.part = path.with_name(path.name + ".part")
+        self.zip = zipfile.ZipFile(self.part, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
         self.information = information
         self.date = time.gmtime(max(date, 315532800))[:6]  # a zip file knows no year before 1980
         self.record = ""
@@ -78,6 +80,7 @@ class Wheel:
         self.record += f"{name},,\n"
         self.zip.writestr(zipfile.ZipInfo(name, self.date), self.record)
         self.zip.close()
+        self.part.replace(self.path)
 
 
 def main() -> None:

@@ -198,7 +198,8 @@ extern "C" void ashlar_misuse(const ashlar::fault& what) noexcept {
   using namespace ashlar::detail;
   const fault_action action = action_now();
   const bool calls = action == fault_action::callback;
-  if (action != fault_action::go_on && !calls) ashlar_fault(what);
+  if (ashlar::os::own_words.ends_at_fault || (action != fault_action::go_on && !calls))
+    ashlar_fault(what);
   write_report(what, "fault", name_of_action(action));
   if (calls) call_back(what, true);
 }

@@ -16,6 +16,7 @@ struct thread_words {
   bool is_capturing = false;  ///< it unwinds its stack, which may call malloc
   /// The program's function of faults runs: a fault inside it is the last one.
   bool is_called_back = false;
+  bool ends_at_fault = false;  ///< the process ends at a fault, also where others go on
   const detail::fault_history* history = nullptr;  ///< of the fault that it is about to report
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_words own_words;

@@ -2,7 +2,6 @@
 // Layer: runtime.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,6 +14,7 @@
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/random_bytes.hpp>
+#include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
@@ -105,8 +105,12 @@ ASHLAR_COLD void draw_secrets() noexcept {
 /// Effects: ends in a fault: `block`, of `bytes`, has no word of a live block.
 [[noreturn]] ASHLAR_COLD void fail_unlabelled(const void* block, std::size_t bytes,
                                               const char* call) noexcept {
-  // An address inside a block, or in no block. Who wants to go on after that is told, and ends here all the same.
-  if (const look at; at.is_inside() && the_heap.expect_block(block, call).bytes == 0) std::abort();
+  // An address inside a block, or in no block: the heap knows which, and reports it.
+  if (const look at; at.is_inside()) {
+    os::own_words.ends_at_fault = true;
+    static_cast<void>(the_heap.expect_block(block, call));
+    os::own_words.ends_at_fault = false;
+  }
   const auto* const begin = static_cast<const std::byte*>(block);
   // A free block is zero. One that was overwritten with zeros has bytes of its caller's, but for few.
   std::uint64_t word;

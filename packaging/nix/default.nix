@@ -3,7 +3,10 @@
 pkgs.stdenv.mkDerivation {
   pname = "ashlar";
   version = "0.1.0";
-  src = pkgs.lib.cleanSource ../..;
+  src = pkgs.lib.cleanSourceWith {
+    src = pkgs.lib.cleanSource ../..;
+    filter = path: type: !(type == "directory" && baseNameOf path == "build");
+  };
   nativeBuildInputs = [ pkgs.cmake pkgs.ninja pkgs.python3 ];
   cmakeFlags = map (part: "-DASHLAR_BUILD_${part}=OFF") [ "TOOLS" "TESTS" "EXAMPLES" "BENCH" ];
   meta = {

@@ -96,6 +96,12 @@ class Response(unittest.TestCase):
         self.ends_well(done)
         self.assertIn("called: yes", done.stdout)
 
+    def test_a_hardened_process_ends_and_its_callback_knows(self):
+        done = run("inside_a_block", ASHLAR_HARDEN="1")
+        self.assertEqual(done.returncode, -signal.SIGABRT, done.stderr)
+        self.assertRegex(done.stdout, r"^interior_pointer by \S+, goes on: 0, [^\n]*\n$")
+        self.assertEqual(len(FAULT.findall(done.stderr)), 1, done.stderr)
+
     def test_a_fault_inside_the_callback_is_the_last(self):
         done = run("nested")
         self.assertEqual((done.returncode, done.stdout), (-signal.SIGABRT, "called\n"), done.stderr)

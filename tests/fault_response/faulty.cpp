@@ -147,6 +147,12 @@ int callback() {
   std::printf("called %d times\n", called.load());
   return whole();
 }
+int inside_a_block() {
+  if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
+  face::release(hidden(beyond(face::allocate(100), 16)));
+  std::puts("went on");
+  return 0;
+}
 /// The function runs in the middle of a batch that goes back.
 int callback_in_batch() {
   if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
@@ -262,6 +268,7 @@ constexpr support::mode modes[] = {
     {"batches", batches},
     {"callback", callback},
     {"callback_in_batch", callback_in_batch},
+    {"inside_a_block", inside_a_block},
     {"nested", nested},
     {"arguments", arguments},
     {"forked", forked},
