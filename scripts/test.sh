@@ -17,7 +17,7 @@ case ${1-} in
   --landing)
     shift
     steps=(landing asan-ubsan-landing clang pages-64k lint fuzz)
-    allowed_seconds=1200
+    allowed_seconds=1500
     ;;
   --ports)
     shift
