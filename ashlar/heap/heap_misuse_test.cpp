@@ -144,7 +144,7 @@ TEST_P(HeapDeathTest, BlocksOfLaterRangesAreSeenAtOnce) {
 TEST_P(HeapDeathTest, ASecondFreeRightAfterTheFirstIsSeenAtOnce) {
   for (const std::size_t size : {1u, 48u, 1000u, 32'768u, 131'072u}) {
     const class_index c = test_heap::classes::class_for(size, 1);
-    std::vector<void*> others(detail::cache_capacity(size, detail::cached_bytes_max));
+    std::vector<void*> others(detail::most_capacity(size));
     for (void*& other : others) other = allocate(*h, *own, size);
     void* const block = allocate(*h, *own, size);
     const auto free_twice = [&] {

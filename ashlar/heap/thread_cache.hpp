@@ -47,6 +47,8 @@ namespace ashlar::detail {
 /// small and doubles when it proves too small, so a thread that allocates little holds little.
 inline constexpr std::uint16_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
+/// The same of blocks with a slab each, which a miss makes and removes.
+inline constexpr std::size_t cached_lone_bytes_max = 512 * 1024;
 inline constexpr std::size_t cached_bytes_first = 4 * 1024;
 inline constexpr std::size_t cached_blocks_min = 2;
 inline constexpr std::size_t one_way_bytes_max = 8 * 1024;
@@ -56,10 +58,16 @@ constexpr std::uint16_t cache_capacity(std::size_t block_size, std::size_t bytes
       std::clamp<std::size_t>(bytes / block_size, cached_blocks_min, cached_blocks_max));
 }
 
+/// What a stack holds at most.
+constexpr std::uint16_t most_capacity(std::size_t block_size) noexcept {
+  return cache_capacity(
+      block_size, block_size > shared_slab_block_max ? cached_lone_bytes_max : cached_bytes_max);
+}
+
 /// What a stack holds at first. Blocks with a slab each cost most: one.
 constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes) noexcept {
   if (block_size > shared_slab_block_max) return 1;
-  return std::min(cache_capacity(block_size, bytes), cache_capacity(block_size, cached_bytes_max));
+  return std::min(cache_capacity(block_size, bytes), most_capacity(block_size));
 }
 
 /// Slots for every stack of a standard class to double from its first room to its largest, each time in a new room,
@@ -67,7 +75,7 @@ constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes
 static_assert(slots_total >= [] {
   std::size_t slots = 2;
   for (std::size_t c = 1; c < class_count; ++c) {
-    const std::size_t most = cache_capacity(block_sizes[c], cached_bytes_max);
+    const std::size_t most = most_capacity(block_sizes[c]);
     for (std::size_t room = first_capacity(block_sizes[c], cached_bytes_first); room < most;
          room *= 2)
       slots += room + 1;
@@ -178,7 +186,7 @@ struct thread_cache {
   /// what others allocate would fill any room it gets, and gain nothing. Requires: it is open.
   [[nodiscard]] std::uint16_t wanted(class_index c, std::size_t block_size, miss what) noexcept {
     misses[c] |= static_cast<std::uint8_t>(what);
-    const std::uint16_t most = cache_capacity(block_size, cached_bytes_max);
+    const std::uint16_t most = most_capacity(block_size);
     const auto twice = static_cast<std::uint16_t>(std::min<int>(most, capacity[c] * 2));
     return twice * block_size > one_way_bytes_max && misses[c] != both_misses ? capacity[c] : twice;
   }

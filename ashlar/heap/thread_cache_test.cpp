@@ -170,8 +170,7 @@ TEST(ThreadCache, RoomsDoNotOverlap) {
   grow_all_to_the_most(*cache);
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
-    EXPECT_EQ(cache->capacity[c], cache_capacity(block_sizes[c], cached_bytes_max))
-        << "there are slots for all";
+    EXPECT_EQ(cache->capacity[c], most_capacity(block_sizes[c])) << "there are slots for all";
   }
   expect_rooms_apart(*cache);
 }
@@ -197,7 +196,7 @@ TEST(ThreadCache, WithoutSlotsThereIsNoMoreRoomAndNothingElseChanges) {
   for (std::size_t i = 1; i < class_count; ++i) {
     const auto c = static_cast<class_index>(i);
     const std::size_t capacity = cache->capacity[c], bytes = cache->capacity_bytes;
-    below_their_most += capacity < cache_capacity(block_sizes[c], cached_bytes_max);
+    below_their_most += capacity < most_capacity(block_sizes[c]);
     EXPECT_FALSE(grow_both_ways(*cache, c));
     EXPECT_EQ(cache->capacity[c], capacity);
     EXPECT_EQ(cache->capacity_bytes, bytes);
@@ -225,7 +224,7 @@ TEST(ThreadCache, GrowingKeepsEveryBlockInItsOrder) {
       for (std::size_t n = 0; n < count; ++n)
         ASSERT_EQ(cache->first(c)[n], block(n + 1)) << "class " << i << ", block " << n;
     } while (grow_both_ways(*cache, c));
-    EXPECT_EQ(count, cache_capacity(block_sizes[c], cached_bytes_max));
+    EXPECT_EQ(count, most_capacity(block_sizes[c]));
   }
 }
 
@@ -243,10 +242,11 @@ TEST(ThreadCache, GrowsByDoublingUpToItsBounds) {
       expect_null_at_the_ends_only(*cache, c);
       before = now;
     }
-    EXPECT_EQ(before, cache_capacity(block_sizes[c], cached_bytes_max));
+    EXPECT_EQ(before, most_capacity(block_sizes[c]));
+    const std::size_t bytes =
+        block_sizes[c] > shared_slab_block_max ? cached_lone_bytes_max : cached_bytes_max;
     EXPECT_TRUE(before == cached_blocks_max || before == cached_blocks_min ||
-                (before * block_sizes[c] <= cached_bytes_max &&
-                 (before + 1) * block_sizes[c] > cached_bytes_max));
+                (before * block_sizes[c] <= bytes && (before + 1) * block_sizes[c] > bytes));
     EXPECT_FALSE(grow_both_ways(*cache, c));
     EXPECT_EQ(cache->capacity[c], before);
   }
@@ -302,7 +302,7 @@ TEST(ThreadCache, GrowsLittleForWhoOnlyTakesOrOnlyGives) {
           << "class " << i;
       EXPECT_TRUE(2 * bytes > one_way_bytes_max || cache->capacity[c] == cached_blocks_max)
           << "class " << i;
-      const bool at_most = cache->capacity[c] == cache_capacity(block_sizes[c], cached_bytes_max);
+      const bool at_most = cache->capacity[c] == most_capacity(block_sizes[c]);
       EXPECT_EQ(grow(*cache, c, what == miss::empty ? miss::full : miss::empty), !at_most);
       EXPECT_FALSE(grow(*cache, c, what)) << "both are asked for anew";
     }
