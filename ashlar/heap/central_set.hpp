@@ -131,10 +131,10 @@ class central_set {
  private:
   friend struct heap_layout;  // tells where the members are
   /// A stash holds up to 16,384 blocks: with less, batches of ten thousand go through the bitmaps.
-  /// Of blocks that have a slab each it holds two: there is no bitmap to spare, and what it does
+  /// Of blocks that have a slab each it holds eight: there is no bitmap to spare, and what it does
   /// not hold can serve any class.
   static constexpr std::size_t stash_blocks_max = 16384;
-  static constexpr std::size_t stash_lone_blocks_max = 2;
+  static constexpr std::size_t stash_lone_blocks_max = 8;
   [[nodiscard]] std::size_t stash_capacity(class_index c) const noexcept {
     const std::size_t size = Classes::block_size(c);
     return std::min(size > shared_slab_block_max ? stash_lone_blocks_max : stash_blocks_max,

@@ -6,7 +6,7 @@
 //
 //   resting place          bound, the lesser of     with a budget B
 //   all caches together    T = 5 MiB a processor    T = the same, or B / 8
-//   a stash (of a class)   4 MiB                    B / 16
+//   a stash (of a class)   16 MiB                   B / 16
 //   what a cache keeps     every class              classes up to B / 1024,
 //                                                   above 32 KiB to B / 8192
 //
@@ -43,7 +43,7 @@ struct heap_bounds {
   std::size_t stack_bytes_first = detail::cached_bytes_first;
   std::size_t cached_block_max = small_size_max;
   /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
-  std::size_t stash_bytes = 4 * 1024 * 1024;
+  std::size_t stash_bytes = 16 * 1024 * 1024;
   std::size_t settle_bytes_min = 512 * 1024;
   /// A class with so many slabs grows steadily. Each further one is put into memory when it is made: one
   /// system call instead of a page fault for each page. Blocks above a page may stay empty, so not theirs.

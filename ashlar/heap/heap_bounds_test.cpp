@@ -49,6 +49,27 @@ TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
   }
 }
 
+/// Returns: slabs that stay when `count` blocks of `size` bytes are freed in the order of their addresses.
+std::uint64_t slabs_left_by(std::size_t count, std::size_t size) {
+  const auto h = std::make_unique<bounded_heap>();
+  auto* own = h->attach();
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) block = allocate(*h, *own, size);
+  for (void* block : blocks) deallocate(*h, *own, block);
+  h->audit();
+  ashlar_stats s;
+  h->collect(s, nullptr);
+  return s.classes[bounded_heap::classes::class_for(size, 1)].slabs;
+}
+
+// Blocks that rest keep their slabs.
+TEST(HeapBounds, AStashHoldsTenThousandBlocksAndFewWithASlabEach) {
+  EXPECT_GE(slabs_left_by(10'000, 1024), 10'000u * 1024 / (64 * 1024));
+  const std::uint64_t lone = slabs_left_by(100, 40 * 1024);
+  EXPECT_GE(lone, 8u) << "and what the cache holds";
+  EXPECT_LE(lone, 8u + detail::most_capacity(40 * 1024));
+}
+
 TEST(HeapBounds, CachesHoldSoMuchForEachProcessor) {
   const heap_bounds usual;
   EXPECT_EQ(usual.caches_total(1), usual.caches_bytes);
