@@ -59,7 +59,7 @@ std::uint64_t slabs_left_by(std::size_t count, std::size_t size) {
   h->audit();
   ashlar_stats s;
   h->collect(s, nullptr);
-  return s.classes[bounded_heap::classes::class_for(size, 1)].slabs;
+  return s.classes[bounded_heap::classes::class_for(size, 1) - 1].slabs;
 }
 
 // Blocks that rest keep their slabs.
