@@ -65,9 +65,9 @@ std::uint64_t slabs_left_by(std::size_t count, std::size_t size) {
 // Blocks that rest keep their slabs.
 TEST(HeapBounds, AStashHoldsTenThousandBlocksAndFewWithASlabEach) {
   EXPECT_GE(slabs_left_by(10'000, 1024), 10'000u * 1024 / (64 * 1024));
-  const std::uint64_t lone = slabs_left_by(100, 40 * 1024);
+  const std::uint64_t lone = slabs_left_by(100, small_size_max);
   EXPECT_GE(lone, 8u) << "and what the cache holds";
-  EXPECT_LE(lone, 8u + detail::most_capacity(40 * 1024));
+  EXPECT_LE(lone, 8u + detail::most_capacity(small_size_max));
 }
 
 TEST(HeapBounds, CachesHoldSoMuchForEachProcessor) {
