@@ -67,7 +67,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     keep_to_share(own, left);
     own.adopt(this->pages().keys());
     const bool first_miss = !own.is_open(c);
-    if (!open(own, c, left)) return allocate_uncached(c, left);
+    if (!open(own, c, left)) return allocate_uncached(c, left, &own);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (void* const block = pop(own, c); block != nullptr) return block;
@@ -85,7 +85,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     void* const block = pop(own, c);
     publish(own, c);
     maintain(left);
-    return block != nullptr ? block : allocate_uncached(c, left);  // all were written to
+    return block != nullptr ? block : allocate_uncached(c, left, &own);  // all were written to
   }
 
   /// Effects: gives `block` back, whatever it is: null, large, or of a class whose stack is full.
@@ -129,7 +129,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// As allocation from class `c`, straight from the central. Requires: c != 0.
   [[nodiscard]] ASHLAR_MISS void* allocate_uncached(class_index c) noexcept {
     work left = this->work_of_a_call();
-    return this->start() ? allocate_uncached(c, left) : nullptr;
+    return this->start() ? allocate_uncached(c, left, nullptr) : nullptr;
   }
 
   /// As `deallocate_slow`.
@@ -273,6 +273,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
+  /// So much more than is held is idle where misses are brought on.
+  static constexpr std::size_t idle_bytes_min = std::size_t{1} << 20;
   static constexpr std::size_t cache_line_bytes = 64;
   /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only frees.
   static constexpr std::uint8_t handed_over_max = 32;
@@ -307,9 +309,26 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
-  /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size. Returns:
-  /// whether it is open.
+  /// Returns: whether the next calls should be misses: those have begun a look, and most memory is idle. Else a program
+  /// that takes and frees a few blocks from time to time would hardly miss, and keep what a peak left. Not in a
+  /// hardened heap: a slab may leave with a block that was freed last, and a second free of it would not be told as one.
+  [[nodiscard]] bool wants_misses() noexcept {
+    return this->misses_look() && this->idle_bytes() > this->held() + idle_bytes_min &&
+           !this->pages().keys().leaves_no_trace();
+  }
+  /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes. Returns: whether `c` is closed.
+  ASHLAR_MISS bool close_for_misses(cache& own, class_index c, work& left) noexcept {
+    static_cast<void>(make_room(own, c, 0, 0, 2, left));
+    if (own.is_open(c) && flush_class(own, c, resting_place::stash, left))
+      own.close(c, classes::block_size(c));
+    return !own.is_open(c);
+  }
+
+  /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size; closes it while misses are
+  /// wanted. Returns: whether it is open.
   bool open(cache& own, class_index c, work& left) noexcept {
+    if (wants_misses()) [[unlikely]]
+      return !close_for_misses(own, c, left);
     if (own.is_open(c)) [[likely]]
       return true;
     const heap_bounds& bounds = this->bounds();
@@ -348,13 +367,15 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     }
   }
 
-  /// As allocation from class `c`, straight from the central. Requires: c != 0; started.
-  [[nodiscard]] void* allocate_uncached(class_index c, work& left) noexcept {
+  /// As allocation from class `c`, straight from the central. `own` (may be null) is the caller's cache. Requires: c != 0;
+  /// started.
+  [[nodiscard]] void* allocate_uncached(class_index c, work& left, cache* own) noexcept {
     void* block = nullptr;
     do {
-      if (take(c, &block + 1, 1, own_blocks{*this, nullptr}, left, batch_start::lowest_block) == 0)
+      if (take(c, &block + 1, 1, own_blocks{*this, own}, left, batch_start::lowest_block) == 0)
         return nullptr;
     } while (!this->wake(block, c));
+    maintain(left);
     return block;
   }
   /// Effects: gives back `block` of class `c`, which is in use.

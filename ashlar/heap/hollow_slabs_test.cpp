@@ -302,6 +302,61 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
   h->check();
 }
 
+// Nearly all calls of a program that takes and frees a few blocks from time to time are hits.
+TEST(HollowSlabs, TheirPagesLeaveWhereFewCallsMiss) {
+  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
+  const auto h = std::make_unique<hollow_heap>(64, 32 * mebibyte);
+  const std::size_t full = h->resident();
+  h->keep_one_in(512);
+  std::mt19937 random(1);
+  std::array<void*, 200> few{};
+  for (std::uint64_t t = delay; t <= 10 * delay; t += delay / 10) {
+    h->heap.space().set_clock(t);
+    for (void*& block : few) block = allocate(h->heap, *h->own, 1 + random() % 4096);
+    for (void* block : few) deallocate(h->heap, *h->own, block);
+  }
+  EXPECT_LT(h->resident(), full / 4);
+  h->check();
+}
+
+/// A heap in which a miss has begun a look. One block in `n` is kept.
+class heap_in_a_look : public hollow_heap {
+ public:
+  explicit heap_in_a_look(std::size_t n)
+      : hollow_heap(64, 2 * mebibyte, heap_bounds{.work_a_call = 500}) {
+    if (n != 1) keep_one_in(n);
+    heap.space().set_clock(delay);
+    miss(2000);
+  }
+  void miss(std::size_t size) { deallocate(heap, *own, allocate(heap, *own, size)); }
+  [[nodiscard]] bool opens_stacks() {
+    miss(1000);
+    return own->is_open(standard::class_for(1000, 1));
+  }
+};
+
+TEST(HollowSlabs, AMissBringsTheNextWhileALookGoesOnAndMostIsIdle) {
+  EXPECT_FALSE(std::make_unique<heap_in_a_look>(512)->opens_stacks());
+  EXPECT_TRUE(std::make_unique<heap_in_a_look>(1)->opens_stacks()) << "little is idle";
+}
+
+TEST(HollowSlabs, MissesBringNoneWhenTheirLookHasEnded) {
+  const auto h = std::make_unique<heap_in_a_look>(512);
+  std::size_t misses = 0;
+  while (!h->opens_stacks() && misses < 10'000) ++misses;
+  EXPECT_GT(misses, 2u);
+  EXPECT_LT(misses, 10'000u);
+}
+
+TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
+  const auto background = std::make_unique<heap_in_a_look>(512);
+  background->heap.let_misses_look(false);
+  EXPECT_TRUE(background->opens_stacks()) << "another thread looks";
+  const auto never = std::make_unique<heap_in_a_look>(512);
+  never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
+  EXPECT_TRUE(never->opens_stacks());
+}
+
 /// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while no
 /// time passes, so that nobody looks.
 class growing_heap : public hollow_heap {

@@ -4,9 +4,10 @@
 //   a look:  stashes, class by class -> free runs -> pages inside slabs
 //
 // A cache's miss looks when it is time, and so does a thread that was started for it. A miss does what
-// it may (work_bound.hpp), and the next misses go on until the look is at its end. The thread looks in
-// steps, with no lock held between two of them. Looks at slabs go round: the next one begins where the
-// last one ended.
+// it may (work_bound.hpp), and the next misses go on until the look is at its end. Where most memory is
+// idle, caches see to it that the next calls miss (basic_heap::wants_misses). The thread looks in steps,
+// with no lock held between two of them. Looks at slabs go round: the next one begins where the last one
+// ended.
 //
 // Growth does not wait for a look. Each 1 MiB (growth_step) that the heap grows is a step. Where free
 // blocks in slabs then have a quarter of the bytes that callers and caches hold, and no step found
@@ -64,6 +65,11 @@ class looks {
   [[nodiscard]] bool is_time(std::uint64_t now_ms) const noexcept {
     return now_ms >= next_ms_.load(std::memory_order_relaxed);
   }
+  /// Returns: whether misses have begun a look that is not at its end, and go on with it.
+  [[nodiscard]] bool is_of_misses() const noexcept {
+    return of_misses_goes_on_.load(std::memory_order_relaxed) &&
+           next_ms_.load(std::memory_order_relaxed) != others_look;
+  }
   /// Effects: the next miss looks: the time of the next look was set by an old delay.
   void forget_time() noexcept {
     due_ms_.store(0, std::memory_order_relaxed);
@@ -93,17 +99,20 @@ class looks {
     if (now_ms < seen || is_looking_) return;
     is_looking_ = true;
     if (goes_on_.load(std::memory_order_relaxed)) give_back_for_growth(centrals, pages, left);
-    if (!of_misses_goes_on_ && now_ms >= due_ms_.load(std::memory_order_relaxed)) {
-      of_misses_goes_on_ = true;
+    bool goes_on = of_misses_goes_on_.load(std::memory_order_relaxed);
+    if (!goes_on && now_ms >= due_ms_.load(std::memory_order_relaxed)) {
+      goes_on = true;
       of_misses_ = {};
       const auto wait = static_cast<std::uint64_t>(look_interval_ms(delay_ms));
       due_ms_.store(now_ms + wait, std::memory_order_relaxed);
     }
-    while (of_misses_goes_on_ && left.is_left())
-      of_misses_goes_on_ = step_locked(of_misses_, centrals, pages, slabs_a_look, left);
+    while (goes_on && left.is_left())
+      goes_on = step_locked(of_misses_, centrals, pages, slabs_a_look, left);
+    of_misses_goes_on_.store(goes_on, std::memory_order_relaxed);
     is_looking_ = false;
-    const bool goes_on = of_misses_goes_on_ || goes_on_.load(std::memory_order_relaxed);
-    const std::uint64_t next = goes_on ? 0 : due_ms_.load(std::memory_order_relaxed);
+    const std::uint64_t next = goes_on || goes_on_.load(std::memory_order_relaxed)
+                                   ? 0
+                                   : due_ms_.load(std::memory_order_relaxed);
     // Not where another thread has been told to look since.
     static_cast<void>(next_ms_.compare_exchange_strong(seen, next, std::memory_order_relaxed));
   }
@@ -314,11 +323,11 @@ class looks {
 
   std::atomic<std::uint64_t> next_ms_{0};                 ///< when a miss has to come by
   std::atomic<std::uint64_t> due_ms_{0};                  ///< when misses begin the next look
+  std::atomic<bool> of_misses_goes_on_{false};            ///< the look that misses have begun
   std::atomic<std::size_t> grown_before_{0};              ///< pages that growth has been dealt with
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place next_slab_;
   look_progress of_misses_;
-  bool of_misses_goes_on_ = false;
   bool is_looking_ = false;  ///< a miss goes on with that, and may have opened the lock
   // What the last steps of growth found. Written under the lock.
   std::array<std::uint64_t, class_count> taken_before_{};  ///< bytes, by class

@@ -66,8 +66,7 @@ class shared_heap {
   }
 
   /// Effects: while it is on, the pages that large blocks leave are zero: the system takes what is in them back. Keys
-  /// leave with the blocks that have them. So all free memory is zero, if callers clear all other blocks that they give
-  /// back.
+  /// leave with the blocks that have them. So all free memory is zero, if callers clear all others that they free.
   void discard_freed(bool on) noexcept {
     discards_ = on;
     pages_.keys().leave_no_trace(on);
@@ -193,9 +192,8 @@ class shared_heap {
   /// Returns: whether `address` lies where this heap's blocks do, in use or not.
   [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
 
-  /// Effects: every free block that no cache holds goes back to its slab, every free page to the
-  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed
-  /// blocks).
+  /// Effects: every free block that no cache holds goes back to its slab, every free page to the system, also
+  /// those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
   std::size_t trim() noexcept {
     if (!has_started()) return 0;
     centrals_.settle(pages_);
@@ -213,15 +211,13 @@ class shared_heap {
     return detail::look_interval_ms(pages_.delay_ms());
   }
 
-  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
-  /// back, or the free pages of some slabs. No lock is held afterwards. Any thread may look at any
-  /// time. Returns: false when `look` has come to its end.
+  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or the
+  /// free pages of some slabs. No lock is held afterwards. Returns: false when `look` has come to its end.
   bool look_step(look_progress& look) noexcept {
     return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
   }
 
-  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
-  /// look_step.
+  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
   void let_misses_look(bool on) noexcept {
     if (on)
       looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
@@ -231,9 +227,8 @@ class shared_heap {
 
   /// As page_supply::committed_bytes.
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
-  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
-  /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
-  /// lock.
+  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and
+  /// stashes, also where a slab's pages have left it. At some recent moment; takes no lock.
   [[nodiscard]] std::size_t idle_bytes() const noexcept {
     const auto held = held_.now();
     const std::size_t committed = committed_bytes();
@@ -359,6 +354,10 @@ class shared_heap {
   /// Returns: what one call may spend.
   [[nodiscard]] work work_of_a_call() const noexcept { return work(bounds_.work_a_call); }
 
+  /// Returns: whether misses have begun a look that is not at its end, and go on with it.
+  [[nodiscard]] bool misses_look() const noexcept {
+    return looks_.is_of_misses() && pages_.delay_ms() >= 0;
+  }
   /// Effects: if it is time to look, gives back what nobody has needed for a while, until `left` is
   /// spent. Called by a cache's misses, with no lock held: a heap that is not used at all does not look.
   void maintain(work& left) noexcept {
