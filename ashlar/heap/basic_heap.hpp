@@ -309,7 +309,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
-  /// Returns: whether the next calls should be misses: those have begun a look, and most memory is idle. Else a program
+  /// Returns: whether the next calls should be misses: a look of misses goes on, and most memory is idle. Else a program
   /// that takes and frees a few blocks from time to time would hardly miss, and keep what a peak left. Not in a
   /// hardened heap: a slab may leave with a block that was freed last, and a second free of it would not be told as one.
   [[nodiscard]] bool wants_misses() noexcept {
