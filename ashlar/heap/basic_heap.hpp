@@ -84,7 +84,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     own.moved_blocks += got;
     void* const block = pop(own, c);
     publish(own, c);
-    maintain(left);
+    maintain(left, &own);
     return block != nullptr ? block : allocate_uncached(c, left, &own);  // all were written to
   }
 
@@ -97,8 +97,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (!this->expect_in_use(block, c, call)) return;
     work left = this->work_of_a_call();
     keep_to_share(own, left);
-    if (is_handed_over(own, c)) return give_uncached(block, c, call, left, resting_place::slabs);
-    if (!open(own, c, left)) return give_uncached(block, c, call, left);
+    if (is_handed_over(own, c))
+      return give_uncached(block, c, call, left, &own, resting_place::slabs);
+    if (!open(own, c, left)) return give_uncached(block, c, call, left, &own);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       const std::size_t half = (own.capacity[c] + 1u) / 2;
@@ -108,7 +109,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     *slot = block;
     detail::mark_beside(slot) = this->use_of(c).put_to_rest(block);
     publish(own, c);
-    maintain(left);
+    maintain(left, &own);
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two. `zeroed` tells
@@ -139,7 +140,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     if (c == 0) return deallocate_large(block, call);
     if (!this->expect_in_use(block, c, call)) return;
     work left = this->work_of_a_call();
-    give_uncached(block, c, call, left);
+    give_uncached(block, c, call, left, nullptr);
   }
 
   // ---- caches ---------------------------------------------------------------------------------
@@ -273,8 +274,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
-  /// So much more than is held is idle where misses are brought on.
-  static constexpr std::size_t idle_bytes_min = std::size_t{1} << 20;
   static constexpr std::size_t cache_line_bytes = 64;
   /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only frees.
   static constexpr std::uint8_t handed_over_max = 32;
@@ -309,12 +308,11 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
-  /// Returns: whether the next calls should be misses: a look of misses goes on, and most memory is idle. Else a program
-  /// that takes and frees a few blocks from time to time would hardly miss, and keep what a peak left. Not in a
-  /// hardened heap: a slab may leave with a block that was freed last, and a second free of it would not be told as one.
-  [[nodiscard]] bool wants_misses() noexcept {
-    return this->misses_look() && this->idle_bytes() > this->held() + idle_bytes_min &&
-           !this->pages().keys().leaves_no_trace();
+  /// Returns: whether stacks close, so that the next calls are misses. Else a program that takes and frees a few blocks
+  /// from time to time would hardly miss, and keep what a peak left. Not in a hardened heap: a slab may leave with a
+  /// block that was freed last, and a second free of it would not be told as one.
+  [[nodiscard]] bool brings_on_misses(const cache& own) noexcept {
+    return this->wants_misses(&own) && !this->pages().keys().leaves_no_trace();
   }
   /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes. Returns: whether `c` is closed.
   ASHLAR_MISS bool close_for_misses(cache& own, class_index c, work& left) noexcept {
@@ -325,9 +323,9 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
 
   /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size; closes it while misses are
-  /// wanted. Returns: whether it is open.
+  /// brought on. Returns: whether it is open.
   bool open(cache& own, class_index c, work& left) noexcept {
-    if (wants_misses()) [[unlikely]]
+    if (brings_on_misses(own)) [[unlikely]]
       return !close_for_misses(own, c, left);
     if (own.is_open(c)) [[likely]]
       return true;
@@ -375,15 +373,15 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       if (take(c, &block + 1, 1, own_blocks{*this, own}, left, batch_start::lowest_block) == 0)
         return nullptr;
     } while (!this->wake(block, c));
-    maintain(left);
+    maintain(left, own);
     return block;
   }
-  /// Effects: gives back `block` of class `c`, which is in use.
-  void give_uncached(void* block, class_index c, const char* call, work& left,
+  /// Effects: gives back `block` of class `c`, which is in use. `own` is as for allocate_uncached.
+  void give_uncached(void* block, class_index c, const char* call, work& left, const cache* own,
                      resting_place to = resting_place::stash) noexcept {
     this->use_of(c).put_to_rest(block);
     static_cast<void>(give(c, &block, 1, call, left, to));
-    maintain(left);
+    maintain(left, own);
   }
 
   // Another thread has most likely allocated a block that a cache without a stack for its class frees. The

@@ -348,6 +348,22 @@ TEST(HollowSlabs, MissesBringNoneWhenTheirLookHasEnded) {
   EXPECT_LT(misses, 10'000u);
 }
 
+TEST(HollowSlabs, MissesBringNoneWhereNoMoreIsIdleThanBefore) {
+  const auto h = std::make_unique<heap_in_a_look>(512);
+  unsigned looks_with_misses = 0;
+  for (std::uint64_t t = delay; t <= 10 * delay; t += delay) {
+    h->heap.space().set_clock(t);
+    bool brings = false;
+    for (int miss = 0; miss < 1000; ++miss) {
+      h->heap.flush(*h->own);
+      brings |= !h->opens_stacks();
+    }
+    looks_with_misses += brings ? 1u : 0u;
+  }
+  EXPECT_GE(looks_with_misses, 2u);
+  EXPECT_LE(looks_with_misses, 5u);
+}
+
 TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
   const auto background = std::make_unique<heap_in_a_look>(512);
   background->heap.let_misses_look(false);

@@ -5,7 +5,7 @@
 //
 // A cache's miss looks when it is time, and so does a thread that was started for it. A miss does what
 // it may (work_bound.hpp), and the next misses go on until the look is at its end. Where most memory is
-// idle, caches see to it that the next calls miss (basic_heap::wants_misses). The thread looks in steps,
+// idle, caches see to it that the next calls miss (basic_heap::brings_on_misses). The thread looks in steps,
 // with no lock held between two of them. Looks at slabs go round: the next one begins where the last one
 // ended.
 //
@@ -65,9 +65,10 @@ class looks {
   [[nodiscard]] bool is_time(std::uint64_t now_ms) const noexcept {
     return now_ms >= next_ms_.load(std::memory_order_relaxed);
   }
-  /// Returns: whether misses have begun a look that is not at its end, and go on with it.
-  [[nodiscard]] bool is_of_misses() const noexcept {
-    return of_misses_goes_on_.load(std::memory_order_relaxed) &&
+  /// Returns: whether the next misses of the owner of `cache` should come soon: it was the last to go on with a look,
+  /// most memory is idle, and more than when looks last saw to that.
+  [[nodiscard]] bool wants_misses(const void* cache) const noexcept {
+    return wanted_.load(std::memory_order_relaxed) == cache &&
            next_ms_.load(std::memory_order_relaxed) != others_look;
   }
   /// Effects: the next miss looks: the time of the next look was set by an old delay.
@@ -90,29 +91,33 @@ class looks {
 
   /// Effects: called by a miss when is_time: goes on with the look that misses have begun, or begins one if
   /// it is due; the next one is half a delay later. Ends when `left` is spent, or when the look has come to its
-  /// end. One thread does this at a time; others do nothing. Requires: delay_ms >= 0.
+  /// end. One thread does this at a time; others do nothing. `held` are the bytes that callers and caches have.
+  /// `cache` is the caller's, or null. Requires: delay_ms >= 0.
   void go_on(std::uint64_t now_ms, std::int64_t delay_ms, Centrals& centrals, pages_type& pages,
-             std::size_t slabs_a_look, work& left) noexcept {
+             std::size_t slabs_a_look, std::size_t held, const void* cache, work& left) noexcept {
     if (!mutex_.try_lock()) return;
     const std::lock_guard guard(mutex_, std::adopt_lock);
     std::uint64_t seen = next_ms_.load(std::memory_order_relaxed);
     if (now_ms < seen || is_looking_) return;
     is_looking_ = true;
     if (goes_on_.load(std::memory_order_relaxed)) give_back_for_growth(centrals, pages, left);
-    bool goes_on = of_misses_goes_on_.load(std::memory_order_relaxed);
-    if (!goes_on && now_ms >= due_ms_.load(std::memory_order_relaxed)) {
-      goes_on = true;
+    if (!of_misses_goes_on_ && now_ms >= due_ms_.load(std::memory_order_relaxed)) {
+      of_misses_goes_on_ = true;
       of_misses_ = {};
+      note_idle(pages.committed_bytes(), held);
       const auto wait = static_cast<std::uint64_t>(look_interval_ms(delay_ms));
       due_ms_.store(now_ms + wait, std::memory_order_relaxed);
     }
-    while (goes_on && left.is_left())
-      goes_on = step_locked(of_misses_, centrals, pages, slabs_a_look, left);
-    of_misses_goes_on_.store(goes_on, std::memory_order_relaxed);
+    while (of_misses_goes_on_ && left.is_left()) {
+      of_misses_goes_on_ = step_locked(of_misses_, centrals, pages, slabs_a_look, left);
+      if (!of_misses_goes_on_ && of_misses_.saw_last_slab && urgent_rounds_ != 0) --urgent_rounds_;
+    }
+    const bool is_urgent = of_misses_goes_on_ && urgent_rounds_ != 0;
+    if (!is_urgent || cache != nullptr)
+      wanted_.store(is_urgent ? cache : nullptr, std::memory_order_relaxed);
     is_looking_ = false;
-    const std::uint64_t next = goes_on || goes_on_.load(std::memory_order_relaxed)
-                                   ? 0
-                                   : due_ms_.load(std::memory_order_relaxed);
+    const bool goes_on = of_misses_goes_on_ || goes_on_.load(std::memory_order_relaxed);
+    const std::uint64_t next = goes_on ? 0 : due_ms_.load(std::memory_order_relaxed);
     // Not where another thread has been told to look since.
     static_cast<void>(next_ms_.compare_exchange_strong(seen, next, std::memory_order_relaxed));
   }
@@ -191,6 +196,24 @@ class looks {
   /// Work is counted in slabs that are passed. Each page of growth pays for one. A look into a slab
   /// costs as much as this many, and a page that leaves pays for half a look.
   static constexpr std::size_t look_cost = 4;
+
+  /// So often looks go round all slabs when more has become idle: blocks in stashes are seen to rest, then go to their
+  /// slabs, whose free pages leave at the next round. One round more, for what is freed during the first.
+  static constexpr unsigned urgent_rounds = 4;
+  /// Less is not worth a miss. Bytes.
+  static constexpr std::size_t idle_min = std::size_t{1} << 20;
+  /// What was idle before is not news, with an eighth of it.
+  static constexpr std::size_t idle_before_share = 8;
+
+  /// Effects: if most of `committed` bytes is idle, and more than before, the next rounds of looks are urgent. Pages that
+  /// have left count as idle, too: so what is idle all the time is looked at once. Requires: the lock is held.
+  void note_idle(std::size_t committed, std::size_t held) noexcept {
+    const std::size_t idle = committed - std::min(committed, held);
+    idle_before_ = std::min(idle_before_, idle);
+    if (idle <= held || idle < idle_before_ + idle_before_ / idle_before_share + idle_min) return;
+    idle_before_ = idle;
+    urgent_rounds_ = urgent_rounds;
+  }
 
   static void spend_on_slab(const slab_shape& shape, work& left) noexcept {
     left.spend<typename Centrals::space_type>(turn::slab_looked_at);
@@ -321,14 +344,17 @@ class looks {
     return bytes;
   }
 
-  std::atomic<std::uint64_t> next_ms_{0};                 ///< when a miss has to come by
-  std::atomic<std::uint64_t> due_ms_{0};                  ///< when misses begin the next look
-  std::atomic<bool> of_misses_goes_on_{false};            ///< the look that misses have begun
-  std::atomic<std::size_t> grown_before_{0};              ///< pages that growth has been dealt with
+  std::atomic<std::uint64_t> next_ms_{0};     ///< when a miss has to come by
+  std::atomic<std::uint64_t> due_ms_{0};      ///< when misses begin the next look
+  std::atomic<const void*> wanted_{nullptr};  ///< the cache whose misses should come soon
+  std::atomic<std::size_t> grown_before_{0};  ///< pages that growth has been dealt with
   typename ranked<Mutex, lock_rank::slabs>::type mutex_;  ///< one thread at a time looks into slabs
   slab_place next_slab_;
   look_progress of_misses_;
-  bool is_looking_ = false;  ///< a miss goes on with that, and may have opened the lock
+  bool of_misses_goes_on_ = false;
+  bool is_looking_ = false;      ///< a miss goes on with that, and may have opened the lock
+  std::size_t idle_before_ = 0;  ///< bytes, when rounds were last urgent, or less since
+  unsigned urgent_rounds_ = 0;   ///< to come
   // What the last steps of growth found. Written under the lock.
   std::array<std::uint64_t, class_count> taken_before_{};  ///< bytes, by class
   std::size_t resident_peak_ = 0;

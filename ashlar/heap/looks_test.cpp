@@ -26,7 +26,7 @@ struct looks_of_a_heap {
   bool miss(std::uint64_t ms, std::int64_t delay, std::size_t instructions = 1'000'000) {
     if (!l.is_time(ms)) return false;
     work left(instructions);
-    l.go_on(ms, delay, all, pages, 8192, left);
+    l.go_on(ms, delay, all, pages, 8192, 0, nullptr, left);
     return true;
   }
 

@@ -354,21 +354,22 @@ class shared_heap {
   /// Returns: what one call may spend.
   [[nodiscard]] work work_of_a_call() const noexcept { return work(bounds_.work_a_call); }
 
-  /// Returns: whether misses have begun a look that is not at its end, and go on with it.
-  [[nodiscard]] bool misses_look() const noexcept {
-    return looks_.is_of_misses() && pages_.delay_ms() >= 0;
+  /// As looks::wants_misses.
+  [[nodiscard]] bool wants_misses(const void* cache) const noexcept {
+    return looks_.wants_misses(cache) && pages_.delay_ms() >= 0;
   }
-  /// Effects: if it is time to look, gives back what nobody has needed for a while, until `left` is
-  /// spent. Called by a cache's misses, with no lock held: a heap that is not used at all does not look.
-  void maintain(work& left) noexcept {
+  /// Effects: if it is time to look, gives back what nobody has needed for a while, until `left` is spent. Called by
+  /// the misses of `cache`, which may be null, with no lock held: a heap that is not used at all does not look.
+  void maintain(work& left, const void* cache = nullptr) noexcept {
     const std::int64_t delay = pages_.delay_ms();
     if (delay < 0) return static_cast<void>(settling_.go_on(centrals_, pages_, left));
     if (const std::uint64_t now = space_.now_ms(); looks_.is_time(now)) [[unlikely]]
-      look(now, delay, left);
+      look(now, delay, cache, left);
   }
-  ASHLAR_MISS void look(std::uint64_t now_ms, std::int64_t delay_ms, work& left) noexcept {
+  ASHLAR_MISS void look(std::uint64_t now_ms, std::int64_t delay_ms, const void* cache,
+                        work& left) noexcept {
     settling_.go_on(centrals_, pages_, left);
-    looks_.go_on(now_ms, delay_ms, centrals_, pages_, bounds_.slabs_a_look, left);
+    looks_.go_on(now_ms, delay_ms, centrals_, pages_, bounds_.slabs_a_look, held(), cache, left);
     if (settling_.is_under_way()) looks_.hurry();
   }
 
