@@ -302,23 +302,6 @@ TEST(HollowSlabs, WhatIsTakenInBetweenStays) {
   h->check();
 }
 
-// Nearly all calls of a program that takes and frees a few blocks from time to time are hits.
-TEST(HollowSlabs, TheirPagesLeaveWhereFewCallsMiss) {
-  if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
-  const auto h = std::make_unique<hollow_heap>(64, 32 * mebibyte);
-  const std::size_t full = h->resident();
-  h->keep_one_in(512);
-  std::mt19937 random(1);
-  std::array<void*, 200> few{};
-  for (std::uint64_t t = delay; t <= 10 * delay; t += delay / 10) {
-    h->heap.space().set_clock(t);
-    for (void*& block : few) block = allocate(h->heap, *h->own, 1 + random() % 4096);
-    for (void* block : few) deallocate(h->heap, *h->own, block);
-  }
-  EXPECT_LT(h->resident(), full / 4);
-  h->check();
-}
-
 /// A heap in which a miss has begun a look. One block in `n` is kept.
 class heap_in_a_look : public hollow_heap {
  public:
