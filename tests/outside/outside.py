@@ -1,0 +1,68 @@
+"""Runs one program on the system's allocator and on each edition of ashlar: status and output must be the same.
+
+usage: outside.py SOURCE PROGRAM LIBRARY
+
+The source's first comment may have these lines:
+  // Arguments: A B ...         of the program
+  // Editions: NAME ...         only these (EDITIONS below), for what others rightly do otherwise
+  // Repeat: N                  for what fails now and then
+The program prints only what is the same in every run, to standard output; standard error is shown, not compared.
+Status 77 on the system's allocator: it cannot run here.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+EDITIONS = {
+    "default": {},
+    "full": {"ASHLAR_CHECK": "full"},
+    "guarded": {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "1"},
+    "hardened": {"ASHLAR_HARDEN": "1"},
+    "samples": {"ASHLAR_SAMPLE": "64K", "ASHLAR_SAMPLE_FILE": "samples.pb"},
+    "background": {"ASHLAR_BACKGROUND": "1"},
+}
+SECONDS = 20  # on one allocator; a hang is a failure like any other
+
+
+def directive(source, name):
+    found = re.search(rf"^// {name}: (.*)$", source, re.MULTILINE)
+    return found.group(1).split() if found else []
+
+
+def run(command, extra):
+    """Returns: (status, standard output), or a sentence where the program did not end."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(command, env={**os.environ, **extra}, cwd=folder, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired as late:
+            return f"no end within {SECONDS} s, after {late.stdout!r}", late.stderr or b""
+        return (done.returncode, done.stdout.decode(errors="replace")), done.stderr
+
+
+def main(source_file, program, library):
+    with open(source_file, encoding="utf-8") as file:
+        source = file.read()
+    command = [program, *directive(source, "Arguments")]
+    editions = directive(source, "Editions") or EDITIONS
+    repeat = int((directive(source, "Repeat") or ["1"])[0])
+    expected, said = run(command, {})
+    if expected[0] == 77:
+        print(expected[1] + said.decode(errors="replace"))
+        return 77
+    failed = []
+    for edition in editions:
+        for _ in range(repeat):
+            got, said = run(command, {**EDITIONS[edition], "LD_PRELOAD": library})
+            if got != expected:
+                print(f"{edition}: {got}, where the system's allocator has {expected}\n{said.decode(errors='replace')}")
+                failed.append(edition)
+                break
+    print(f"{os.path.basename(source_file)}: {len(editions) - len(failed)} of {len(editions)} editions as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
