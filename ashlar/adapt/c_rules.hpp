@@ -30,7 +30,7 @@ ASHLAR_COLD inline void* allocate_missed(std::size_t size, const char* call) noe
 }
 
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call) noexcept {
-  void* const block = hits::try_allocate(runtime::tops, size);
+  void* const block = hits::try_allocate(runtime::tops(), size);
   return block != nullptr ? block : allocate_missed(size, call);
 }
 
@@ -65,14 +65,14 @@ ASHLAR_HOT void clear_by_stores(char* block, std::size_t last) noexcept {
   if (__builtin_mul_overflow(count, size, &bytes)) [[unlikely]]
     return allocate_zeroed_missed(count, size, call);
   if (bytes - 1 < cleared_by_stores_max) [[likely]] {
-    void* const block = hits::try_allocate(runtime::tops, detail::size_end, bytes);
+    void* const block = hits::try_allocate(runtime::tops(), detail::size_end, bytes);
     if (block != nullptr) [[likely]] {
       clear_by_stores(static_cast<char*>(block), align_down(bytes - 1, block_granule));
       return block;
     }
   } else if (bytes <= detail::shared_slab_block_max) {
     // A larger block may be a run of its own that is known to be zero.
-    void* const block = hits::try_allocate(runtime::tops, detail::size_end, bytes);
+    void* const block = hits::try_allocate(runtime::tops(), detail::size_end, bytes);
     if (block != nullptr) [[likely]]
       return std::memset(block, 0, bytes);
   }
@@ -94,12 +94,12 @@ ASHLAR_COLD inline void* reallocate_missed(void* block, std::size_t size,
 /// As `reallocate`, of a block that does not stay where it is. Cold, so that one that stays needs no frame.
 [[nodiscard]] ASHLAR_COLD inline void* reallocate_moved(void* block, std::size_t size,
                                                         const char* call) noexcept {
-  if (void* const moved = hits::try_move(runtime::tops, block, size); moved != nullptr) [[likely]]
+  if (void* const moved = hits::try_move(runtime::tops(), block, size); moved != nullptr) [[likely]]
     return moved;
   return reallocate_missed(block, size, call);
 }
 [[nodiscard]] inline void* reallocate(void* block, std::size_t size, const char* call) noexcept {
-  if (hits::stays(runtime::tops, block, size)) [[likely]]
+  if (hits::stays(runtime::tops(), block, size)) [[likely]]
     return block;
   return reallocate_moved(block, size, call);
 }
@@ -115,7 +115,7 @@ ASHLAR_COLD inline void* allocate_aligned_missed(std::size_t alignment, std::siz
 [[nodiscard]] inline void* allocate_aligned(std::size_t alignment, std::size_t size,
                                             const char* call) noexcept {
   if (is_power_of_two(alignment)) [[likely]] {
-    void* const block = hits::try_allocate_aligned(runtime::tops, size, alignment);
+    void* const block = hits::try_allocate_aligned(runtime::tops(), size, alignment);
     if (block != nullptr) [[likely]]
       return block;
   }
@@ -126,7 +126,7 @@ ASHLAR_COLD inline std::size_t usable_size_missed(const void* block, const char*
   return block == nullptr ? 0 : runtime::usable_size(block, call);
 }
 [[nodiscard]] inline std::size_t usable_size(const void* block, const char* call) noexcept {
-  const std::size_t size = hits::try_usable_size(runtime::tops, block);
+  const std::size_t size = hits::try_usable_size(runtime::tops(), block);
   return size != 0 ? size : usable_size_missed(block, call);
 }
 

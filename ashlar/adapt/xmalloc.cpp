@@ -34,8 +34,8 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
 }
 
 ASHLAR_HOT void free_block(void* block, const char* call) noexcept {
-  const class_index c = runtime::tops.tables.class_of(block);
-  if (!runtime::process_hits::try_deallocate(runtime::tops, block, c)) [[unlikely]]
+  const class_index c = runtime::tops().tables.class_of(block);
+  if (!runtime::process_hits::try_deallocate(runtime::tops(), block, c)) [[unlikely]]
     return free_missed(block, call);
   xmalloc_blocks.freed_by_hit(c);
 }
@@ -59,7 +59,7 @@ void write_line(class_index c) noexcept {
 extern "C" {
 
 void* xmalloc(std::size_t size) noexcept {
-  void* const block = runtime::process_hits::try_allocate(runtime::tops, size);
+  void* const block = runtime::process_hits::try_allocate(runtime::tops(), size);
   if (block == nullptr) [[unlikely]]
     return allocate_missed(size);
   return xmalloc_blocks.hit(block, runtime::process_classes::of_size(size));

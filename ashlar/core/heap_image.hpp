@@ -30,7 +30,7 @@ struct image_table {
 /// The layout of the heaps of one library. Offsets in parts are bytes from the begin of the
 /// structure that the comment names. A pointer is an address in the process.
 struct heap_image {
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   static constexpr char right_magic[8] = {'a', 's', 'h', 'l', 'a', 'r', 'h', '1'};
   static constexpr std::uint32_t note_type = ASHLAR_NOTE_HEAP;
 
@@ -88,9 +88,9 @@ struct heap_image {
   struct central_parts {
     image_part stash, stashed, stash_capacity;
   } of_central;
-  /// Of a thread's cache; `top` is of what `tops` points to.
+  /// Of a thread's cache.
   struct cache_parts {
-    image_part tops, next, bottom_slot, capacity, slots, top;
+    image_part next, bottom_slot, capacity, slots, top;
   } of_cache;
 };
 

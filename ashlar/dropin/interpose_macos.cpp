@@ -54,7 +54,7 @@ ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
 
 /// Effects: frees a block as `call`, whoever has it.
 ASHLAR_HOT void release(void* block, const char* call) noexcept {
-  if (!is_ready() || !runtime::process_hits::try_deallocate(runtime::tops, block)) [[unlikely]]
+  if (!is_ready() || !runtime::process_hits::try_deallocate(runtime::tops(), block)) [[unlikely]]
     free_missed(block, call);
 }
 

@@ -25,7 +25,7 @@ ASHLAR_COLD void* allocate_at_least_aligned_missed(std::size_t alignment, std::s
 }
 ASHLAR_HOT void* allocate_at_least_aligned(std::size_t alignment, std::size_t size,
                                            const char* call) noexcept {
-  void* const block = c_rules::hits::try_allocate_aligned(runtime::tops, size, alignment);
+  void* const block = c_rules::hits::try_allocate_aligned(runtime::tops(), size, alignment);
   return block != nullptr ? block : allocate_at_least_aligned_missed(alignment, size, call);
 }
 
@@ -49,7 +49,7 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
 extern "C" {
 
 ASHLAR_EXPORT void* malloc(std::size_t size) ASHLAR_C_FUNCTION {
-  void* const block = c_rules::hits::try_allocate(runtime::tops, size);
+  void* const block = c_rules::hits::try_allocate(runtime::tops(), size);
   return block != nullptr ? block : malloc_missed(size);
 }
 /// The same by a name that nobody else can define (serves_process.cpp).
@@ -77,7 +77,7 @@ ASHLAR_EXPORT int posix_memalign(void** result, std::size_t alignment,
   // A smaller alignment than a pointer's is not allowed, and the smallest allowed one always hits.
   const std::size_t mask = (alignment - 1) | (sizeof(void*) - 1);
   if ((mask & alignment) == 0) [[likely]] {  // a power of two that is allowed, or 0, which misses
-    void* const block = c_rules::hits::try_allocate_aligned(runtime::tops, size, mask + 1);
+    void* const block = c_rules::hits::try_allocate_aligned(runtime::tops(), size, mask + 1);
     if (block != nullptr) [[likely]] {
       *result = block;
       return 0;

@@ -81,7 +81,8 @@ constexpr detail::cache_tops make_empty_tops() noexcept {
 
 constinit heap the_heap;
 constinit heap::cache* own = nullptr;
-constinit detail::cache_tops tops = make_empty_tops();
+constinit const detail::cache_tops no_tops = make_empty_tops();
+constinit detail::cache_tops* tops = const_cast<detail::cache_tops*>(&no_tops);
 
 /// Returns: whether the heap is there, with its cache if there is memory for one.
 bool start() noexcept {
@@ -94,7 +95,7 @@ bool start() noexcept {
     the_heap.set_purge_policy({.delay_ms = -1});
   }
   own = the_heap.attach();
-  if (own != nullptr) the_heap.keep_tops_at(*own, tops);
+  if (own != nullptr) tops = &own->tops;
   return own != nullptr || the_heap.start();
 }
 
@@ -140,11 +141,11 @@ ASHLAR_COLD void* take_at_least_aligned(std::size_t alignment, std::size_t size)
 extern "C" {
 
 ASHLAR_EXPORT void* malloc(std::size_t size) {
-  void* const block = hits::try_allocate(tops, size);
+  void* const block = hits::try_allocate(*tops, size);
   return block != nullptr ? block : take(size, 1);
 }
 ASHLAR_EXPORT void free(void* block) {
-  if (!hits::try_deallocate(tops, block)) give(block, "free");
+  if (!hits::try_deallocate(*tops, block)) give(block, "free");
 }
 ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
@@ -153,15 +154,15 @@ ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) {
     return nullptr;
   }
   if (bytes <= detail::shared_slab_block_max)
-    if (void* const block = hits::try_allocate(tops, bytes); block != nullptr)
+    if (void* const block = hits::try_allocate(*tops, bytes); block != nullptr)
       return std::memset(block, 0, bytes);
   bool zeroed = true;
   void* const block = take(bytes, 1, zeroed);
   return block == nullptr || zeroed ? block : std::memset(block, 0, bytes);
 }
 ASHLAR_EXPORT void* realloc(void* block, std::size_t size) {
-  if (hits::stays(tops, block, size)) return block;
-  if (void* const moved = hits::try_move(tops, block, size); moved != nullptr) return moved;
+  if (hits::stays(*tops, block, size)) return block;
+  if (void* const moved = hits::try_move(*tops, block, size); moved != nullptr) return moved;
   if (block == nullptr) return malloc(size);
   if (size == 0) {
     free(block);
@@ -179,7 +180,7 @@ ASHLAR_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t siz
   return nullptr;
 }
 ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  void* const block = hits::try_allocate_aligned(tops, size, alignment);
+  void* const block = hits::try_allocate_aligned(*tops, size, alignment);
   return block != nullptr ? block : take_at_least_aligned(alignment, size);
 }
 ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t size) {

@@ -63,7 +63,7 @@ ASHLAR_COLD void* new_missed(std::size_t n, std::align_val_t a) {
 /// Returns: as hit_in_gap, for an operator that is made of another, where its hit would be right.
 template <class... Align>
 [[nodiscard]] ASHLAR_HOT void* made_in_gap(std::size_t n, Align... a) noexcept {
-  if (n >= runtime::tops.sizes_of_made_forms) return nullptr;
+  if (n >= runtime::own_hits.sizes_of_made_forms) return nullptr;
   return runtime::hit_in_gap(n, static_cast<std::size_t>(a)...);
 }
 
@@ -119,14 +119,14 @@ ASHLAR_COLD void delete_array_nothrow_missed(void* p, Align... a) noexcept {
 /// The hit of an operator that is made of others: that of the basic form, where this library serves
 /// all.
 [[nodiscard]] ASHLAR_HOT bool try_delete(void* block) noexcept {
-  return c_rules::hits::try_deallocate(runtime::tops, runtime::tops.end_of_made_forms, block);
+  return c_rules::hits::try_deallocate(runtime::tops(), runtime::own_hits.end_of_made_forms, block);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n) noexcept {
-  return c_rules::hits::try_allocate(runtime::tops, runtime::tops.sizes_of_made_forms, n);
+  return c_rules::hits::try_allocate(runtime::tops(), runtime::own_hits.sizes_of_made_forms, n);
 }
 [[nodiscard]] ASHLAR_HOT void* try_new(std::size_t n, std::align_val_t a) noexcept {
-  return c_rules::hits::try_allocate_aligned(runtime::tops, runtime::tops.sizes_of_made_forms, n,
-                                             static_cast<std::size_t>(a));
+  return c_rules::hits::try_allocate_aligned(runtime::tops(), runtime::own_hits.sizes_of_made_forms,
+                                             n, static_cast<std::size_t>(a));
 }
 
 }  // namespace
@@ -141,12 +141,12 @@ using nothrow = std::nothrow_t;
 // address tells whether the program has replaced it.
 extern "C" {
 [[gnu::visibility("hidden")]] void* ashlar_own_new(size_type n) {
-  void* const block = c_rules::hits::try_allocate(runtime::tops, n);
+  void* const block = c_rules::hits::try_allocate(runtime::tops(), n);
   return block != nullptr ? block : new_missed(n);
 }
 [[gnu::visibility("hidden")]] void* ashlar_own_new_aligned(size_type n, align a) {
   void* const block =
-      c_rules::hits::try_allocate_aligned(runtime::tops, n, static_cast<size_type>(a));
+      c_rules::hits::try_allocate_aligned(runtime::tops(), n, static_cast<size_type>(a));
   return block != nullptr ? block : new_missed(n, a);
 }
 [[gnu::visibility("hidden")]] void* ashlar_own_new_array(size_type n) {

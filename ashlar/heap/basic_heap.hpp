@@ -65,7 +65,6 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] ASHLAR_MISS void* refill(cache& own, class_index c) noexcept {
     work left = this->work_of_a_call();
     keep_to_share(own, left);
-    own.adopt(this->pages().keys());
     const bool first_miss = !own.is_open(c);
     if (!open(own, c, left)) return allocate_uncached(c, left, &own);
     if (!first_miss) grow(own, c, detail::miss::empty);
@@ -145,17 +144,16 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- caches ---------------------------------------------------------------------------------
 
-  /// Returns: an empty cache for a new owner, or null. O(classes).
-  [[nodiscard]] cache* attach() noexcept {
+  /// Returns: an empty cache for a new owner, or null; or one of the newest caches as it is, where `is_callers` says that
+  /// the caller is its owner already. O(classes).
+  template <class IsCallers>
+  [[nodiscard]] cache* attach(IsCallers is_callers) noexcept {
     return this->start() ? caches_.attach(this->sealed_space(), this->pages().first_tables(),
-                                          this->pages().keys(), this->caches_bytes())
+                                          this->pages().keys(), this->caches_bytes(), is_callers)
                          : nullptr;
   }
-
-  /// Effects: from now on the tops of the cache are at `there`, as they are now. Requires: it stays until they are moved
-  /// again, or the cache is detached.
-  void keep_tops_at(cache& own, detail::cache_tops& there) noexcept {
-    own.keep_tops_at(there, this->pages().keys());
+  [[nodiscard]] cache* attach() noexcept {
+    return attach([](cache&) { return false; });
   }
 
   /// Returns: caches that have an owner.
@@ -343,7 +341,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   /// Effects: beside each of `count` blocks stands its mark.
   void note_marks(const cache& own, class_index c, void** slots, std::size_t count) noexcept {
-    const detail::block_tables& tables = own.own_tops.tables;
+    const detail::block_tables& tables = own.tops.tables;
     const unsigned shift = classes::mark_shift(c);
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i)

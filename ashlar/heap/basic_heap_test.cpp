@@ -137,9 +137,9 @@ TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
   do {
     blocks.push_back(allocate(*h, *own, 1000));
     ASSERT_NE(blocks.back(), nullptr);
-  } while (own->own_tops.tables.class_of(blocks.back()) != 0);
-  EXPECT_FALSE(test_heap::try_deallocate_believed(*own->tops, blocks.back(), c));
-  EXPECT_TRUE(test_heap::try_deallocate_believed(*own->tops, blocks.front(), c));
+  } while (own->tops.tables.class_of(blocks.back()) != 0);
+  EXPECT_FALSE(test_heap::try_deallocate_believed(own->tops, blocks.back(), c));
+  EXPECT_TRUE(test_heap::try_deallocate_believed(own->tops, blocks.front(), c));
   blocks.erase(blocks.begin());
   for (void* each : blocks) deallocate(*h, *own, each);
   h->audit();
@@ -188,12 +188,12 @@ TEST(Heap, AClassThatTheCallerKnowsIsComparedNotBelieved) {
   const class_index right = detail::standard_classes.of_size(48);
   int local = 0;
   for (const int wrong : {0, right - 1, right + 1}) {
-    EXPECT_FALSE(test_heap::try_deallocate(*own->tops, block, static_cast<class_index>(wrong)));
+    EXPECT_FALSE(test_heap::try_deallocate(own->tops, block, static_cast<class_index>(wrong)));
   }
-  EXPECT_FALSE(test_heap::try_deallocate(*own->tops, &local, right));
-  EXPECT_FALSE(test_heap::try_deallocate(*own->tops, nullptr, right));
-  EXPECT_TRUE(test_heap::try_deallocate(*own->tops, block, right));
-  EXPECT_EQ(test_heap::try_allocate(*own->tops, 48), block);
+  EXPECT_FALSE(test_heap::try_deallocate(own->tops, &local, right));
+  EXPECT_FALSE(test_heap::try_deallocate(own->tops, nullptr, right));
+  EXPECT_TRUE(test_heap::try_deallocate(own->tops, block, right));
+  EXPECT_EQ(test_heap::try_allocate(own->tops, 48), block);
   h->deallocate_slow(*own, block, "free");
   h->deallocate_slow(*own, nullptr, "free");
   h->audit();

@@ -44,10 +44,16 @@ class cache_set {
   }
 
   /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
-  /// is the same at every call. The second cache brings `keys` into use. O(classes).
+  /// is the same at every call. The second cache brings `keys` into use. A cache among the newest that
+  /// `is_callers` knows has the caller as its owner already, and is returned as it is. O(classes).
+  template <class IsCallers>
   [[nodiscard]] thread_cache* attach(sealable<Space>& space, const block_tables& tables,
-                                     heap_keys& keys, std::size_t bytes) noexcept {
+                                     heap_keys& keys, std::size_t bytes,
+                                     IsCallers is_callers) noexcept {
     const std::lock_guard guard(mutex_);
+    thread_cache* known = owned_;
+    for (unsigned i = 0; i < newest_asked && known != nullptr; ++i, known = known->next)
+      if (is_callers(*known)) return known;
     if (bytes_ != bytes) bytes_ = bytes;  // at the first call: nobody reads it before
     thread_cache* c = spare_;
     if (c != nullptr) {
@@ -60,7 +66,7 @@ class cache_set {
     }
     link_first(owned_, *c);
     if (++count_ > 1 && !keys.are_in_use()) begin(keys);
-    c->adopt(keys);
+    if (keys.are_in_use()) c->use_keys(keys);
     return c;
   }
 
@@ -141,14 +147,14 @@ class cache_set {
  private:
   friend struct heap_layout;  // tells where the members are
   static constexpr std::size_t spare_max = 8;
+  static constexpr unsigned newest_asked =
+      8;  ///< a page each: to ask all would make threads slow to start
   static constexpr std::size_t cache_bytes = align_up(sizeof(thread_cache), page_size);
 
   /// Effects: `keys` are in use, and all owners' hits use them. Requires: the lock is held.
   void begin(heap_keys& keys) noexcept {
-    // An owner that moves its tops beside the first round sees that they are in use, or is met by the second.
     for (thread_cache* c = owned_; c != nullptr; c = c->next) c->use_keys(keys);
     keys.begin();
-    for (thread_cache* c = owned_; c != nullptr; c = c->next) c->use_keys(keys);
   }
 
   void add_spare(thread_cache* c) noexcept {

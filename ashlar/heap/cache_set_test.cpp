@@ -21,7 +21,13 @@ constexpr std::size_t total = 1000;
 struct set_fixture {
   ~set_fixture() { caches.release_all(space); }
 
-  thread_cache* attach() { return caches.attach(space, {}, keys, total); }
+  template <class IsCallers>
+  thread_cache* attach(IsCallers is_callers) {
+    return caches.attach(space, {}, keys, total, is_callers);
+  }
+  thread_cache* attach() {
+    return attach([](const thread_cache&) { return false; });
+  }
   void detach(thread_cache* c) { caches.detach(space, c, {}); }
   std::vector<const thread_cache*> owned() {
     std::vector<const thread_cache*> found;
@@ -54,15 +60,24 @@ TEST(CacheSet, TheSecondCacheBringsKeysIntoUseForAllAndForEver) {
   set_fixture f;
   f.keys.place(7);
   thread_cache* const a = f.attach();
-  cache_tops elsewhere;
-  a->keep_tops_at(elsewhere, f.keys);
   EXPECT_FALSE(a->uses_keys());
   thread_cache* const b = f.attach();
-  EXPECT_EQ(elsewhere.secret_now(), 7u) << "without a call of its owner's";
+  EXPECT_EQ(a->tops.secret_now(), 7u) << "without a call of its owner's";
   EXPECT_TRUE(b->uses_keys());
   f.detach(b);
   f.detach(a);
   EXPECT_TRUE(f.attach()->uses_keys()) << "alone again";
+}
+
+TEST(CacheSet, ACacheThatIsTheCallersAlreadyStaysAsItIs) {
+  set_fixture f;
+  thread_cache* const a = f.attach();
+  f.attach();
+  a->of_owner.bytes[0] = std::byte{1};
+  EXPECT_EQ(f.attach([](thread_cache& c) { return c.of_owner.bytes[0] == std::byte{1}; }), a);
+  EXPECT_EQ(f.caches.count(), 2u);
+  f.detach(a);
+  EXPECT_EQ(f.attach()->of_owner.bytes[0], std::byte{0}) << "a new owner's";
 }
 
 TEST(CacheSet, AnOwnerThatEndsLeavesItsCacheToTheNext) {

@@ -131,12 +131,11 @@ struct heap_layout {
         .stash_capacity = ASHLAR_PART(central_type, stash_capacity_),
     };
     image.of_cache = {
-        .tops = ASHLAR_PART(thread_cache, tops),
         .next = ASHLAR_PART(thread_cache, next),
         .bottom_slot = ASHLAR_PART(thread_cache, bottom_slot),
         .capacity = ASHLAR_PART(thread_cache, capacity),
         .slots = ASHLAR_PART(thread_cache, slots),
-        .top = ASHLAR_PART(cache_tops, top),
+        .top = ASHLAR_PART(thread_cache, tops.top),
     };
     return image;
   }

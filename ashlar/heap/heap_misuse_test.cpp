@@ -122,7 +122,7 @@ TEST_P(HeapDeathTest, BlocksOfLaterRangesAreSeenAtOnce) {
   own = h->attach();
   share();
   std::vector<void*> blocks;
-  const auto is_in_first = [&](void* p) { return own->own_tops.tables.class_of(p) != 0; };
+  const auto is_in_first = [&](void* p) { return own->tops.tables.class_of(p) != 0; };
   do {
     blocks.push_back(allocate(*h, *own, 1000));
     ASSERT_NE(blocks.back(), nullptr);

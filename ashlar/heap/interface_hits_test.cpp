@@ -27,7 +27,7 @@ struct moving {
   void warm(std::initializer_list<std::size_t> sizes) {
     for (const std::size_t size : sizes) deallocate(*heap, *own, allocate(*heap, *own, size));
   }
-  void* move(void* block, std::size_t size) { return hits::try_move(*own->tops, block, size); }
+  void* move(void* block, std::size_t size) { return hits::try_move(own->tops, block, size); }
 
   std::unique_ptr<test_heap> heap = std::make_unique<test_heap>();
   test_heap::cache* own = heap->attach();

@@ -89,20 +89,25 @@ static_assert(slots_total <= UINT16_MAX + std::size_t{1});
 enum class miss : std::uint8_t { empty = 1, full = 2 };
 inline constexpr std::uint8_t both_misses = 3;
 
+/// What the owner of a cache keeps in it, where other threads may look for it: a thread's own memory can
+/// be gone before anybody knows that the thread has ended.
+struct owner_bytes {
+  alignas(void*) std::byte bytes[192];
+};
+
 struct thread_cache {
   /// Effects: makes every stack empty and closed. Requires: zeroed memory, or that of a cache.
   void start(const block_tables& of_heap) noexcept {
-    tops = &own_tops;
-    own_tops.tables = of_heap;
-    own_tops.secret = 0;
+    tops.tables = of_heap;
+    tops.secret = 0;
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
-      own_tops.top[c] = first(c);
+      tops.top[c] = first(c);
       capacity[c] = opened_with[c] = room[c] = 0;
       misses[c] = 0;
-      face_free[c] = 0;
     }
+    of_owner = {};
     last_limit = closed_bottom + 1;
     looked_at = 0;
     handed_over = 0;
@@ -110,34 +115,23 @@ struct thread_cache {
     stacks_to_settle = 0;
     opened_bytes = capacity_bytes = 0;
     moved_blocks = 0;
-    face_waiting = nullptr;
   }
 
-  /// Effects: from now on the tops are at `there`, as they are now. Requires: it stays until they are moved
-  /// again, or the cache starts anew.
-  void keep_tops_at(cache_tops& there, const heap_keys& keys) noexcept {
-    std::copy(std::begin(tops->top), std::end(tops->top), there.top);
-    there.tables = tops->tables;
-    there.secret = tops->secret_now();
-    std::atomic_ref(tops).store(&there);
-    adopt(keys);
+  /// Returns: the cache that has these tops.
+  [[nodiscard]] ASHLAR_HOT static thread_cache& of(cache_tops& its) noexcept {
+    static_assert(offsetof(thread_cache, tops) == 0);
+    return reinterpret_cast<thread_cache&>(its);
   }
 
-  [[nodiscard]] bool uses_keys() const noexcept { return tops->secret_now() != 0; }
-  /// Effects: from now on the owner's hits use keys, not marks. Any thread may call it; if the owner moves the tops
-  /// meanwhile, once before `keys` come into use and once after.
+  [[nodiscard]] bool uses_keys() const noexcept { return tops.secret_now() != 0; }
+  /// Effects: from now on the owner's hits use keys, not marks. Any thread may call it.
   void use_keys(const heap_keys& keys) noexcept {
-    cache_tops* const there = std::atomic_ref(tops).load();
-    std::atomic_ref(there->secret).store(keys.secret(), std::memory_order_relaxed);
-  }
-  /// Effects: the owner's hits use keys if those are in use.
-  void adopt(const heap_keys& keys) noexcept {
-    if (keys.are_in_use() && !uses_keys()) use_keys(keys);
+    std::atomic_ref(tops.secret).store(keys.secret(), std::memory_order_relaxed);
   }
 
   [[nodiscard]] void** bottom(class_index c) noexcept { return slots + bottom_slot[c]; }
   [[nodiscard]] void** first(class_index c) noexcept { return bottom(c) + 1; }
-  [[nodiscard]] void**& top(class_index c) noexcept { return tops->top[c]; }
+  [[nodiscard]] void**& top(class_index c) noexcept { return tops.top[c]; }
   [[nodiscard]] void** limit(class_index c) noexcept { return first(c) + capacity[c]; }
   [[nodiscard]] std::size_t count(class_index c) noexcept {
     return static_cast<std::size_t>(top(c) - first(c));
@@ -201,8 +195,7 @@ struct thread_cache {
     return true;
   }
 
-  cache_tops* tops;  ///< where the owner's hits find them: here, or with the owner
-  cache_tops own_tops;
+  cache_tops tops;  ///< first: of the cache, the owner's hits know this alone
   /// Blocks on stack c when its owner last left the hit path: what statistics may read from
   /// elsewhere.
   std::atomic<std::uint32_t> published[class_count];
@@ -221,17 +214,8 @@ struct thread_cache {
   std::size_t moved_blocks;        ///< that came from the centrals and went there since the start
   thread_cache* next;              ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
-  void* face_waiting;                  ///< runtime/process_hardened.cpp's
-  std::int8_t face_free[class_count];  ///< runtime/created_blocks.hpp's; nothing here uses it
-  void* slots[2 * slots_total];        ///< and as many for the marks of the blocks in them
-
-  /// Returns: `face_free` of the cache whose tops these are. Stack 0 is always closed, so its top,
-  /// which a hit path has at hand, is the second slot. Requires: `of` are a cache's tops, not those
-  /// of a thread without one.
-  [[nodiscard]] ASHLAR_HOT static std::int8_t* face_free_of(const cache_tops& of) noexcept {
-    return reinterpret_cast<std::int8_t*>(of.top[0] - 1) -
-           (offsetof(thread_cache, slots) - offsetof(thread_cache, face_free));
-  }
+  owner_bytes of_owner;          ///< zero for a new owner; nothing here uses it
+  void* slots[2 * slots_total];  ///< and as many for the marks of the blocks in them
 
  private:
   static constexpr std::uint16_t closed_bottom = 0;

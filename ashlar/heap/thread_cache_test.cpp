@@ -120,22 +120,6 @@ TEST(ThreadCache, AClosedStackIsEmptyAndFullAndOpensAgainInItsRoom) {
   EXPECT_EQ(cache->last_limit, used) << "no slot was taken twice";
 }
 
-TEST(ThreadCache, TopsMayBeElsewhereAndComeBack) {
-  const auto cache = new_open_cache();
-  void* const block = cache.get();
-  *cache->top(3)++ = block;
-  cache_tops elsewhere;
-  cache->keep_tops_at(elsewhere, {});
-  EXPECT_EQ(cache->tops, &elsewhere);
-  EXPECT_EQ(elsewhere.top[3][-1], block);
-  --elsewhere.top[3];
-  EXPECT_EQ(cache->count(3), 0u);
-  cache->keep_tops_at(cache->own_tops, {});
-  elsewhere = {};
-  EXPECT_EQ(cache->count(3), 0u);
-  expect_null_at_the_ends_only(*cache, 3);
-}
-
 void grow_all_to_the_most(thread_cache& cache) {
   for (bool grew = true; grew;) {
     grew = false;

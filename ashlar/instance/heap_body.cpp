@@ -69,7 +69,7 @@ struct heap_registry {
   void detach(const heap_slot& slot) noexcept {
     heap_instance* const body = pin(slot.id);
     if (body == nullptr) return;
-    body->engine_.detach(cache_of(slot.tops));
+    body->engine_.detach(&heap_engine::cache::of(*slot.tops));
     unpin(body);
   }
 
@@ -96,7 +96,7 @@ struct heap_registry {
   void keep_own_caches() noexcept {
     for (heap_instance* b = newest; b != nullptr; b = b->next) {
       const heap_slot& slot = own_heaps->slots[b->id_ % heap_slots];
-      b->engine_.keep_only(slot.id == b->id_ ? cache_of(slot.tops) : nullptr);
+      b->engine_.keep_only(slot.id == b->id_ ? &heap_engine::cache::of(*slot.tops) : nullptr);
       if (b->pins_ != 0) b->unpinned_.unlock();  // those who pinned it are not here
       b->pins_ = 0;
     }
@@ -232,7 +232,7 @@ class heap_instance::visit {
     entered_ = true;
     heap_slot& slot = table_->slots[slot_];
     if (slot.id != body.id_ && (n == need::what_is_there || !attach(body, slot))) return;
-    cache_ = cache_of(slot.tops);
+    cache_ = &heap_engine::cache::of(*slot.tops);
     const std::uint32_t pressure = body.pressure_.load(std::memory_order_relaxed);
     if (std::exchange(table_->pressure_seen[slot_], pressure) != pressure)
       body.engine_.flush(*cache_);
@@ -253,7 +253,7 @@ class heap_instance::visit {
     if (old.id != 0) registry.detach(old);
     heap_engine::cache* const own = body.engine_.attach();
     if (own == nullptr) return false;
-    slot = {body.id_, &own->own_tops};
+    slot = {body.id_, &own->tops};
     table_->pressure_seen[slot_] = body.pressure_.load(std::memory_order_relaxed);
     return true;
   }

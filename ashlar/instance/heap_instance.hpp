@@ -32,12 +32,6 @@ struct heap_table : heap_hits {
   bool busy[heap_slots];  ///< the thread is inside this heap now, so the slot must stay
 };
 
-/// Returns: the cache that has these tops. Requires: it is an instance's, whose tops are inside it.
-[[nodiscard]] inline heap_engine::cache* cache_of(detail::cache_tops* its) noexcept {
-  return reinterpret_cast<heap_engine::cache*>(reinterpret_cast<char*>(its) -
-                                               offsetof(heap_engine::cache, own_tops));
-}
-
 /// Each function of `heap_body` is called of one of these.
 class heap_instance final : public heap_body {
  public:

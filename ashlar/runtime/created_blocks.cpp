@@ -10,6 +10,13 @@ namespace ashlar::runtime {
 
 constinit created_blocks xmalloc_blocks;
 
+namespace {
+/// Free blocks of each class that the cache's owner rests on.
+std::int8_t* free_of(process_heap::cache& own) noexcept {
+  return owner_part::of(own).created_free;
+}
+}  // namespace
+
 std::int8_t created_blocks::take_free(class_index c, std::int8_t most) noexcept {
   std::atomic<std::uint64_t>& free = figures_[c].free;
   std::uint64_t there = free.load(std::memory_order_relaxed);
@@ -28,9 +35,9 @@ constexpr std::int8_t some = created_blocks::free_max / 2;
 
 void* created_blocks::take_slow(void* block, class_index c) noexcept {
   if (const std::int8_t taken = take_free(c, some); taken != 0)
-    self.own->face_free[c] = static_cast<std::int8_t>(taken - 1);
+    free_of(*self.own)[c] = static_cast<std::int8_t>(taken - 1);
   else {
-    self.own->face_free[c] = 0;
+    free_of(*self.own)[c] = 0;
     figures_[c].created.fetch_add(1, std::memory_order_relaxed);
   }
   return block;
@@ -38,12 +45,12 @@ void* created_blocks::take_slow(void* block, class_index c) noexcept {
 
 void created_blocks::give_slow(class_index c) noexcept {
   figures_[c].free.fetch_add(some, std::memory_order_relaxed);
-  self.own->face_free[c] = static_cast<std::int8_t>(free_max - some + 1);
+  free_of(*self.own)[c] = static_cast<std::int8_t>(free_max - some + 1);
 }
 
 void created_blocks::allocated(class_index c) noexcept {
   if (c != 0 && self.own != nullptr) {
-    if (--self.own->face_free[c] < 0) static_cast<void>(take_slow(nullptr, c));
+    if (--free_of(*self.own)[c] < 0) static_cast<void>(take_slow(nullptr, c));
   } else if (take_free(c, 1) == 0) {
     figures_[c].created.fetch_add(1, std::memory_order_relaxed);
   }
@@ -51,7 +58,7 @@ void created_blocks::allocated(class_index c) noexcept {
 
 void created_blocks::freed(class_index c) noexcept {
   if (c != 0 && self.own != nullptr) {
-    if (++self.own->face_free[c] < 0) give_slow(c);
+    if (++free_of(*self.own)[c] < 0) give_slow(c);
   } else {
     figures_[c].free.fetch_add(1, std::memory_order_relaxed);
   }
@@ -59,16 +66,16 @@ void created_blocks::freed(class_index c) noexcept {
 
 void created_blocks::thread_ends(cache& own) noexcept {
   for (std::size_t c = 0; c < class_count; ++c) {
-    if (own.face_free[c] == 0) continue;
-    figures_[c].free.fetch_add(static_cast<std::uint64_t>(own.face_free[c]),
+    if (free_of(own)[c] == 0) continue;
+    figures_[c].free.fetch_add(static_cast<std::uint64_t>(free_of(own)[c]),
                                std::memory_order_relaxed);
-    own.face_free[c] = 0;
+    free_of(own)[c] = 0;
   }
 }
 
 created_count created_blocks::of(class_index c) const noexcept {
   std::uint64_t free = figures_[c].free.load(std::memory_order_relaxed);
-  if (c != 0 && self.own != nullptr) free += static_cast<std::uint64_t>(self.own->face_free[c]);
+  if (c != 0 && self.own != nullptr) free += static_cast<std::uint64_t>(free_of(*self.own)[c]);
   const std::uint64_t created = figures_[c].created.load(std::memory_order_relaxed);
   // Beside threads that count, the two are not of one moment.
   return {.created = created, .in_use = created - std::min(created, free)};

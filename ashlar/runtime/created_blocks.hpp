@@ -24,7 +24,7 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/runtime/process_heap.hpp>
+#include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
 
@@ -42,14 +42,14 @@ class created_blocks {
   /// Effects: counts an allocation by a hit path, of `block` of class `c`. Returns: block, so that
   /// the miss is a tail call. Requires: the calling thread has a cache, as it has after a hit.
   [[nodiscard]] ASHLAR_HOT void* hit(void* block, class_index c) noexcept {
-    std::int8_t& free = cache::face_free_of(tops)[c];
+    std::int8_t& free = owner_part::of(cache::of(tops())).created_free[c];
     if (--free < 0) [[unlikely]]
       return take_slow(block, c);
     return block;
   }
   /// Effects: counts a free by a hit path. Requires: as hit.
   ASHLAR_HOT void freed_by_hit(class_index c) noexcept {
-    std::int8_t& free = cache::face_free_of(tops)[c];
+    std::int8_t& free = owner_part::of(cache::of(tops())).created_free[c];
     if (++free < 0) [[unlikely]]  // the byte was full
       return give_slow(c);
   }

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/core/linked_list.hpp>
 #include <ashlar/core/lock_order.hpp>
@@ -28,14 +29,19 @@ namespace ashlar::runtime {
 
 class fork_gate {
  public:
-  /// A thread's own place. All of it is the thread's, but for `announced`, which the others read, and the links.
-  struct pass {
+  /// Where a thread that the gate knows announces its calls. It is no part of the thread's own memory: a thread may
+  /// end without a call of `quit`, and its place stays, with nothing announced.
+  struct place {
     std::atomic<std::uint16_t> announced{0};  ///< calls that are inside, or about to know whether
-    bool listed = false;          ///< the gate knows this pass; else its thread is a stranger
-    std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it was listed
+    bool listed = false;
+    place* next = nullptr;
+    place* previous = nullptr;
+  };
+  /// What a thread has for the gate. Nobody else reads it.
+  struct pass {
+    place* own = nullptr;         ///< where the gate knows it; null: it is a stranger
+    std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it had a place
     std::uint16_t depth = 0;      ///< how often it is inside: a call may use the heap again
-    pass* next = nullptr;
-    pass* previous = nullptr;
   };
 
   constexpr fork_gate() noexcept = default;
@@ -60,20 +66,25 @@ class fork_gate {
     withdraw(own);
   }
 
-  /// Effects: the gate knows the thread from now on, which costs less than being a stranger. Requires: the
-  /// thread is inside, and will call `quit` before it ends.
-  void join(pass& own) noexcept {
-    passes_mutex_.lock();
-    detail::link_first(passes_, own);
-    passes_mutex_.unlock();
-    own.listed = true;
+  /// Effects: the gate knows the thread at `at` from now on, which costs less than being a stranger. Requires: the
+  /// thread is inside; `at` is new, or was that of a thread which has ended.
+  void join(pass& own, place& at) noexcept {
+    if (!at.listed) {
+      places_mutex_.lock();
+      detail::link_first(places_, at);
+      places_mutex_.unlock();
+      at.listed = true;
+    }
+    own.own = &at;
   }
-  /// Effects: from its next `enter` on the thread is a stranger.
+  /// Effects: the thread is a stranger, and its place can go. Requires: it is not inside.
   void quit(pass& own) noexcept {
-    passes_mutex_.lock();
-    detail::unlink_from(passes_, own);
-    passes_mutex_.unlock();
-    own.listed = false;
+    place* const at = std::exchange(own.own, nullptr);  // first: a signal handler may come in
+    if (at == nullptr) return;
+    places_mutex_.lock();
+    detail::unlink_from(places_, *at);
+    places_mutex_.unlock();
+    at->listed = false;
   }
 
   /// For a thread that looks at what the heap knows of a block in use, though it may find the gate closed.
@@ -128,11 +139,11 @@ class fork_gate {
   bool open_in_child(pass& own) noexcept {
     const bool was_inside = own.depth != 0;
     const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
-    own.next = own.previous = nullptr;
-    passes_ = own.listed ? &own : nullptr;
+    places_ = own.own;
+    if (places_ != nullptr) places_->next = places_->previous = nullptr;
     strangers_.store(own.strangers, std::memory_order_relaxed);
     lookers_.store(0, std::memory_order_relaxed);
-    passes_mutex_.unlock();
+    places_mutex_.unlock();
     if (whole)
       open();
     else
@@ -151,22 +162,23 @@ class fork_gate {
     return owner == nullptr || owner == &own;
   }
 
-  static void set_announced(pass& own, int n, std::memory_order order) noexcept {
-    own.announced.store(static_cast<std::uint16_t>(n), order);
+  static void set_announced(place& at, int n, std::memory_order order) noexcept {
+    at.announced.store(static_cast<std::uint16_t>(n), order);
   }
   void announce(pass& own) noexcept {
-    if (!own.listed) {
+    if (own.own == nullptr) {
       strangers_.fetch_add(1, std::memory_order_seq_cst);
       ++own.strangers;
       return;
     }
-    set_announced(own, own.announced.load(std::memory_order_relaxed) + 1,
+    set_announced(*own.own, own.own->announced.load(std::memory_order_relaxed) + 1,
                   os::is_single_threaded() ? std::memory_order_relaxed : std::memory_order_seq_cst);
   }
-  /// The last call that came in goes out first: those from before the pass was listed are the last.
+  /// The last call that came in goes out first: those from before the thread had a place are the last.
   void withdraw(pass& own) noexcept {
-    const int announced = own.announced.load(std::memory_order_relaxed);
-    if (announced != 0) return set_announced(own, announced - 1, std::memory_order_release);
+    const int announced =
+        own.own != nullptr ? own.own->announced.load(std::memory_order_relaxed) : 0;
+    if (announced != 0) return set_announced(*own.own, announced - 1, std::memory_order_release);
     --own.strangers;
     strangers_.fetch_sub(1, std::memory_order_release);
   }
@@ -175,11 +187,11 @@ class fork_gate {
     if (os::is_single_threaded()) return true;
     if (strangers_.load(std::memory_order_seq_cst) != own.strangers) return false;
     // The interrupted call of this very thread may hold the lock.
-    if (!passes_mutex_.try_lock()) return false;
-    const pass* p = passes_;
-    while (p != nullptr && (p == &own || p->announced.load(std::memory_order_seq_cst) == 0))
+    if (!places_mutex_.try_lock()) return false;
+    const place* p = places_;
+    while (p != nullptr && (p == own.own || p->announced.load(std::memory_order_seq_cst) == 0))
       p = p->next;
-    passes_mutex_.unlock();
+    places_mutex_.unlock();
     return p == nullptr;
   }
 
@@ -188,8 +200,8 @@ class fork_gate {
   std::atomic<unsigned> lookers_{0};
   unsigned closed_again_ = 0;  ///< the owner's
   bool quiet_ = false;         ///< the owner's: the others have left since the gate was closed
-  detail::ranked<os::mutex, detail::lock_rank::gate_passes>::type passes_mutex_;
-  pass* passes_ = nullptr;
+  detail::ranked<os::mutex, detail::lock_rank::gate_passes>::type places_mutex_;
+  place* places_ = nullptr;
   pass nobody_;  ///< the owner of a gate that is closed for good
 };
 

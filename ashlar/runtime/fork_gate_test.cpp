@@ -25,6 +25,7 @@ class ForkGate : public testing::Test {
 
   fork_gate gate_;
   fork_gate::pass one_, two_;
+  fork_gate::place place_one_, place_two_;
 
  private:
   std::atomic<bool> done_{false};
@@ -49,17 +50,17 @@ TEST_F(ForkGate, IsOpenUntilItIsClosed) {
 
 /// A signal handler interrupts a thread between its announcement and its look at the gate.
 TEST_F(ForkGate, AHandlerLeavesEveryCountAsItFoundIt) {
-  gate_.join(two_);
-  two_.announced = 1;  // as a thread does that is about to know whether it may come in
+  gate_.join(two_, place_two_);
+  place_two_.announced = 1;  // as a thread does that is about to know whether it may come in
   ASSERT_TRUE(gate_.enter(two_));
   gate_.leave(two_);
-  EXPECT_EQ(two_.announced, 1);
+  EXPECT_EQ(place_two_.announced, 1);
   unsigned rounds = 0;
   gate_.close(one_, [&](unsigned) {
     // That thread is let in, or finds the gate closed: in either case this one waits for it.
     EXPECT_FALSE(gate_.enter(two_));
-    EXPECT_EQ(two_.announced, 1);
-    if (++rounds == 3) two_.announced = 0;
+    EXPECT_EQ(place_two_.announced, 1);
+    if (++rounds == 3) place_two_.announced = 0;
     return true;
   });
   EXPECT_EQ(rounds, 3u);
@@ -71,7 +72,7 @@ TEST_F(ForkGate, ACloseWaitsForStrangersAndForThreadsThatItKnows) {
   for (const bool joins : {false, true}) {
     ASSERT_TRUE(gate_.enter(two_));
     if (joins) {
-      gate_.join(two_);
+      gate_.join(two_, place_two_);
       gate_.leave(two_);
       ASSERT_TRUE(gate_.enter(two_));
     }
@@ -99,13 +100,13 @@ TEST_F(ForkGate, TheOwnerMayCloseItAgain) {
 
 TEST_F(ForkGate, TheChildHasTheForkingThreadAlone) {
   ASSERT_TRUE(gate_.enter(two_));
-  gate_.join(two_);
+  gate_.join(two_, place_two_);
   gate_.leave(two_);
   gate_.close(one_, not_at_all);
   EXPECT_TRUE(gate_.open_in_child(one_));
   EXPECT_FALSE(gate_.is_lost());
   // The other thread's place is forgotten: nobody looks at it any more.
-  two_.announced = 1;
+  place_two_.announced = 1;
   gate_.close(one_, not_at_all);
   EXPECT_TRUE(gate_.open_in_child(one_));
 }
@@ -127,7 +128,7 @@ TEST_F(ForkGate, AHeapWithAThreadInsideIsLostInTheChild) {
 TEST_F(ForkGate, AThreadThatForksInsideWaitsForTheOthersOnly) {
   for (const bool joins : {false, true}) {
     ASSERT_TRUE(gate_.enter(one_));
-    if (joins) gate_.join(one_);
+    if (joins) gate_.join(one_, place_one_);
     gate_.close(one_, not_at_all);
     EXPECT_TRUE(gate_.open_in_child(one_)) << joins;
     gate_.leave(one_);

@@ -4,10 +4,12 @@
 // This is all that a program sees of the process heap. The heap itself is compiled into the library:
 // process_heap.hpp is for the library's own sources.
 //
-// A thread's tops start empty and full at once: so the first allocation and the first free of a thread
-// miss, and the miss path attaches a cache. There is no "initialised?" branch.
-// The same trick counts exactly on request, and picks blocks to be guarded: then the tops stay empty,
-// every call misses, and the miss path counts or picks.
+//   thread --one pointer--> tops of its cache     or constant ones that are empty and full at once
+//
+// So the first allocation of a thread misses, and the miss path attaches a cache. There is no
+// "initialised?" branch. The same trick counts exactly on request, and picks blocks to be guarded: then
+// the tops stay the constant ones, every call misses, and the miss path counts or picks.
+// Nothing points from outside into what is here: a thread may be gone before anybody knows.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +33,20 @@ struct operator_classes {
 };
 struct no_operators {};
 
-/// What this thread's hit paths use: the tops of its cache's stacks, or empty ones.
-struct hit_state : detail::cache_tops,
-                   std::conditional_t<is_drop_in, operator_classes, no_operators> {};
+/// A stack without room: the slot below its top is null, and so is the one at it. No hit writes to it.
+extern const detail::cache_tops no_tops;
 
-/// Initial-exec, so a hit computes no address by a call; the library's 850 bytes of static TLS (on 64 bits) fit,
-/// twice, what the C library keeps free for libraries that are loaded late.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state tops;
+/// What this thread's hit paths use: the tops of its cache's stacks, or `no_tops`.
+struct hit_state : std::conditional_t<is_drop_in, operator_classes, no_operators> {
+  detail::cache_tops* tops = const_cast<detail::cache_tops*>(&no_tops);
+};
+
+/// Initial-exec, so a hit computes no address by a call.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state own_hits;
+
+[[nodiscard]] ASHLAR_HOT detail::cache_tops& tops() noexcept {
+  return *own_hits.tops;
+}
 
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives, and what full checks remember of an allocation. Requires for all alignments: a power of two.
@@ -50,13 +59,13 @@ ASHLAR_COLD void deallocate_slow(void* block, const char* call) noexcept;
 /// Returns: a block, or null when out of memory. The hit is inlined, the miss is called. O(1)
 /// amortised.
 [[nodiscard]] ASHLAR_HOT void* allocate(std::size_t size, const char* call = "allocate") noexcept {
-  void* const block = process_hits::try_allocate(tops, size);
+  void* const block = process_hits::try_allocate(tops(), size);
   return block != nullptr ? block : allocate_slow(size, call);
 }
 
 /// Effects: gives a block back; null does nothing.
 ASHLAR_HOT void deallocate(void* block, const char* call) noexcept {
-  if (!process_hits::try_deallocate(tops, block)) [[unlikely]]
+  if (!process_hits::try_deallocate(tops(), block)) [[unlikely]]
     deallocate_slow(block, call);
 }
 
@@ -67,7 +76,7 @@ template <std::size_t Size, std::size_t Alignment>
 [[nodiscard]] ASHLAR_HOT void* allocate_constant() noexcept {
   constexpr class_index c = process_classes::class_for(Size, Alignment);
   if constexpr (c != 0) {
-    void* const block = process_hits::try_allocate(tops, process_classes::block_size(c));
+    void* const block = process_hits::try_allocate(tops(), process_classes::block_size(c));
     if (block != nullptr) [[likely]]
       return block;
   }
@@ -86,9 +95,9 @@ ASHLAR_COLD void deallocate_sized_slow(void* block, std::size_t size, std::size_
 template <told_size Told>
 [[nodiscard]] ASHLAR_HOT bool try_deallocate_sized(void* block, class_index c) noexcept {
   if constexpr (Told == told_size::believed)
-    return process_hits::try_deallocate_believed(tops, block, c);
+    return process_hits::try_deallocate_believed(tops(), block, c);
   else
-    return process_hits::try_deallocate(tops, block, c);
+    return process_hits::try_deallocate(tops(), block, c);
 }
 template <told_size Told = told_size::compared>
 ASHLAR_HOT void deallocate_sized(void* block, std::size_t size, const char* call) noexcept {

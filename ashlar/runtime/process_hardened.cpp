@@ -141,7 +141,7 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
 /// Returns: the class of `block`, if it is in the heap's first range and a whole block of its class may be there: its
 /// last byte is in a slab of the same class. Else 0.
 [[nodiscard]] ASHLAR_HOT class_index class_of(const cache& own, const void* block) noexcept {
-  const detail::block_tables& tables = own.tops->tables;
+  const detail::block_tables& tables = own.tops.tables;
   const class_index c = tables.class_of(block);
   if (c == 0) return 0;  // the page before it is another's
   const auto* const last =
@@ -193,13 +193,13 @@ ASHLAR_COLD void give_missed(void* block) noexcept {
     reserve.free_later(block, cleared_call);
 }
 ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
-  if (!process_hits::try_deallocate_believed(*own.tops, block, c)) [[unlikely]]
+  if (!process_hits::try_deallocate_believed(own.tops, block, c)) [[unlikely]]
     give_missed(block);
 }
 
 /// Returns: the quarantine of the thread that owns the cache; null while it has none.
-[[nodiscard]] ASHLAR_HOT detail::freed_blocks* quarantine_of(const cache* own) noexcept {
-  return own != nullptr ? static_cast<detail::freed_blocks*>(own->face_waiting) : nullptr;
+[[nodiscard]] ASHLAR_HOT detail::freed_blocks* quarantine_of(cache* own) noexcept {
+  return own != nullptr ? owner_part::of(*own).quarantine : nullptr;
 }
 /// Effects: the calling thread, whose cache this is, has a quarantine. Returns: it; null while it can have none.
 [[nodiscard]] ASHLAR_COLD detail::freed_blocks* make_quarantine(cache& own) noexcept {
@@ -215,7 +215,7 @@ ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
   }
   q->random.seed((seed + os::thread_number() * 0x9e3779b97f4a7c15u) *
                  (reinterpret_cast<std::uintptr_t>(&self) | 1u));
-  own.face_waiting = q;
+  owner_part::of(own).quarantine = q;
   return q;
 }
 
@@ -412,7 +412,7 @@ void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
     return allocate_uncommon(size, alignment, zeroed, call);
   --self.turn.until;
   const std::size_t bytes = size + label_bytes;
-  void* const block = process_hits::try_allocate(*own->tops, bytes);
+  void* const block = process_hits::try_allocate(own->tops, bytes);
   if (block == nullptr) [[unlikely]]
     return allocate_uncommon(size, alignment, zeroed, call);
   const std::size_t have = process_classes::block_size(process_classes::of_size(bytes));
@@ -490,7 +490,7 @@ void end_quarantine() noexcept {
   detail::freed_blocks* const q = quarantine_of(self.own);
   if (q == nullptr) return;
   empty_quarantine();
-  self.own->face_waiting = nullptr;
+  owner_part::of(*self.own).quarantine = nullptr;
   detail::freed_blocks* const old = spare.exchange(q);
   if (old != nullptr)
     os::page_source::deallocate(old, sizeof(detail::freed_blocks), alignof(detail::freed_blocks));

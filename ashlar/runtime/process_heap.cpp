@@ -31,7 +31,7 @@ namespace {
 
 /// Returns: whether `block` is the reserve's. Of a block with a class in the first range that is told at once.
 bool is_of_reserve(const void* block) noexcept {
-  return tops.tables.class_of(block) == 0 && reserve.contains(block);
+  return tops().tables.class_of(block) == 0 && reserve.contains(block);
 }
 
 /// Returns: a block that no hit path could give; zero if it is to be `zeroed`.
@@ -129,7 +129,7 @@ void* plain_calls::take(std::size_t size, std::size_t alignment, bool& zeroed) n
 }
 
 void plain_calls::give(void* block, const char* call) noexcept {
-  process_heap::cache* const own = own_cache();
+  process_heap::cache* const own = own_cache_to_free();
   if (own != nullptr)
     the_heap.deallocate_slow(*own, block, call);
   else

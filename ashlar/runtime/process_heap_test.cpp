@@ -327,10 +327,10 @@ TEST(ProcessHeap, ServesWhileAnotherThreadForksAndFreesAfterIt) {
     });
     std::thread forking([] {
       runtime::deallocate(runtime::allocate(size), "free");  // it has a cache then
-      const runtime::hit_state mine = runtime::tops;
+      const detail::cache_tops mine = runtime::tops();
       EXPECT_EQ(in_child([] { return churn(1, 200) == 0 ? 42 : 3; }), 42);
       // A handler that interrupted a hit may have forked: so what the others free goes into no cache.
-      EXPECT_TRUE(std::equal(mine.top, std::end(mine.top), runtime::tops.top));
+      EXPECT_TRUE(std::equal(mine.top, std::end(mine.top), runtime::tops().top));
     });
     // The cache serves until it is empty; then it shows whether the fork is under way. A fork that is late must not
     // cost memory without end.

@@ -22,41 +22,40 @@
 namespace ashlar::runtime {
 
 namespace {
-/// A stack without room: the slot below its top is null, and so is the one at it. Never written: a hit
-/// path writes only after it has succeeded.
 void* const no_room[2] = {};
-constexpr hit_state make_empty_tops() noexcept {
-  hit_state t{};
+constexpr detail::cache_tops make_no_tops() noexcept {
+  detail::cache_tops t{};
   for (void**& top : t.top) top = const_cast<void**>(no_room) + 1;
   return t;
 }
-constinit const hit_state empty_tops = make_empty_tops();
 
 }  // namespace
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local hit_state tops = make_empty_tops();
+constinit const detail::cache_tops no_tops = make_no_tops();
+[[gnu::tls_model("initial-exec")]] constinit thread_local hit_state own_hits;
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
 
 constinit fork_gate gate;
 constinit reserve_heap reserve;
 
+namespace {
 /// Effects: in the drop-in library, operators that are made of others hit from now on, if they may.
 template <class HitState>
 void let_made_forms_hit(HitState& state) noexcept {
   if constexpr (is_drop_in) {
     if (!serves_all_operators()) return;
-    state.end_of_made_forms = state.tables.end;
+    state.end_of_made_forms = state.tops->tables.end;
     state.sizes_of_made_forms = detail::size_end;
   }
 }
+}  // namespace
 
 void enter_hit_paths(process_heap::cache& own) noexcept {
-  the_heap.keep_tops_at(own, tops);
-  let_made_forms_hit(tops);
+  own_hits.tops = &own.tops;
+  let_made_forms_hit(own_hits);
 }
-void leave_hit_paths(process_heap::cache& own) noexcept {
-  the_heap.keep_tops_at(own, own.own_tops);
-  tops = empty_tops;
+void leave_hit_paths() noexcept {
+  own_hits = {};
 }
 
 namespace {
@@ -100,15 +99,15 @@ using cache = process_heap::cache;
 void end_thread(void* own) noexcept {
   end_test_scopes();
   end_quarantine();
-  leave_hit_paths(*static_cast<cache*>(own));
+  leave_hit_paths();
   if constexpr (!is_drop_in) xmalloc_blocks.thread_ends(*static_cast<cache*>(own));
   self.own = nullptr;
   self.ended = true;
+  gate.quit(self.pass);  // its place is in the cache
   if (const visit here; here.is_inside())
     the_heap.detach(static_cast<cache*>(own));
   else
     reserve.detach_later(static_cast<cache*>(own));
-  gate.quit(self.pass);
   the_background.note_free();
   // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
   if (the_heap.cache_count() != 0) return;
@@ -126,14 +125,11 @@ class outside_heap {
  public:
   outside_heap() noexcept
       : before_(std::exchange(self.outside, true)),
-        hits_(self.own != nullptr && self.own->tops == &tops) {
-    if (hits_) leave_hit_paths(*self.own);
+        hits_(self.own != nullptr && own_hits.tops == &self.own->tops) {
+    if (hits_) leave_hit_paths();
   }
   ~outside_heap() {
-    if (hits_) {
-      the_heap.keep_tops_at(*self.own, tops);
-      let_made_forms_hit(tops);
-    }
+    if (hits_) enter_hit_paths(*self.own);
     self.outside = before_;
   }
   outside_heap(const outside_heap&) = delete;
@@ -230,16 +226,29 @@ process_heap::cache* own_cache() noexcept {
   if (self.own != nullptr) [[likely]]
     return self.own;
   if (self.ended) return nullptr;
-  cache* own = the_heap.attach();
+  // A cache of this very thread, which has none: its owner had this thread's memory before it, and nobody was told of
+  // its end. Then the first heap use of that thread was in the last round of its keys' destructors.
+  cache* own = the_heap.attach([](cache& c) { return owner_part::of(c).thread == &self; });
   if (own == nullptr) return nullptr;
+  owner_part::of(*own).thread = &self;
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
   if (!every_call_misses.load() && !self.counts_calls)  // ordered: stop_hitting
     enter_hit_paths(*own);
   if (the_heap.cache_count() == 1) start_process();
-  gate.join(self.pass);
+  gate.join(self.pass, owner_part::of(*own).place);
   if (!thread_exit.watch(own)) end_thread(own);
   return self.own;
+}
+
+process_heap::cache* own_cache_to_free() noexcept {
+  constexpr std::uint8_t few =
+      64;  // a thread that ends frees what is left of one other, or of a few
+  if (self.own != nullptr) [[likely]]
+    return self.own;
+  if (self.early_frees == few) return own_cache();
+  ++self.early_frees;
+  return nullptr;
 }
 
 namespace {

@@ -10,8 +10,9 @@
 #include <ashlar/runtime/reserve_heap.hpp>
 
 namespace ashlar::detail {
+class freed_blocks;
 class test_scopes;
-}
+}  // namespace ashlar::detail
 
 namespace ashlar::runtime {
 
@@ -21,6 +22,7 @@ struct thread_state {
   process_heap::cache* own = nullptr;
   fork_gate::pass pass;
   bool ended = false;
+  std::uint8_t early_frees = 0;  ///< of a thread that never had a cache
   /// The program's function of faults runs: it may have interrupted a call in the heap, so the
   /// reserve serves it, as it does beside a fork.
   bool outside = false;
@@ -31,6 +33,18 @@ struct thread_state {
   detail::test_scopes* scopes = nullptr;  ///< that count its calls; null: none, or they are paused
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_state self;
+
+/// What a thread keeps in its cache's memory, because that outlives a thread whose end nobody tells.
+struct owner_part {
+  const void* thread;  ///< the address of its owner's `self`; never read through
+  fork_gate::place place;
+  detail::freed_blocks* quarantine;       ///< null: it has none (process_hardened.cpp)
+  std::int8_t created_free[class_count];  ///< created_blocks.hpp's
+  [[nodiscard]] ASHLAR_HOT static owner_part& of(process_heap::cache& own) noexcept {
+    return reinterpret_cast<owner_part&>(own.of_owner);
+  }
+};
+static_assert(sizeof(owner_part) <= sizeof(detail::owner_bytes));
 
 /// What stands between a thread and the heap while another thread forks, and what serves meanwhile.
 extern fork_gate gate;
@@ -69,12 +83,15 @@ class look {
 /// Returns: this thread's cache, attached now if it has none; null when it has to do without. Requires: the thread is
 /// inside.
 [[nodiscard]] process_heap::cache* own_cache() noexcept;
+/// The same for a free. Null also for a thread that has freed little and allocated nothing: it may be one that ends. The C
+/// library frees what belonged to other threads then, after the last moment at which a thread's end is told.
+[[nodiscard]] process_heap::cache* own_cache_to_free() noexcept;
 
 /// Effects: from now on the thread's calls hit.
 void enter_hit_paths(process_heap::cache& own) noexcept;
 
 /// Effects: from now on every call of this thread misses.
-void leave_hit_paths(process_heap::cache& own) noexcept;
+void leave_hit_paths() noexcept;
 
 /// Effects: does what other threads could not do while one forked, without the calling thread's cache. Requires: this
 /// thread is inside, and was in no miss of the heap or the reserve before.

@@ -53,7 +53,7 @@ bool stop_hitting() noexcept {
     every_call_misses.store(false);
     return false;
   }
-  if (self.own != nullptr) leave_hit_paths(*self.own);
+  if (self.own != nullptr) leave_hit_paths();
   return true;
 }
 }  // namespace

@@ -38,7 +38,7 @@ extern constinit detail::sampled_blocks samples;
 [[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size) noexcept {
   if (!own_gap.has_room_for(size)) [[unlikely]]
     return nullptr;
-  void* const block = detail::hit_path<classes_of_misses>::try_allocate(tops, size);
+  void* const block = detail::hit_path<classes_of_misses>::try_allocate(tops(), size);
   if (block != nullptr) [[likely]]
     own_gap.pass(size);
   return block;
@@ -47,7 +47,7 @@ extern constinit detail::sampled_blocks samples;
 [[nodiscard]] inline void* hit_in_gap(std::size_t size, std::size_t alignment) noexcept {
   if (!own_gap.has_room_for(size)) return nullptr;
   void* const block =
-      detail::interface_hits<classes_of_misses>::try_allocate_aligned(tops, size, alignment);
+      detail::interface_hits<classes_of_misses>::try_allocate_aligned(tops(), size, alignment);
   if (block != nullptr) own_gap.pass(size);
   return block;
 }

@@ -23,7 +23,7 @@ using detail::test_scopes;
 void count_in(test_scopes& scopes) noexcept {
   self.scopes = &scopes;
   self.counts_calls = true;
-  if (self.own != nullptr) leave_hit_paths(*self.own);
+  if (self.own != nullptr) leave_hit_paths();
 }
 /// Effects: the thread has scopes from now on, of which none is open, and no hits. Returns: false
 /// when the system refuses memory.

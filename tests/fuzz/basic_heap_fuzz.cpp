@@ -97,7 +97,7 @@ class program {
     if (exact_) heap_.note_deallocation(p, "free");
     cache* const own = owner();
     if (own == nullptr) return heap_.deallocate_uncached(p, "free");
-    if (exact_ || !heap::try_deallocate(*own->tops, p)) heap_.deallocate_slow(*own, p, "free");
+    if (exact_ || !heap::try_deallocate(own->tops, p)) heap_.deallocate_slow(*own, p, "free");
   }
   void free(const support::live_block& b) { give(b.address); }
 

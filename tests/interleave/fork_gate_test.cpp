@@ -29,7 +29,7 @@ struct fork_program {
       w->changes.fetch_add(1);  // for a moment it seemed to be inside
       return;
     }
-    if (!own.listed && joins) w->gate.join(own);
+    if (own.own == nullptr && joins) w->gate.join(own, w->places[&own - w->passes]);
     w->heap.write(w->heap.read() + 1);
     ++w->uses;
     w->gate.leave(own);
@@ -57,7 +57,7 @@ struct fork_program {
       else
         use(own);
     }
-    if (!own.listed) return;
+    if (own.own == nullptr) return;
     w->gate.quit(own);
     w->changes.fetch_add(1);  // it held the lock of the list
   }
@@ -78,6 +78,7 @@ struct fork_program {
     fork_gate gate;
     ashlar::std::atomic<int> changes{0};
     fork_gate::pass passes[interleave::most_threads];
+    fork_gate::place places[interleave::most_threads];
     interleave::plain<int> heap;
     int uses = 0;
     int refused = 0;

@@ -285,7 +285,7 @@ class engine_face {
   void give(void* p, std::size_t i) {
     cache* const own = owner(i);
     if (own == nullptr) return heap_.deallocate_uncached(p, "free");
-    if (!heap::try_deallocate(*own->tops, p)) heap_.deallocate_slow(*own, p, "free");
+    if (!heap::try_deallocate(own->tops, p)) heap_.deallocate_slow(*own, p, "free");
   }
 
   heap heap_;

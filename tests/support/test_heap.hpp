@@ -17,14 +17,14 @@ using test_heap = basic_heap<test_heap_config>;
 
 template <class Heap>
 void* allocate(Heap& h, typename Heap::cache& own, std::size_t size) {
-  if (void* block = Heap::try_allocate(*own.tops, size); block != nullptr) return block;
+  if (void* block = Heap::try_allocate(own.tops, size); block != nullptr) return block;
   if (const class_index c = Heap::classes::class_for(size, 1); c != 0) return h.refill(own, c);
   bool zeroed = false;
   return h.allocate_large(size, 1, zeroed, &own);
 }
 template <class Heap>
 void deallocate(Heap& h, typename Heap::cache& own, void* block, const char* call = "free") {
-  if (!Heap::try_deallocate(*own.tops, block)) h.deallocate_slow(own, block, call);
+  if (!Heap::try_deallocate(own.tops, block)) h.deallocate_slow(own, block, call);
 }
 
 }  // namespace ashlar::test

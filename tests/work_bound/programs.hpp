@@ -121,7 +121,7 @@ class runner {
 
   template <class Watch>
   void* allocate_by(unsigned cache, std::size_t size, Watch watch) {
-    void* block = Heap::try_allocate(*own_[cache]->tops, size);
+    void* block = Heap::try_allocate(own_[cache]->tops, size);
     if (block != nullptr) return block;  // a hit
     const class_index c = Heap::classes::class_for(size, 1);
     watch([&] {
@@ -133,7 +133,7 @@ class runner {
   }
   template <class Watch>
   void free_by(unsigned cache, void* block, Watch watch) {
-    if (Heap::try_deallocate(*own_[cache]->tops, block)) return;
+    if (Heap::try_deallocate(own_[cache]->tops, block)) return;
     watch([&] { heap_.deallocate_slow(*own_[cache], block, "free"); });
   }
 

@@ -162,16 +162,14 @@ class library_reader {
       if (!seen_.insert(cache).second)
         return tell("the list of caches at {:#x} leads round in a circle", cache);
       const auto next = number(cache, l.of_cache.next);
-      const auto tops = number(cache, l.of_cache.tops);
-      if (!next || !tops)
-        return tell("the list of caches leads to {:#x}, where no cache is", cache);
+      if (!next) return tell("the list of caches leads to {:#x}, where no cache is", cache);
       to_.own.push_back({cache, cache + l.cache_bytes});
       for (std::size_t c = 1; owned && c < shapes_.size(); ++c) {
         const auto wide = static_cast<std::uint64_t>(c);
         const std::uint64_t slots = cache + l.of_cache.slots.offset;
         const auto bottom =
             memory_.value_at<std::uint16_t>(cache + l.of_cache.bottom_slot.offset + 2 * wide);
-        const auto top = memory_.value_at<std::uint64_t>(*tops + l.of_cache.top.offset + 8 * wide);
+        const auto top = memory_.value_at<std::uint64_t>(cache + l.of_cache.top.offset + 8 * wide);
         const std::uint64_t first = slots + 8 * (std::uint64_t{bottom.value_or(0)} + 1);
         if (!bottom || !top || *top < first || *top > slots + l.of_cache.slots.bytes) {
           tell("the cache at {:#x}: the top of its stack of blocks of {} bytes is not in the stack",
