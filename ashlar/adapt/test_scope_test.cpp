@@ -47,7 +47,7 @@ struct counted : test::count_scope {
 /// Whether this thread hits: a second allocation of a size that was freed a moment ago is not a miss.
 bool thread_hits() {
   runtime::deallocate(runtime::allocate(40), "test");
-  void* const block = runtime::process_hits::try_allocate(runtime::tops, 40);
+  void* const block = runtime::process_hits::try_allocate(runtime::tops(), 40);
   if (block != nullptr) runtime::deallocate(block, "test");
   return block != nullptr;
 }

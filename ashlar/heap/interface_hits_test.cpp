@@ -84,7 +84,7 @@ TEST_P(InterfaceHits, AFullStackTakesNoBlock) {
   for (int i = 0; i < 2000; ++i) blocks.push_back(allocate(*m.heap, *m.own, 48));
   void* const last = allocate(*m.heap, *m.own, 48);
   std::size_t freed = 0;
-  while (test_heap::try_deallocate(*m.own->tops, blocks[freed])) ++freed;
+  while (test_heap::try_deallocate(m.own->tops, blocks[freed])) ++freed;
   m.warm({200});
   EXPECT_EQ(m.move(last, 200), nullptr);
   for (; freed != blocks.size(); ++freed) deallocate(*m.heap, *m.own, blocks[freed]);
