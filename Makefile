@@ -1,6 +1,6 @@
 # A thin face over CMake's presets. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
+.PHONY: help demo check test test-landing test-all test-ports misuse misuse-peers bench bench-hits bench-full peers bench-classic coverage mutants sweep torture docs site packages wheel crate amalgamation release build setup format clean
 
 JOBS ?= $(shell nproc)
 
@@ -86,6 +86,13 @@ bench: ## the allocators side by side in 3 minutes: a table, charts in build/ben
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
 	@$(RUN_BENCH) --csv build/bench.csv --markdown build/bench.md --charts build --page build/bench.html $(BENCH_ARGS)
+
+BENCH_HITS_ARGS ?=
+bench-hits: peers ## what a hit takes in time, beside the other allocators, in a minute: a table
+	@scripts/setup.sh build bench
+	@cmake --preset release -DASHLAR_BUILD_BENCH=ON >/dev/null
+	@cmake --build --preset release --target hits ashlar_malloc -j $(JOBS)
+	@python3 bench/run_hits.py $(BENCH_HITS_ARGS)
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5

@@ -21,6 +21,7 @@
 namespace ashlar::detail {
 
 struct class_table {
+  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (block_marks.hpp)
   /// The least size for which no allocation hits. It stands beside the classes of small sizes.
   std::size_t hit_end = small_size_max + 1;
   /// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.
@@ -31,9 +32,8 @@ struct class_table {
   std::array<slab_shape, class_count> shapes{};
   // What hits ask of a class, side by side: an entry of `shapes` takes two instructions more to
   // reach.
-  std::array<std::uint32_t, class_count> sizes{};       ///< block sizes again; class 0 has 0
-  std::array<std::size_t, class_count> alignments{};    ///< of every block, powers of two
-  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (block_marks.hpp)
+  std::array<std::uint32_t, class_count> sizes{};     ///< block sizes again; class 0 has 0
+  std::array<std::size_t, class_count> alignments{};  ///< of every block, powers of two
 
   [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
     return sizes[std::size_t{c}];

@@ -24,12 +24,13 @@
 
 namespace ashlar::detail {
 
-/// All that a hit reads or writes, but for the stacks, the marks and the keys.
-struct cache_tops {
-  void** top[class_count];
+/// All that a hit reads or writes, but for the stacks, the marks and the keys. What each hit reads
+/// shares one cache line with the tops of the smallest classes.
+struct alignas(64) cache_tops {
   block_tables tables;  ///< of the first range
   /// Of the keys; 0 while the owner is alone in the heap. Who gets the second cache sets it.
   std::uint64_t secret;
+  void** top[class_count];
 
   /// Returns: `secret`, as it is now.
   [[nodiscard]] ASHLAR_HOT std::uint64_t secret_now() const noexcept {
@@ -39,21 +40,31 @@ struct cache_tops {
 
 inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
 
+/// So many slots behind a slot stands the address of its block's mark. A processor compares the low 12
+/// bits of a load's address with those of the stores that are under way, and lets the load wait where
+/// they agree. A hit stores to a slot and loads the address of a mark, and hits in a row use slots that
+/// are near each other. So the two are half of 4 KiB apart in these bits. One cache line more keeps the
+/// slots of one stack and the marks of another, whose rooms are powers of two, out of the same lines.
+inline constexpr std::size_t mark_distance = slots_total + (2048 + 64) / sizeof(void*);
+static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
+                  mark_distance * sizeof(void*) % 4096 <= 3072,
+              "a slot and the address of its mark are aliases, or nearly");
+
 /// Returns: where the address of the mark of a slot's block stands.
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
-  return slot[slots_total];
+  return slot[mark_distance];
 }
 /// Effects: the block in `slot`, which is not null, has its mark.
 ASHLAR_HOT void set_mark(void** slot, const void* block) noexcept {
   *static_cast<block_mark*>(mark_beside(slot)) = mark_of(block);
 }
 
-/// Returns: `top`, which the caller steps next, in memory where it can be: one instruction less a hit.
-[[nodiscard]] ASHLAR_HOT void** read_before_step(void**& top) noexcept {
-  if constexpr (adds_in_memory)
-    return *const_cast<void** volatile*>(&top);
-  else
-    return top;
+/// Effects: `top`, which the caller has read and compared, is `next`. The store is a plain one: an
+/// addition in memory, which compilers prefer, reads the top again, and each hit would wait for the
+/// store of the hit before it twice. The empty asm hides where `next` comes from.
+ASHLAR_HOT void step_to(void**& top, void** next) noexcept {
+  __asm__("" : "+r"(next));
+  top = next;
 }
 
 /// The hits of a heap whose classes are `Classes` (class_table.hpp). Every function that takes
@@ -97,7 +108,7 @@ class hit_path {
   /// others if that block has not its key.
   [[nodiscard]] ASHLAR_HOT static void* pop(cache_tops& tops, class_index c) noexcept {
     void**& top = tops.top[std::size_t{c}];
-    void** const slot = read_before_step(top) - 1;
+    void** const slot = top - 1;
     void* const block = *slot;
     if (block == nullptr) [[unlikely]]
       return nullptr;
@@ -108,7 +119,7 @@ class hit_path {
         return nullptr;
       set_first_word(block, 0);
     }
-    --top;
+    step_to(top, slot);
     return block;
   }
   /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no block of the
@@ -116,7 +127,7 @@ class hit_path {
   template <bool Looks = true>
   [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, class_index c, void* block) noexcept {
     void**& top = tops.top[std::size_t{c}];
-    void** const slot = read_before_step(top);
+    void** const slot = top;
     if (*slot == nullptr) [[unlikely]]
       return false;
     block_mark* const mark = tops.tables.mark_at(block, Classes::mark_shift(c));
@@ -131,7 +142,7 @@ class hit_path {
       set_first_word(block, key_of(secret, block));
     }
     *slot = block;
-    ++top;
+    step_to(top, slot + 1);
     return true;
   }
 };

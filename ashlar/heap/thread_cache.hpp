@@ -15,8 +15,8 @@
 // until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
 // room, and opens and grows in it again.
 //
-// While the owner is alone in the heap, the mark of each block (block_marks.hpp) stands as far behind its
-// slot as there are slots. So a hit that pops the block need not look for it.
+// While the owner is alone in the heap, the address of each block's mark (block_marks.hpp) stands
+// `mark_distance` behind its slot. So a hit that pops the block need not look for it.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
 // knows; it has no mark, or has its key; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
@@ -214,8 +214,8 @@ struct thread_cache {
   std::size_t moved_blocks;        ///< that came from the centrals and went there since the start
   thread_cache* next;              ///< in the heap's list of caches, or of spare ones
   thread_cache* previous;
-  owner_bytes of_owner;          ///< zero for a new owner; nothing here uses it
-  void* slots[2 * slots_total];  ///< and as many for the marks of the blocks in them
+  owner_bytes of_owner;                      ///< zero for a new owner; nothing here uses it
+  void* slots[slots_total + mark_distance];  ///< and the marks of the blocks in them
 
  private:
   static constexpr std::uint16_t closed_bottom = 0;

@@ -1,0 +1,189 @@
+// bench/hits.cpp: the time of a hit: nanoseconds of an allocation and its free that a cache serves.
+//
+// Usage: hits [--list] [alone|beside]     prints a line for each row: its name, and its nanoseconds
+//
+// Like alloc_bench it links no allocator: the one that is measured is preloaded. `beside` measures while
+// a second thread lives that has used the heap. The figure of a row is the least of many short
+// repetitions, since what else runs on the machine can only add to it. run_hits.py makes the table.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <numeric>
+#include <random>
+#include <string_view>
+#include <thread>
+
+#include "workloads/calls.hpp"
+
+namespace bench {
+[[noreturn]] void fail(const char* message) {
+  std::fprintf(stderr, "hits: %s\n", message);
+  std::_Exit(1);
+}
+}  // namespace bench
+
+namespace {
+
+using bench::give;
+using bench::take;
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t batch = 10'000;
+constexpr std::size_t pairs = 50'000;
+constexpr std::size_t bulk_count = 1'000'000;
+
+// The harness allocates nothing: these are written before the first measurement.
+std::array<void*, bulk_count> blocks;
+std::array<void*, batch> in_order;
+std::array<std::uint32_t, batch> shuffled;
+std::array<std::uint32_t, pairs> places;
+
+double nanoseconds(clock::duration elapsed) {
+  return std::chrono::duration<double, std::nano>(elapsed).count();
+}
+
+// Returns: the least of `repetitions` results of `body`.
+template <class Body>
+double least(int repetitions, Body body) {
+  double best = body();
+  for (int i = 1; i < repetitions; ++i) best = std::min(best, body());
+  return best;
+}
+
+// Returns: the least time that `body`, called `pairs` times, takes for each call.
+template <class Body>
+double each(Body body) {
+  return least(100, [&] {
+    const auto start = clock::now();
+    for (std::size_t i = 0; i < pairs; ++i) body(i);
+    return nanoseconds(clock::now() - start) / pairs;
+  });
+}
+
+double pair(std::size_t size) {
+  return each([=](std::size_t) { give(take(size)); });
+}
+
+// A batch is allocated, put into the order of its frees while the clock stands, and freed.
+template <class Place>
+double in_batches(std::size_t size, Place place_of) {
+  return least(150, [&] {
+    const auto start = clock::now();
+    for (std::size_t i = 0; i < batch; ++i) blocks[i] = take(size);
+    const auto allocated = clock::now();
+    for (std::size_t i = 0; i < batch; ++i) in_order[i] = blocks[place_of(i)];
+    const auto ordered = clock::now();
+    for (void* block : in_order) give(block);
+    return nanoseconds((allocated - start) + (clock::now() - ordered)) / batch;
+  });
+}
+double lifo(std::size_t size) {
+  return in_batches(size, [](std::size_t i) { return batch - 1 - i; });
+}
+double fifo(std::size_t size) {
+  return in_batches(size, [](std::size_t i) { return i; });
+}
+double random(std::size_t size) {
+  return in_batches(size, [](std::size_t i) { return std::size_t{shuffled[i]}; });
+}
+
+double churn(std::size_t size) {
+  for (std::size_t i = 0; i < batch; ++i) blocks[i] = take(size);
+  const double best = each([=](std::size_t i) {
+    void*& block = blocks[places[i]];
+    give(block);
+    block = take(size);
+  });
+  for (std::size_t i = 0; i < batch; ++i) give(blocks[i]);
+  return best;
+}
+
+// A million objects, each of whose first word is written.
+double bulk(std::size_t size) {
+  return least(4, [=] {
+    const auto start = clock::now();
+    for (void*& block : blocks) bench::touch_first(block = take(size));
+    for (void* block : blocks) give(block);
+    return nanoseconds(clock::now() - start) / bulk_count;
+  });
+}
+
+double sized_delete(std::size_t size) {
+  return each([=](std::size_t) { ::operator delete(bench::opaque(::operator new(size)), size); });
+}
+double zeroed(std::size_t size) {
+  return each([=](std::size_t) { give(bench::take_zeroed(size)); });
+}
+// One reallocation that leaves its block where it is.
+double realloc_stays(std::size_t size) {
+  void* block = take(size);
+  const double best = each([&](std::size_t i) { block = bench::resize(block, size - i % 2); });
+  give(block);
+  return best;
+}
+
+struct row {
+  const char* name;
+  double (*measure)(std::size_t size);
+  std::size_t size;
+};
+// clang-format off
+constexpr auto rows = std::to_array<row>({
+    {"pair", pair, 16}, {"pair", pair, 64}, {"pair", pair, 256}, {"pair", pair, 1024},
+    {"random", random, 16}, {"random", random, 64}, {"random", random, 256}, {"random", random, 1024},
+    {"lifo", lifo, 64}, {"fifo", fifo, 64}, {"churn", churn, 64}, {"bulk", bulk, 16},
+    {"sized_delete", sized_delete, 64}, {"calloc", zeroed, 64}, {"realloc_stays", realloc_stays, 64},
+});
+// clang-format on
+
+// A thread that has used the heap, and lives until the end of the object.
+class second_thread {
+ public:
+  second_thread() { ready_.wait(false); }
+  ~second_thread() {
+    ended_.test_and_set();
+    ended_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void run() {
+    for (const row& each : rows) give(take(each.size));
+    ready_.test_and_set();
+    ready_.notify_all();
+    ended_.wait(false);
+  }
+  std::atomic_flag ready_, ended_;
+  std::thread thread_{[this] { run(); }};
+};
+
+void measure_all() {
+  for (const row& each : rows)
+    std::printf("%s_%zu %.3f\n", each.name, each.size, each.measure(each.size));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view how = argc > 1 ? argv[1] : "alone";
+  if (how == "--list") {
+    for (const row& each : rows) std::printf("%s_%zu\n", each.name, each.size);
+    return 0;
+  }
+  std::minstd_rand random_source(1);
+  std::iota(shuffled.begin(), shuffled.end(), 0u);
+  std::ranges::shuffle(shuffled, random_source);
+  for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(random_source() % batch);
+  blocks.fill(&blocks);
+  if (how == "beside") {
+    const second_thread other;
+    measure_all();
+  } else {
+    measure_all();
+  }
+}
