@@ -37,8 +37,8 @@ TEST(BlockMarks, TheTablesOfARangeTouchAndNeverOverlap) {
   constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'2000'0000 & UINTPTR_MAX;
   for (const std::size_t bytes :
        {std::size_t{4096}, std::size_t{1} << 20, (std::size_t{5} << 20) + 8192}) {
-    const std::vector<class_index> classes(marks_span(bytes) >>
-                                           page_shift);  // zeros, and then the range's
+    const std::vector<page_class> classes(marks_span(bytes) >>
+                                          page_shift);  // zeros, and then the range's
     const block_tables tables = tables_placed(base, bytes, classes.data() + classes.size(),
                                               reinterpret_cast<void*>(memory));
     std::uintptr_t end = memory;

@@ -15,27 +15,39 @@
 
 namespace ashlar::detail {
 
+/// What a range knows of a page: the class of the slab that it is in, and the length of the windows of
+/// its marks (block_marks.hpp). A free loads both at once. Asked for by the class, the length would be
+/// one load more in the chain from the address to its mark.
+struct page_class {
+  class_index size_class = 0;   ///< 0 where the page is in no slab
+  std::uint8_t mark_shift = 0;  ///< the binary logarithm of the windows' length
+};
+
 /// R is the length of the range, rounded up. Addresses count from R before the range's begin: so the
 /// range lies at [R, 2R). The class table tells of what is before and behind it, too: it is in no slab.
 struct block_tables {
-  std::uintptr_t origin = 0;  ///< R before the range's begin
-  std::size_t end = 0;        ///< 2R
-  const class_index* classes =
-      nullptr;               ///< of each page from the origin on; 0 where it is in no slab
-  std::uintptr_t marks = 0;  ///< `table` of block_marks.hpp
+  std::uintptr_t origin = 0;            ///< R before the range's begin
+  std::size_t end = 0;                  ///< 2R
+  const page_class* classes = nullptr;  ///< of each page from the origin on
+  std::uintptr_t marks = 0;             ///< `table` of block_marks.hpp
 
+  /// Returns: what is known of the page that holds `address`; nothing if it is not here. Any value may
+  /// be passed.
+  [[nodiscard]] ASHLAR_HOT page_class page_of(const void* address) const noexcept {
+    return page_of(address, end);
+  }
+  /// The same of the bytes before `until` only, which is `end` or less.
+  [[nodiscard]] ASHLAR_HOT page_class page_of(const void* address,
+                                              std::size_t until) const noexcept {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - origin;
+    if (offset >= until) [[unlikely]]
+      return {};
+    return classes[offset >> page_shift];
+  }
   /// Returns: the class of the slab that holds `address`; 0 if there is none here. Any value may be
   /// passed.
   [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address) const noexcept {
-    return class_of(address, end);
-  }
-  /// The same of the bytes before `until` only, which is `end` or less.
-  [[nodiscard]] ASHLAR_HOT class_index class_of(const void* address,
-                                                std::size_t until) const noexcept {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - origin;
-    if (offset >= until) [[unlikely]]
-      return 0;
-    return classes[offset >> page_shift];
+    return page_of(address).size_class;
   }
   /// Returns: the mark for `address`. Requires: the range holds it, and has marks there for windows
   /// of this length.

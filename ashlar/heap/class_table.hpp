@@ -139,7 +139,7 @@ struct classes_in {
     return Table.alignments[std::size_t{c}];
   }
   /// Returns: the logarithm of the length of the windows of its marks.
-  [[nodiscard]] ASHLAR_HOT static constexpr unsigned mark_shift(class_index c) noexcept {
+  [[nodiscard]] ASHLAR_HOT static constexpr std::uint8_t mark_shift(class_index c) noexcept {
     return Table.mark_shifts[std::size_t{c}];
   }
   [[nodiscard]] static constexpr class_index of_aligned_size(std::size_t size,

@@ -82,7 +82,7 @@ class hit_path {
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
   /// stack is full, the block is large or null, or no block in use starts there. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
-    return push(tops, tops.tables.class_of(block), block);
+    return push(tops, tops.tables.page_of(block), block);
   }
   /// As above for a caller that knows the block's class. It is compared, not believed: a wrong size can
   /// put no block on a wrong stack. Returns: false also when `c` is 0 or not the block's class.
@@ -90,7 +90,7 @@ class hit_path {
                                                       class_index c) noexcept {
     if (c == 0 || tops.tables.class_of(block) != c) [[unlikely]]
       return false;
-    return push(tops, c, block);
+    return push(tops, {c, Classes::mark_shift(c)}, block);
   }
 
   /// As above for a caller who is believed: no misuse is seen. The class is looked up all the same: a
@@ -100,7 +100,7 @@ class hit_path {
                                                                class_index c) noexcept {
     if (tops.tables.class_of(block) != c) [[unlikely]]
       return false;
-    return push<false>(tops, c, block);  // class 0's is full always
+    return push<false>(tops, {c, Classes::mark_shift(c)}, block);  // class 0's is full always
   }
 
  protected:
@@ -122,15 +122,16 @@ class hit_path {
     step_to(top, slot);
     return block;
   }
-  /// Effects: puts `block` on stack `c`; nothing if the stack is full, or `Looks` and no block of the
-  /// class that is in use starts there. Returns: whether it did.
+  /// Effects: puts `block`, which `page` holds, on its stack; nothing if the stack is full, or `Looks`
+  /// and no block of the class that is in use starts there. Returns: whether it did.
   template <bool Looks = true>
-  [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, class_index c, void* block) noexcept {
-    void**& top = tops.top[std::size_t{c}];
+  [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, page_class page,
+                                            void* block) noexcept {
+    void**& top = tops.top[std::size_t{page.size_class}];
     void** const slot = top;
     if (*slot == nullptr) [[unlikely]]
       return false;
-    block_mark* const mark = tops.tables.mark_at(block, Classes::mark_shift(c));
+    block_mark* const mark = tops.tables.mark_at(block, page.mark_shift);
     if (Looks && *mark != mark_of(block)) [[unlikely]]
       return false;
     if (const std::uint64_t secret = tops.secret_now(); secret == 0) {

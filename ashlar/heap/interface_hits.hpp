@@ -38,7 +38,7 @@ class interface_hits : public hit_path<Classes> {
   /// As `try_deallocate` for blocks before `end` only, which is that of the tables or less.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, std::size_t end,
                                                       void* block) noexcept {
-    return base::push(tops, tops.tables.class_of(block, end), block);
+    return base::push(tops, tops.tables.page_of(block, end), block);
   }
 
   /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
@@ -72,26 +72,27 @@ class interface_hits : public hit_path<Classes> {
   /// calls anything.
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
-    const class_index c = tops.tables.class_of(block);
-    return serves_well(c, size) && is_in_use(tops, c, block);
+    const page_class page = tops.tables.page_of(block);
+    return serves_well(page.size_class, size) && is_in_use(tops, page, block);
   }
 
   /// Effects: as an allocation of `size` bytes, a copy and the release of `block`, if both hit. Returns: the
   /// copy. Null, with nothing changed, if that is for a miss path to do: one would miss, `size` is 0 or has
   /// the block's class, or `block` is not in use. Calls memcpy alone.
   [[nodiscard]] static void* try_move(cache_tops& tops, void* block, std::size_t size) noexcept {
-    const class_index from = tops.tables.class_of(block);
+    const page_class page = tops.tables.page_of(block);
+    const class_index from = page.size_class;
     if (from == 0 || size == 0 || size >= Classes::hit_end()) [[unlikely]]
       return nullptr;
     const class_index to = Classes::of_size(size);
     const bool is_full = *tops.top[from] == nullptr;
-    if (to == from || is_full || !is_in_use(tops, from, block)) [[unlikely]]
+    if (to == from || is_full || !is_in_use(tops, page, block)) [[unlikely]]
       return nullptr;
     void* const moved = base::pop(tops, to);
     if (moved == nullptr) [[unlikely]]
       return nullptr;
     std::memcpy(moved, block, std::min(size, Classes::block_size(from)));
-    static_cast<void>(base::template push<false>(tops, from, block));
+    static_cast<void>(base::template push<false>(tops, page, block));
     return moved;
   }
 
@@ -103,10 +104,10 @@ class interface_hits : public hit_path<Classes> {
   }
 
  private:
-  /// Requires: `c`, not 0, is what the tables say of `block`.
-  [[nodiscard]] ASHLAR_HOT static bool is_in_use(const cache_tops& tops, class_index c,
+  /// Requires: `page`, of a slab, is what the tables say of `block`.
+  [[nodiscard]] ASHLAR_HOT static bool is_in_use(const cache_tops& tops, page_class page,
                                                  const void* block) noexcept {
-    if (*tops.tables.mark_at(block, Classes::mark_shift(c)) != mark_of(block)) [[unlikely]]
+    if (*tops.tables.mark_at(block, page.mark_shift) != mark_of(block)) [[unlikely]]
       return false;
     const std::uint64_t secret = tops.secret_now();
     return secret == 0 || !has_key(secret, block);

@@ -160,7 +160,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     r->absent = r->zero && may_be_hollow(shape) ? pages_between(0, shape.pages) : 0;
     r->size_class = c;
     r->kind = run_kind::slab;
-    runs_.range_of(*r).note_slab(*r, shape.pages);
+    runs_.range_of(*r).note_slab(*r, shape.pages, mark_shift_of(shape.block_size));
     return r;
   }
 
@@ -340,7 +340,7 @@ class page_heap : public large_blocks<Space, Mutex> {
   }
 
   [[nodiscard]] static class_index class_in(const page_range& range, const void* address) noexcept {
-    return range.class_of.entries()[range.page_of(number_of(address))];
+    return range.class_of.entries()[range.page_of(number_of(address))].size_class;
   }
 
   /// Returns: the range whose class table tells of `address`, or null; the address may lie where

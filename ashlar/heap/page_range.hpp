@@ -4,7 +4,8 @@
 //   addresses  | committed, cut into runs            | committed | nothing yet ...         |
 //              base                                  top       commit_end                pages
 //   tables, one entry a page:
-//   class_of   class of the slab that the page is in; 0 when it is in none (large, free, beyond top)
+//   class_of   class of the slab that the page is in, and the length of its windows; 0 when it is in none
+//              (large, free, beyond top)
 //   run_of     number of the page's run: every page of a slab, the first of a large block, the first
 //              and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
@@ -47,7 +48,7 @@ namespace ashlar::detail {
 /// Returns: the tables of the range of `bytes` at `base`, whose marks are at `marks`. Requires: as many zeros are before
 /// `classes` as the range has pages, rounded up.
 [[nodiscard]] inline block_tables tables_placed(std::uintptr_t base, std::size_t bytes,
-                                                const class_index* classes, void* marks) noexcept {
+                                                const page_class* classes, void* marks) noexcept {
   const std::size_t span = marks_span(bytes);
   return {.origin = base - span,
           .end = 2 * span,
@@ -167,7 +168,8 @@ class page_range {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
     }
-    space.release(class_of.entries() - class_table_bytes(pages), table_reservation);
+    space.release(reinterpret_cast<char*>(class_of.entries()) - class_table_bytes(pages),
+                  table_reservation);
     *this = page_range{};
   }
 
@@ -197,13 +199,14 @@ class page_range {
     run_of.entries()[r.first] = id;
     run_of.entries()[r.first + r.pages - 1] = id;
   }
-  /// Effects: the first `own_pages` pages of the slab are its class's; all of them are the slab's.
-  void note_slab(const run& r, std::size_t own_pages) noexcept {
+  /// Effects: the first `own_pages` pages of the slab are its class's, with windows of this length; all
+  /// of them are the slab's.
+  void note_slab(const run& r, std::size_t own_pages, std::uint8_t mark_shift) noexcept {
     std::fill_n(run_of.entries() + r.first, r.pages, id_of(r));
-    std::fill_n(class_of.entries() + r.first, own_pages, r.size_class);
+    std::fill_n(class_of.entries() + r.first, own_pages, page_class{r.size_class, mark_shift});
   }
   void forget_slab(const run& r) noexcept {
-    std::fill_n(class_of.entries() + r.first, r.pages, class_index{0});
+    std::fill_n(class_of.entries() + r.first, r.pages, page_class{});
   }
 
   /// Effects: moves `top` up by `count` pages, committing memory and tables. Returns: false, with
@@ -366,7 +369,7 @@ class page_range {
   std::size_t commit_end = 0;
   std::size_t table_reservation = 0;  ///< bytes reserved at class_of: in a room for it alone
   std::uint8_t number = 0;
-  grown_table<class_index> class_of;
+  grown_table<page_class> class_of;
   grown_table<std::uint32_t> run_of;
   grown_table<run> runs;
   grown_table<std::uint64_t> bits;
@@ -389,7 +392,7 @@ class page_range {
 
   /// The class table has whole pages, and as many before it that stay zero (block_tables.hpp).
   static constexpr std::size_t class_table_bytes(std::size_t page_count) noexcept {
-    return align_up(page_count, page_size);
+    return align_up(page_count * sizeof(page_class), page_size);
   }
 
   static constexpr std::size_t slots_of(std::size_t page_count) noexcept {

@@ -298,7 +298,9 @@ class library_reader {
       return false;
     }
     const shape& s = shapes_[c];
-    if (const auto told = memory_.value_at<std::uint8_t>(range_.class_of + page); told != c) {
+    if (const auto told =
+            memory_.value_at<std::uint8_t>(range_.class_of + page * l.page_class_bytes);
+        told != c) {
       tell("the slab at {:#x}: its record says class {}, and the table of pages {}", begin, c,
            told ? fmt::format("{}", *told) : "nothing");
       return false;
