@@ -59,7 +59,6 @@ struct heap_image {
   std::uint32_t run_bytes;
   std::uint32_t shape_bytes;
   std::uint32_t central_bytes;
-  std::uint32_t page_class_bytes;  ///< of an entry of class_of, whose first byte is the class
 
   /// Of a heap.
   struct heap_parts {

@@ -48,20 +48,20 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
 
 extern "C" {
 
-ASHLAR_EXPORT void* malloc(std::size_t size) ASHLAR_C_FUNCTION {
+ASHLAR_EXPORT ASHLAR_AT_LINE void* malloc(std::size_t size) ASHLAR_C_FUNCTION {
   void* const block = c_rules::hits::try_allocate(runtime::tops(), size);
   return block != nullptr ? block : malloc_missed(size);
 }
 /// The same by a name that nobody else can define (serves_process.cpp).
 [[gnu::alias("malloc"), gnu::visibility("hidden"), gnu::malloc, gnu::alloc_size(1)]] void*
 ashlar_own_malloc(std::size_t) noexcept;
-ASHLAR_EXPORT void free(void* block) ASHLAR_C_FUNCTION {
+ASHLAR_EXPORT ASHLAR_AT_LINE void free(void* block) ASHLAR_C_FUNCTION {
   runtime::deallocate(block, "free");
 }
-ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t size) ASHLAR_C_FUNCTION {
+ASHLAR_EXPORT ASHLAR_AT_LINE void* calloc(std::size_t count, std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::allocate_zeroed(count, size, "calloc");
 }
-ASHLAR_EXPORT void* realloc(void* block, std::size_t size) ASHLAR_C_FUNCTION {
+ASHLAR_EXPORT ASHLAR_AT_LINE void* realloc(void* block, std::size_t size) ASHLAR_C_FUNCTION {
   return c_rules::reallocate(block, size, "realloc");
 }
 /// By realloc's public name: who replaces realloc, as valgrind does, need not know this function.

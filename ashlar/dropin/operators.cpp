@@ -140,7 +140,7 @@ using nothrow = std::nothrow_t;
 // The operators are second names of these functions, which nobody else can define. So an operator's
 // address tells whether the program has replaced it.
 extern "C" {
-[[gnu::visibility("hidden")]] void* ashlar_own_new(size_type n) {
+[[gnu::visibility("hidden")]] ASHLAR_AT_LINE void* ashlar_own_new(size_type n) {
   void* const block = c_rules::hits::try_allocate(runtime::tops(), n);
   return block != nullptr ? block : new_missed(n);
 }
@@ -149,7 +149,7 @@ extern "C" {
       c_rules::hits::try_allocate_aligned(runtime::tops(), n, static_cast<size_type>(a));
   return block != nullptr ? block : new_missed(n, a);
 }
-[[gnu::visibility("hidden")]] void* ashlar_own_new_array(size_type n) {
+[[gnu::visibility("hidden")]] ASHLAR_AT_LINE void* ashlar_own_new_array(size_type n) {
   void* const block = try_new(n);
   return block != nullptr ? block : new_array_missed(n);
 }
@@ -157,13 +157,13 @@ extern "C" {
   void* const block = try_new(n, a);
   return block != nullptr ? block : new_array_missed(n, a);
 }
-[[gnu::visibility("hidden")]] void ashlar_own_delete(void* p) noexcept {
+[[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete(void* p) noexcept {
   runtime::deallocate(p, "operator delete");
 }
 [[gnu::visibility("hidden")]] void ashlar_own_delete_aligned(void* p, align) noexcept {
   runtime::deallocate(p, "operator delete");
 }
-[[gnu::visibility("hidden")]] void ashlar_own_delete_array(void* p) noexcept {
+[[gnu::visibility("hidden")]] ASHLAR_AT_LINE void ashlar_own_delete_array(void* p) noexcept {
   if (!try_delete(p)) [[unlikely]]
     delete_array_missed(p);
 }
@@ -221,11 +221,11 @@ ASHLAR_EXPORT void* operator new[](size_type n, align a, const nothrow&) noexcep
   return block != nullptr ? block : new_array_nothrow_missed(n, a);
 }
 
-ASHLAR_EXPORT void operator delete(void* p, size_type n) noexcept {
+ASHLAR_EXPORT ASHLAR_AT_LINE void operator delete(void* p, size_type n) noexcept {
   if (!try_delete(p)) [[unlikely]]
     delete_sized_missed(p, n);
 }
-ASHLAR_EXPORT void operator delete[](void* p, size_type n) noexcept {
+ASHLAR_EXPORT ASHLAR_AT_LINE void operator delete[](void* p, size_type n) noexcept {
   if (!try_delete(p)) [[unlikely]]
     delete_array_sized_missed(p, n);
 }

@@ -339,17 +339,21 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
            own.open(c, size, blocks);
   }
 
-  /// Effects: beside each of `count` blocks stands its mark.
+  /// Effects: beside each of `count` blocks stands its mark. As `mark_at`, two blocks at a time on
+  /// processors that can: a batch is long, and this is most of what it costs.
   void note_marks(const cache& own, class_index c, void** slots, std::size_t count) noexcept {
-    const detail::block_tables& tables = own.tops.tables;
+    using words [[gnu::vector_size(16), gnu::aligned(alignof(void*)), gnu::may_alias]] =
+        std::uintptr_t;
+    constexpr std::size_t at_once = sizeof(words) / sizeof(void*);
+    const detail::block_tables tables = own.tops.tables;
     const unsigned shift = classes::mark_shift(c);
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < count; ++i)
-      detail::mark_beside(slots + i) = tables.mark_at(slots[i], shift);
-    if (this->pages().has_one_range()) [[likely]]
-      return;
-    for (std::size_t i = 0; i < count; ++i)
-      detail::mark_beside(slots + i) = this->use_of(c).mark_at(slots[i]);
+    std::size_t i = 0;
+    if (this->pages().has_one_range()) [[likely]] {
+      for (; i + at_once <= count; i += at_once)
+        *reinterpret_cast<words*>(&detail::mark_beside(slots + i)) =
+            ((*reinterpret_cast<const words*>(slots + i) - tables.origin) >> shift) + tables.marks;
+    }
+    for (; i < count; ++i) detail::mark_beside(slots + i) = this->use_of(c).mark_at(slots[i]);
   }
 
   /// Returns: the block on top of stack `c`, which leaves it; null if the stack is empty. Those that

@@ -75,7 +75,6 @@ struct heap_layout {
     image.run_bytes = sizeof(run);
     image.shape_bytes = sizeof(slab_shape);
     image.central_bytes = sizeof(central_type);
-    image.page_class_bytes = sizeof(page_class);
 
     image.of_heap = {
         .started = ASHLAR_PART(Heap, started_),

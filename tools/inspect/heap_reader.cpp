@@ -298,9 +298,7 @@ class library_reader {
       return false;
     }
     const shape& s = shapes_[c];
-    if (const auto told =
-            memory_.value_at<std::uint8_t>(range_.class_of + page * l.page_class_bytes);
-        told != c) {
+    if (const auto told = memory_.value_at<std::uint8_t>(range_.class_of + 2 * page); told != c) {
       tell("the slab at {:#x}: its record says class {}, and the table of pages {}", begin, c,
            told ? fmt::format("{}", *told) : "nothing");
       return false;

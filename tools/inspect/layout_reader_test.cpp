@@ -47,7 +47,7 @@ struct planted_file {
     image.bytes = sizeof image;
     image.page_shift = 12;
     image.cache_bytes = image.range_bytes = image.run_bytes = image.shape_bytes =
-        image.central_bytes = image.page_class_bytes = 64;
+        image.central_bytes = 64;
   }
 };
 
