@@ -107,8 +107,8 @@ bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/benc
 	  --document docs/benchmarks.md >build/bench-report.md
 	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
 
-PEERS := $(addprefix build/peers/lib,mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so hardened_malloc.so rpmalloc.so snmalloc.so snmalloc-checks.so)
-peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc 3, snmalloc, rpmalloc, hardened_malloc), into build/peers
+PEERS := $(addprefix build/peers/lib,mimalloc2.so mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so hardened_malloc.so rpmalloc.so snmalloc.so snmalloc-checks.so)
+peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc, snmalloc, rpmalloc, hardened_malloc), into build/peers
 $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_peers.sh
 	@bench/peers/build_peers.sh
 

@@ -64,10 +64,10 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
     m.audit();
   }
   if constexpr (sizeof(void*) < 8) return;  // no room has so many pages
-  sealable<test_space> space;               // in a room: a class table of 8 MiB
+  sealable<test_space> space;               // in a room: a class table of 16 MiB
   space.set_limit(SIZE_MAX);
   space.set_physical(2 * mib * page_size);
-  space.set_reserve_max(6 * mib);
+  space.set_reserve_max(12 * mib);
   modelled m(space);
   ASSERT_NE(m.new_large(10, 1), nullptr);
   EXPECT_EQ(m.heap().first_tables().end / 2 >> page_shift, 2 * mib)

@@ -29,4 +29,4 @@ cmake -S bench/peers -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCR
   give_up "cmake does not configure"
 cmake --build "$folder/cmake" -j "$(nproc)" >"$log" 2>&1 || give_up "the build failed"
 touch "$folder"/lib*.so  # also those that were as they should be: make compares them with the files here
-bench/peers/check_peers.py mimalloc3 snmalloc rpmalloc
+bench/peers/check_peers.py mimalloc2 mimalloc3 snmalloc rpmalloc
