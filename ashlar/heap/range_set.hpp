@@ -3,7 +3,7 @@
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It is
 // what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms (page_range.hpp),
-// so their length costs nothing but two bytes of addresses a page for the class table. Later ranges serve what does not
+// so their length costs nothing but four bytes of addresses a page for the class table. Later ranges serve what does not
 // fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
 // there for the next block. Their records have a reservation of their own: a heap with one range is 40 KiB
 // smaller for that.
