@@ -25,7 +25,7 @@ LIMIT = 1.05  # of the best peer's time; what is above is marked
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=str(ROOT / "build/release/bench/hits"), help="the program")
-    parser.add_argument("--rounds", type=int, default=7, help="processes of each library and mode (default 7)")
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each library and mode (default 5)")
     parser.add_argument("--allocators", default="", metavar="LIST", help="comma-separated names; all when absent")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=PATH",
                         help="a library to preload under that name, as a build before a change; may be repeated")
@@ -79,7 +79,7 @@ def table(rows, names, given):
 
 
 def text(options, found, cells, given):
-    versions = ", ".join(f"{each.name} {each.version}" for each in found if each.version)
+    versions = ", ".join(f"{each.name} ({each.version})" for each in found if each.version)
     lines = [f"`make bench-hits`, {datetime.date.today()}, {cli.cpu_model()}, {os.cpu_count()} processors. {versions}.",
              f"Nanoseconds of an allocation and its free, the least of {options.rounds} rounds by turns."]
     for mode, rows in cells.items():

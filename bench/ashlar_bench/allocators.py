@@ -59,7 +59,8 @@ def package_version(package):
 def version_text(version):
     if "package" in version:
         return package_version(version["package"])
-    return f"{version['crate']} {version['version']}" if "crate" in version else ""
+    brings = f"{version['brings']}, " if "brings" in version else ""
+    return f"{brings}{version['crate']} {version['version']}" if "crate" in version else ""
 
 
 def remedy(peer):
