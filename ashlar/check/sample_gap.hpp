@@ -56,25 +56,25 @@ namespace ashlar::detail {
   return 1 / one_minus_exp(static_cast<double>(sampled_bytes(size)) / static_cast<double>(every));
 }
 
-/// A thread's place in its gap.
+/// A thread's place in its gap. A gap of another mean than what is asked for is no longer one: the
+/// next one begins there, which changes no probability.
 class sample_gap {
  public:
   /// Returns: whether an allocation of `size` is in the gap, so that it is not sampled. The first one never is.
-  [[nodiscard]] constexpr bool has_room_for(std::size_t size) const noexcept {
-    return sampled_bytes(size) < left_;
+  [[nodiscard]] constexpr bool has_room_for(std::size_t size, std::uint64_t every) const noexcept {
+    return mean_ == every && sampled_bytes(size) < left_;
   }
-  /// Effects: the allocation's bytes leave the gap. Requires: has_room_for(size).
+  /// Effects: the allocation's bytes leave the gap. Requires: has_room_for(size, every).
   constexpr void pass(std::size_t size) noexcept { left_ -= sampled_bytes(size); }
 
   /// Effects: the allocation's bytes leave the gap; at its end a new one is drawn, with that mean.
   /// Returns: whether the allocation is sampled. `seed` is for a thread's first gap.
   template <class Seed>
   [[nodiscard]] constexpr bool ends_at(std::size_t size, std::uint64_t every, Seed seed) noexcept {
-    if (left_ == 0) {
-      random_ = seed();
-      left_ = draw(every);
-    }
-    if (has_room_for(size)) {
+    if (mean_ == 0) random_ = seed();
+    if (mean_ != every) left_ = draw(every);
+    mean_ = every;
+    if (has_room_for(size, every)) {
       pass(size);
       return false;
     }
@@ -95,7 +95,8 @@ class sample_gap {
     return 1 + static_cast<std::uint64_t>(-natural_log(u) * static_cast<double>(every));
   }
 
-  std::uint64_t left_ = 0;  ///< bytes up to the sampled one, and that; 0: to be drawn
+  std::uint64_t left_ = 0;  ///< bytes up to the sampled one, and that
+  std::uint64_t mean_ = 0;  ///< of this gap; 0: none was drawn
   std::uint64_t random_ = 0;
 };
 

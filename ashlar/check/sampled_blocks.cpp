@@ -19,6 +19,11 @@ std::uint64_t hash_of(const void* const* frames, unsigned depth) noexcept {
   return hash;
 }
 
+/// Effects: a child of fork that has what is written afterwards has what was written before.
+void order_for_a_fork() noexcept {
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
 /// Effects: adds `sign` times the sample to what is live at its site.
 void count_live(const block_sample& s, double sign) noexcept {
   sampled_site& site = *s.site;
@@ -52,11 +57,13 @@ void* sampled_blocks::memory(std::size_t bytes) noexcept {
     const std::size_t has = fresh_bytes - sizeof(piece);
     if (has - bytes < chunk_left_) return first;  // a table: the chunk goes on
     chunk_ = first;
+    order_for_a_fork();
     chunk_left_ = has;
   }
   void* const p = chunk_;
-  chunk_ += bytes;
   chunk_left_ -= bytes;
+  order_for_a_fork();
+  chunk_ += bytes;
   return p;
 }
 
@@ -82,9 +89,10 @@ sampled_site* sampled_blocks::site_of(const void* const* frames, unsigned depth)
   s->depth = depth;
   std::copy(frames, frames + depth, s->frames);
   s->next_in_bucket = *bucket;
-  *bucket = s;
   s->next = sites_;
+  order_for_a_fork();
   sites_ = s;
+  *bucket = s;
   ++site_count_;
   return s;
 }
@@ -93,7 +101,7 @@ void sampled_blocks::insert(block_sample* s) noexcept {
   std::atomic<block_sample*>& bucket =
       samples_.load(std::memory_order_relaxed)[bucket_of(s->block)];
   s->next_in_bucket = bucket.load(std::memory_order_relaxed);
-  bucket.store(s, std::memory_order_relaxed);
+  bucket.store(s, std::memory_order_release);
 }
 
 block_sample* sampled_blocks::find(const void* block) const noexcept {

@@ -10,6 +10,8 @@
 // that of their weights times their sizes.
 // Thread-safety: any function from any thread; one lock, but `may_contain` takes none. Memory of its own, from the
 // system, and never given back: the heap is what is described.
+// A fork may copy it while another thread changes it. All lists and memory are whole at each store. So what the
+// child has may count one sample that is not in the table, or not count one that is.
 #pragma once
 
 #include <atomic>

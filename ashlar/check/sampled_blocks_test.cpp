@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,8 +36,8 @@ TEST(SampleGap, KnowsLogarithmsAndExponentials) {
 
 TEST(SampleGap, FirstAllocationsAreInNoGap) {
   constexpr sample_gap fresh;
-  EXPECT_FALSE(fresh.has_room_for(0));
-  EXPECT_FALSE(fresh.has_room_for(1));
+  EXPECT_FALSE(fresh.has_room_for(0, 512));
+  EXPECT_FALSE(fresh.has_room_for(1, 512));
 }
 
 /// The share of `count` allocations that are sampled; their sizes come from size(i).
@@ -45,7 +46,7 @@ void sample_all(std::size_t count, std::uint64_t every, std::uint64_t seed, Size
   sample_gap gap;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t bytes = size(i);
-    if (gap.has_room_for(bytes))  // as the fast part of a miss
+    if (gap.has_room_for(bytes, every))  // as the fast part of a miss
       gap.pass(bytes);
     else if (gap.ends_at(bytes, every, [seed] { return seed; }))
       see(bytes);
@@ -85,6 +86,28 @@ TEST(SampleGap, APatternOfSizesMakesNoBias) {
       });
   EXPECT_NEAR(first / pairs, 1, 0.01);
   EXPECT_NEAR(second / pairs, 1, 0.02);
+}
+
+/// A rate that changes counts at once, and no block for what the other rate's would.
+TEST(SampleGap, ARateThatChangesMakesNoBias) {
+  for (const auto& [first, second] :
+       {std::pair<std::uint64_t, std::uint64_t>{1, 65'536}, {1 << 30, 4096}}) {
+    double estimate = 0;
+    constexpr std::size_t threads = 20'000, size = 100, blocks = 50;
+    for (std::uint64_t thread = 0; thread < threads; ++thread) {
+      sample_gap gap;
+      const auto seed = [thread] { return thread; };
+      static_cast<void>(gap.ends_at(size, first, seed));
+      for (std::size_t i = 0; i < blocks; ++i) {
+        if (gap.has_room_for(size, second))
+          gap.pass(size);
+        else if (gap.ends_at(size, second, seed))
+          estimate += detail::blocks_for_one(size, second);
+      }
+    }
+    const double wanted = threads * blocks, p = 1 / detail::blocks_for_one(size, second);
+    EXPECT_NEAR(estimate, wanted, 5 * std::sqrt(wanted * (1 - p) / p)) << first << " " << second;
+  }
 }
 
 const void* frame(std::uintptr_t n) {

@@ -45,6 +45,9 @@ bool loadable_process_classes::divert_hits(bool on) noexcept {
   for (std::size_t i = 0; i < loaded_classes.by_granules.size(); ++i)
     __atomic_store_n(&loaded_classes.by_granules[i], on ? class_index{0} : truth->by_granules[i],
                      __ATOMIC_RELAXED);
+  for (std::size_t c = 0; c < loaded_classes.kept_sizes.size(); ++c)
+    __atomic_store_n(&loaded_classes.kept_sizes[c], on ? 0 : truth->kept_sizes[c],
+                     __ATOMIC_RELAXED);
   __atomic_store_n(&loaded_classes.hit_end, on ? 0 : truth->hit_end, __ATOMIC_RELAXED);
   return true;
 }

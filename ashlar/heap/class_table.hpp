@@ -34,6 +34,8 @@ struct class_table {
   // reach.
   std::array<std::uint32_t, class_count> sizes{};     ///< block sizes again; class 0 has 0
   std::array<std::size_t, class_count> alignments{};  ///< of every block, powers of two
+  /// Block sizes once more, for the hits of realloc alone, which can so be diverted.
+  std::array<std::uint32_t, class_count> kept_sizes{};
 
   [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
     return sizes[std::size_t{c}];
@@ -86,7 +88,7 @@ constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noe
   std::size_t granules = 0;  // class 1 also serves malloc(0), which is a block of its own
   for (std::size_t c = 1; c < table.count; ++c) {
     table.shapes[c] = slab_shape_of(sizes[c - 1]);
-    table.sizes[c] = sizes[c - 1];
+    table.sizes[c] = table.kept_sizes[c] = sizes[c - 1];
     // A slab starts at a page and promises no more.
     table.alignments[c] = std::min(std::size_t{sizes[c - 1] & -sizes[c - 1]}, page_size);
     table.mark_shifts[c] = mark_shift_of(sizes[c - 1]);
@@ -123,6 +125,10 @@ struct classes_in {
   [[nodiscard]] static constexpr std::size_t count() noexcept { return Table.count; }
   [[nodiscard]] static constexpr std::size_t block_size(class_index c) noexcept {
     return Table.block_size(c);
+  }
+  /// Returns: the same for a hit that leaves a block where it is.
+  [[nodiscard]] ASHLAR_HOT static constexpr std::size_t kept_size(class_index c) noexcept {
+    return Table.kept_sizes[std::size_t{c}];
   }
   [[nodiscard]] static constexpr const slab_shape& shape(class_index c) noexcept {
     return Table.shapes[c];

@@ -73,16 +73,20 @@ class interface_hits : public hit_path<Classes> {
   [[nodiscard]] ASHLAR_HOT static bool stays(const cache_tops& tops, const void* block,
                                              std::size_t size) noexcept {
     const page_class page = tops.tables.page_of(block);
-    return serves_well(page.size_class, size) && is_in_use(tops, page, block);
+    const class_index c = page.size_class;
+    const auto is_of_class = [=] { return Classes::of_size(size) == c; };
+    return is_well_used(Classes::kept_size(c), size, is_of_class) && is_in_use(tops, page, block);
   }
 
   /// Effects: as an allocation of `size` bytes, a copy and the release of `block`, if both hit. Returns: the
   /// copy. Null, with nothing changed, if that is for a miss path to do: one would miss, `size` is 0 or has
   /// the block's class, or `block` is not in use. Calls memcpy alone.
   [[nodiscard]] static void* try_move(cache_tops& tops, void* block, std::size_t size) noexcept {
+    if (size >= Classes::hit_end()) [[unlikely]]
+      return nullptr;
     const page_class page = tops.tables.page_of(block);
     const class_index from = page.size_class;
-    if (from == 0 || size == 0 || size >= Classes::hit_end()) [[unlikely]]
+    if (from == 0 || size == 0) [[unlikely]]
       return nullptr;
     const class_index to = Classes::of_size(size);
     const bool is_full = *tops.top[from] == nullptr;
@@ -98,12 +102,17 @@ class interface_hits : public hit_path<Classes> {
 
   /// Returns: whether a block of class `c` holds `size` bytes, not 0, and no smaller class would
   /// save much: more than half of it is used, or there is none. Class 0 serves nothing.
-  [[nodiscard]] ASHLAR_HOT static bool serves_well(class_index c, std::size_t size) noexcept {
-    const std::size_t have = Classes::block_size(c);
-    return size <= have && (size > have / 2 || (size != 0 && Classes::of_size(size) == c));
+  [[nodiscard]] static bool serves_well(class_index c, std::size_t size) noexcept {
+    return is_well_used(Classes::block_size(c), size,
+                        [=] { return Classes::class_for(size, 1) == c; });
   }
 
  private:
+  template <class IsOfClass>
+  [[nodiscard]] ASHLAR_HOT static bool is_well_used(std::size_t have, std::size_t size,
+                                                    IsOfClass is_of_class) noexcept {
+    return size <= have && (size > have / 2 || (size != 0 && is_of_class()));
+  }
   /// Requires: `page`, of a slab, is what the tables say of `block`.
   [[nodiscard]] ASHLAR_HOT static bool is_in_use(const cache_tops& tops, page_class page,
                                                  const void* block) noexcept {

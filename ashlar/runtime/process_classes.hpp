@@ -35,8 +35,9 @@ inline constexpr const detail::class_table& built_in_classes = detail::standard_
 extern constinit detail::class_table loaded_classes;
 
 /// Hits and misses ask for the class of a size in two ways. While hits are diverted, they are told
-/// class 0, whose stack is always empty: each allocation misses then, in every thread, from that
-/// moment on. Frees do not ask, and go on hitting. Misses are told the true classes.
+/// class 0, whose stack is always empty, and realloc that no block can stay: each allocation misses
+/// then, in every thread, from that moment on. Frees do not ask, and go on hitting. Misses are told
+/// the true classes.
 /// Where reading it takes no further instruction, the end of hits is 0 then, which stops them earlier.
 /// Hits read the table as plain bytes: an atomic read costs realloc's hit two instructions. A byte is
 /// written at once, and either value is right.
@@ -72,6 +73,9 @@ struct loadable_process_classes : detail::classes_in<loaded_classes> {
 struct classes_of_misses : loadable_process_classes {
   [[nodiscard]] ASHLAR_HOT static class_index of_size(std::size_t size) noexcept {
     return of_misses().of_size(size);
+  }
+  [[nodiscard]] ASHLAR_HOT static std::size_t kept_size(class_index c) noexcept {
+    return of_misses().kept_sizes[std::size_t{c}];
   }
   [[nodiscard]] ASHLAR_HOT static constexpr std::size_t hit_end() noexcept {
     return classes_in::hit_end();

@@ -221,13 +221,15 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
 }
 
 void* reallocate(void* block, std::size_t size, const char* call) noexcept {
+  if constexpr (is_drop_in)
+    if (void* const now = resize_hit_in_gap(block, size); now != nullptr) return now;
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return os::sanitizer_heap::reallocate(block, size);
   if (has_scopes()) [[unlikely]]
     return counted_resize(block, size, call, [=] { return reallocate(block, size, call); });
   if constexpr (is_drop_in)
-    if (samples.may_contain(block) && samples.contains(block)) [[unlikely]]
-      return reallocate_sample(block, size, call);
+    if (is_sampling() || samples.may_contain(block)) [[unlikely]]
+      return reallocate_sampling(block, size, call);
   return resize_unsampled(block, size, call);
 }
 

@@ -61,20 +61,19 @@ struct {
          std::uint64_t{os::thread_number()} << 40;
 }
 
-[[nodiscard]] bool ends_gap_at(std::size_t size) noexcept {
-  const std::uint64_t every = sampled_every.load(std::memory_order_relaxed);
-  return every != 0 && own_gap.ends_at(size, every, new_seed);
+/// Effects: an allocation of `size` leaves the gap. Returns: 0, or the mean of the gap that ends there.
+[[nodiscard]] std::uint64_t gap_ended_at(std::size_t size) noexcept {
+  const std::uint64_t every = sampled_every_now();
+  return every != 0 && own_gap.ends_at(size, every, new_seed) ? every : 0;
 }
 
-/// Effects: `block` is sampled.
-void note(const void* block, std::size_t size) noexcept {
-  const std::uint64_t every = sampled_every.load(std::memory_order_relaxed);
-  if (every == 0 || the_heap.is_sealed()) return;
+/// Effects: `block` is sampled, at the end of a gap of that mean.
+void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
+  if (the_heap.is_sealed()) return;
   const void* frames[os::frames_max];
   const unsigned depth = os::capture_frames(frames, os::frames_max);  // it may allocate
-  // Inside, so that a fork copies whole lists.
-  if (const visit here; here.is_inside())
-    samples.add(block, size, detail::blocks_for_one(size, every), os::steady_ns(), frames, depth);
+  const look at;  // also while another thread forks
+  samples.add(block, size, detail::blocks_for_one(size, every), os::steady_ns(), frames, depth);
 }
 
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
@@ -146,7 +145,8 @@ void note_signal(int) noexcept {
 void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
                         const char* call) noexcept {
   void* block = nullptr;
-  if (!ends_gap_at(size)) {
+  const std::uint64_t gap = gap_ended_at(size);
+  if (gap == 0) {
     block = take_unsampled(size, alignment, zeroed, call);
   } else {
     block = take_guarded(size, alignment, zeroed, call);
@@ -154,22 +154,28 @@ void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
     if (block == nullptr && hits) block = take_outside_of_slabs(size, alignment, zeroed);
     const bool is_safe = block != nullptr || !hits;
     if (block == nullptr) block = take_unsampled(size, alignment, zeroed, call);
-    if (block != nullptr && is_safe) note(block, size);
+    // No free of a block of the reserve hits, either.
+    if (block != nullptr && (is_safe || reserve.contains(block))) note(block, size, gap);
   }
   if (self.pass.depth == 0) write_if_due();
   return block;
 }
 
 void end_sample(const void* block) noexcept {
-  if (const visit here; here.is_inside())
-    if (detail::block_sample* const s = samples.take(block); s != nullptr)
-      samples.end(s, os::steady_ns());
+  const look at;
+  if (detail::block_sample* const s = samples.take(block); s != nullptr)
+    samples.end(s, os::steady_ns());
 }
 
-void* reallocate_sample(void* block, std::size_t size, const char* call) noexcept {
-  // A small block moves: it has pages of its own, and the next one need not.
-  if (frees_hit() && (size <= small_size_max || the_watch.is_guarded(block) ||
-                      the_heap.usable_size(block, call) <= small_size_max)) {
+void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept {
+  // A small block that is sampled has pages of its own, and another one has not. So it moves if it
+  // was sampled, and if it is to be.
+  const bool is_sampled = samples.contains(block);
+  const bool ends_gap =
+      is_sampling() && size <= small_size_max && !own_gap.has_room_for(size, sampled_every_now());
+  if (frees_hit() &&
+      (ends_gap || (is_sampled && (size <= small_size_max || the_watch.is_guarded(block) ||
+                                   usable_size(block, call) <= small_size_max)))) {
     const std::size_t have = usable_size(block, call);
     return have != 0 ? detail::reallocate_by_copy(
                            block, have, size, [&] { return allocate(size, call); },
@@ -177,9 +183,9 @@ void* reallocate_sample(void* block, std::size_t size, const char* call) noexcep
                      : detail::no_block();
   }
   detail::block_sample* sample = nullptr;
-  if (const visit here; here.is_inside()) sample = samples.take(block);
+  if (const look at; is_sampled) sample = samples.take(block);
   void* const resized = resize_unsampled(block, size, call);
-  if (const visit here; sample != nullptr && here.is_inside()) {
+  if (const look at; sample != nullptr) {
     if (resized == nullptr || resized == detail::no_block())
       samples.put_back(sample, block);
     else
@@ -189,7 +195,11 @@ void* reallocate_sample(void* block, std::size_t size, const char* call) noexcep
 }
 
 void note_resized(const void* block, std::size_t size) noexcept {
-  if ((size > small_size_max || !frees_hit()) && ends_gap_at(size)) note(block, size);
+  if (size > small_size_max || !frees_hit()) {
+    if (const std::uint64_t gap = gap_ended_at(size); gap != 0) note(block, size, gap);
+  } else if (own_gap.has_room_for(size, sampled_every_now())) {
+    own_gap.pass(size);
+  }
 }
 
 // ---- on and off ---------------------------------------------------------------------------------
@@ -233,6 +243,7 @@ void sample_after_fork() noexcept {
   samples.unlock();
   the.is_writing.store(false, std::memory_order_relaxed);
   the.is_changing.store(false, std::memory_order_relaxed);
+  own_gap = {};  // or its children would all sample the same
   if (the.begun_ns == 0) return;
   the.begun_ns = os::steady_ns();
   the.written = 0;

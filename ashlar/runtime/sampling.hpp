@@ -5,6 +5,7 @@
 //            --> hit_in_gap: the size leaves the thread's gap, and the true stack is popped
 //            --> at the gap's end: a block in no slab, noted with the call stack
 //   a free   --> hits as ever; of a sampled block it misses, since its page has no class
+//   a realloc -> misses, and counts as a free and an allocation, wherever the block is afterwards
 //
 // While all calls miss anyway (checks, the hardened edition), any block can be a sampled one: then they
 // are served as ever, and noted.
@@ -29,14 +30,17 @@ extern constinit std::atomic<std::uint64_t> sampled_every;
 extern constinit detail::sampled_blocks samples;
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local detail::sample_gap own_gap;
 
+[[nodiscard]] ASHLAR_HOT std::uint64_t sampled_every_now() noexcept {
+  return sampled_every.load(std::memory_order_relaxed);
+}
 [[nodiscard]] ASHLAR_HOT bool is_sampling() noexcept {
-  return sampled_every.load(std::memory_order_relaxed) != 0;
+  return sampled_every_now() != 0;
 }
 
 /// Returns: a block of the thread's cache, where a hit would have been one and is not sampled; null
 /// where that is for the rest of the miss: always while nothing is sampled, since no gap has room then.
 [[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size) noexcept {
-  if (!own_gap.has_room_for(size)) [[unlikely]]
+  if (!own_gap.has_room_for(size, sampled_every_now())) [[unlikely]]
     return nullptr;
   void* const block = detail::hit_path<classes_of_misses>::try_allocate(tops(), size);
   if (block != nullptr) [[likely]]
@@ -45,11 +49,21 @@ extern constinit detail::sampled_blocks samples;
 }
 /// The same of a block at a multiple of `alignment`.
 [[nodiscard]] inline void* hit_in_gap(std::size_t size, std::size_t alignment) noexcept {
-  if (!own_gap.has_room_for(size)) return nullptr;
+  if (!own_gap.has_room_for(size, sampled_every_now())) return nullptr;
   void* const block =
       detail::interface_hits<classes_of_misses>::try_allocate_aligned(tops(), size, alignment);
   if (block != nullptr) own_gap.pass(size);
   return block;
+}
+
+/// Effects: as a hit of realloc, where it would have been one and is not sampled. Returns: the block, wherever it is
+/// then; null where that is for the rest of the miss.
+[[nodiscard]] inline void* resize_hit_in_gap(void* block, std::size_t size) noexcept {
+  if (!own_gap.has_room_for(size, sampled_every_now())) return nullptr;
+  using hits = detail::interface_hits<classes_of_misses>;
+  void* const now = hits::stays(tops(), block, size) ? block : hits::try_move(tops(), block, size);
+  if (now != nullptr) own_gap.pass(size);
+  return now;
 }
 
 /// Returns: a block, sampled if the gap ends at it; zero if it is to be `zeroed`; null when there is
@@ -60,11 +74,12 @@ extern constinit detail::sampled_blocks samples;
 /// Effects: `block`, which is about to be freed, is not sampled any more.
 void end_sample(const void* block) noexcept;
 
-/// Effects: as reallocate, of a block that is sampled. Requires: no test scope counts.
-[[nodiscard]] void* reallocate_sample(void* block, std::size_t size, const char* call) noexcept;
+/// Effects: as reallocate, while sampling or of a block that may be sampled: each such call counts as
+/// a free and an allocation of `size`, also where the block stays. Requires: no test scope counts.
+[[nodiscard]] void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept;
 
 /// Effects: `block` was made to hold `size` bytes, where it is or by moving its pages: it counts as
-/// allocated anew. Requires: is_sampling().
+/// allocated anew. Requires: is_sampling(); of a small block where frees hit, that no gap ends.
 void note_resized(const void* block, std::size_t size) noexcept;
 
 /// Effects: from now on one of `every` bytes is sampled; 0: none. What was sampled stays known.

@@ -1,9 +1,11 @@
 // A program whose call sites allocate what it says: their names and places first, the truth of each last.
-//   sampled mixed | fork | signal | interval | calls | misuse
+//   sampled mixed | resized | fork | forks | signal | interval | calls | misuse
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,20 +29,42 @@
 /// Not without a name: pprof leaves such names out.
 namespace sampled {
 
+/// One of so many bytes is sampled.
+double every = 10'000;
+void read_every() {
+  const char* const set = std::getenv("ASHLAR_SAMPLE");
+  if (set != nullptr) every = std::strtod(set, nullptr) * (std::strchr(set, 'K') ? 1024 : 1);
+}
+
+/// A sum over blocks, the variance of what samples say of it, and the most that one sample says.
+struct sum {
+  std::atomic<double> value{0}, variance{0}, largest{0};
+  /// Effects: adds `times` times one block of `size` bytes, which counts for `value`.
+  void add(double times, std::size_t size, double of_one) {
+    const double p = -std::expm1(-(static_cast<double>(size) + 1) / every);
+    value += times * of_one;
+    variance += times * of_one * of_one * (1 - p) / p;
+    if (largest < of_one / p) largest = of_one / p;
+  }
+};
+
 /// What a call site has allocated, and what of it lives.
 struct truth {
   const char* name;
   const void* at;
-  std::atomic<std::uint64_t> blocks{0}, bytes{0}, live_blocks{0}, live_bytes{0};
+  sum blocks = {}, bytes = {}, live_blocks = {}, live_bytes = {};
   void made(std::size_t size) {
-    blocks += 1;
-    bytes += size;
-    live_blocks += 1;
-    live_bytes += size;
+    blocks.add(1, size, 1);
+    bytes.add(1, size, static_cast<double>(size));
+    live_blocks.add(1, size, 1);
+    live_bytes.add(1, size, static_cast<double>(size));
   }
   void freed(std::size_t size) {
-    live_blocks -= 1;
-    live_bytes -= size;
+    live_blocks.add(-1, size, 1);
+    live_bytes.add(-1, size, static_cast<double>(size));
+  }
+  void forget_made() {
+    for (sum* s : {&blocks, &bytes}) s->value = s->variance = 0;
   }
 };
 
@@ -88,8 +113,47 @@ SITE void* by_realloc(void* old, std::size_t n) {
 SITE void* in_child(std::size_t n) {
   return used(std::malloc(n));
 }
+SITE void* beside_forks(std::size_t n) {
+  return used(std::malloc(n));
+}
+SITE void* by_aligned_alloc(std::size_t n) {
+  return used(std::aligned_alloc(64, n));
+}
+SITE void* by_old_memalign(std::size_t n) {
+  return used(::memalign(32, n));
+}
+SITE void* by_valloc(std::size_t n) {
+  return used(::valloc(n));
+}
+SITE void* in_steps(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* in_other_steps(void* old, std::size_t n) {
+  return used(::reallocarray(old, n / 4, 4));
+}
+SITE void* to_same_size(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* to_less(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* medium(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* large(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* large_to_less(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* from_aligned(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
+SITE void* by_other_thread(void* old, std::size_t n) {
+  return used(std::realloc(old, n));
+}
 
-std::array<truth, 11> all = {{{"by_malloc", reinterpret_cast<const void*>(by_malloc)},
+std::array<truth, 24> all = {{{"by_malloc", reinterpret_cast<const void*>(by_malloc)},
                               {"by_other_malloc", reinterpret_cast<const void*>(by_other_malloc)},
                               {"by_thread", reinterpret_cast<const void*>(by_thread)},
                               {"by_large", reinterpret_cast<const void*>(by_large)},
@@ -99,7 +163,20 @@ std::array<truth, 11> all = {{{"by_malloc", reinterpret_cast<const void*>(by_mal
                               {"by_new_array", reinterpret_cast<const void*>(by_new_array)},
                               {"by_new_aligned", reinterpret_cast<const void*>(by_new_aligned)},
                               {"by_realloc", reinterpret_cast<const void*>(by_realloc)},
-                              {"in_child", reinterpret_cast<const void*>(in_child)}}};
+                              {"in_child", reinterpret_cast<const void*>(in_child)},
+                              {"beside_forks", reinterpret_cast<const void*>(beside_forks)},
+                              {"by_aligned_alloc", reinterpret_cast<const void*>(by_aligned_alloc)},
+                              {"by_old_memalign", reinterpret_cast<const void*>(by_old_memalign)},
+                              {"by_valloc", reinterpret_cast<const void*>(by_valloc)},
+                              {"in_steps", reinterpret_cast<const void*>(in_steps)},
+                              {"in_other_steps", reinterpret_cast<const void*>(in_other_steps)},
+                              {"to_same_size", reinterpret_cast<const void*>(to_same_size)},
+                              {"to_less", reinterpret_cast<const void*>(to_less)},
+                              {"medium", reinterpret_cast<const void*>(medium)},
+                              {"large", reinterpret_cast<const void*>(large)},
+                              {"large_to_less", reinterpret_cast<const void*>(large_to_less)},
+                              {"from_aligned", reinterpret_cast<const void*>(from_aligned)},
+                              {"by_other_thread", reinterpret_cast<const void*>(by_other_thread)}}};
 truth& of(const void* site) {
   for (truth& t : all)
     if (t.at == site) return t;
@@ -115,11 +192,13 @@ void print_places() {
   std::fflush(stdout);
 }
 void print_truth() {
-  for (const truth& t : all)
-    std::printf("truth %s %llu %llu %llu %llu\n", t.name, static_cast<unsigned long long>(t.blocks),
-                static_cast<unsigned long long>(t.bytes),
-                static_cast<unsigned long long>(t.live_blocks),
-                static_cast<unsigned long long>(t.live_bytes));
+  for (const truth& t : all) {
+    std::printf("truth %s", t.name);
+    for (const sum* s : {&t.blocks, &t.bytes, &t.live_blocks, &t.live_bytes})
+      std::printf(" %.0f %.17g %.17g", s->value.load(), std::fabs(s->variance.load()),
+                  s->largest.load());
+    std::printf("\n");
+  }
   std::fflush(stdout);
 }
 
@@ -155,6 +234,120 @@ void grow_by_realloc() {
     std::free(block);
     t.freed(before);
   }
+}
+
+/// A block that grows and shrinks at call sites, each of which has allocated it anew.
+class resized_block {
+ public:
+  template <class Site>
+  void make(Site* site, std::size_t n) {
+    block_ = static_cast<char*>(site(n));
+    note(of(site), n);
+  }
+  template <class Site>
+  void resize(Site* site, std::size_t n) {
+    for (std::size_t i = 0; i < std::min(n, size_); i += 997)
+      REQUIRE(block_[i] == static_cast<char>(i));
+    site_->freed(size_);
+    block_ = static_cast<char*>(site(block_, n));
+    note(of(site), n);
+  }
+  void free() {
+    std::free(block_);
+    site_->freed(size_);
+  }
+
+ private:
+  void note(truth& site, std::size_t n) {
+    for (std::size_t i = 0; i < n; i += 997) block_[i] = static_cast<char>(i);
+    site_ = &site;
+    size_ = n;
+    site.made(n);
+  }
+  truth* site_ = nullptr;
+  char* block_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Blocks of each kind that realloc makes longer and shorter, where they are and elsewhere. Of each kind
+/// some live.
+void resized() {
+  std::vector<resized_block> kept;
+  auto end = [&kept, count = 0](resized_block b) mutable {
+    if (++count % 3 == 0)
+      b.free();
+    else
+      kept.push_back(b);
+  };
+  for (int i = 0; i < 1000; ++i) {
+    resized_block b;
+    b.make(by_malloc, 100);
+    for (std::size_t n = 200; n <= 4000; n += 100) b.resize(in_steps, n);
+    end(b);
+    b.make(by_calloc, 8);
+    for (std::size_t n = 12; n <= 300; n += 12) b.resize(in_other_steps, n);
+    end(b);
+    b.make(by_malloc, 300);
+    for (int again = 0; again < 10; ++again) b.resize(to_same_size, 300);
+    end(b);
+    b.make(by_malloc, 4000);
+    for (std::size_t n = 3900; n >= 400; n -= 100) b.resize(to_less, n);
+    end(b);
+    b.make(i % 2 != 0 ? by_aligned_alloc : by_old_memalign, 1024);
+    for (std::size_t n = 1100; n <= 1300; n += 10) b.resize(from_aligned, n);
+    end(b);
+    b.make(by_valloc, 500);
+    end(b);
+  }
+  for (int i = 0; i < 100; ++i) {
+    resized_block b;
+    b.make(by_malloc, 5'000);
+    for (std::size_t n = 6'000; n <= 130'000; n += 1'000) b.resize(medium, n);
+    for (std::size_t n = 130'000; n <= 1'000'000; n += 30'000) b.resize(large, n);
+    for (std::size_t n = 1'000'000; n >= 5'000; n = n * 9 / 10) b.resize(large_to_less, n);
+    end(b);
+    b.make(by_malloc, 100);
+    b.resize(large, 200'000 + 1'000 * static_cast<std::size_t>(i));
+    end(b);
+    b.make(by_malloc, 60'000);
+    b.resize(medium, 70'000);
+    end(b);
+  }
+  // Another thread resizes and frees.
+  std::vector<resized_block> handed(3000);
+  for (resized_block& b : handed) b.make(by_malloc, 900);
+  std::thread([&] {
+    for (resized_block& b : handed) {
+      for (std::size_t n = 910; n <= 1'000; n += 30) b.resize(by_other_thread, n);
+      end(b);
+    }
+  }).join();
+}
+
+/// A thread that allocates and frees while another one forks all the time.
+void beside_many_forks() {
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    std::vector<void*> held(1000);
+    truth& t = of(beside_forks);
+    for (std::size_t i = 0; !done; ++i) {
+      void*& place = held[i * 7919 % held.size()];
+      if (place != nullptr) {
+        std::free(place);
+        t.freed(500);
+      }
+      place = beside_forks(500);
+      t.made(500);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child && status == 0);
+  }
+  done = true;
+  other.join();
 }
 
 void mixed() {
@@ -198,7 +391,7 @@ void forked() {
   if (child == 0) {
     work(in_child, 40'000, 4, [](std::size_t) { return std::size_t{100}; }, std::free);
     for (truth& t : all)
-      if (t.at != of(in_child).at) t.blocks = t.bytes = 0;  // it has allocated nothing there
+      if (t.at != of(in_child).at) t.forget_made();  // it has allocated nothing there
     std::printf("child %d\n", static_cast<int>(::getpid()));
     print_truth();
     std::exit(0);
@@ -259,9 +452,14 @@ using namespace sampled;
 
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
+  read_every();
   print_places();
   if (mode == "mixed") {
     mixed();
+  } else if (mode == "resized") {
+    resized();
+  } else if (mode == "forks") {
+    beside_many_forks();
   } else if (mode == "fork") {
     forked();
   } else if (mode == "signal" && argc == 3) {
