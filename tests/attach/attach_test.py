@@ -3,6 +3,7 @@
 Run: attach_test.py COMMAND RECORDER PROGRAMS_FOLDER ATTACHES
 """
 
+import concurrent.futures
 import json
 import os
 import resource
@@ -213,6 +214,37 @@ class AttachTest(unittest.TestCase):
             if number % 10 == 0:
                 self.assertEqual(figures_of(trace)["lost"], 0)
         self.assertEqual(service.end(), expected)
+
+    def wait_in(self, call):
+        """Returns: what a program says of the call, undisturbed; and of the same call beside a recording."""
+        plain = Planted([program("attach_waits"), call])
+        planted = Planted([program("attach_waits"), call])
+        self.addCleanup(self.kill, planted.process)
+        time.sleep(0.4)
+        recording = Recording(planted.pid, os.path.join(self.folder, f"{call}.atrace"))
+        try:
+            recording.wait_until_attached(planted.pid)
+        except AssertionError as refusal:
+            return [each.end()[1].split() for each in (plain, planted)] + [str(refusal)]
+        status, errors = recording.end()
+        is_said = status == 0 and "goes on as before" in errors
+        return [each.end()[1].split() for each in (plain, planted)] + ["" if is_said else errors]
+
+    def test_waits_go_on(self):
+        calls = subprocess.run([program("attach_waits")], check=True, capture_output=True,
+                               text=True).stdout.split()
+        self.assertGreater(len(calls), 25)
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            results = dict(zip(calls, pool.map(self.wait_in, calls)))
+        for call, (plain, recorded, errors) in results.items():
+            with self.subTest(call=call):
+                self.assertEqual(errors, "")
+                self.assertEqual(recorded[:2], plain[:2])
+                self.assertGreater(float(recorded[2]), float(plain[2]) - 0.02)
+                # The system tells nobody how long these had waited, and they begin anew.
+                late = 2.3 if call in ("epoll_wait", "epoll_pwait", "sigtimedwait", "semtimedop",
+                                       "recv_timeout", "accept_timeout") else 0
+                self.assertLess(float(recorded[2]), float(plain[2]) + 0.5 + late)
 
     def test_calls(self):
         traces = [os.path.join(self.folder, name) for name in ("a.atrace", "b.atrace")]

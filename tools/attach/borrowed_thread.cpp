@@ -86,6 +86,7 @@ void borrowed_thread::state::find_thread() {
   const std::vector<std::string> unsafe = files_of_allocator(modules);
   constexpr std::chrono::seconds patience{5};
   const clock::time_point until = clock::now() + patience;
+  std::string last;
   for (;;) {
     std::vector<pid_t> threads = image::threads_of(pid);
     if (threads.empty()) image::fail_gone(pid);
@@ -95,13 +96,14 @@ void borrowed_thread::state::find_thread() {
       begin = clock::now();
       thread.emplace(pid, each);
       if (thread->is_there() && thread->is_at_safe_place(modules, unsafe)) return;
+      if (thread->is_there()) last = fmt::format("thread {} was {}", each, thread->place(modules));
       thread.reset();
     }
     if (clock::now() > until)
       image::fail(fmt::format(
-          "no thread of process {} was outside of its allocator and its loader for {} seconds; the "
-          "process goes on: try again",
-          pid, patience.count()));
+          "in {} seconds no thread of process {} was where it certainly holds no lock of the "
+          "allocator or the loader ({}); the process goes on: try again",
+          patience.count(), pid, last.empty() ? "all have ended" : last));
     ::usleep(500);
   }
 }

@@ -53,8 +53,8 @@ stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thr
 stopped_thread::~stopped_thread() {
   if (!is_there_) return;
   if (is_changed_) write_registers();
-  image::begin_wait_again(thread_);
   if (holds_signals_) ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask_, &mask_);
+  image::begin_wait_again(thread_);
   ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);
 }
 
@@ -126,6 +126,13 @@ bool stopped_thread::is_at_safe_place(const process_modules& modules,
     if (is_unsafe(words[i + interrupted_at / 8])) return false;
   }
   return true;
+}
+
+std::string stopped_thread::place(const process_modules& modules) const {
+  if (image::is_in_system_call(registers_))
+    return fmt::format("in call {} of the system", image::system_call_of(registers_));
+  const process_modules::part* const at = modules.find(place_of(registers_));
+  return at != nullptr && !at->path.empty() ? "in " + at->path : "in code of no file";
 }
 
 void stopped_thread::hold_signals() {

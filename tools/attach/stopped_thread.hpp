@@ -29,6 +29,8 @@ class stopped_thread {
   /// in no call of the system that they make.
   [[nodiscard]] bool is_at_safe_place(const process_modules& modules,
                                       std::span<const std::string> unsafe_files) const;
+  /// Returns: where it stands, as the end of a sentence.
+  [[nodiscard]] std::string place(const process_modules& modules) const;
   /// Effects: keeps signals back until the end.
   void hold_signals();
   /// Effects: calls a function on the stack that ends there. Returns: what it returns. Throws:

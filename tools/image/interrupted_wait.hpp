@@ -13,8 +13,9 @@
 
 namespace ashlar::image {
 
-/// Effects: the thread, which stands still and has no signal on its way, begins its wait again when it
-/// goes on, if that would fail with EINTR else. Nothing on processors other than x86-64.
+/// Effects: the thread, which stands still, begins its wait again when it goes on, if that would fail
+/// with EINTR else. Not if it has a signal that is not blocked: its handler ends the wait. Nothing on
+/// processors other than x86-64.
 void begin_wait_again(pid_t thread);
 
 /// Returns: whether a thread may wait long in that call, and neither the allocator nor the loader waits
