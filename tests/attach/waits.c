@@ -1,4 +1,4 @@
-/* tests/attach/waits.c: waits for 2 seconds in the call of the system that its argument names, and says
+/* tests/attach/waits.c: waits for 4 seconds in the call of the system that its argument names, and says
  * what the call returned, its errno, and how long it took. Without an argument it names all calls. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS = 2, MS = SECONDS * 1000 };
+enum { SECONDS = 4, MS = SECONDS * 1000 };
 static const struct timespec span = {SECONDS, 0};
 
 static struct timespec after(clockid_t clock) {

@@ -93,7 +93,7 @@ chosen_trace choose_trace(const std::string& path, const std::string& process) {
     return chosen;
   }
   chosen.folder = path;
-  chosen.tree = read_index(path);
+  chosen.tree = read_index(path, process);
   const recording_index& tree = *chosen.tree;
   if (!tree.warning.empty()) fmt::print(stderr, "ashlar: warning: {}\n", tree.warning);
   const std::vector<std::size_t> places = places_of(tree, process);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -146,13 +149,29 @@ recording_index index_from(const nlohmann::json& json) {
   return index;
 }
 
-// Returns: what the traces themselves say. Throws: input_error where there is none.
-recording_index index_of_traces(const std::string& folder) {
-  recording_index index;
+// Returns: the most that a process of that name has allocated; none: there is no such process.
+std::optional<std::uint64_t> most_allocated(const recording_index& index,
+                                            const std::string& called) {
+  std::optional<std::uint64_t> most;
+  for (const recorded_process& p : index.processes)
+    if (called.empty() || p.is_called(called)) most = std::max(most.value_or(0), p.allocated_bytes);
+  return most;
+}
+
+// Returns: what the traces themselves say: of several recordings, the one with the process that
+// allocated most of those that are called so. Throws: input_error where there is none.
+recording_index index_of_traces(const std::string& folder, const std::string& called) {
+  std::map<std::string, recording_index> recordings;
+  bool was_killed = false;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_regular_file() || !is_trace(entry.path())) continue;
     const trace::trace_reader reader(trace::open_file_source(entry.path().string()));
     const trace::trace_header& header = reader.header();
+    was_killed = was_killed || entry.path().extension() == ".part";
+    // Old traces do not say which recording they are of: each stands alone.
+    const std::string_view recording = header.get(trace::header_name::recording);
+    const std::string file = file_name_of(entry.path().string());
+    recording_index& index = recordings[std::string(recording.empty() ? file : recording)];
     recorded_process p;
     p.pid = static_cast<std::uint32_t>(header.number(trace::header_name::pid, 0));
     p.parent = static_cast<std::uint32_t>(header.number(trace::header_name::parent, 0));
@@ -161,25 +180,38 @@ recording_index index_of_traces(const std::string& folder) {
     const auto ticks = static_cast<double>(header.ticks_per_second());
     p.begin_seconds = static_cast<double>(reader.times().first) / ticks;
     index.seconds = std::max(index.seconds, static_cast<double>(reader.times().second) / ticks);
+    // A whole trace ends with its process, but one that was attached to.
+    if (reader.warning().empty() && header.get(trace::header_name::attached).empty())
+      p.end_seconds = static_cast<double>(reader.times().second) / ticks;
     p.is_recorded = true;
-    p.trace = file_name_of(entry.path().string());
+    p.trace = file;
     index.started = header.number(trace::header_name::started, 0);
-    index.recording = header.get(trace::header_name::recording);
+    index.recording = recording;
     index.processes.push_back(std::move(p));
   }
-  if (index.processes.empty())
+  if (recordings.empty())
     throw input_error(fmt::format(
         "'{}' is a folder without a recording: 'ashlar record -o NAME.atree' writes one", folder));
-  std::sort(index.processes.begin(), index.processes.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin_seconds, a.pid) < std::pair(b.begin_seconds, b.pid);
-  });
-  index.warning = fmt::format(
-      "'{}' has no {}: the recorder was killed. The table is what the traces tell, which lack at "
-      "most "
-      "the last second before that, and all after it",
-      folder, index_file_name);
-  count_processes(index, folder);
-  return index;
+  recording_index* chosen = nullptr;
+  for (auto& [recording, index] : recordings) {
+    std::sort(index.processes.begin(), index.processes.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.begin_seconds, a.pid) < std::pair(b.begin_seconds, b.pid);
+    });
+    count_processes(index, folder);
+    if (chosen == nullptr || most_allocated(*chosen, called) < most_allocated(index, called))
+      chosen = &index;
+  }
+  const char* const killed = was_killed ? ", since the recorder was killed" : "";
+  if (recordings.size() == 1)
+    chosen->warning = fmt::format(
+        "'{}' has no {}{}: the table is what its traces tell{}", folder, index_file_name, killed,
+        was_killed ? ", which lack at most the last second before that, and all after it" : "");
+  else
+    chosen->warning = fmt::format(
+        "'{}' has no {}{}, and traces of {} recordings: the table is that of one of them; "
+        "--process, or a file's name, chooses another",
+        folder, index_file_name, killed, recordings.size());
+  return std::move(*chosen);
 }
 
 }  // namespace
@@ -233,9 +265,9 @@ nlohmann::json index_json(const recording_index& index) {
           {"processes", processes}};
 }
 
-recording_index read_index(const std::string& folder) {
+recording_index read_index(const std::string& folder, const std::string& called) {
   const std::string path = (fs::path(folder) / index_file_name).string();
-  if (!fs::exists(path)) return index_of_traces(folder);
+  if (!fs::exists(path)) return index_of_traces(folder, called);
   try {
     return index_from(nlohmann::json::parse(files::read_input(path)));
   } catch (const nlohmann::json::exception& error) {

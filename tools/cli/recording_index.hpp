@@ -5,8 +5,8 @@
 //     index.json             this
 //     cc1plus.4712.atrace    a trace for each process that was recorded
 //
-// The index is written last. A folder without one is of a recorder that was killed: its processes
-// are then what the traces say.
+// The index is written last. A folder without one is of a recorder that was killed, or the user's own:
+// its processes are then what the traces of one recording say.
 #pragma once
 
 #include <cstddef>
@@ -70,9 +70,10 @@ void count_processes(recording_index& index, const std::string& folder);
 
 [[nodiscard]] nlohmann::json index_json(const recording_index& index);
 
-// Returns: what the folder says; where it has no index, what its traces say. Throws: input_error
-// where it is no folder of a recording; trace_error.
-[[nodiscard]] recording_index read_index(const std::string& folder);
+// Returns: what the folder says; where it has no index, what its traces say. Of the traces of several
+// recordings, those of one: with the process that allocated most of those that are called so (empty:
+// of all). Throws: input_error where it is no folder of a recording; trace_error.
+[[nodiscard]] recording_index read_index(const std::string& folder, const std::string& called = "");
 
 // Returns: whether the name is that of a folder: it ends with '/' or ".atree".
 [[nodiscard]] bool names_folder(const std::string& output);

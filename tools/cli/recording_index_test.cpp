@@ -1,5 +1,6 @@
 #include "tools/cli/recording_index.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -43,8 +44,13 @@ struct folder_of_two {
     index.processes[2].is_recorded = false;
     count_processes(index, folder.path());
   }
-  void write(const std::string& name, const std::vector<trace::event>& events) const {
-    std::ofstream(folder.path() + "/" + name, std::ios::binary) << trace::test::written(events);
+  void write(const std::string& name, const std::vector<trace::event>& events,
+             const std::string& recording = "0123456789abcdef", std::uint64_t pid = 0) const {
+    trace::trace_header header = trace::test::header();
+    if (!recording.empty()) header.set(trace::header_name::recording, recording);
+    if (pid != 0) header.set(trace::header_name::pid, pid);
+    std::ofstream(folder.path() + "/" + name, std::ios::binary)
+        << trace::test::written(events, 1000, header);
   }
   void write_index(const nlohmann::json& json) const {
     std::ofstream(folder.path() + "/" + index_file_name) << json.dump();
@@ -85,10 +91,39 @@ TEST(RecordingIndex, WhatIsWrittenIsRead) {
 TEST(RecordingIndex, WithoutAnIndexItIsWhatTheTracesSay) {
   const folder_of_two of;
   const recording_index read = read_index(of.folder.path());
-  EXPECT_NE(read.warning.find("the recorder was killed"), std::string::npos) << read.warning;
+  EXPECT_EQ(read.warning.find("killed"), std::string::npos) << read.warning;
   ASSERT_EQ(read.processes.size(), 2u);
   EXPECT_EQ(read.processes[0].name(), "program");
   EXPECT_EQ(read.processes[1].allocated_bytes, 3500u);
+  EXPECT_EQ(read.peak_bytes(), of.index.peak_bytes());
+  EXPECT_NEAR(read.processes[1].end_seconds.value_or(0), 0.9, 1e-6);
+}
+
+TEST(RecordingIndex, ARecorderThatWasKilledHasLeftParts) {
+  const folder_of_two of;
+  std::filesystem::rename(of.folder.path() + "/a.atrace", of.folder.path() + "/trace.10.part");
+  const recording_index read = read_index(of.folder.path());
+  EXPECT_NE(read.warning.find("the recorder was killed"), std::string::npos) << read.warning;
+  EXPECT_EQ(read.processes.size(), 2u);
+}
+
+TEST(RecordingIndex, TracesOfSeveralRecordingsAreNotOneTree) {
+  for (const char* other : {"00112233445566aa", ""}) {
+    const folder_of_two of;
+    const std::vector<trace::event> events = {birth(1, 500'000, 0x1000, 3000)};
+    of.write("c.atrace", events, other, 12);
+    of.write("d.atrace", events, other, 13);
+    recording_index read = read_index(of.folder.path());
+    EXPECT_EQ(read.processes.size(), 2u);
+    EXPECT_EQ(read.peak_bytes(), 3500u);
+    const char* const said = *other != '\0' ? "of 2 recordings" : "of 3 recordings";
+    EXPECT_NE(read.warning.find(said), std::string::npos) << read.warning;
+    EXPECT_EQ(read.warning.find("killed"), std::string::npos) << read.warning;
+    read = read_index(of.folder.path(), "13");
+    EXPECT_EQ(read.processes.size(), *other != '\0' ? 2u : 1u);
+    EXPECT_TRUE(read.processes.back().is_called("13"));
+    EXPECT_EQ(read.peak_bytes(), *other != '\0' ? 6000u : 3000u);
+  }
 }
 
 TEST(RecordingIndex, WhatIsDamagedIsNamed) {

@@ -38,9 +38,10 @@ inline event other(event_kind kind, std::uint32_t thread, std::uint64_t time,
 }
 
 /// A whole trace of these events; each thread's frame ends after so many of its events.
-inline std::string written(const std::vector<event>& events, std::size_t frame_each = 1000) {
+inline std::string written(const std::vector<event>& events, std::size_t frame_each = 1000,
+                           const trace_header& head = header()) {
   std::string bytes;
-  trace_writer out([&](std::string_view more) { bytes += more; }, header());
+  trace_writer out([&](std::string_view more) { bytes += more; }, head);
   std::vector<std::size_t> counts;
   for (const event& e : events) {
     out.add(e);
