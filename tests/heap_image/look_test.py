@@ -280,6 +280,33 @@ class Blocks(LookTest):
         self.assertGreater(report["free"]["in_slabs"]["blocks"], 0)
         self.assertEqual(report["signal"], int(signal.SIGABRT))
 
+    def test_all_memory_adds_up(self):
+        mib = 1 << 20
+        for settings in ({}, {"ASHLAR_HARDEN": "1"}, FULL, SAMPLES):
+            with self.subTest(settings=settings):
+                process = self.planted("parts").start("wait", settings)
+                look = json.loads(ashlar("inspect", "--json", process.pid).stdout)
+                with open(f"/proc/{process.pid}/smaps_rollup", encoding="utf-8") as file:
+                    resident = next(int(line.split()[1]) << 10 for line in file if line.startswith("Rss:"))
+                memory = look["memory"]
+                total = memory.pop("sum")
+                self.assertEqual(sum(memory.values()), total, memory)
+                self.assertAlmostEqual(total, resident, delta=64 << 10)
+                self.assertLessEqual(memory["in_use"], look["in_use"]["bytes"])
+                self.assertGreater(memory["in_use"], look["in_use"]["bytes"] * 0.9)
+                # Pages that were only read are the system's one page of zeros: other memory, and taken off again.
+                for part, least, most in (("other", 26, 29), ("shared", 7, 20), ("closed", 2, 2), ("stacks", 1, 2),
+                                          ("only_read", -7, -6)):
+                    self.assertGreaterEqual(memory[part], least * mib, memory)
+                    self.assertLessEqual(memory[part], most * mib, memory)
+                text = ashlar("inspect", process.pid).stdout
+                self.assertIn("MiB  resident, in all\n", text)
+                process.end()
+        core = json.loads(ashlar("core", "--json", self.planted("parts").core()).stdout)["memory"]
+        total = core.pop("sum")
+        self.assertEqual(sum(core.values()), total, core)
+        self.assertGreater(core["other"], 20 * mib)
+
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
         report = json.loads(ashlar("core", "--json", self.planted("lost").core()).stdout)
         self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)

@@ -1,7 +1,7 @@
 // A program whose blocks in use are known: it writes each of them into a file, then ends by abort
 // or waits.
 //   planted TRUTH SCENARIO END
-//     SCENARIO: alone, threads, fork, lost, freed, instances
+//     SCENARIO: alone, threads, fork, lost, freed, instances, parts
 //     END: abort, wait
 // It is run on the drop-in library. With LINKED it is linked with libashlar, and asks that for its
 // blocks.
@@ -208,6 +208,33 @@ void keep_and_lose() {
 [[gnu::noinline]] void free_early(void* block) {
   std::free(block);
 }
+constexpr std::size_t mib = std::size_t{1} << 20;
+char* map(std::size_t bytes, int flags, int written) {
+  void* const at =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) _exit(1);
+  if (written != 0) std::memset(at, written, bytes);
+  return static_cast<char*>(at);
+}
+void* use_a_stack(void*) {
+  volatile char place[mib];
+  for (volatile char& each : place) each = 1;
+  pthread_barrier_wait(&done);
+  for (;;) pause();
+}
+/// Memory of each kind beside the heap.
+void have_all_parts() {
+  churn(1, 50'000);
+  map(20 * mib, MAP_PRIVATE, 1);
+  map(7 * mib, MAP_SHARED, 1);
+  mprotect(map(2 * mib, MAP_PRIVATE, 1), 2 * mib, PROT_NONE);
+  const volatile char* const read_only = map(6 * mib, MAP_PRIVATE, 0);
+  for (std::size_t i = 0; i < 6 * mib; i += 4096) static_cast<void>(read_only[i]);
+  pthread_barrier_init(&done, nullptr, 2);
+  pthread_t thread;
+  pthread_create(&thread, nullptr, use_a_stack, nullptr);
+  pthread_barrier_wait(&done);
+}
 /// A block that the program has freed, and still knows.
 void keep_what_is_freed() {
   void* const block = std::malloc(100);
@@ -240,6 +267,8 @@ int main(int, char** words) {
 #ifndef LINKED
   } else if (scenario == "lost") {
     keep_and_lose();
+  } else if (scenario == "parts") {
+    have_all_parts();
   } else if (scenario == "freed") {
     keep_what_is_freed();
 #else

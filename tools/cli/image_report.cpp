@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
+#include "tools/inspect/memory_parts.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -93,6 +95,40 @@ std::string totals_text(const image_report& report) {
                           fmt::format("{} in {}, of {}", format_bytes(heap.bytes),
                                       count_of(heap.blocks, "block"), printable(heap.library)));
   return text;
+}
+
+/// All memory that the image has, a line for each use; of a process, up to what is resident.
+std::vector<std::pair<inspect::memory_part, bool>> memory_lines(const image_report& report) {
+  std::vector<std::pair<inspect::memory_part, bool>> lines;
+  std::uint64_t sum = 0;
+  for (const inspect::memory_part& part : inspect::memory_parts(*report.image, *report.heaps)) {
+    lines.push_back({part, true});
+    sum += part.bytes;
+  }
+  if (!report.image->counts) {
+    lines.push_back({{"sum", "in the core, in all", sum}, true});
+    return lines;
+  }
+  const image::memory_counts& counts = *report.image->counts;
+  const std::uint64_t own = counts.anonymous + counts.swapped;
+  const std::uint64_t closed = std::max(counts.closed, own > sum ? own - sum : 0);
+  const auto add = [&](const char* key, const char* what, std::uint64_t bytes, bool adds = true) {
+    if (bytes != 0) lines.push_back({{key, what, bytes}, adds});
+  };
+  add("closed", "pages that may not be read", closed);
+  add("shared", "files and shared memory, unchanged", counts.resident - counts.anonymous);
+  add("only_read", "read and never written: one page of zeros", sum + closed - own, false);
+  add("swapped", "swapped out", counts.swapped, false);
+  add("sum", "resident, in all", counts.resident);
+  return lines;
+}
+
+std::string memory_text(const image_report& report) {
+  table lines({{"bytes"}, {"what has them", align::left}});
+  for (const auto& [part, adds] : memory_lines(report))
+    lines.add_row({(adds ? "" : "-") + format_bytes(part.bytes), part.what});
+  return "\nAll memory" + std::string(report.path.empty() ? "" : " in the core file") + ":\n" +
+         lines.render(2);
 }
 
 std::string left_out(std::size_t all, std::size_t rows) {
@@ -281,7 +317,7 @@ std::string render_unreachable(const image_report& report, std::size_t rows) {
 }
 
 std::string render_image(const image_report& report, std::size_t rows) {
-  return head_of(report) + totals_text(report) + sizes_text(report, rows) +
+  return head_of(report) + totals_text(report) + memory_text(report) + sizes_text(report, rows) +
          groups_text(report.survey.by_what, rows, totals_of(*report.heaps).bytes) +
          render_unreachable(report, rows) + broken_text(*report.heaps);
 }
@@ -300,6 +336,9 @@ nlohmann::json image_json(const image_report& report) {
                        {"groups", groups_json(report.survey.unreachable, report)}}},
                      {"remarks", image.remarks},
                      {"broken", report.heaps->broken}};
+  for (const auto& [part, adds] : memory_lines(report))
+    all["memory"][part.key] =
+        adds ? static_cast<std::int64_t>(part.bytes) : -static_cast<std::int64_t>(part.bytes);
   if (!report.path.empty()) all["core"] = report.path;
   if (image.signal != 0) all["signal"] = image.signal;
   if (report.pause_ms != 0) all["pause_ms"] = report.pause_ms;

@@ -89,6 +89,12 @@ const memory_image::segment* memory_image::segment_of(std::uint64_t address) con
   return &segments_[last_];
 }
 
+std::vector<trace::address_range> memory_image::kept() const {
+  std::vector<trace::address_range> all;
+  for (const segment& each : segments_) all.push_back({each.begin, each.end});
+  return all;
+}
+
 const mapping* memory_image::mapping_of(std::uint64_t address) const {
   const auto above =
       std::upper_bound(mappings_.begin(), mappings_.end(), address,

@@ -54,6 +54,14 @@ struct mapping {
   bool rest_is_zero = false;  ///< bytes that were not kept were never written to
 };
 
+/// What the system says of a process's memory, in bytes.
+struct memory_counts {
+  std::uint64_t resident = 0;   ///< in memory, also what other processes have, too
+  std::uint64_t anonymous = 0;  ///< of these, what no file has
+  std::uint64_t swapped = 0;    ///< in no memory
+  std::uint64_t closed = 0;     ///< of both, what may not be read
+};
+
 struct thread_state {
   std::uint32_t id = 0;
   std::uint64_t stack_pointer = 0;
@@ -79,12 +87,13 @@ class memory_image {
     instead_[path] = std::move(instead);
   }
 
-  std::uint32_t process = 0;         ///< its number; 0: nobody knows
-  int signal = 0;                    ///< that ended it; 0: none
-  std::uint64_t entry = 0;           ///< where the program begins, in its file's mapping
-  std::uint64_t first_stack = 0;     ///< an address in the first thread's stack
-  std::string command;               ///< as the system tells it
-  std::vector<std::string> remarks;  ///< what is missing, each a sentence
+  std::uint32_t process = 0;            ///< its number; 0: nobody knows
+  int signal = 0;                       ///< that ended it; 0: none
+  std::uint64_t entry = 0;              ///< where the program begins, in its file's mapping
+  std::uint64_t first_stack = 0;        ///< an address in the first thread's stack
+  std::string command;                  ///< as the system tells it
+  std::optional<memory_counts> counts;  ///< none: nobody knows
+  std::vector<std::string> remarks;     ///< what is missing, each a sentence
 
   // ---- reading ----
 
@@ -109,6 +118,8 @@ class memory_image {
   [[nodiscard]] const mapping* mapping_of(std::uint64_t address) const;
   /// Returns: the path of the program's own file; empty: nobody knows.
   [[nodiscard]] std::string program() const;
+  /// Returns: the stretches whose bytes were kept, in the order of addresses.
+  [[nodiscard]] std::vector<trace::address_range> kept() const;
   /// Returns: where the file that was mapped from `path` is read.
   [[nodiscard]] const std::string& place_of(const std::string& path) const;
 

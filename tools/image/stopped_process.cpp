@@ -166,6 +166,24 @@ void add_mappings(pid_t pid, memory_image& image) {
   }
 }
 
+/// Effects: fills in what the system counts, where it does (since Linux 4.14).
+void add_counts(pid_t pid, memory_image& image) {
+  std::ifstream file(place(pid, "smaps_rollup"));
+  memory_counts counts;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t kib = 0;
+    if (!(words >> name >> kib)) continue;
+    if (name == "Rss:") counts.resident = kib << 10;
+    if (name == "Anonymous:") counts.anonymous = kib << 10;
+    if (name == "Swap:") counts.swapped = kib << 10;
+  }
+  if (counts.resident == 0) return;
+  counts.closed = trace::process_memory(pid, 0).closed_bytes();
+  image.counts = counts;
+}
+
 void add_auxiliary(pid_t pid, memory_image& image) {
   std::ifstream file(place(pid, "auxv"), std::ios::binary);
   for (Elf64_auxv_t value{}; file.read(reinterpret_cast<char*>(&value), sizeof value);) {
@@ -294,6 +312,7 @@ process_copy copy_process(pid_t pid) {
   const auto begin = std::chrono::steady_clock::now();
   const auto look = [&] {
     add_mappings(pid, copy.image);
+    add_counts(pid, copy.image);
     places = own_pages(pid);
     copy.bytes = bytes_of(places);
     if (copy.bytes > room.bytes().size())

@@ -100,6 +100,24 @@ std::vector<address_range> process_memory::places_of_pointers() {
   return places;
 }
 
+std::uint64_t process_memory::closed_bytes() {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 30;  // a longer one is only reserved
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid_));
+  page_table pages(pid_);
+  std::vector<address_range> places;
+  for (std::string line; std::getline(maps, line);) {
+    address_range mapping;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &mapping.begin, &mapping.end,
+                    rights) == 3 &&
+        rights[0] != 'r' && rights[3] == 'p' && mapping.end - mapping.begin <= longest)
+      pages.add_own_pages(mapping, places);
+  }
+  std::uint64_t bytes = 0;
+  for (const address_range& each : places) bytes += each.end - each.begin;
+  return bytes;
+}
+
 std::size_t process_memory::read(std::uint64_t address, std::span<std::uint64_t> to) {
   const iovec here{to.data(), to.size_bytes()};
   const iovec there{reinterpret_cast<void*>(address), to.size_bytes()};

@@ -23,6 +23,9 @@ class process_memory final : public program_memory {
   /// heap. Pages that other processes share are left out, and so is what a file holds as well.
   /// Throws: std::runtime_error, too, for a process with a mapping of more than 256 GiB.
   [[nodiscard]] std::vector<address_range> places_of_pointers() override;
+  /// Returns: the bytes of pages that are the same but may not be read, as behind mprotect. Throws:
+  /// std::system_error.
+  [[nodiscard]] std::uint64_t closed_bytes();
   std::size_t read(std::uint64_t address, std::span<std::uint64_t> to) override;
 
  private:

@@ -55,8 +55,8 @@ heap of ashlar; 2 for what is no core file.)";
 
 constexpr const char* inspect_footer =
     R"(The process stands still while its memory is copied, and goes on then, also if this command is
-killed. A call of it that waits may return EINTR, as beside a debugger. A process that a debugger
-holds is read as it stands.
+killed. A call of it that waits goes on; on other processors than x86-64 it may return EINTR.
+A process that a debugger holds is read as it stands.
 
 Examples:
   ashlar inspect $(pidof server)
