@@ -34,7 +34,8 @@ std::uint64_t own_signals() {
 
 }  // namespace
 
-stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thread) {
+stopped_thread::stopped_thread(pid_t pid, pid_t thread)
+    : pid_(pid), thread_(thread), wait_(image::timed_wait_of(thread)) {
   if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
     if (errno == ESRCH && thread != pid) return;  // it has ended
     image::refuse(pid, errno, "ptrace");
@@ -47,6 +48,7 @@ stopped_thread::stopped_thread(pid_t pid, pid_t thread) : pid_(pid), thread_(thr
     go_on(signal);  // it comes to its handler, and then to our stop
   }
   is_there_ = true;
+  if (wait_ && !image::is_still_in(*wait_, thread)) wait_.reset();
   read_registers();
 }
 
@@ -54,7 +56,7 @@ stopped_thread::~stopped_thread() {
   if (!is_there_) return;
   if (is_changed_) write_registers();
   if (holds_signals_) ::ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask_, &mask_);
-  image::begin_wait_again(thread_);
+  image::begin_wait_again(thread_, wait_);
   ::ptrace(PTRACE_DETACH, thread_, nullptr, signal_at_end_);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "tools/attach/process_modules.hpp"
 #include "tools/attach/registers.hpp"
+#include "tools/image/interrupted_wait.hpp"
 
 namespace ashlar::attach {
 
@@ -49,6 +51,7 @@ class stopped_thread {
 
   pid_t pid_;
   pid_t thread_;
+  std::optional<image::timed_wait> wait_;
   bool is_there_ = false;
   bool is_changed_ = false;
   bool holds_signals_ = false;

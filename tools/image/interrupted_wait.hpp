@@ -1,22 +1,37 @@
 // tools/image/interrupted_wait.hpp: a wait in the system that a stop has interrupted. Layer: image.
 //
 // To stop a thread (ptrace) interrupts its call of the system. When the thread goes on, most calls begin
-// again by themselves. epoll_wait(2) and some others fail with EINTR instead, which a program without
-// signal handlers never sees else.
+// again by themselves, and the system knows what is left of their time. epoll_wait(2) and some others
+// fail with EINTR instead, which a program without signal handlers never sees else. They begin again
+// with what is left of their timeouts; that of a socket (SO_RCVTIMEO) begins anew.
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include <sys/types.h>
 #include <sys/user.h>
 
 namespace ashlar::image {
 
+/// A wait of a thread whose timeout the system does not keep when it fails with EINTR.
+struct timed_wait {
+  std::uint64_t switches = 0;  ///< how often the thread had waited
+  std::chrono::steady_clock::time_point end;
+};
+
+/// Returns: in which such a wait a thread is now, which runs; none: in no such one, or the system
+/// does not say since when. It ends a little later than the true one, if not at the same time.
+[[nodiscard]] std::optional<timed_wait> timed_wait_of(pid_t thread);
+/// Returns: whether the thread, which was stopped since then, was still in that wait.
+[[nodiscard]] bool is_still_in(const timed_wait& wait, pid_t thread);
+
 /// Effects: the thread, which stands still, begins its wait again when it goes on, if that would fail
-/// with EINTR else. Not if it has a signal that is not blocked: its handler ends the wait. Nothing on
-/// processors other than x86-64.
-void begin_wait_again(pid_t thread);
+/// with EINTR else; with the time that is left, if it is known. Not if it has a signal that is not
+/// blocked: its handler ends the wait. Nothing on processors other than x86-64.
+void begin_wait_again(pid_t thread, const std::optional<timed_wait>& wait);
 
 /// Returns: whether a thread may wait long in that call, and neither the allocator nor the loader waits
 /// in it. Such a call may begin again.

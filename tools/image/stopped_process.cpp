@@ -49,6 +49,7 @@ class stopped_threads {
       std::vector<pid_t> round;
       for (const pid_t thread : threads_of(pid)) {
         if (stopped_.contains(thread)) continue;
+        waits_[thread] = timed_wait_of(thread);
         if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
           if (errno == ESRCH && thread != pid) continue;  // it has ended
           refuse(pid, errno, "ptrace");
@@ -65,7 +66,7 @@ class stopped_threads {
   }
   ~stopped_threads() {
     for (const auto& [thread, signal] : stopped_) {
-      if (signal == 0) begin_wait_again(thread);
+      if (signal == 0) begin_wait_again(thread, waits_[thread]);
       if (signal >= 0) ::ptrace(PTRACE_DETACH, thread, nullptr, signal);
     }
   }
@@ -99,6 +100,7 @@ class stopped_threads {
         // A signal on its way is given back when the thread goes on.
         const bool is_own = (status >> 16) == PTRACE_EVENT_STOP;
         stopped_[thread] = is_own ? 0 : WSTOPSIG(status);
+        if (waits_[thread] && !is_still_in(*waits_[thread], thread)) waits_[thread].reset();
         return true;
       }
       if (got == thread || (got < 0 && errno != EINTR)) {
@@ -123,6 +125,7 @@ class stopped_threads {
   }
 
   pid_t pid_;
+  std::map<pid_t, std::optional<timed_wait>> waits_;
   std::map<pid_t, int> stopped_;  // the signal that each gets when it goes on; or running, ended
 };
 
