@@ -1,6 +1,7 @@
 // os/system_space_linux.cpp: what of os/system_space.hpp is Linux's own: madvise, mremap, and figures of the system.
 // Layer: os.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -25,14 +26,31 @@ ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
   return got;
 }
 
-}  // namespace
+/// Some emulators and sandboxes let madvise succeed and do nothing. The first purge finds out.
+enum class advice : unsigned char { not_known, is_followed, is_ignored };
+constinit std::atomic<advice> dont_need{advice::not_known};
 
-bool system_space::purge(void* p, std::size_t bytes) noexcept {
-  const errno_keeper keeper;
+bool drop_pages(void* p, std::size_t bytes) noexcept {
   // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
   if (::madvise(p, bytes, MADV_DONTNEED) == 0) return true;
   // Pages that their last owner locked in memory stay until they are unlocked.
   return errno == EINVAL && ::munlock(p, bytes) == 0 && ::madvise(p, bytes, MADV_DONTNEED) == 0;
+}
+
+}  // namespace
+
+bool system_space::purge(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  const advice known = dont_need.load(std::memory_order_relaxed);
+  if (known == advice::is_followed) [[likely]]
+    return drop_pages(p, bytes);
+  if (known == advice::is_ignored) return renew(p, bytes);
+  auto* const word = static_cast<volatile unsigned*>(p);
+  *word = 1;
+  if (!drop_pages(p, bytes)) return false;
+  const bool follows = *word == 0;
+  dont_need.store(follows ? advice::is_followed : advice::is_ignored, std::memory_order_relaxed);
+  return follows || renew(p, bytes);
 }
 
 void system_space::choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept {

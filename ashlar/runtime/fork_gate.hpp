@@ -42,6 +42,9 @@ class fork_gate {
     place* own = nullptr;         ///< where the gate knows it; null: it is a stranger
     std::uint16_t strangers = 0;  ///< of the gate's strangers: calls from before it had a place
     std::uint16_t depth = 0;      ///< how often it is inside: a call may use the heap again
+    /// The process is the child of a fork in a signal handler that interrupted a call of this thread. Until that call
+    /// ends, it may have locks, and the handler's own calls stay outside.
+    bool is_interrupted = false;
   };
 
   constexpr fork_gate() noexcept = default;
@@ -53,7 +56,7 @@ class fork_gate {
   [[nodiscard]] bool enter(pass& own) noexcept {
     // Either the thread that closes the gate sees this, or this thread sees that it is closed.
     announce(own);
-    if (own.depth == 0 && !is_open_to(own)) [[unlikely]] {
+    if (own.depth == 0 ? !is_open_to(own) : own.is_interrupted) [[unlikely]] {
       withdraw(own);
       return false;
     }
@@ -62,7 +65,7 @@ class fork_gate {
   }
   /// Requires: enter returned true.
   void leave(pass& own) noexcept {
-    --own.depth;
+    if (--own.depth == 0) own.is_interrupted = false;
     withdraw(own);
   }
 
@@ -135,9 +138,11 @@ class fork_gate {
 
   /// Effects: as `open`, for the child of a fork, which has the calling thread alone. Returns: whether the
   /// heap is whole. If it is not, a thread that does not exist here was in the middle of changing it, and the
-  /// gate stays closed for good.
+  /// gate stays closed for good. If a signal handler forks inside, its calls get nothing from the heap until the
+  /// interrupted call has ended.
   bool open_in_child(pass& own) noexcept {
     const bool was_inside = own.depth != 0;
+    own.is_interrupted = was_inside;
     const bool whole = quiet_ && !(was_inside && lookers_.load(std::memory_order_relaxed) != 0);
     places_ = own.own;
     if (places_ != nullptr) places_->next = places_->previous = nullptr;

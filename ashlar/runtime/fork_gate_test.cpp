@@ -131,6 +131,14 @@ TEST_F(ForkGate, AThreadThatForksInsideWaitsForTheOthersOnly) {
     if (joins) gate_.join(one_, place_one_);
     gate_.close(one_, not_at_all);
     EXPECT_TRUE(gate_.open_in_child(one_)) << joins;
+    // The handler's own calls stay outside, for as long as the interrupted call goes on.
+    EXPECT_FALSE(gate_.enter(one_));
+    EXPECT_FALSE(gate_.begin_look(one_));
+    gate_.end_look(one_, false);
+    gate_.leave(one_);
+    ASSERT_TRUE(gate_.enter(one_));
+    EXPECT_TRUE(gate_.enter(one_));
+    gate_.leave(one_);
     gate_.leave(one_);
   }
   gate_.quit(one_);

@@ -133,10 +133,15 @@ std::size_t inherited_size(std::size_t i) {
   return i % 10 == 0 ? 180'000 : 10 + 20 * i;
 }
 
+/// Every second child uses the heap, as a crash reporter's does.
 void fork_in_handler(int) {
   const int saved = errno;
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(42);
+  if (child == 0) {
+    ::alarm(stuck_seconds);
+    if (handled % 2 != 0) busy::use_every_path(handled, 50);
+    ::_exit(42);
+  }
   if (child > 0) wait_for(child);
   ++handled;
   errno = saved;
@@ -171,7 +176,7 @@ void churn_under_timer(unsigned times) {
   std::printf("%u forks\n", handled.load());
 }
 
-// One thread forks in a handler that interrupted whatever it did.
+// One thread forks in a handler that interrupted whatever it did. The children can use the heap at once.
 int handler() {
   churn_under_timer(100);
   face::audit();
