@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,40 +66,62 @@ class rule_table {
   place places_[count] = {};
 };
 
-/// Pages of stacks that could be read. A stack that is gone may still be among them. Nobody asks for it
-/// whose own is sound.
-class readable_pages {
- public:
-  static constexpr std::uintptr_t page_bytes = 4096;
+constexpr std::uintptr_t page_bytes = 4096;
 
-  /// Returns: whether all of them can be read.
-  bool contain(std::uintptr_t begin, std::uintptr_t end) {
-    if (begin < page_bytes || end <= begin) return false;
-    for (std::uintptr_t page = begin / page_bytes; page <= (end - 1) / page_bytes; ++page) {
-      std::uintptr_t& place = pages_[first_place(page, bits)];
-      if (__atomic_load_n(&place, __ATOMIC_RELAXED) == page) continue;
-      if (!can_be_read(page * page_bytes)) return false;
-      __atomic_store_n(&place, page, __ATOMIC_RELAXED);
-    }
-    return true;
+constexpr std::uintptr_t page_of(std::uintptr_t address) {
+  return address & ~(page_bytes - 1);
+}
+
+bool page_can_be_read(std::uintptr_t page) {
+  // There is no such operation; but before the system says so, it looks at the set of signals.
+  constexpr int no_operation = -1;
+  const errno_keeper keeper;
+  return ::syscall(SYS_rt_sigprocmask, no_operation, page, nullptr, sizeof(std::uint64_t)) == 0 ||
+         errno != EFAULT;
+}
+
+/// Returns: whether all of it can be read now. A system call a page: what could be read once may be gone.
+bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
+  if (begin < page_bytes || end <= begin) return false;
+  for (std::uintptr_t page = page_of(begin); page < end; page += page_bytes)
+    if (!page_can_be_read(page)) return false;
+  return true;
+}
+
+/// The stack that the system or the C library gave the calling thread: it is there for as long as the thread is. A stack
+/// that the program switches to may be gone at any time.
+///
+/// Its top is known without asking: a thread's thread-locals are above its frames, and above those of the first thread
+/// are bytes that the system put there. If every page from there down to a frame can be read, the frame is on
+/// this stack: else a page without access is between them.
+class own_stack {
+ public:
+  /// Returns: the end of what can be read from `address`, which can, on.
+  [[gnu::always_inline]] std::uintptr_t readable_end(std::uintptr_t address) {
+    if (address >= low_ && address < top_) [[likely]]
+      return top_;
+    return grows_to(address) ? top_ : page_of(address) + page_bytes;
   }
 
  private:
-  static bool can_be_read(std::uintptr_t address) {
-    // There is no such operation; but before the system says so, it looks at the set of signals.
-    constexpr int no_operation = -1;
-    const errno_keeper keeper;
-    return ::syscall(SYS_rt_sigprocmask, no_operation, address, nullptr, sizeof(std::uint64_t)) ==
-               0 ||
-           errno != EFAULT;
+  static constexpr std::uintptr_t bytes_max = std::uintptr_t{16} << 20;  // deeper frames are asked for one by one
+
+  [[gnu::cold, gnu::noinline]] bool grows_to(std::uintptr_t address) {
+    if (top_ == 0)
+      low_ = top_ = ::syscall(SYS_gettid) == ::getpid() ? ::getauxval(AT_RANDOM)
+                                                        : reinterpret_cast<std::uintptr_t>(this);
+    if (address >= top_ || top_ - address > bytes_max) return false;
+    while (address < low_ && page_can_be_read(page_of(low_ - 1))) low_ = page_of(low_ - 1);
+    return address >= low_;
   }
 
-  static constexpr unsigned bits = 10;
-  std::uintptr_t pages_[std::size_t{1} << bits] = {};
+  // [low_, top_) can be read for as long as the thread lives.
+  std::uintptr_t low_ = 0;
+  std::uintptr_t top_ = 0;
 };
+[[gnu::tls_model("initial-exec")]] constinit thread_local own_stack own;
 
 constinit rule_table rules;
-constinit readable_pages pages;
 
 /// Code that was made at run time has no tables. But where the call that returns to `code` is the last
 /// thing that its function does, what follows says how the function is left. Python's trampolines
@@ -121,7 +144,7 @@ frame_rule read_epilogue(const unsigned char* code) {
     // Code that was made at run time, about which the runtime may know; or a return address that was
     // overwritten, and where anybody looks at code there would be a fault.
     constexpr std::uintptr_t looked_at = 16;
-    if (!pages.contain(address, address + looked_at)) return {.end = frame_end::outermost};
+    if (!can_be_read(address, address + looked_at)) return {.end = frame_end::outermost};
     return read_epilogue(reinterpret_cast<const unsigned char*>(address));
   }
   frame_rule rule = read_rule(file.unwind_table, address);
@@ -140,7 +163,7 @@ class walk {
       : address_(frame[1]),
         stack_pointer_(reinterpret_cast<std::uintptr_t>(frame + 2)),
         frame_pointer_(frame[0]),
-        readable_end_(page_end(stack_pointer_)) {}
+        readable_end_(own.readable_end(stack_pointer_ - 1)) {}
 
   /// Returns: where the last call returns to.
   [[nodiscard]] std::uintptr_t address() const { return address_; }
@@ -160,9 +183,9 @@ class walk {
       return rule.end == frame_end::outermost ? result::no_caller : result::no_rule;
     }
     if (end > readable_end_) [[unlikely]] {
-      if (!pages.contain(end - std::max(saved_bytes, sizeof(std::uintptr_t)), end))
+      if (!can_be_read(end - std::max(saved_bytes, sizeof(std::uintptr_t)), end))
         return result::no_caller;
-      readable_end_ = page_end(end);
+      readable_end_ = own.readable_end(end - 1);
     }
     const auto* const behind = reinterpret_cast<const std::uintptr_t*>(end);
     address_ = behind[-1];
@@ -172,11 +195,6 @@ class walk {
   }
 
  private:
-  /// Returns: the end of the page in which the last byte before `address` is.
-  static std::uintptr_t page_end(std::uintptr_t address) {
-    return ((address - 1) | (readable_pages::page_bytes - 1)) + 1;
-  }
-
   frame_rule find_rule() {
     const frame_rule rule = rules.find(address_);
     if (rule.end == frame_end::unknown) [[unlikely]]

@@ -203,13 +203,15 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
     return os::sanitizer_heap::deallocate(block);
   {
     const look at;
-    const std::size_t asked =
-        is_hardened() ? hardened_size(block, call) : watched_calls().size_asked(block, call);
+    const bool of_reserve = is_of_reserve(block);  // asked first: what looks at blocks may be locked
+    const std::size_t asked = is_hardened() ? hardened_size(block, call)
+                              : of_reserve  ? detail::full_check::unknown
+                                            : watched_calls().size_asked(block, call);
     if (asked == detail::full_check::none) return;
     const bool is_known = asked != detail::full_check::unknown;
-    const std::size_t have = is_known               ? asked
-                             : is_of_reserve(block) ? reserve.usable_size(block, call)
-                                                    : the_heap.usable_size(block, call);
+    const std::size_t have = is_known     ? asked
+                             : of_reserve ? reserve.usable_size(block, call)
+                                          : the_heap.usable_size(block, call);
     const bool is_right = is_known ? bytes_served(have, alignment) == bytes_served(size, alignment)
                                    : is_served_by(size, alignment, have);
     if (!is_known && have == 0) return;  // no live block is there, as was told

@@ -1,0 +1,176 @@
+// Calls are made on stacks that the program switches to: mapped, and unmapped after use, right below each other; on the heap;
+// of signals; of threads that are gone. Who looks at the calls that led to malloc reads nothing that is gone.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static constexpr size_t stack_bytes = 32 * 1024;
+static ucontext_t home, other;
+static unsigned calls;
+
+static void use_heap(int depth) {
+  volatile char frame[700];
+  frame[0] = 1;
+  if (depth != 0) return use_heap(depth - 1), void(frame[1] = frame[0]);
+  void* p = malloc(100 + calls % 50);
+  p = realloc(p, 3000);
+  free(p);
+  ++calls;
+}
+static void coroutine() {  // no deeper than what is looked at
+  use_heap(1);
+}
+
+static char* map_stack(void* at) {
+  void* const p = mmap(at, stack_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0), -1, 0);
+  return static_cast<char*>(p);
+}
+static void run_context_on(char* stack) {
+  getcontext(&other);
+  other.uc_stack.ss_sp = stack;
+  other.uc_stack.ss_size = stack_bytes;
+  other.uc_link = &home;
+  makecontext(&other, coroutine, 0);
+  swapcontext(&home, &other);
+}
+
+#if defined(__x86_64__)
+// A stack that is switched to by hand. Nothing lies above its first frame, and the frame pointer is what `garbage` says.
+static void run_by_hand_on(char* stack, size_t above, std::uintptr_t garbage) {
+  char* const top = stack + stack_bytes - above;
+  asm volatile(
+      "movq %%rsp, %%rbx\n\t"
+      "movq %%rbp, %%r12\n\t"
+      "movq %[top], %%rsp\n\t"
+      "movq %[garbage], %%rbp\n\t"
+      "call *%[run]\n\t"
+      "movq %%r12, %%rbp\n\t"
+      "movq %%rbx, %%rsp\n\t"
+      :
+      : [top] "r"(top), [garbage] "r"(garbage), [run] "r"(&coroutine)
+      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
+}
+#else
+static void run_by_hand_on(char* stack, size_t, std::uintptr_t) { run_context_on(stack); }
+#endif
+
+static void all_ways(char* stack, char* gone) {
+  run_context_on(stack);
+  constexpr size_t above_all[] = {0, 16, 64, 4096};
+  for (const size_t above : above_all) {
+    run_by_hand_on(stack, above, 0);
+    run_by_hand_on(stack, above, 1);
+    run_by_hand_on(stack, above, reinterpret_cast<std::uintptr_t>(gone) + 64);
+    run_by_hand_on(stack, above, ~std::uintptr_t{7});
+    run_by_hand_on(stack, above, std::uintptr_t{1} << 60);
+  }
+}
+
+// Two stacks, the lower one right below the upper one, which goes, comes back without access, and comes anew.
+static void neighbours() {
+  char* const both = static_cast<char*>(
+      mmap(nullptr, 3 * stack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* const lower = map_stack(both);
+  char* const upper = both + stack_bytes;
+  for (int round = 0; round < 3; ++round) {
+    map_stack(upper);
+    all_ways(upper, lower);
+    all_ways(lower, upper);
+    munmap(upper, stack_bytes);
+    all_ways(lower, upper);
+    mmap(upper, stack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    all_ways(lower, upper);
+  }
+  munmap(both, 3 * stack_bytes);
+}
+
+static void on_heap_and_static() {
+  for (int round = 0; round < 5; ++round) {
+    char* const stack = static_cast<char*>(malloc(stack_bytes));
+    run_context_on(stack);
+    run_by_hand_on(stack, 64, 1);
+    free(stack);
+  }
+  alignas(64) static char fixed[stack_bytes];
+  run_context_on(fixed);
+  run_by_hand_on(fixed, 64, 1);
+}
+
+static void handle(int) {
+  use_heap(3);
+}
+static void on_signal_stack() {
+  for (int round = 0; round < 3; ++round) {
+    char* const stack = map_stack(nullptr);
+    stack_t own = {}, before;
+    own.ss_sp = stack;
+    own.ss_size = stack_bytes;
+    sigaltstack(&own, &before);
+    struct sigaction act = {};
+    act.sa_handler = handle;
+    act.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &act, nullptr);
+    raise(SIGUSR1);
+    sigaltstack(&before, nullptr);
+    munmap(stack, stack_bytes);
+  }
+}
+
+// Threads with stacks of the program's, which are unmapped after them; on these, too, other stacks are switched to.
+static void* in_thread(void* stack) {
+  use_heap(10);
+  if (stack != nullptr) run_by_hand_on(static_cast<char*>(stack), 0, 1);
+  return nullptr;
+}
+static void in_threads() {
+  constexpr size_t bytes = 256 * 1024;
+  for (int round = 0; round < 10; ++round) {
+    char* const at = static_cast<char*>(
+        mmap(nullptr, bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstack(&attr, at + stack_bytes, bytes);
+    pthread_t thread;
+    pthread_create(&thread, &attr, in_thread, at);
+    pthread_join(thread, nullptr);
+    munmap(at + stack_bytes, bytes);
+    run_by_hand_on(at, 0, 1);  // what was above it is gone
+    munmap(at, stack_bytes);
+    pthread_create(&thread, nullptr, in_thread, nullptr);
+    pthread_join(thread, nullptr);
+  }
+}
+
+static void deep(int depth) {
+  volatile char frame[4000];
+  frame[0] = 1;
+  if (depth == 0) return use_heap(0);
+  deep(depth - 1);
+  frame[1] = frame[0];
+}
+
+int main() {
+  neighbours();
+  on_heap_and_static();
+  on_signal_stack();
+  in_threads();
+  deep(500);
+  const pid_t child = fork();
+  if (child == 0) {
+    neighbours();
+    in_threads();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("%u calls, and the child ended with %d\n", calls, status);
+}
