@@ -44,6 +44,11 @@ ASHLAR_COLD int posix_memalign_missed(void** result, std::size_t alignment,
   return 0;
 }
 
+/// By free's public name, as reallocarray by realloc's.
+ASHLAR_COLD void free_missed(void* block, const char* call) noexcept {
+  runtime::call_told_as("free", call, [=] { ::free(block); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -111,10 +116,12 @@ ASHLAR_EXPORT int malloc_trim(std::size_t) ASHLAR_C_FUNCTION {
 
 /// C23. The sizes are not compared: realloc leaves a block where it is when it shrinks a little.
 ASHLAR_EXPORT void free_sized(void* block, std::size_t) ASHLAR_C_FUNCTION {
-  runtime::deallocate(block, "free_sized");
+  if (!runtime::process_hits::try_deallocate(runtime::tops, block)) [[unlikely]]
+    free_missed(block, "free_sized");
 }
 ASHLAR_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) ASHLAR_C_FUNCTION {
-  runtime::deallocate(block, "free_aligned_sized");
+  if (!runtime::process_hits::try_deallocate(runtime::tops, block)) [[unlikely]]
+    free_missed(block, "free_aligned_sized");
 }
 
 }  // extern "C"

@@ -15,6 +15,12 @@
 
 #include <malloc.h>
 
+// C23: the drop-in library has them, also where the C library has not.
+extern "C" {
+[[gnu::weak]] void free_sized(void* p, std::size_t size);
+[[gnu::weak]] void free_aligned_sized(void* p, std::size_t alignment, std::size_t size);
+}
+
 namespace {
 
 using size = std::size_t;
@@ -102,6 +108,9 @@ void* make_new_array_wide() {
 
 const deallocation deallocations[] = {
     {"free", make_malloc, end_free},
+    {"free_sized", make_malloc, [](void* p) { ::free_sized(p, bytes); }},
+    {"free_aligned_sized", [] { return std::aligned_alloc(64, bytes); },
+     [](void* p) { ::free_aligned_sized(p, 64, bytes); }},
     {"realloc_away", make_malloc, [](void* p) { std::free(std::realloc(p, 100 * bytes)); }},
     {"reallocarray_away", make_malloc, [](void* p) { std::free(::reallocarray(p, 100, bytes)); }},
     {"delete", make_new, end_delete},
