@@ -116,11 +116,11 @@ ASHLAR_EXPORT int malloc_trim(std::size_t) ASHLAR_C_FUNCTION {
 
 /// C23. The sizes are not compared: realloc leaves a block where it is when it shrinks a little.
 ASHLAR_EXPORT void free_sized(void* block, std::size_t) ASHLAR_C_FUNCTION {
-  if (!runtime::process_hits::try_deallocate(runtime::tops, block)) [[unlikely]]
+  if (!runtime::process_hits::try_deallocate(runtime::tops(), block)) [[unlikely]]
     free_missed(block, "free_sized");
 }
 ASHLAR_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) ASHLAR_C_FUNCTION {
-  if (!runtime::process_hits::try_deallocate(runtime::tops, block)) [[unlikely]]
+  if (!runtime::process_hits::try_deallocate(runtime::tops(), block)) [[unlikely]]
     free_missed(block, "free_aligned_sized");
 }
 

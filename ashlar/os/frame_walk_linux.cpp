@@ -98,27 +98,39 @@ class own_stack {
  public:
   /// Returns: the end of what can be read from `address`, which can, on.
   [[gnu::always_inline]] std::uintptr_t readable_end(std::uintptr_t address) {
-    if (address >= low_ && address < top_) [[likely]]
-      return top_;
-    return grows_to(address) ? top_ : page_of(address) + page_bytes;
+    if (holds(address)) [[likely]]
+      return top();
+    return grows_to(address) ? top() : page_of(address) + page_bytes;
   }
 
  private:
   static constexpr std::uintptr_t bytes_max = std::uintptr_t{16} << 20;  // deeper frames are asked for one by one
 
+  [[nodiscard]] std::uintptr_t top() const {
+    return is_first_ ? first_top : reinterpret_cast<std::uintptr_t>(this);
+  }
+  [[nodiscard]] std::uintptr_t low() const { return page_of(top()) - (pages_ - 1) * page_bytes; }
+  [[nodiscard]] bool holds(std::uintptr_t address) const {
+    return pages_ != 0 && address < top() && address >= low();
+  }
   [[gnu::cold, gnu::noinline]] bool grows_to(std::uintptr_t address) {
-    if (top_ == 0)
-      low_ = top_ = ::syscall(SYS_gettid) == ::getpid() ? ::getauxval(AT_RANDOM)
-                                                        : reinterpret_cast<std::uintptr_t>(this);
-    if (address >= top_ || top_ - address > bytes_max) return false;
-    while (address < low_ && page_can_be_read(page_of(low_ - 1))) low_ = page_of(low_ - 1);
-    return address >= low_;
+    if (pages_ == 0) {
+      is_first_ = ::syscall(SYS_gettid) == ::getpid();
+      if (is_first_) first_top = ::getauxval(AT_RANDOM);
+      pages_ = 1;
+    }
+    if (address >= top() || top() - address > bytes_max) return false;
+    while (address < low() && page_can_be_read(low() - page_bytes)) ++pages_;
+    return holds(address);
   }
 
-  // [low_, top_) can be read for as long as the thread lives.
-  std::uintptr_t low_ = 0;
-  std::uintptr_t top_ = 0;
+  static constinit std::uintptr_t first_top;  // above the first thread's frames
+  // What is below the top can be read, in so many pages, for as long as the thread lives. 0: nothing is known.
+  // Four bytes: static TLS is scarce (thread_words.hpp).
+  std::uint32_t pages_ : 31 = 0;
+  std::uint32_t is_first_ : 1 = 0;
 };
+constinit std::uintptr_t own_stack::first_top = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local own_stack own;
 
 constinit rule_table rules;

@@ -34,6 +34,11 @@ constexpr detail::cache_tops make_no_tops() noexcept {
 constinit const detail::cache_tops no_tops = make_no_tops();
 [[gnu::tls_model("initial-exec")]] constinit thread_local hit_state own_hits;
 [[gnu::tls_model("initial-exec")]] constinit thread_local thread_state self;
+#if defined(__ELF__)
+/// `own_hits` by a name that no other copy of the library can have taken.
+[[gnu::alias("_ZN6ashlar7runtime8own_hitsE"), gnu::visibility("hidden"),
+  gnu::tls_model("initial-exec")]] extern constinit thread_local hit_state hits_of_this_copy;
+#endif
 
 constinit fork_gate gate;
 constinit reserve_heap reserve;
@@ -253,13 +258,25 @@ process_heap::cache* own_cache_to_free() noexcept {
 
 namespace {
 
+/// Returns: whether a copy of the library that was loaded before has taken this one's place: a plugin that links
+/// libashlar.a, whose names are visible, in a program with libashlar.so. All calls go to that copy, so this one does nothing.
+bool serves_nobody() noexcept {
+#if defined(__ELF__)
+  const void* called = &own_hits;
+  asm("" : "+r"(called));  // the compiler believes that it knows
+  return called != &hits_of_this_copy;
+#else
+  return false;
+#endif
+}
+
 /// So that the heap starts while there is one thread. The drop-in library's comes before all others'
 /// (-z initfirst), the C library's included, so `environ` may not be set yet: the loader passes it.
 [[gnu::constructor(101)]] void start_early(int, char**, char** environment) noexcept {
   note_environment(environment);
   if constexpr (is_drop_in)
     if (!serves_this_process()) return;
-  if (os::heap_is_the_sanitizers()) return;  // nobody will use this heap
+  if (os::heap_is_the_sanitizers() || serves_nobody()) return;  // nobody will use this heap
   // If memory is refused now, the first allocation tries again and reports it.
   if (const visit here; here.is_inside()) static_cast<void>(own_cache());
   start_process();
@@ -267,6 +284,7 @@ namespace {
 
 /// What was spoilt and never freed is found at last. Late: other destructors still free.
 [[gnu::destructor(101)]] void look_at_exit() noexcept {
+  if (serves_nobody()) return;
   the_background.stop_for_good();
   the_control.end_with_process();
   // A signal handler that calls exit may have interrupted a call that has locks.

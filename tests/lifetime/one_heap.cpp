@@ -1,0 +1,49 @@
+// A plugin whose copy of ashlar has visible names, in a program whose copy has them, too: the names of the program's copy
+// come first, so there is one heap. Each of the two is libashlar.so or libashlar.a.
+#include <cstdio>
+#include <tests/lifetime/plugin.hpp>
+#include <tests/support/require.hpp>
+#include <thread>
+
+#include <ashlar/ashlar.h>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+void cross(const plugin_face& face) {
+  for (std::size_t size = 1; size < 300'000; size += 1 + size / 7) {
+    void* const of_plugin = face.allocate(size);
+    void* const own = xmalloc(size);
+    REQUIRE(of_plugin != nullptr && own != nullptr && xusable_size(of_plugin) >= size);
+    face.release(own);
+    xfree(of_plugin);
+  }
+  static_cast<void>(face.trim());
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  void* const early = xmalloc(100);
+  void* const library = ::dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) std::fprintf(stderr, "%s\n", ::dlerror());
+  REQUIRE(library != nullptr);
+  auto* const entry = reinterpret_cast<plugin_entry*>(::dlsym(library, "plugin"));
+  REQUIRE(entry != nullptr);
+  const plugin_face face = *entry();
+  cross(face);
+  std::thread([&] { cross(face); }).join();
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    cross(face);
+    ::_exit(42);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  REQUIRE(::dlclose(library) == 0);
+  cross({xmalloc, xfree, ashlar_trim});
+  xfree(early);
+}
