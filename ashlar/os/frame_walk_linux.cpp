@@ -107,31 +107,36 @@ class own_stack {
   static constexpr std::uintptr_t bytes_max = std::uintptr_t{16} << 20;  // deeper frames are asked for one by one
 
   [[nodiscard]] std::uintptr_t top() const {
-    return is_first_ ? first_top : reinterpret_cast<std::uintptr_t>(this);
+    return this == first_thread ? first_top : reinterpret_cast<std::uintptr_t>(this);
   }
-  [[nodiscard]] std::uintptr_t low() const { return page_of(top()) - (pages_ - 1) * page_bytes; }
+  [[nodiscard]] std::uintptr_t low() const { return page_of(top()) - pages_ * page_bytes; }
   [[nodiscard]] bool holds(std::uintptr_t address) const {
-    return pages_ != 0 && address < top() && address >= low();
+    return address < top() && address >= low();
   }
   [[gnu::cold, gnu::noinline]] bool grows_to(std::uintptr_t address) {
-    if (pages_ == 0) {
-      is_first_ = ::syscall(SYS_gettid) == ::getpid();
-      if (is_first_) first_top = ::getauxval(AT_RANDOM);
-      pages_ = 1;
-    }
-    if (address >= top() || top() - address > bytes_max) return false;
+    if (first_thread == nullptr || address >= top() || top() - address > bytes_max) return false;
     while (address < low() && page_can_be_read(low() - page_bytes)) ++pages_;
     return holds(address);
   }
+  /// At start, since a thread that is closed in by a filter of system calls cannot ask who it is.
+  [[gnu::constructor]] static void note_first_thread();
 
-  static constinit std::uintptr_t first_top;  // above the first thread's frames
-  // What is below the top can be read, in so many pages, for as long as the thread lives. 0: nothing is known.
-  // Four bytes: static TLS is scarce (thread_words.hpp).
-  std::uint32_t pages_ : 31 = 0;
-  std::uint32_t is_first_ : 1 = 0;
+  static constinit const own_stack* first_thread;  // null: not known, so no stack is trusted
+  static constinit std::uintptr_t first_top;       // above the first thread's frames
+
+  // So many whole pages below the top can be read for as long as the thread lives. Four bytes: static TLS is scarce
+  // (thread_words.hpp).
+  std::uint32_t pages_ = 0;
 };
+constinit const own_stack* own_stack::first_thread = nullptr;
 constinit std::uintptr_t own_stack::first_top = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local own_stack own;
+
+void own_stack::note_first_thread() {
+  if (::syscall(SYS_gettid) != ::getpid()) return;
+  first_top = ::getauxval(AT_RANDOM);
+  first_thread = &own;
+}
 
 constinit rule_table rules;
 
