@@ -104,7 +104,8 @@ class own_stack {
   }
 
  private:
-  static constexpr std::uintptr_t bytes_max = std::uintptr_t{16} << 20;  // deeper frames are asked for one by one
+  static constexpr std::uintptr_t bytes_max = std::uintptr_t{16}
+                                              << 20;  // deeper frames are asked for one by one
 
   [[nodiscard]] std::uintptr_t top() const {
     return this == first_thread ? first_top : reinterpret_cast<std::uintptr_t>(this);

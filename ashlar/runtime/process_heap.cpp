@@ -203,7 +203,8 @@ void deallocate_sized_slow(void* block, std::size_t size, std::size_t alignment,
     return os::sanitizer_heap::deallocate(block);
   {
     const look at;
-    const bool of_reserve = is_of_reserve(block);  // asked first: what looks at blocks may be locked
+    const bool of_reserve =
+        is_of_reserve(block);  // asked first: what looks at blocks may be locked
     const std::size_t asked = is_hardened() ? hardened_size(block, call)
                               : of_reserve  ? detail::full_check::unknown
                                             : watched_calls().size_asked(block, call);

@@ -88,7 +88,8 @@ bool expect_size_slow(const void* block, std::size_t size, const char* call) noe
     return true;
   }
   if (guards.contains(block)) return guards.expect_size(block, size, call);
-  return !the_watch.checks.is_on() || reserve.contains(block) || the_watch.checks.expect_size(block, size, call);
+  return !the_watch.checks.is_on() || reserve.contains(block) ||
+         the_watch.checks.expect_size(block, size, call);
 }
 
 std::size_t check_blocks(const char* call) noexcept {

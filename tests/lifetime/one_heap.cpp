@@ -5,10 +5,11 @@
 #include <tests/support/require.hpp>
 #include <thread>
 
-#include <ashlar/ashlar.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <ashlar/ashlar.h>
 
 namespace {
 

@@ -24,7 +24,11 @@ static void work(void) {
     s = s * 1103515245 + 12345;
     const int k = (s >> 8) % 200;
     const unsigned kind = (s >> 17) % 16;
-    const size_t size = (s >> 4) % (kind == 0 ? 3000000 : kind < 4 ? 200000 : kind < 8 ? 20000 : 300) + 1;
+    const size_t size = (s >> 4) % (kind == 0  ? 3000000
+                                    : kind < 4 ? 200000
+                                    : kind < 8 ? 20000
+                                               : 300) +
+                        1;
     if ((s >> 25) % 2 != 0) {
       b[k] = realloc(b[k], size);
     } else {

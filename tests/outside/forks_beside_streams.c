@@ -52,7 +52,8 @@ int main(void) {
   for (int i = 0; i < readers; ++i) pthread_create(t++, 0, read_lines, &reads[i]);
   pthread_create(t++, 0, flush, &flushes);
   for (int i = 0; i < forkers; ++i) pthread_create(t++, 0, fork_children, &forks[i]);
-  while (!has_all(reads, readers) || !has_all(&flushes, 1) || !has_all(forks, forkers)) usleep(10000);
+  while (!has_all(reads, readers) || !has_all(&flushes, 1) || !has_all(forks, forkers))
+    usleep(10000);
   stop = 1;
   for (int i = 0; i < readers + 1 + forkers; ++i) pthread_join(threads[i], 0);
   puts("all went on");

@@ -12,7 +12,11 @@
 static void* const untouched = (void*)0x1234;
 
 static const char* name(int error) {
-  return error == 0 ? "0" : error == EINVAL ? "EINVAL" : error == ENOMEM ? "ENOMEM" : error == 77 ? "kept" : "?";
+  return error == 0        ? "0"
+         : error == EINVAL ? "EINVAL"
+         : error == ENOMEM ? "ENOMEM"
+         : error == 77     ? "kept"
+                           : "?";
 }
 
 static void posix(size_t alignment, size_t size) {
@@ -31,7 +35,8 @@ static void posix(size_t alignment, size_t size) {
 static void others(size_t alignment, size_t size) {
   errno = 77;
   void* p = memalign(alignment, size);
-  printf("memalign %zx %zx: %s, errno %s\n", alignment, size, p == 0 ? "null" : "block", name(errno));
+  printf("memalign %zx %zx: %s, errno %s\n", alignment, size, p == 0 ? "null" : "block",
+         name(errno));
   free(p);
   errno = 77;
   p = aligned_alloc(alignment, size);
@@ -40,13 +45,27 @@ static void others(size_t alignment, size_t size) {
 }
 
 static void all(void) {
-  static const size_t wrong[] = {0, 1, 2, 4, 3, 7, 12, 24, 40, 48, 100, 4095, 4097, SIZE_MAX, SIZE_MAX - 7, SIZE_MAX / 2};
+  static const size_t wrong[] = {0,  1,  2,   4,    3,    7,        12,           24,
+                                 40, 48, 100, 4095, 4097, SIZE_MAX, SIZE_MAX - 7, SIZE_MAX / 2};
   static const size_t right[] = {8, 16, 64, 256, 4096, 65536, 1 << 20};
   static const size_t small[] = {0, 1, 100, 5000, 200000};
-  static const size_t huge[] = {PTRDIFF_MAX - 100000, PTRDIFF_MAX - 4096, PTRDIFF_MAX - 1, PTRDIFF_MAX,
-                                (size_t)PTRDIFF_MAX + 1, SIZE_MAX - (2 << 20), SIZE_MAX - 65536, SIZE_MAX - 4097,
-                                SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX - 64, SIZE_MAX - 16, SIZE_MAX - 8,
-                                SIZE_MAX - 1, SIZE_MAX, (size_t)1 << 48, (size_t)1 << 62};
+  static const size_t huge[] = {PTRDIFF_MAX - 100000,
+                                PTRDIFF_MAX - 4096,
+                                PTRDIFF_MAX - 1,
+                                PTRDIFF_MAX,
+                                (size_t)PTRDIFF_MAX + 1,
+                                SIZE_MAX - (2 << 20),
+                                SIZE_MAX - 65536,
+                                SIZE_MAX - 4097,
+                                SIZE_MAX - 4096,
+                                SIZE_MAX - 4095,
+                                SIZE_MAX - 64,
+                                SIZE_MAX - 16,
+                                SIZE_MAX - 8,
+                                SIZE_MAX - 1,
+                                SIZE_MAX,
+                                (size_t)1 << 48,
+                                (size_t)1 << 62};
   for (size_t a = 0; a < sizeof wrong / sizeof *wrong; ++a) {
     for (size_t i = 0; i < sizeof small / sizeof *small; ++i) posix(wrong[a], small[i]);
     for (size_t i = 0; i < sizeof huge / sizeof *huge; ++i) posix(wrong[a], huge[i]);

@@ -60,7 +60,9 @@ static void run_by_hand_on(char* stack, size_t above, std::uintptr_t garbage) {
       : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
 }
 #else
-static void run_by_hand_on(char* stack, size_t, std::uintptr_t) { run_context_on(stack); }
+static void run_by_hand_on(char* stack, size_t, std::uintptr_t) {
+  run_context_on(stack);
+}
 #endif
 
 static void all_ways(char* stack, char* gone) {
@@ -134,8 +136,8 @@ static void* in_thread(void* stack) {
 static void in_threads() {
   constexpr size_t bytes = 256 * 1024;
   for (int round = 0; round < 10; ++round) {
-    char* const at = static_cast<char*>(
-        mmap(nullptr, bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* const at = static_cast<char*>(mmap(nullptr, bytes + stack_bytes, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, at + stack_bytes, bytes);
