@@ -6,6 +6,7 @@
 #include <memory>
 #include <tests/support/heap_stats.hpp>
 #include <tests/support/test_heap.hpp>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -242,6 +243,30 @@ TEST(Heap, LargeBlocksThatGrowMoveByRemappingOrByCopying) {
   auto* again = static_cast<char*>(h->allocate_large(size, 1, zeroed));
   ASSERT_NE(again, nullptr);
   EXPECT_TRUE(!zeroed || std::all_of(again, again + size, [](char c) { return c == 0; }));
+  h->audit();
+}
+
+TEST(Heap, LongBlocksThatAreToBeZeroAreNotWritten) {
+  const auto h = std::make_unique<test_heap>();
+  constexpr std::size_t size = 40 << 20;
+  const auto take = [&](bool wanted) {
+    bool zeroed = wanted;
+    auto* block = static_cast<char*>(h->allocate_large(size, 1, zeroed));
+    EXPECT_NE(block, nullptr);
+    return std::pair(block, zeroed);
+  };
+  char* const first = take(true).first;
+  first[size / 2] = 'a';
+  h->deallocate_uncached(first, "free");
+  EXPECT_EQ(take(false), std::pair(first, false)) << "it is dirty, and may stay so";
+  h->deallocate_uncached(first, "free");
+  EXPECT_EQ(take(true), std::pair(first, true));
+  EXPECT_EQ(first[size / 2], 0);
+  first[size / 2] = 'a';
+  h->deallocate_uncached(first, "free");
+  h->space().fail_always(space_call::purge, true);
+  EXPECT_EQ(take(true), std::pair(first, false))
+      << "the system refuses, so the caller has to write";
   h->audit();
 }
 

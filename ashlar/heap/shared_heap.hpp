@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
@@ -298,11 +299,11 @@ class shared_heap {
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
-  /// is out. `zeroed` tells whether it is known to be zero. `cached` is as for `take`.
+  /// is out. `zeroed` says whether it is to be zero, and then whether it is. `cached` is as for `take`.
   template <class Cached>
   [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
                                      Cached cached) noexcept {
-    zeroed = false;
+    const bool to_be_zero = std::exchange(zeroed, false);
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX || !start()) return nullptr;
     const std::size_t pages = std::max<std::size_t>(divide_up(size, page_size), 1);
     const std::size_t align_pages = std::max<std::size_t>(alignment / page_size, 1);
@@ -317,7 +318,7 @@ class shared_heap {
       looks_.after_growth(centrals_, pages_, held(), left);
     }
     held_.note_large(0, r->pages);
-    zeroed = r->zero;
+    zeroed = to_be_zero ? pages_.try_clear(*r) : r->zero;
     return pages_.address_of(*r);
   }
 
@@ -444,9 +445,8 @@ class shared_heap {
 
  private:
   friend struct heap_layout;  // tells where the members are
-  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
-  /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
-  /// and 2,100 us.
+  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as copying to pages in
+  /// memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230 and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
   /// Effects: pages [first, end) of a large block are zero, if the heap discards.

@@ -10,7 +10,6 @@
 //
 // Each question is asked once; what is below does not ask it again.
 #include <cstring>
-#include <utility>
 
 #include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
@@ -120,10 +119,11 @@ void* reallocate_by_calls(void* block, std::size_t have, std::size_t size,
 
 void* plain_calls::take(std::size_t size, std::size_t alignment, bool& zeroed) noexcept {
   // Above this size, a run that is known to be zero is worth more than a block of the cache.
-  const bool as_run = std::exchange(zeroed, false) && size > detail::shared_slab_block_max;
+  const bool as_run = zeroed && size > detail::shared_slab_block_max;
   if (!the_heap.start()) return nullptr;  // its classes stand from then on
   const class_index c = as_run ? class_index{0} : process_classes::class_for(size, alignment);
   if (c == 0) return the_heap.allocate_large(size, alignment, zeroed, self.own);
+  zeroed = false;
   process_heap::cache* const own = own_cache();
   return own != nullptr ? the_heap.allocate_class(*own, c) : the_heap.allocate_uncached(c);
 }

@@ -82,7 +82,7 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
   if (self.own != nullptr) the_background.note_allocation();
   const visit here;
   if (!here.is_inside()) return nullptr;
-  bool is_zero = false;
+  bool is_zero = zeroed;
   void* const block = the_heap.allocate_large(size, alignment, is_zero, own_cache());
   return block != nullptr && zeroed && !is_zero ? std::memset(block, 0, size) : block;
 }
