@@ -35,23 +35,14 @@ void give_back_left(full_check& checks, Heap heap, block_record* leaving,
   checks.forget(leaving);
 }
 
-/// Returns: as full_check::made, of a block of the heap's; null when it has none, though all that waited went back.
+/// Returns: as full_check::made, of a block of the heap's; null when it has none, or there is no record for it.
 template <unchecked_heap Heap>
-[[nodiscard]] void* allocate_checked(full_check& checks, Heap heap, std::size_t size,
-                                     std::size_t alignment, bool zeroed,
-                                     const char* call) noexcept {
-  alignment = std::max(alignment, block_granule);
-  const std::size_t bytes = full_check::bytes_for(size, alignment);
-  if (bytes == 0 || bytes > PTRDIFF_MAX) return nullptr;
-  bool is_zero = false;
-  void* block = heap.take(bytes, alignment, is_zero);
-  if (block == nullptr) {
-    block_record* const waited = checks.emptied_queue(call);
-    if (waited == nullptr) return nullptr;
-    give_back_left(checks, heap, waited, call);
-    block = heap.take(bytes, alignment, is_zero);
-    if (block == nullptr) return nullptr;
-  }
+[[nodiscard]] void* try_allocate_checked(full_check& checks, Heap heap, std::size_t bytes,
+                                         std::size_t size, std::size_t alignment, bool zeroed,
+                                         const char* call) noexcept {
+  bool is_zero = zeroed;
+  void* const block = heap.take(bytes, alignment, is_zero);
+  if (block == nullptr) return nullptr;
   using first_bytes = full_check::first_bytes;
   const auto first = !zeroed   ? first_bytes::filled
                      : is_zero ? first_bytes::as_they_are
@@ -60,6 +51,24 @@ template <unchecked_heap Heap>
       checks.made(block, heap.usable_size(block, call), size, alignment, first, call);
   if (address == nullptr) heap.give_back(block, call);
   return address;
+}
+
+/// Returns: as try_allocate_checked; null when it has none, though all that waited went back, with its records.
+template <unchecked_heap Heap>
+[[nodiscard]] void* allocate_checked(full_check& checks, Heap heap, std::size_t size,
+                                     std::size_t alignment, bool zeroed,
+                                     const char* call) noexcept {
+  alignment = std::max(alignment, block_granule);
+  const std::size_t bytes = full_check::bytes_for(size, alignment);
+  if (bytes == 0 || bytes > PTRDIFF_MAX) return nullptr;
+  const auto once = [&] {
+    return try_allocate_checked(checks, heap, bytes, size, alignment, zeroed, call);
+  };
+  if (void* const address = once(); address != nullptr) return address;
+  block_record* const waited = checks.emptied_queue(call);
+  if (waited == nullptr) return nullptr;
+  give_back_left(checks, heap, waited, call);
+  return once();
 }
 
 /// Effects: as full_check::freed. A fault, interior_pointer, when `address` is no block, but inside
