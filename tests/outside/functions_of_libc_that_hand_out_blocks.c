@@ -1,0 +1,114 @@
+// Functions of the C library that hand out blocks for the caller to free, that take blocks of the
+// caller, or that free what other functions of theirs took.
+#include <argz.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
+#include <netdb.h>
+#include <regex.h>
+#include <search.h>
+#include <wchar.h>
+#include <wordexp.h>
+
+#include "outside.h"
+
+static int compare(const void* a, const void* b) {
+  return strcmp((const char*)a, (const char*)b);
+}
+static int visited;
+static int visit(const char* name, const struct stat* s, int kind, struct FTW* w) {
+  return visited += 1, 0;
+}
+
+int main(void) {
+  long sum = 0;
+  for (int round = 0; round < 50; ++round) {
+    char* line = NULL;
+    size_t room = 0;
+    FILE* file = fopen("/proc/self/status", "r");
+    while (getdelim(&line, &room, '\n', file) > 0) {
+    }
+    fclose(file);
+    line = (char*)realloc(line, room * 2);
+    free(line);
+
+    char* text = NULL;
+    size_t length = 0;
+    FILE* stream = open_memstream(&text, &length);
+    for (int i = 0; i < 2000; ++i) fprintf(stream, "%d,", i);
+    fclose(stream);
+    sum += (long)length;
+    char* copy = NULL;
+    CHECK(asprintf(&copy, "%s%s", text, text) == (int)(2 * length));
+    free(text);
+    free(copy);
+    wchar_t* wide = wcsdup(L"wide");
+    free(realloc(wide, 10000));
+
+    struct dirent** names;
+    int n = scandir("/proc/self/fdinfo", &names, NULL, alphasort);
+    for (int i = 0; i < n; ++i) free(names[i]);
+    free(names);
+    glob_t found;
+    if (glob("/etc/h*", 0, NULL, &found) == 0) globfree(&found);
+    wordexp_t words;
+    CHECK(wordexp("one 'two three' four", &words, WRDE_NOCMD) == 0 && words.we_wordc == 3);
+    wordfree(&words);
+    regex_t expression;
+    CHECK(regcomp(&expression, "^(a+)+(b|c)*[[:digit:]]{2,9}$", REG_EXTENDED) == 0);
+    sum += regexec(&expression, "aaaabcb123456", 0, NULL, 0);
+    regfree(&expression);
+    char* real = realpath("/proc/self/../self/root", NULL);
+    free(real);
+    free(getcwd(NULL, 0));
+
+    void* tree = NULL;
+    for (int i = 0; i < 100; ++i) {
+      char key[20];
+      snprintf(key, sizeof key, "%d", i * 7919 % 100);
+      char* mine = strdup(key);
+      if (*(char**)tsearch(mine, &tree, compare) != mine) free(mine);
+    }
+    tdestroy(tree, free);
+    hcreate(100);
+    for (int i = 0; i < 50; ++i) {
+      char key[20];
+      snprintf(key, sizeof key, "%d", i);
+      hsearch((ENTRY){.key = strdup(key)}, ENTER);
+    }
+    char* keys[50];
+    for (int i = 0; i < 50; ++i) {
+      char key[20];
+      snprintf(key, sizeof key, "%d", i);
+      keys[i] = hsearch((ENTRY){.key = key}, FIND)->key;
+    }
+    hdestroy();
+    for (int i = 0; i < 50; ++i) free(keys[i]);
+    char* list = NULL;
+    size_t bytes = 0;
+    for (int i = 0; i < 30; ++i) argz_add(&list, &bytes, "an entry");
+    argz_replace(&list, &bytes, "entry", "longer entry", NULL);
+    sum += (long)bytes;
+    free(list);
+
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *address;
+    CHECK(getaddrinfo("127.0.0.1", NULL, &hints, &address) == 0);
+    freeaddrinfo(address);
+    visited = 0;
+    nftw("/proc/self/fdinfo", visit, 5, FTW_PHYS);
+    char* roots[] = {(char*)"/proc/self/fdinfo", NULL};
+    FTS* walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    while (fts_read(walk) != NULL) ++visited;
+    fts_close(walk);
+    CHECK(visited > 5);
+    char* buffer = (char*)malloc(70000);
+    FILE* buffered = fopen("/dev/null", "w");
+    setvbuf(buffered, buffer, _IOFBF, 70000);
+    for (int i = 0; i < 3000; ++i) fputs("through the caller's own buffer", buffered);
+    fclose(buffered);
+    free(buffer);
+  }
+  printf("%ld\n", sum);
+}

@@ -1,0 +1,43 @@
+// While two threads allocate, the process reads its own maps and smaps: each live block lies whole
+// in readable mappings.
+#include <malloc.h>
+#include <pthread.h>
+
+#include "outside.h"
+
+static int stop;
+static void* busy(void* p) {
+  for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++i) use_heap(i, 60);
+  return p;
+}
+
+int main(void) {
+  pthread_t t[2];
+  enum { count = 60 };
+  char* blocks[count];
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], NULL, busy, NULL) == 0);
+  for (int i = 0; i < count; ++i) blocks[i] = (char*)malloc((size_t)16 << i % 15);
+  for (int round = 0; round < 10; ++round) {
+    size_t covered[count] = {0};
+    FILE* maps = fopen(round % 2 ? "/proc/self/smaps" : "/proc/self/maps", "r");
+    char* line = NULL;
+    size_t room = 0, from, to;
+    char rights[8];
+    while (getline(&line, &room, maps) > 0) {
+      if (sscanf(line, "%zx-%zx %7s", &from, &to, rights) != 3 || strncmp(rights, "rw", 2) != 0)
+        continue;
+      for (int i = 0; i < count; ++i) {
+        size_t begin = (size_t)blocks[i], end = begin + ((size_t)16 << i % 15);
+        if (begin < from) begin = from;
+        if (end > to) end = to;
+        if (begin < end) covered[i] += end - begin;
+      }
+    }
+    for (int i = 0; i < count; ++i) CHECK(covered[i] >= (size_t)16 << i % 15);
+    free(line);
+    fclose(maps);
+  }
+  stop = 1;
+  for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
+  puts("mapped");
+}
