@@ -118,7 +118,7 @@ class CoreBytes:
         count, = struct.unpack_from("<H", self.data, 56)
         self.parts = [struct.unpack_from("<IIQQQQQQ", self.data, begin + 56 * i)
                       for i in range(count)]
-        self.image = self.data.index(b"ashlarh1\1\0\0\0")
+        self.image = self.data.index(b"ashlarh1\2\0\0\0")
 
     def place(self, address):
         for kind, _, offset, begin, _, size, _, _ in self.parts:
@@ -528,7 +528,7 @@ class BadCores(LookTest):
     def test_another_version(self):
         core = CoreBytes(self.planted("alone").core())
         core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
-        self.one_line(ashlar("core", core.save("newer")), 1, "version 9", "version 1",
+        self.one_line(ashlar("core", core.save("newer")), 1, "version 9", "version 2",
                       "that belongs to that library")
 
     def test_another_version_of_the_checks(self):
@@ -608,7 +608,7 @@ class BrokenHeaps(LookTest):
     def test_list_of_caches(self):
         cache = self.core.number(self.core.word(self.core.HEAP, "Q") +
                                  self.core.part(self.core.OF_HEAP + 9 * 8))
-        self.core.change(cache + self.core.part(self.core.OF_CACHE + 8), cache, 8)
+        self.core.change(cache + self.core.part(self.core.OF_CACHE), cache, 8)
         self.broken("list of caches at 0x[0-9a-f]+ leads round in a circle", 0)
 
     def test_stash(self):

@@ -299,7 +299,8 @@ TEST_F(Tree, AKilledRecorderLeavesAFolderThatCanBeRead) {
   ::kill(-command, SIGKILL);
   wait_for(command);
   ASSERT_EQ(ashlar({"stat", "run.atree.part"}), 0) << said("err");
-  EXPECT_TRUE(contains(said("err"), "has no index.json, since the recorder was killed")) << said("err");
+  EXPECT_TRUE(contains(said("err"), "has no index.json, since the recorder was killed"))
+      << said("err");
   EXPECT_TRUE(contains(said("out"), "known_calls")) << said("out");
   // The next one does not touch it.
   ASSERT_EQ(record({"--", calls, "calls"}), 0);
