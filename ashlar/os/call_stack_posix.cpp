@@ -15,6 +15,7 @@
 #endif
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/frame_walk.hpp>
 #include <ashlar/os/own_code.hpp>
@@ -31,8 +32,12 @@ namespace {
 constinit std::atomic<bool> was_used{false};
 /// Whether the unwinder of a static program has the program's tables. A constructor of the compiler's, which
 /// is the first one, gives them to it; without them, it aborts the process. The last destructor takes them back, and
-/// frees memory with the unwinder's lock taken.
-constinit std::atomic<bool> has_tables{false};
+/// frees memory with the unwinder's lock taken. Before, the C library prepares its own, and allocates for them.
+enum class tables { not_yet, are_there, are_gone };
+constinit std::atomic<tables> tables_of_program{tables::not_yet};
+[[nodiscard]] bool has_tables() noexcept {
+  return tables_of_program.load(std::memory_order_relaxed) == tables::are_there;
+}
 constinit std::atomic<bool> is_prepared_later{false};
 /// Whether this is a child by fork(). The loader may never load anything in it: another thread of its parent
 /// may have had a lock.
@@ -79,14 +84,18 @@ ASHLAR_HOT int return_addresses(void** frames, int room) noexcept {
 /// Returns: whether the unwinder can be asked: without it, a stack is cut where no rule leads on.
 bool can_unwind() noexcept {
   return !own_words.is_capturing && environment() != nullptr &&
-         (has_tables.load(std::memory_order_relaxed) || !is_static_program()) &&
-         (was_used.load(std::memory_order_relaxed) || !is_forked.load(std::memory_order_relaxed));
+         (has_tables() || !is_static_program()) &&
+         (was_used.load(std::memory_order_relaxed) ||
+          (!is_forked.load(std::memory_order_relaxed) && !has_new_call_filter()));
 }
 
 /// As `capture_frames`, in the frame of its caller.
 ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
   room = std::min(room, frames_max);
   if (room == 0) return 0;
+  if (tables_of_program.load(std::memory_order_relaxed) == tables::not_yet && is_static_program())
+      [[unlikely]]
+    return 0;
   const walk_result walked = walk_frames(out, room);
   if (walked.end != walk_end::unknown || !can_unwind()) return walked.depth;
   constexpr int inside_max = 12;  // frames of our own, which come first
@@ -101,11 +110,11 @@ ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
 
 // Without a priority: behind the compiler's constructor, and before its destructor.
 [[gnu::constructor]] void note_tables() noexcept {
-  has_tables.store(true, std::memory_order_relaxed);
+  tables_of_program.store(tables::are_there, std::memory_order_relaxed);
   if (is_prepared_later.load(std::memory_order_relaxed)) prepare_to_capture();
 }
 [[gnu::destructor]] void note_end_of_tables() noexcept {
-  has_tables.store(false, std::memory_order_relaxed);
+  tables_of_program.store(tables::are_gone, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -113,7 +122,7 @@ ASHLAR_HOT unsigned find_frames(const void** out, unsigned room) noexcept {
 void prepare_to_capture() noexcept {
   if (!is_static_program()) return;
   void* own[1];
-  if (!has_tables.load(std::memory_order_relaxed))
+  if (!has_tables())
     is_prepared_later.store(true, std::memory_order_relaxed);
   else if (can_unwind())
     static_cast<void>(unwind(own, 1));
@@ -152,12 +161,17 @@ frame_place place_of(const void* frame) noexcept {
 }
 
 std::size_t thread_number() noexcept {
-  // A system call each time would take as long as all the other checks.
-  if (own_words.number == 0) own_words.number = static_cast<int>(new_thread_number());
+  // To ask each time would take as long as all the other checks.
+  if (own_words.number == 0) {
+    constexpr int being_asked = 1;  // by a program's pthread_mutex_lock that allocates
+    own_words.number = being_asked;
+    own_words.number = static_cast<int>(new_thread_number());
+  }
   return static_cast<std::size_t>(own_words.number);
 }
 void note_fork_child() noexcept {
   own_words.number = 0;
+  note_process_number();
   is_forked.store(true, std::memory_order_relaxed);
 }
 

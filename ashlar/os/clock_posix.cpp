@@ -1,15 +1,16 @@
-// os/clock_posix.cpp: os/clock.hpp by clock_gettime.
+// os/clock_posix.cpp: os/clock.hpp by read_clock.
 // Layer: os.
 #include <ctime>
 
 #include <ashlar/os/clock.hpp>
+#include <ashlar/os/read_clock.hpp>
 
 namespace ashlar::os {
 namespace {
 
 std::uint64_t read(clockid_t clock) noexcept {
   timespec t{};
-  ::clock_gettime(clock, &t);
+  read_clock(clock, t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(t.tv_nsec);
 }

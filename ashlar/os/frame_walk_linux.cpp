@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <ashlar/core/config.hpp>
@@ -73,10 +75,13 @@ constexpr std::uintptr_t page_of(std::uintptr_t address) {
 }
 
 bool page_can_be_read(std::uintptr_t page) {
-  // There is no such operation; but before the system says so, it looks at the set of signals.
-  constexpr int no_operation = -1;
+  // The system looks whether the word has another value than this one, and then does not wait.
+  // Where it has this value, the wait is over at once. Malloc makes this kind of system call anyway.
+  constexpr std::uint32_t unlikely_value = 0x5bd1'e995;
+  constexpr timespec no_time = {};
   const errno_keeper keeper;
-  return ::syscall(SYS_rt_sigprocmask, no_operation, page, nullptr, sizeof(std::uint64_t)) == 0 ||
+  return ::syscall(SYS_futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, unlikely_value, &no_time,
+                   nullptr, 0) == 0 ||
          errno != EFAULT;
 }
 

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include <ashlar/core/bits.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/elf_notes.hpp>
 #include <ashlar/os/find_object.hpp>
 #include <ashlar/os/loaded_module.hpp>
+#include <ashlar/os/page_calls.hpp>
 
 namespace ashlar::os {
 namespace {
@@ -234,7 +236,7 @@ bool for_code_segment_at(const void* address, void (*visit)(const code_segment&,
       address,
       [](dl_phdr_info* module, std::size_t, void* data) {
         auto& l = *static_cast<look*>(data);
-        const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+        const auto page = page_calls::page_bytes();
         for (int i = 0; i < module->dlpi_phnum; ++i) {
           const ElfW(Phdr)& part = module->dlpi_phdr[i];
           const std::uintptr_t begin = module->dlpi_addr + part.p_vaddr;
@@ -278,7 +280,7 @@ const void* code_of_program() noexcept {
 
 const char* full_path(const code_segment& segment, char* room, std::size_t bytes) noexcept {
   if (*segment.path != '\0') return segment.path;
-  const auto read = ::readlink("/proc/self/exe", room, bytes - 1);
+  const auto read = has_new_call_filter() ? 0 : ::readlink("/proc/self/exe", room, bytes - 1);
   if (read <= 0) return path_of_program();
   room[read] = '\0';
   return room;

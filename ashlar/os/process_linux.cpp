@@ -1,12 +1,22 @@
 // os/process_linux.cpp: what of os/process.hpp is Linux's own.
 // Layer: os.
+#include <atomic>
+
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/core/config.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/process.hpp>
 
 namespace ashlar::os {
+
+namespace {
+/// Of the process, as it was known last: 0: not yet.
+constinit std::atomic<std::size_t> known_number{0};
+}  // namespace
 
 char** environment() noexcept {
   return environ;
@@ -17,7 +27,24 @@ bool is_static_program() noexcept {
 bool has_more_rights() noexcept {
   return ::getauxval(AT_SECURE) != 0;
 }
+std::size_t process_number() noexcept {
+  if (!has_new_call_filter())
+    known_number.store(static_cast<std::size_t>(::getpid()), std::memory_order_relaxed);
+  return known_number.load(std::memory_order_relaxed);
+}
+void note_process_number() noexcept {
+  known_number.store(new_thread_number(), std::memory_order_relaxed);
+}
 std::size_t new_thread_number() noexcept {
+#if defined(__GLIBC__) && !ASHLAR_SANITIZED
+  // The C library knows it, and writes it into a lock of this kind. A sandbox may not allow the system call.
+  pthread_mutex_t own = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  if (::pthread_mutex_lock(&own) == 0) {
+    const int number = own.__data.__owner;
+    ::pthread_mutex_unlock(&own);
+    if (number > 0) return static_cast<std::size_t>(number);
+  }
+#endif
   return static_cast<std::size_t>(::syscall(SYS_gettid));
 }
 

@@ -1,4 +1,4 @@
-// os/process_posix.cpp: what of os/process.hpp is POSIX.
+// os/process_posix.cpp: numbers of processes of os/process.hpp.
 // Layer: os.
 #include <unistd.h>
 
@@ -9,5 +9,7 @@ namespace ashlar::os {
 std::size_t process_number() noexcept {
   return static_cast<std::size_t>(::getpid());
 }
+
+void note_process_number() noexcept {}
 
 }  // namespace ashlar::os

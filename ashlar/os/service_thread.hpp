@@ -39,7 +39,8 @@ class service_thread {
 
   constexpr service_thread() noexcept = default;
 
-  /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one.
+  /// Effects: starts a thread that calls `work`. Returns: false when the system refuses one, or a
+  /// sandbox may not allow it.
   /// Requires: no lock of the library's is held (the system allocates for a thread); it has no thread
   /// yet, or the last one was joined.
   [[nodiscard]] bool start(void (*work)() noexcept, std::size_t stack_bytes = small_stack) noexcept;

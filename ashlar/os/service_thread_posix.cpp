@@ -10,6 +10,7 @@
 #include <pthread_np.h>
 #endif
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/not_cancelled.hpp>
 #include <ashlar/os/service_thread.hpp>
@@ -52,6 +53,7 @@ void* service_thread::work_and_tell(void* self) noexcept {
 }
 
 bool service_thread::start(void (*work)() noexcept, std::size_t stack_bytes) noexcept {
+  if (has_new_call_filter()) return false;
   const int saved = errno;
   work_ = work;
   has_ended_.store(false, std::memory_order_relaxed);

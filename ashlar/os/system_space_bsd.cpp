@@ -10,6 +10,7 @@
 #include <sys/sysctl.h>
 #include <sys/user.h>
 #endif
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <ashlar/os/errno_keeper.hpp>
@@ -35,6 +36,14 @@ void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
 
 bool system_space::move(void*, void*, std::size_t) noexcept {
   return false;
+}
+
+std::size_t system_space::limit() noexcept {
+  const errno_keeper keeper;
+  rlimit addresses{};
+  if (::getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
+    return SIZE_MAX;
+  return static_cast<std::size_t>(addresses.rlim_cur);  // signed on some systems
 }
 
 std::size_t system_space::physical() noexcept {

@@ -6,23 +6,25 @@
 #include <cstdint>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/errno_keeper.hpp>
+#include <ashlar/os/page_calls.hpp>
 #include <ashlar/os/system_space.hpp>
 
 namespace ashlar::os {
 namespace {
 
 ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
-  const int file = ::open(name, O_RDONLY | O_CLOEXEC);
+  const long file = ::syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
-  const ssize_t got = ::read(file, text, capacity);
-  ::close(file);
+  const ssize_t got = ::syscall(SYS_read, file, text, capacity);
+  ::syscall(SYS_close, file);
   return got;
 }
 
@@ -32,9 +34,13 @@ constinit std::atomic<advice> dont_need{advice::not_known};
 
 bool drop_pages(void* p, std::size_t bytes) noexcept {
   // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
-  if (::madvise(p, bytes, MADV_DONTNEED) == 0) return true;
-  // Pages that their last owner locked in memory stay until they are unlocked.
-  return errno == EINVAL && ::munlock(p, bytes) == 0 && ::madvise(p, bytes, MADV_DONTNEED) == 0;
+  if (page_calls::advise(p, bytes, MADV_DONTNEED) == 0) return true;
+  // Pages that their last owner locked in memory stay until other ones are mapped there.
+  if (errno != EINVAL || !renew(p, bytes)) return false;
+#if defined(MADV_DONTNEED_LOCKED)  // in a process all of whose pages are locked, those are in memory at once
+  static_cast<void>(page_calls::advise(p, bytes, MADV_DONTNEED_LOCKED));
+#endif
+  return true;
 }
 
 }  // namespace
@@ -58,16 +64,16 @@ void system_space::choose_pages(void* p, std::size_t bytes, huge_pages which) no
   const errno_keeper keeper;
   // A system that was built without them refuses, and has none.
   static_cast<void>(
-      ::madvise(p, bytes, which == huge_pages::always ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
+      page_calls::advise(p, bytes, which == huge_pages::always ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
 }
 
 bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   const errno_keeper keeper;
   // DONTUNMAP: the old addresses stay ours at every moment, so no other thread's mapping can land
   // in them. Systems that do not know the flag refuse, and the caller copies.
-  if (::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) ==
-      MAP_FAILED)
-    return false;
+  // As page_calls.hpp says. It is for no sanitizer, which takes the copy.
+  constexpr int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if (::syscall(SYS_mremap, from, bytes, bytes, how, to) == -1) return false;
 #if !defined(__x86_64__)
   // qemu 7.2 takes the old addresses for unmapped then, and ends a program that writes there. It
   // seldom runs x86-64. If this is refused, they are as the system left them: zeros.
@@ -76,10 +82,22 @@ bool system_space::move(void* from, void* to, std::size_t bytes) noexcept {
   return true;
 }
 
+std::size_t system_space::limit() noexcept {
+  const errno_keeper keeper;
+  struct {
+    std::uint64_t now, most;  // as the system has it
+  } addresses{};
+  if (has_new_call_filter() ||
+      ::syscall(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &addresses) != 0 ||
+      addresses.now > SIZE_MAX)
+    return SIZE_MAX;
+  return static_cast<std::size_t>(addresses.now);
+}
+
 std::size_t system_space::physical() noexcept {
   const errno_keeper keeper;
   struct sysinfo info{};
-  if (::sysinfo(&info) != 0) return 0;
+  if (::syscall(SYS_sysinfo, &info) != 0) return 0;
   // More than there are addresses, where these have 32 bits.
   return static_cast<std::size_t>(
       std::min<std::uint64_t>(std::uint64_t{info.totalram} * info.mem_unit, SIZE_MAX));
@@ -89,26 +107,23 @@ std::size_t system_space::physical() noexcept {
 std::size_t system_space::processors() noexcept {
   const errno_keeper keeper;
   cpu_set_t sets[8] = {};  // the system refuses if it was built for more processors than they hold
-  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
+  if (::syscall(SYS_sched_getaffinity, 0, sizeof sets, sets) < 0) return 1;
   return static_cast<std::size_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 
 std::size_t resident_bytes() noexcept {
   const errno_keeper keeper;
-  // Read by hand: stdio would allocate from the heap that is being described. Opening and reading
+  // By system calls: stdio would allocate from the heap that is being described, and the C library's open and read
   // are points where a thread may be cancelled, which would leave the file open.
-  int cancel = 0;
-  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   char text[128];
   const ssize_t got = read_file("/proc/self/statm", text, sizeof text - 1);
-  ::pthread_setcancelstate(cancel, nullptr);
   if (got <= 0) return 0;
   text[got] = '\0';
   const char* p = text;
   while (*p != '\0' && *p != ' ') ++p;  // the first field is the virtual size
   std::size_t pages = 0;
   for (++p; *p >= '0' && *p <= '9'; ++p) pages = pages * 10 + static_cast<std::size_t>(*p - '0');
-  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_calls::page_bytes();
 }
 
 }  // namespace ashlar::os

@@ -1,4 +1,4 @@
-// os/system_space_posix.cpp: what of os/system_space.hpp is mmap, mprotect and what all systems have beside them.
+// os/system_space_posix.cpp: what of os/system_space.hpp is page_calls and what all systems have beside them.
 // Layer: os.
 #include <algorithm>
 #include <atomic>
@@ -6,13 +6,10 @@
 #include <cerrno>
 #include <cstdint>
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <ashlar/os/errno_keeper.hpp>
+#include <ashlar/os/page_calls.hpp>
 #include <ashlar/os/random_bytes.hpp>
+#include <ashlar/os/read_clock.hpp>
 #include <ashlar/os/system_space.hpp>
 
 namespace ashlar::os {
@@ -20,13 +17,11 @@ namespace {
 
 void* map(std::size_t bytes, int protection) noexcept {
   const errno_keeper keeper;
-  void* p = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* p = page_calls::map(nullptr, bytes, protection, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-std::size_t page_bytes() noexcept {
-  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
+using page_calls::page_bytes;
 
 #if defined(__linux__)
 using page_residence = unsigned char;  // as mincore tells it
@@ -54,10 +49,10 @@ enum class map_result { done, taken, refused };
 /// Effects: maps exactly [p, p + bytes), if nobody has a part of it. A system that does not know the flag takes
 /// the address as a wish and maps elsewhere; that is undone.
 map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept {
-  void* const got = ::mmap(p, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0);
+  void* const got = page_calls::map(p, bytes, protection, how);
   if (got == p) return map_result::done;
   if (got == MAP_FAILED) return errno == EEXIST ? map_result::taken : map_result::refused;
-  ::munmap(got, bytes);
+  page_calls::unmap(got, bytes);
   return map_result::taken;
 }
 
@@ -88,7 +83,7 @@ void* system_space::reserve_zeros(std::size_t bytes) noexcept {
 
 bool system_space::commit(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  if (::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return true;
+  if (page_calls::protect(p, bytes, PROT_READ | PROT_WRITE) == 0) return true;
   // ENOMEM is the system's answer. Another is a sandbox's, which denies mprotect: what was never used may be
   // mapped anew as well.
   return errno != ENOMEM && renew(p, bytes);
@@ -97,7 +92,7 @@ bool system_space::commit(void* p, std::size_t bytes) noexcept {
 bool system_space::populate(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
 #ifdef MADV_POPULATE_WRITE
-  if (::madvise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
+  if (page_calls::advise(p, bytes, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;  // else the system is older than the flag
 #endif
   const std::size_t page = page_bytes();
@@ -115,20 +110,19 @@ bool system_space::populate(void* p, std::size_t bytes) noexcept {
 
 bool system_space::renew(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  return ::mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-         MAP_FAILED;
+  return page_calls::map(p, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) != MAP_FAILED;
 }
 
 // A mapping in place of the old one: it leaves no page table entry, and is one with its neighbours again, of which a
 // process may have no more than some 65,000.
 bool system_space::close(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  return ::mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  return page_calls::map(p, bytes, PROT_NONE, MAP_FIXED) != MAP_FAILED;
 }
 
 void system_space::release(void* p, std::size_t bytes) noexcept {
   const errno_keeper keeper;
-  ::munmap(p, bytes);
+  page_calls::unmap(p, bytes);
 }
 
 void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
@@ -181,14 +175,6 @@ std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
   return pages * page;
 }
 
-std::size_t system_space::limit() noexcept {
-  const errno_keeper keeper;
-  rlimit addresses{};
-  if (::getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY)
-    return SIZE_MAX;
-  return static_cast<std::size_t>(addresses.rlim_cur);  // signed on some systems
-}
-
 std::uint64_t system_space::secret() noexcept {
   std::uint64_t drawn = 0;
   return fill_with_random_bytes(&drawn, sizeof drawn) ? drawn : 0;
@@ -196,7 +182,7 @@ std::uint64_t system_space::secret() noexcept {
 
 std::uint64_t system_space::now_ms() noexcept {
   timespec now{};
-  ::clock_gettime(coarse_clock, &now);
+  read_clock(coarse_clock, now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }

@@ -9,7 +9,7 @@ void prepare_thread_fence() noexcept;
 
 /// Effects: every thread of the process passes a full memory fence between the begin and the end of
 /// this call. So a store before the call and a load after it need no fence in the other threads' code.
-/// Returns: false where the system has no such call. Keeps errno. Thread-safe. Some microseconds.
+/// Returns: false where the system has no such call, or a sandbox may not allow it. Keeps errno. Thread-safe. Some 30 microseconds.
 [[nodiscard]] bool fence_all_threads() noexcept;
 
 }  // namespace ashlar::os

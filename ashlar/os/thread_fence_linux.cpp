@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <ashlar/core/config.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/single_thread.hpp>
 #include <ashlar/os/thread_fence.hpp>
 
@@ -30,7 +31,8 @@ bool fence_all_threads() noexcept {
     !ASHLAR_ADDRESS_SANITIZER  // ThreadSanitizer knows no fence of another thread
   return is_single_threaded();
 #else
-  return is_single_threaded() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  return is_single_threaded() ||
+         (!has_new_call_filter() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 #endif
 }
 

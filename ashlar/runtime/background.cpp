@@ -2,6 +2,7 @@
 // Layer: runtime.
 #include <algorithm>
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/memory_pressure.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/system_space.hpp>
@@ -56,6 +57,7 @@ bool background::turn(bool on) noexcept {
     end(state::off);
     return was_on;
   }
+  os::note_call_filters();
   return !change(state::off, state::resting);
 }
 

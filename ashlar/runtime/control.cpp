@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <ashlar/core/line_writer.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/process.hpp>
@@ -39,6 +40,7 @@ bool control::change(state from, state to) noexcept {
 }
 
 void control::choose(const char* where) noexcept {
+  os::note_call_filters();
   const bool is_users_folder = std::strcmp(where, "1") == 0;
   copy(is_users_folder ? nullptr : where, pattern_, sizeof pattern_);
   char** const environment = process_environment();

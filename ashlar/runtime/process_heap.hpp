@@ -22,6 +22,8 @@ namespace ashlar::runtime {
 struct process_space : os::system_space {
   [[nodiscard]] static std::uint64_t entropy() noexcept;
   static void choose_pages(void* p, std::size_t bytes) noexcept;
+  /// As os::system_space's; 0 while figures are collected that do not have it.
+  [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;
 };
 /// Effects: memory that the heap takes from now on has huge pages, none, or what the system says.
 void choose_huge_pages(os::huge_pages which) noexcept;
@@ -139,7 +141,8 @@ void for_each_known_block(Visit visit) noexcept {
 /// thread has a `look` (process_thread.hpp), or the address is held.
 [[nodiscard]] bool is_live(const void* block) noexcept;
 
-/// Effects: fills every field of `out`.
-void collect(ashlar_stats& out) noexcept;
+/// Effects: fills every field of `out`; without a `residence`, nothing is asked of the system, and of what is in memory
+/// only the heap's own pages are counted.
+void collect(ashlar_stats& out, bool residence = true) noexcept;
 
 }  // namespace ashlar::runtime

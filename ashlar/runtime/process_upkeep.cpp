@@ -2,6 +2,7 @@
 // Layer: runtime.
 #include <atomic>
 #include <cstddef>
+#include <utility>
 
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/stats.h>
@@ -26,6 +27,10 @@ void choose_huge_pages(os::huge_pages which) noexcept {
 }
 void process_space::choose_pages(void* p, std::size_t bytes) noexcept {
   os::system_space::choose_pages(p, bytes, pages_wanted.load(std::memory_order_relaxed));
+}
+
+std::size_t process_space::resident(const void* p, std::size_t bytes) noexcept {
+  return self.asks_nothing ? 0 : os::system_space::resident(p, bytes);
 }
 
 std::size_t trim() noexcept {
@@ -84,14 +89,16 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   return false;
 }
 
-void collect(ashlar_stats& out) noexcept {
+void collect(ashlar_stats& out, bool residence) noexcept {
   const look at;
+  const bool before = std::exchange(self.asks_nothing, !residence);
   the_heap.collect(out, self.own);
   reserve.add_to(out);
   the_watch.guards->add_to(out);
   out.total.metadata_bytes += the_watch.checks.memory_bytes();
   out.total.guards_refused += closes_refused();
-  out.total.resident_bytes = os::resident_bytes();
+  self.asks_nothing = before;
+  out.total.resident_bytes = residence ? os::resident_bytes() : 0;
   out.total.accuracy = the_watch.counts_exactly() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
 }
 

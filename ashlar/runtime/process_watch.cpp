@@ -5,6 +5,7 @@
 
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/access_fault.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
@@ -31,7 +32,9 @@ void start_watch(settings s) noexcept {
   if (guards.start(s.guards))
     static_cast<void>(
         os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
-  if (the_watch.checks.is_on() || guards.is_on()) os::prepare_to_capture();
+  const bool captures = the_watch.checks.is_on() || guards.is_on();
+  if (captures || is_hardened()) os::note_call_filters();
+  if (captures) os::prepare_to_capture();
   const bool guards_look = guards.is_on() && s.sampling.guard_one_of == 0;
   if (!the_watch.counts_exactly() && !guards_look && !is_hardened()) {
     every_call_misses.store(false, std::memory_order_relaxed);

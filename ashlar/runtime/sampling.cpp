@@ -10,6 +10,7 @@
 #include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/call_stack.hpp>
 #include <ashlar/os/clock.hpp>
 #include <ashlar/os/last_words.hpp>
@@ -207,7 +208,10 @@ void note_resized(const void* block, std::size_t size) noexcept {
 int sample(std::uint64_t every) noexcept {
   if (os::heap_is_the_sanitizers()) return ENOTSUP;
   if (every != 0 && (!the_heap.start() || !samples.start())) return ENOMEM;
-  if (every != 0) os::prepare_to_capture();
+  if (every != 0) {
+    os::note_call_filters();
+    os::prepare_to_capture();
+  }
   while (the.is_changing.exchange(true, std::memory_order_acquire)) detail::cpu_relax();
   int error = 0;
   if (!process_classes::divert_hits(every != 0)) {
