@@ -46,7 +46,11 @@ inline int advise(void* p, std::size_t bytes, int advice) noexcept {
   return static_cast<int>(::syscall(SYS_madvise, p, bytes, advice));
 }
 inline std::size_t page_bytes() noexcept {
+#if defined(__x86_64__)
+  return 4096;
+#else
   return ::getauxval(AT_PAGESZ);
+#endif
 }
 
 #else

@@ -24,7 +24,7 @@ EDITIONS = {
 }
 GOES_ON = {"ASHLAR_FAULT": "continue", "FAULTS": "1"}
 CHECKED = [name for name in EDITIONS if "full" in name]
-ATTEMPTS = 20  # where the program lies, and which block is guarded, is chance
+ATTEMPTS = 2  # where the program lies is chance
 
 
 def run(program, extra):

@@ -53,6 +53,34 @@ static sweep_check* checks[checks_max];
 static size_t check_count;
 static void (*next_abort)(void);
 
+/* ---- the system ------------------------------------------------------------------------------------- */
+
+/* Effects: as `syscall`, which is one of the functions below: the heap makes its requests by it. */
+static long call_system(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  long a[6];
+  for (int i = 0; i < 6; ++i) a[i] = va_arg(more, long);
+  va_end(more);
+#ifdef __x86_64__
+  register long fourth __asm__("r10") = a[3];
+  register long fifth __asm__("r8") = a[4];
+  register long sixth __asm__("r9") = a[5];
+  long result = number;
+  __asm__ volatile("syscall"
+                   : "+a"(result)
+                   : "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+                   : "rcx", "r11", "memory");
+  if (result >= 0 || result < -4095) return result;
+  errno = (int)-result;
+  return -1;
+#else
+  static long (*next)(long, ...);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "syscall");
+  return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+#endif
+}
+
 /* ---- reading /proc ---------------------------------------------------------------------------------- */
 
 struct reader {
@@ -62,19 +90,19 @@ struct reader {
 };
 
 static bool open_reader(struct reader* r, const char* path) {
-  r->file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  r->file = (int)call_system(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   r->used = r->size = 0;
   return r->file >= 0;
 }
 static void close_reader(struct reader* r) {
-  syscall(SYS_close, r->file);
+  call_system(SYS_close, r->file);
 }
 /* Returns: whether there was one more text up to `end`, whose beginning is in `text` now. */
 static bool next_text(struct reader* r, char end, char* text, size_t capacity) {
   size_t length = 0;
   for (;;) {
     if (r->used == r->size) {
-      const long got = syscall(SYS_read, r->file, r->buffer, sizeof r->buffer);
+      const long got = call_system(SYS_read, r->file, r->buffer, sizeof r->buffer);
       if (got <= 0) break;
       r->used = 0;
       r->size = (size_t)got;
@@ -98,12 +126,12 @@ static const char* value_of(const char* entry, const char* name) {
 }
 
 static void share_report(const char* path) {
-  const int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+  const int file = (int)call_system(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
   if (file < 0) return;
-  void* const shared =
-      (void*)syscall(SYS_mmap, NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0L);
+  void* const shared = (void*)call_system(SYS_mmap, NULL, sizeof *report, PROT_READ | PROT_WRITE,
+                                          MAP_SHARED, file, 0L);
   if (shared != MAP_FAILED) report = shared;
-  syscall(SYS_close, file);
+  call_system(SYS_close, file);
 }
 
 static void start(void) {
@@ -184,7 +212,7 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
     if ((flags & MAP_FIXED) != 0) atomic_fetch_add(&lost_bytes, bytes);
     return MAP_FAILED;
   }
-  return (void*)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+  return (void*)call_system(SYS_mmap, address, bytes, protection, flags, file, offset);
 }
 
 void* mremap(void* from, size_t before, size_t after, int flags, ...) {
@@ -193,19 +221,39 @@ void* mremap(void* from, size_t before, size_t after, int flags, ...) {
   void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : NULL;
   va_end(more);
   if (fails(__builtin_return_address(0))) return MAP_FAILED;
-  return (void*)syscall(SYS_mremap, from, before, after, flags, to);
+  return (void*)call_system(SYS_mremap, from, before, after, flags, to);
 }
 
 int mprotect(void* address, size_t bytes, int protection) {
   if ((protection & PROT_WRITE) != 0 && fails(__builtin_return_address(0))) return -1;
-  return (int)syscall(SYS_mprotect, address, bytes, protection);
+  return (int)call_system(SYS_mprotect, address, bytes, protection);
 }
 
 int madvise(void* address, size_t bytes, int advice) {
 #ifdef MADV_POPULATE_WRITE
   if (advice == MADV_POPULATE_WRITE && fails(__builtin_return_address(0))) return -1;
 #endif
-  return (int)syscall(SYS_madvise, address, bytes, advice);
+  return (int)call_system(SYS_madvise, address, bytes, advice);
+}
+
+/* The heap's requests. */
+long syscall(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  long a[6];
+  for (int i = 0; i < 6; ++i) a[i] = va_arg(more, long);
+  va_end(more);
+  bool is_request = number == SYS_mmap || number == SYS_mremap ||
+                    (number == SYS_mprotect && ((int)a[2] & PROT_WRITE) != 0);
+#ifdef MADV_POPULATE_WRITE
+  is_request = is_request || (number == SYS_madvise && (int)a[2] == MADV_POPULATE_WRITE);
+#endif
+  if (is_request && fails(__builtin_return_address(0))) {
+    if (number == SYS_mmap && ((int)a[3] & MAP_FIXED) != 0)
+      atomic_fetch_add(&lost_bytes, (uint64_t)a[1]);
+    return -1;
+  }
+  return call_system(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* ---- a crash ---------------------------------------------------------------------------------------- */
@@ -264,7 +312,7 @@ static void tell_crash(int number, siginfo_t* info, void* context) {
   (void)context;
 #endif
   put(&l, "\n");
-  syscall(SYS_write, STDERR_FILENO, l.text, l.used);
+  call_system(SYS_write, STDERR_FILENO, l.text, l.used);
   if (info->si_code == SI_USER) return; /* sweep.py only asks where it is */
   signal(number, SIG_DFL);              /* and the instruction crashes again */
 }
