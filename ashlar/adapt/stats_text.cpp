@@ -9,6 +9,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/stats_fields.hpp>
 #include <ashlar/os/process.hpp>
+#include <ashlar/os/small_file.hpp>
 
 namespace {
 
@@ -67,10 +68,13 @@ void write_object(std::FILE* out, const Stats& stats, const stats_field<Stats> (
 /// Effects: stores the process's short name; "unknown" where the system does not tell.
 void read_command(char (&name)[64]) {
   std::snprintf(name, sizeof name, "unknown");
-  std::FILE* file = std::fopen("/proc/self/comm", "re");
-  if (file == nullptr) return;
-  if (std::fgets(name, sizeof name, file) != nullptr) name[std::strcspn(name, "\n")] = '\0';
-  std::fclose(file);
+  char text[sizeof name];
+  const ashlar::os::file_text got =
+      ashlar::os::read_small_file("/proc/self/comm", text, sizeof text - 1);
+  if (got.size == 0) return;
+  text[got.size] = '\0';
+  text[std::strcspn(text, "\n")] = '\0';
+  std::strcpy(name, text);
 }
 
 void write_json(std::FILE* out, const ashlar_stats& stats) {

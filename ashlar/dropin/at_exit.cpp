@@ -10,7 +10,9 @@
 #include <ashlar/adapt/c_api.h>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/dropin/export.hpp>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/path_pattern.hpp>
+#include <ashlar/os/process.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/sampling.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -24,6 +26,8 @@ void complain(const char* variable, const char* path, const char* why) {
 }
 
 using writer = int (*)(std::FILE*, ashlar_stats_format);
+constexpr const char* leaks_file = "ASHLAR_LEAKS_FILE";
+constexpr const char* stats_file = "ASHLAR_STATS_FILE";
 
 /// Effects: where the variable names a file, writes JSON to it.
 void write_file(const char* variable, writer write_to) {
@@ -36,9 +40,23 @@ void write_file(const char* variable, writer write_to) {
     return complain(variable, pattern, "the name is too long");
   std::FILE* file = std::fopen(path, "we");
   if (file == nullptr) return complain(variable, path, std::strerror(errno));
+  // With a buffer of its own, the C library asks the system nothing about the file, which a sandbox need not allow.
+  static char buffer[4096];
+  std::setvbuf(file, buffer, _IOFBF, sizeof buffer);
   const bool written = write_to(file, ASHLAR_STATS_JSON) == 0;
   const int error = errno;
   if (std::fclose(file) != 0 || !written) complain(variable, path, std::strerror(error));
+}
+
+/// What a report needs to know in a sandbox that the process closes meanwhile.
+[[gnu::constructor]] void prepare_reports() {
+  char** const environment = ashlar::runtime::process_environment();
+  if (environment == nullptr) return;
+  for (const char* const name : {leaks_file, stats_file})
+    if (ashlar::runtime::find_setting(environment, name) != nullptr) {
+      ashlar::os::note_call_filters();
+      static_cast<void>(ashlar::os::process_number());
+    }
 }
 
 [[gnu::destructor]] void report_at_exit() {
@@ -48,8 +66,8 @@ void write_file(const char* variable, writer write_to) {
   const char* leaks = std::getenv("ASHLAR_LEAKS");
   if (leaks != nullptr && std::strcmp(leaks, "1") == 0)
     static_cast<void>(ashlar_leaks_write(stderr, ASHLAR_STATS_TEXT));
-  write_file("ASHLAR_LEAKS_FILE", ashlar_leaks_write);
-  write_file("ASHLAR_STATS_FILE", ashlar_stats_write);
+  write_file(leaks_file, ashlar_leaks_write);
+  write_file(stats_file, ashlar_stats_write);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <ashlar/check/hardened_blocks.hpp>
 #include <ashlar/core/stats.h>
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
@@ -91,7 +92,7 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
 
 void collect(ashlar_stats& out, bool residence) noexcept {
   const look at;
-  const bool before = std::exchange(self.asks_nothing, !residence);
+  const bool before = std::exchange(self.asks_nothing, !residence || os::has_new_call_filter());
   the_heap.collect(out, self.own);
   reserve.add_to(out);
   the_watch.guards->add_to(out);

@@ -8,7 +8,7 @@
 // clang-format off: it moves each line further to the right
 #define ASHLAR_ENTRY_POINTS(X) \
   X(malloc) X(free) X(calloc) X(realloc) X(reallocarray) X(posix_memalign) X(aligned_alloc) \
-  X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size) X(fork) X(_exit) X(_Exit) X(_Znwm) \
+  X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size) X(fork) X(prctl) X(_exit) X(_Exit) X(_Znwm) \
   X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t) X(_ZnwmSt11align_val_t) \
   X(_ZnamSt11align_val_t) X(_ZnwmSt11align_val_tRKSt9nothrow_t) \
   X(_ZnamSt11align_val_tRKSt9nothrow_t) X(_ZdlPv) X(_ZdaPv) X(_ZdlPvm) X(_ZdaPvm) \

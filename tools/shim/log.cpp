@@ -13,8 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/code_file.hpp>
 #include <ashlar/os/loaded_module.hpp>
+#include <ashlar/os/pause.hpp>
+#include <ashlar/os/process.hpp>
 
 #include "tools/shim/import_slots.hpp"
 #include "tools/shim/stacks.hpp"
@@ -60,10 +63,20 @@ void complain(const char* what) {
   written = ::write(STDERR_FILENO, "\n", 1);
 }
 
-// Not the C library's function: that is a place where a thread may be cancelled.
 void sleep_a_little() {
-  const timespec time{0, 200'000};
-  ::syscall(SYS_nanosleep, &time, nullptr);
+  os::pause_us(200);
+}
+
+/// The system's numbers of this process and its parent, as they were known last.
+struct process_numbers {
+  std::uint32_t own, parent;
+};
+constinit process_numbers numbers{};
+
+/// Returns: the calling thread's number. A child by clone() has another one than the C library knows.
+std::uint32_t system_thread_number() {
+  return static_cast<std::uint32_t>(os::has_new_call_filter() ? os::new_thread_number()
+                                                              : ::syscall(SYS_gettid));
 }
 
 /// Effects: waits until `is_done()`. Returns: false when the recorder has gone before that.
@@ -109,8 +122,8 @@ std::uint32_t take_chunk() {
   return trace::chunks_max;
 }
 
-void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t sequence,
-                 std::uint64_t ticks) {
+void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t system_thread,
+                 std::uint32_t sequence, std::uint64_t ticks) {
   trace::chunk_header& header = trace::chunk_of(the_spool, index)->header;
   header.thread = thread;
   header.sequence = sequence;
@@ -118,7 +131,7 @@ void begin_chunk(std::uint32_t index, std::uint32_t thread, std::uint32_t sequen
   header.used.store(0, std::memory_order_relaxed);
   header.held.store(0, std::memory_order_relaxed);
   // What a thread does behind the last round of its destructors (the C library frees) goes into a chunk that nobody seals.
-  header.system_thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  header.system_thread = system_thread;
   header.owner.store(the_process->index + 1, std::memory_order_release);
 }
 
@@ -148,7 +161,7 @@ bool is_wanted(const char* program, const char* word) {
 bool describe_process() {
   const std::uint32_t index = take_chunk();
   if (index == trace::chunks_max) return true;
-  begin_chunk(index, 0, 0, now());
+  begin_chunk(index, 0, system_thread_number(), 0, now());
   chunk* const c = trace::chunk_of(the_spool, index);
   char* const text = reinterpret_cast<char*>(c->records);
   constexpr std::size_t room = sizeof c->records - 1;  // behind it, a zero ends the last word
@@ -180,9 +193,12 @@ bool begin_process(std::uint32_t parent) {
   }
   trace::spool_process& entry = the_spool->processes[index];
   entry.parent = parent;
-  entry.system_parent = static_cast<std::uint32_t>(::getppid());
+  // A child by clone() was not told of.
+  if (!os::has_new_call_filter())
+    numbers = {static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(::getppid())};
+  entry.system_parent = numbers.parent;
   entry.begin_ticks = now();
-  __atomic_store_n(&entry.pid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_RELEASE);
+  __atomic_store_n(&entry.pid, numbers.own, __ATOMIC_RELEASE);
   the_process->index = index;
   return true;
 }
@@ -287,6 +303,7 @@ const char* describe_refusal(int error) {
 }  // namespace
 
 int begin_recording(const char* spool_path, recording_begin how) {
+  os::note_call_filters();
   if (const int error = map_spool(spool_path); error != 0) return error;
   if (the_spool->stop.load(std::memory_order_relaxed) != 0) return ECANCELED;
   is_attached = how == recording_begin::attached;
@@ -370,6 +387,7 @@ bool refill(std::uint32_t records, std::uint64_t ticks) {
       l = thread_log{};
       l.inside = true;
       l.generation = the_process->generation;
+      l.system_thread = system_thread_number();
       l.thread =
           the_spool->processes[the_process->index].threads.fetch_add(1, std::memory_order_relaxed) +
           1;
@@ -381,7 +399,7 @@ bool refill(std::uint32_t records, std::uint64_t ticks) {
     l.next = l.end = nullptr;
     l.index = take_chunk();
     if (l.index != trace::chunks_max) {
-      begin_chunk(l.index, l.thread, l.sequence++, ticks);
+      begin_chunk(l.index, l.thread, l.system_thread, l.sequence++, ticks);
       l.now = trace::chunk_of(the_spool, l.index);
       l.next = l.now->records;
       l.end = l.next + chunk::records_max;
@@ -478,10 +496,13 @@ fork_guard::fork_guard() {
   }
 }
 void fork_guard::leave(bool is_child) {
-  if (is_child)
+  if (is_child) {
     modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-  else if (holds_)
+    // The child may close itself into a sandbox before its first event.
+    numbers = {static_cast<std::uint32_t>(os::new_thread_number()), numbers.own};
+  } else if (holds_) {
     ::pthread_mutex_unlock(&modules_lock);
+  }
 }
 
 std::uint32_t stack_here(std::uint64_t ticks) {

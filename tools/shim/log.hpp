@@ -27,6 +27,7 @@ struct thread_log {
   std::uint32_t thread = 0;
   std::uint32_t sequence = 0;
   std::uint32_t index = 0;  // of the chunk
+  std::uint32_t system_thread = 0;
   /// While a call of the next allocator runs: what it calls in turn is not the program's.
   bool inside = false;
 };

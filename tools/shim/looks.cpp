@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/os/call_filter.hpp>
+
 #include "tools/shim/log.hpp"
 
 namespace ashlar::shim {
@@ -112,6 +114,7 @@ void forget_looks() {
 }
 
 std::uint64_t untouched_bytes(std::uintptr_t address, std::size_t bytes) {
+  if (os::has_new_call_filter()) return 0;
   const int error = errno;
   const auto page_bytes = static_cast<std::uintptr_t>(::getpagesize());
   const page_span pages{(address + page_bytes - 1) / page_bytes, (address + bytes) / page_bytes};

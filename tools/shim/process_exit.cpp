@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ashlar/os/call_filter.hpp>
+
 #include "tools/shim/log.hpp"
 
 namespace ashlar::shim {
@@ -17,7 +19,7 @@ static void note_exit(int status) {
   if (the_process == nullptr || the_process->generation == 0) return;
   trace::spool_process& own = the_spool->processes[the_process->index];
   // A child by vfork() has its parent's memory.
-  if (own.pid != static_cast<std::uint32_t>(::getpid())) return;
+  if (!os::has_new_call_filter() && own.pid != static_cast<std::uint32_t>(::getpid())) return;
   // A signal handler's _exit() in the middle of an event leaves no room for another one.
   if (!own_log.inside) put_untouched_of_living();
   own.exit_status.store(status & 0xff, std::memory_order_relaxed);
