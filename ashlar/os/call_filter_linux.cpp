@@ -43,7 +43,8 @@ class number_behind {
 /// names may allocate.
 filters filters_now() noexcept {
   const errno_keeper keeper;
-  const long file = ::syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+  const long file =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return cannot_be_told;
   number_behind mode("\nSeccomp:\t"), count("\nSeccomp_filters:\t");
   char text[512];

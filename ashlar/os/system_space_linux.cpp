@@ -37,7 +37,8 @@ bool drop_pages(void* p, std::size_t bytes) noexcept {
   if (page_calls::advise(p, bytes, MADV_DONTNEED) == 0) return true;
   // Pages that their last owner locked in memory stay until other ones are mapped there.
   if (errno != EINVAL || !renew(p, bytes)) return false;
-#if defined(MADV_DONTNEED_LOCKED)  // in a process all of whose pages are locked, those are in memory at once
+#if defined( \
+    MADV_DONTNEED_LOCKED)  // in a process all of whose pages are locked, those are in memory at once
   static_cast<void>(page_calls::advise(p, bytes, MADV_DONTNEED_LOCKED));
 #endif
   return true;
@@ -87,8 +88,7 @@ std::size_t system_space::limit() noexcept {
   struct {
     std::uint64_t now, most;  // as the system has it
   } addresses{};
-  if (has_new_call_filter() ||
-      ::syscall(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &addresses) != 0 ||
+  if (has_new_call_filter() || ::syscall(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &addresses) != 0 ||
       addresses.now > SIZE_MAX)
     return SIZE_MAX;
   return static_cast<std::size_t>(addresses.now);

@@ -25,30 +25,36 @@ struct sandbox_rules {
   unsigned short count;
 };
 static void sandbox_rule(struct sandbox_rules* r, int call, unsigned answer) {
-  r->rule[r->count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
+  r->rule[r->count++] =
+      (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
   r->rule[r->count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
 }
 
 static void sandbox_close(int may) {
-  static const int of_malloc[] = {SYS_read,  SYS_write,     SYS_close,         SYS_exit,     SYS_exit_group,
-                                  SYS_brk,   SYS_mmap,      SYS_munmap,        SYS_mremap,   SYS_mprotect,
-                                  SYS_madvise, SYS_futex,   SYS_getrandom,     SYS_clock_gettime,
-                                  SYS_rt_sigreturn, SYS_sched_getaffinity};
-  static const int of_threads[] = {SYS_clone, 435 /* clone3 */, SYS_set_robust_list, 334 /* rseq */, SYS_rt_sigprocmask,
-                                   SYS_rt_sigaction};
+  static const int of_malloc[] = {
+      SYS_read,       SYS_write,         SYS_close,        SYS_exit,
+      SYS_exit_group, SYS_brk,           SYS_mmap,         SYS_munmap,
+      SYS_mremap,     SYS_mprotect,      SYS_madvise,      SYS_futex,
+      SYS_getrandom,  SYS_clock_gettime, SYS_rt_sigreturn, SYS_sched_getaffinity};
+  static const int of_threads[] = {SYS_clone,      435 /* clone3 */,   SYS_set_robust_list,
+                                   334 /* rseq */, SYS_rt_sigprocmask, SYS_rt_sigaction};
   static const int of_forks[] = {SYS_clone, SYS_wait4, SYS_set_robust_list};
   struct sandbox_rules r = {.count = 0};
-  r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-  for (size_t i = 0; i < sizeof of_malloc / sizeof *of_malloc; ++i) sandbox_rule(&r, of_malloc[i], SECCOMP_RET_ALLOW);
+  r.rule[r.count++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  for (size_t i = 0; i < sizeof of_malloc / sizeof *of_malloc; ++i)
+    sandbox_rule(&r, of_malloc[i], SECCOMP_RET_ALLOW);
   for (size_t i = 0; (may & sandbox_threads) && i < sizeof of_threads / sizeof *of_threads; ++i)
     sandbox_rule(&r, of_threads[i], SECCOMP_RET_ALLOW);
   for (size_t i = 0; (may & sandbox_forks) && i < sizeof of_forks / sizeof *of_forks; ++i)
     sandbox_rule(&r, of_forks[i], SECCOMP_RET_ALLOW);
-  sandbox_rule(&r, SYS_openat, (may & sandbox_files) ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES);
+  sandbox_rule(&r, SYS_openat,
+               (may & sandbox_files) ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EACCES);
   r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
   struct sock_fprog all = {r.count, r.rule};
   const unsigned flags = (may & sandbox_all_threads) ? SECCOMP_FILTER_FLAG_TSYNC : 0;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &all) != 0)
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &all) != 0)
     _exit(77);
 }
 
@@ -63,7 +69,9 @@ static int sandbox_use_heap(unsigned seed) {
     seed = seed * 1664525u + 1013904223u;
     const unsigned k = seed % count;
     const size_t wanted = (seed >> 9) % 100 == 0 ? (seed >> 12) % 700000 : (seed >> 12) % 900;
-    if (size[k] != 0 && (block[k][0] != (unsigned char)k || block[k][size[k] - 1] != (unsigned char)k)) return __LINE__;
+    if (size[k] != 0 &&
+        (block[k][0] != (unsigned char)k || block[k][size[k] - 1] != (unsigned char)k))
+      return __LINE__;
     switch (seed >> 16 & 3) {
       case 0:
         free(block[k]);

@@ -1,7 +1,7 @@
 // A program is started in a sandbox that refuses, with EPERM, what a container may refuse to each of its processes.
-#include "sandbox.h"
-
 #include <pthread.h>
+
+#include "sandbox.h"
 
 static void* in_thread(void* p) {
   return sandbox_use_heap(3) == 0 ? p : NULL;
@@ -19,14 +19,20 @@ int main(int argc, char** argv) {
     printf("%d %d %d\n", sandbox_use_heap(2), got != NULL, lived);
     return 0;
   }
-  static const int refused[] = {SYS_membarrier, SYS_sysinfo, SYS_sched_getaffinity, SYS_prlimit64, SYS_gettid, SYS_mincore,
-                                SYS_getrandom, SYS_rt_sigaction, SYS_munlock, SYS_rt_sigtimedwait, SYS_readlink, SYS_getpid};
+  static const int refused[] = {SYS_membarrier,      SYS_sysinfo,      SYS_sched_getaffinity,
+                                SYS_prlimit64,       SYS_gettid,       SYS_mincore,
+                                SYS_getrandom,       SYS_rt_sigaction, SYS_munlock,
+                                SYS_rt_sigtimedwait, SYS_readlink,     SYS_getpid};
   struct sandbox_rules r = {.count = 0};
-  r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-  for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) sandbox_rule(&r, refused[i], SECCOMP_RET_ERRNO | EPERM);
+  r.rule[r.count++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
+    sandbox_rule(&r, refused[i], SECCOMP_RET_ERRNO | EPERM);
   r.rule[r.count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   struct sock_fprog all = {r.count, r.rule};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) != 0) return 77;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) != 0)
+    return 77;
   execl("/proc/self/exe", "sandboxed", "1", (char*)0);
   return 9;
 }

@@ -1,7 +1,7 @@
 // Threads in a sandbox that kills: some begin after it was closed, some before, and all allocate for each other.
-#include "sandbox.h"
-
 #include <pthread.h>
+
+#include "sandbox.h"
 
 enum { threads = 3, blocks = 300, rounds = 40 };
 static pthread_barrier_t all;
@@ -13,7 +13,8 @@ static void* work(void* p) {
   pthread_barrier_wait(&all);  // the sandbox is closed here, where it comes after the threads
   pthread_barrier_wait(&all);
   for (int r = 0; r < rounds; ++r) {
-    for (int i = 0; i < blocks; ++i) passed[own][i] = memset(malloc((size_t)(i * 7 % 900 + 1)), own, (size_t)(i * 7 % 900 + 1));
+    for (int i = 0; i < blocks; ++i)
+      passed[own][i] = memset(malloc((size_t)(i * 7 % 900 + 1)), own, (size_t)(i * 7 % 900 + 1));
     pthread_barrier_wait(&all);
     const int other = (own + 1) % threads;
     for (int i = 0; i < blocks; ++i) {
@@ -43,7 +44,8 @@ int main(void) {
   for (int closes_first = 0; closes_first < 2; ++closes_first) {
     const pid_t c = fork();
     if (c == 0) exit(run(closes_first));
-    printf("%s: %d\n", closes_first ? "closed before the threads" : "closed after", sandbox_ended_well(c));
+    printf("%s: %d\n", closes_first ? "closed before the threads" : "closed after",
+           sandbox_ended_well(c));
     fflush(stdout);
   }
 }

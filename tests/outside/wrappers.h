@@ -28,9 +28,9 @@ static void wrapper_allocates(void) {
   --wrapper_depth;
 }
 
-#define WRAPPER_NEXT(name)                                                        \
-  static __typeof__(&name) next;                                                  \
-  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name);                     \
+#define WRAPPER_NEXT(name)                                    \
+  static __typeof__(&name) next;                              \
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name); \
   wrapper_allocates()
 
 static void* wrapper_thread(void* p) {
@@ -44,10 +44,12 @@ static void wrapper_use_heap(void) {
   enum { count = 3000 };
   static char* block[count];
   for (int r = 0; r < 3; ++r) {
-    for (int i = 0; i < count; ++i) memset(block[i] = malloc((size_t)(i * 13 % 3000 + 1)), 1, (size_t)(i * 13 % 3000 + 1));
+    for (int i = 0; i < count; ++i)
+      memset(block[i] = malloc((size_t)(i * 13 % 3000 + 1)), 1, (size_t)(i * 13 % 3000 + 1));
     for (int i = 0; i < count; ++i) free(block[i]);
     char* large = NULL;
-    for (size_t bytes = 100000; bytes < 9000000; bytes *= 2) memset(large = realloc(large, bytes), 1, bytes);
+    for (size_t bytes = 100000; bytes < 9000000; bytes *= 2)
+      memset(large = realloc(large, bytes), 1, bytes);
     free(realloc(large, 200000));
   }
   pthread_t t;

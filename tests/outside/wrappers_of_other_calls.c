@@ -1,7 +1,5 @@
 // A program has its own functions before those of the C library that an allocator may call, as sanitizers and recorders
 // do, and each allocates.
-#include "wrappers.h"
-
 #include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
@@ -15,6 +13,8 @@
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include "wrappers.h"
 
 ssize_t write(int file, const void* from, size_t bytes) {
   WRAPPER_NEXT(write);

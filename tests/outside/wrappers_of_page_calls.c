@@ -1,11 +1,11 @@
 // A program has its own mmap, munmap, mremap, mprotect and madvise, which allocate.
-#include "wrappers.h"
-
 #include <malloc.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "wrappers.h"
 
 void* mmap(void* p, size_t bytes, int protection, int flags, int file, off_t offset) {
   wrapper_allocates();
