@@ -60,12 +60,12 @@ static void sandbox_close(int may) {
 
 // Calls malloc's family in many ways. Returns: 0, or the line that found something wrong.
 static int sandbox_use_heap(unsigned seed) {
-  enum { count = 2000 };
+  enum { count = 1000 };
   static __thread unsigned char* block[count];
   static __thread size_t size[count];
   memset(block, 0, sizeof block);
   memset(size, 0, sizeof size);
-  for (int i = 0; i < 10000; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     seed = seed * 1664525u + 1013904223u;
     const unsigned k = seed % count;
     const size_t wanted = (seed >> 9) % 100 == 0 ? (seed >> 12) % 700000 : (seed >> 12) % 900;
