@@ -1,4 +1,5 @@
 // Needs Linux.
+// Suites: threads
 // Whether a sandbox that came after the start is seen, and what the library needs there is known without a system call.
 #include <thread>
 

@@ -17,6 +17,7 @@ struct thread_words {
   /// The program's function of faults runs: a fault inside it is the last one.
   bool is_called_back = false;
   bool ends_at_fault = false;  ///< the process ends at a fault, also where others go on
+  bool asks_nothing = false;   ///< it collects figures without asking the system
   const detail::fault_history* history = nullptr;  ///< of the fault that it is about to report
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local thread_words own_words;

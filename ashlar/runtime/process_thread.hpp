@@ -27,7 +27,6 @@ struct thread_state {
   /// reserve serves it, as it does beside a fork.
   bool outside = false;
   bool counts_calls = false;  ///< it has test scopes: every call misses
-  bool asks_nothing = false;  ///< it collects figures without asking the system
   unsigned in_reserve = 0;    ///< how often the thread is inside one of the reserve's heaps
   detail::guard_turn turn;
   const calls_told_as* told = nullptr;    ///< full checks remember some calls by another name

@@ -10,6 +10,7 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/system_space.hpp>
+#include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
@@ -31,7 +32,7 @@ void process_space::choose_pages(void* p, std::size_t bytes) noexcept {
 }
 
 std::size_t process_space::resident(const void* p, std::size_t bytes) noexcept {
-  return self.asks_nothing ? 0 : os::system_space::resident(p, bytes);
+  return os::own_words.asks_nothing ? 0 : os::system_space::resident(p, bytes);
 }
 
 std::size_t trim() noexcept {
@@ -92,13 +93,14 @@ bool prefault(std::size_t bytes, std::size_t threads) noexcept {
 
 void collect(ashlar_stats& out, bool residence) noexcept {
   const look at;
-  const bool before = std::exchange(self.asks_nothing, !residence || os::has_new_call_filter());
+  const bool before =
+      std::exchange(os::own_words.asks_nothing, !residence || os::has_new_call_filter());
   the_heap.collect(out, self.own);
   reserve.add_to(out);
   the_watch.guards->add_to(out);
   out.total.metadata_bytes += the_watch.checks.memory_bytes();
   out.total.guards_refused += closes_refused();
-  self.asks_nothing = before;
+  os::own_words.asks_nothing = before;
   out.total.resident_bytes = residence ? os::resident_bytes() : 0;
   out.total.accuracy = the_watch.counts_exactly() ? ASHLAR_ACCURACY_EXACT : ASHLAR_ACCURACY_BATCH;
 }
