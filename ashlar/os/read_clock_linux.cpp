@@ -2,9 +2,10 @@
 // Layer: os.
 #include <ashlar/os/read_clock.hpp>
 
-#if defined(__LP64__)
+#if ASHLAR_READS_MAPPED_CLOCK
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 
 #include <link.h>
