@@ -26,13 +26,16 @@ void prepare_thread_fence() noexcept {
   static_cast<void>(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED));
 }
 
+bool may_fence_all_threads() noexcept {
+  return is_single_threaded() || !has_new_call_filter();
+}
+
 bool fence_all_threads() noexcept {
 #if ASHLAR_SANITIZED && \
     !ASHLAR_ADDRESS_SANITIZER  // ThreadSanitizer knows no fence of another thread
   return is_single_threaded();
 #else
-  return is_single_threaded() ||
-         (!has_new_call_filter() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
+  return is_single_threaded() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 #endif
 }
 

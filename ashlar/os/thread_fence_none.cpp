@@ -6,6 +6,10 @@ namespace ashlar::os {
 
 void prepare_thread_fence() noexcept {}
 
+bool may_fence_all_threads() noexcept {
+  return true;
+}
+
 bool fence_all_threads() noexcept {
   return false;
 }

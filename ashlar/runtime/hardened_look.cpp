@@ -7,6 +7,8 @@
 #include <ashlar/check/live_look.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/os/pause.hpp>
+#include <ashlar/os/single_thread.hpp>
+#include <ashlar/os/thread_fence.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
@@ -17,6 +19,10 @@ namespace {
 
 /// So many blocks a look, of those that lie beside each other in a slab: some microseconds.
 constexpr std::uint32_t blocks_a_look = 32;
+
+/// A look beside other threads has to ask first whether it may. So there one comes after as many allocations as this
+/// many, and makes all their steps.
+constexpr unsigned steps_beside_threads = 8;
 
 /// Allocations since the last look, about.
 constinit std::atomic<std::size_t> not_looked_at{0};
@@ -65,7 +71,9 @@ std::size_t hardened_look(const char* call) noexcept {
     os::pause_us(1);
   }
   found all;
-  for (detail::block_cursor next; !all.is_spoilt() && look_at_next(next, all);) continue;
+  const bool may_look = os::may_fence_all_threads();
+  for (detail::block_cursor next; may_look && !all.is_spoilt() && look_at_next(next, all);)
+    continue;
   hardened_looker.leave();
   // Of large blocks nobody knows who resizes them meanwhile.
   if (the_heap.cache_count() <= 1 && !all.is_spoilt())
@@ -78,14 +86,18 @@ std::size_t hardened_look(const char* call) noexcept {
 }
 
 void look_at_some(std::size_t allocations, const char* call) noexcept {
-  if (not_looked_at.fetch_add(allocations, std::memory_order_relaxed) + allocations < look_gap)
+  const unsigned steps = os::is_single_threaded() ? 1 : steps_beside_threads;
+  if (not_looked_at.fetch_add(allocations, std::memory_order_relaxed) + allocations <
+      std::size_t{steps} * look_gap)
     return;
   not_looked_at.store(0, std::memory_order_relaxed);
   found all;
   {
     const visit here;
-    if (!here.is_inside() || !hardened_looker.take_turn(&self)) return;
-    static_cast<void>(look_at_next(next_blocks, all));
+    if (!here.is_inside() || !os::may_fence_all_threads() || !hardened_looker.take_turn(&self))
+      return;
+    for (unsigned step = 0; step != steps && !all.is_spoilt(); ++step)
+      static_cast<void>(look_at_next(next_blocks, all));
     hardened_looker.leave();
   }
   tell(all, call);

@@ -54,7 +54,7 @@ void hardened_expect_size(const void* block, std::size_t size, const char* call)
 /// thread; ends in a fault naming `call` at the first that was written to. Returns: live blocks. Other threads may go
 /// on meanwhile. O(the heap's pages and blocks).
 std::size_t hardened_look(const char* call) noexcept;
-/// Of so many allocations of all threads, one looks at some blocks.
+/// Of so many allocations, one looks at some blocks; beside other threads more seldom, at more.
 inline constexpr std::uint32_t look_gap = 8192;
 /// Effects: counts that many allocations. With those of a gap, looks at the next blocks of a class, and ends in a fault
 /// naming `call` when one was written to. So every block has its turn. Requires: the thread holds no lock.
