@@ -1,19 +1,20 @@
 // os/call_filter.hpp: whether the process has closed itself into a sandbox, which ends it for some system calls.
 // Layer: os. One file per system implements it.
 //
-// A program allows in its sandbox what its own code and the C library's malloc need. So once it has started, the library
-// makes other kinds of system calls only after it has asked here (docs/reliability.md has the list).
+// A program allows in its sandbox what its own code and the C library's malloc need. So once it has
+// started, the library makes other kinds of system calls only after it has asked here
+// (docs/reliability.md has the list).
 #pragma once
 
 namespace ashlar::os {
 
-/// Effects: what filters the process has now does not count: whoever started it knows what is in it. Only the first call
-/// has an effect.
+/// Effects: what filters the process has now does not count: whoever started it knows what is in
+/// it. Only the first call has an effect.
 void note_call_filters() noexcept;
 
-/// Returns: whether a system call that is none of malloc's may end the calling thread: a filter came after
-/// `note_call_filters`, or it cannot be told. Before that call, false. Keeps errno. Thread-safe. 13 us on Linux; a load
-/// after it was true.
+/// Returns: whether a system call that is none of malloc's may end the calling thread: a filter
+/// came after `note_call_filters`, or it cannot be told. Before that call, false. Keeps errno.
+/// Thread-safe. 13 us on Linux; a load after it was true.
 [[nodiscard]] bool has_new_call_filter() noexcept;
 
 }  // namespace ashlar::os

@@ -40,8 +40,8 @@ class number_behind {
   long number_ = 0;
 };
 
-/// By system calls: the C library's functions may be points where a thread is cancelled, and the program's own of the same
-/// names may allocate.
+/// By system calls: the C library's functions may be points where a thread is cancelled, and the
+/// program's own of the same names may allocate.
 filters filters_now() noexcept {
   const errno_keeper keeper;
   const long file =

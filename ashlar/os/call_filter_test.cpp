@@ -3,14 +3,13 @@
 // Whether a sandbox that came after the start is seen, and what the library needs there is known without a system call.
 #include <thread>
 
+#include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/process.hpp>

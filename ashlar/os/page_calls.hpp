@@ -1,8 +1,9 @@
 // os/page_calls.hpp: the system's calls on pages, past any function of the same name that the program has.
 // Layer: os. For *_posix.cpp and *_linux.cpp alone.
 //
-// The heap makes these calls with its locks taken. A program's own mmap that allocates (a profiler's, a recorder's)
-// would wait for them for ever. So on Linux they are system calls. A sanitizer has to see them, and gets the C library's.
+// The heap makes these calls with its locks taken. A program's own mmap that allocates (a
+// profiler's, a recorder's) would wait for them for ever. So on Linux they are system calls. A
+// sanitizer has to see them, and gets the C library's.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ namespace ashlar::os {
 /// Returns: the system's number of this process.
 [[nodiscard]] std::size_t process_number() noexcept;
 
-/// Effects: process_number needs no system call where none may be made (call_filter.hpp). Requires: the calling thread is
-/// the process's first one.
+/// Effects: process_number needs no system call where none may be made (call_filter.hpp).
+/// Requires: the calling thread is the process's first one.
 void note_process_number() noexcept;
 
 /// Returns: the system's number of the calling thread, asked anew (call_stack.hpp has one that remembers it).

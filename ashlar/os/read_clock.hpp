@@ -1,8 +1,8 @@
 // os/read_clock.hpp: clock_gettime, past any function of this name that the program has.
 // Layer: os. For *_posix.cpp alone.
 //
-// The heap reads a clock with its locks taken. A program's own clock_gettime (libfaketime's) may allocate, and would wait
-// for them for ever.
+// The heap reads a clock with its locks taken. A program's own clock_gettime (libfaketime's) may
+// allocate, and would wait for them for ever.
 #pragma once
 
 #include <time.h>
@@ -18,7 +18,8 @@
 namespace ashlar::os {
 
 #if ASHLAR_READS_MAPPED_CLOCK
-/// Effects: as clock_gettime. As fast: the function that the system maps into each process (read_clock_linux.cpp).
+/// Effects: as clock_gettime. As fast: the function that the system maps into each process
+/// (read_clock_linux.cpp).
 void read_clock(clockid_t clock, timespec& now) noexcept;
 #else
 inline void read_clock(clockid_t clock, timespec& now) noexcept {

@@ -27,7 +27,8 @@ bool is_its_name(const char* name) noexcept {
          std::strcmp(name, "__kernel_clock_gettime") == 0;
 }
 
-/// Returns: the mapped function, or a system call where there is none. Its symbols end where their names begin.
+/// Returns: the mapped function, or a system call where there is none. Its symbols end where their
+/// names begin.
 clock_function* find_function() noexcept {
   const std::uintptr_t begin = ::getauxval(AT_SYSINFO_EHDR);
   if (begin == 0) return ask_system;

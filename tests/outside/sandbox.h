@@ -1,4 +1,5 @@
-// sandbox.h: a sandbox that kills: the process may read, write, and make the system calls of the C library's malloc.
+// sandbox.h: a sandbox that kills: the process may read, write, and make the system calls of the C
+// library's malloc.
 #ifndef TESTS_OUTSIDE_SANDBOX_H
 #define TESTS_OUTSIDE_SANDBOX_H
 

@@ -1,5 +1,5 @@
-// wrappers.h: functions of the program that stand before the C library's of the same names, as a profiler's or a
-// recorder's do, and that allocate and free before they pass the call on.
+// wrappers.h: functions of the program that stand before the C library's of the same names, as a
+// profiler's or a recorder's do, and that allocate and free before they pass the call on.
 #ifndef TESTS_OUTSIDE_WRAPPERS_H
 #define TESTS_OUTSIDE_WRAPPERS_H
 
