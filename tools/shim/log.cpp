@@ -17,10 +17,10 @@
 #include <ashlar/os/code_file.hpp>
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/pause.hpp>
-#include <ashlar/os/process.hpp>
 
 #include "tools/shim/import_slots.hpp"
 #include "tools/shim/stacks.hpp"
+#include "tools/shim/system_numbers.hpp"
 
 namespace ashlar::shim {
 
@@ -65,18 +65,6 @@ void complain(const char* what) {
 
 void sleep_a_little() {
   os::pause_us(200);
-}
-
-/// The system's numbers of this process and its parent, as they were known last.
-struct process_numbers {
-  std::uint32_t own, parent;
-};
-constinit process_numbers numbers{};
-
-/// Returns: the calling thread's number. A child by clone() has another one than the C library knows.
-std::uint32_t system_thread_number() {
-  return static_cast<std::uint32_t>(os::has_new_call_filter() ? os::new_thread_number()
-                                                              : ::syscall(SYS_gettid));
 }
 
 /// Effects: waits until `is_done()`. Returns: false when the recorder has gone before that.
@@ -193,9 +181,7 @@ bool begin_process(std::uint32_t parent) {
   }
   trace::spool_process& entry = the_spool->processes[index];
   entry.parent = parent;
-  // A child by clone() was not told of.
-  if (!os::has_new_call_filter())
-    numbers = {static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(::getppid())};
+  const process_numbers& numbers = numbers_of_process();
   entry.system_parent = numbers.parent;
   entry.begin_ticks = now();
   __atomic_store_n(&entry.pid, numbers.own, __ATOMIC_RELEASE);
@@ -498,8 +484,7 @@ fork_guard::fork_guard() {
 void fork_guard::leave(bool is_child) {
   if (is_child) {
     modules_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    // The child may close itself into a sandbox before its first event.
-    numbers = {static_cast<std::uint32_t>(os::new_thread_number()), numbers.own};
+    note_numbers_of_child();
   } else if (holds_) {
     ::pthread_mutex_unlock(&modules_lock);
   }
