@@ -36,9 +36,9 @@ bool drop_pages(void* p, std::size_t bytes) noexcept {
   // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
   if (page_calls::advise(p, bytes, MADV_DONTNEED) == 0) return true;
   // Pages that their last owner locked in memory stay until other ones are mapped there.
-  if (errno != EINVAL || !renew(p, bytes)) return false;
-#if defined( \
-    MADV_DONTNEED_LOCKED)  // in a process all of whose pages are locked, those are in memory at once
+  if (errno != EINVAL || !system_space::renew(p, bytes)) return false;
+#if defined(MADV_DONTNEED_LOCKED)
+  // In a process all of whose pages are locked, those are in memory at once.
   static_cast<void>(page_calls::advise(p, bytes, MADV_DONTNEED_LOCKED));
 #endif
   return true;
