@@ -53,8 +53,12 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
     return drop_pages(p, bytes);
   if (known == advice::is_ignored) return renew(p, bytes);
   auto* const word = static_cast<volatile unsigned*>(p);
+  const unsigned before = *word;
   *word = 1;
-  if (!drop_pages(p, bytes)) return false;
+  if (!drop_pages(p, bytes)) {
+    *word = before;
+    return false;
+  }
   const bool follows = *word == 0;
   dont_need.store(follows ? advice::is_followed : advice::is_ignored, std::memory_order_relaxed);
   return follows || renew(p, bytes);

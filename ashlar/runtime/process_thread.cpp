@@ -109,6 +109,8 @@ void end_thread(void* own) noexcept {
   self.own = nullptr;
   self.ended = true;
   gate.quit(self.pass);  // its place is in the cache
+  // If it is detached later, the next thread with this one's memory must not take it for a cache of its own.
+  owner_part::of(*static_cast<cache*>(own)).thread = nullptr;
   if (const visit here; here.is_inside())
     the_heap.detach(static_cast<cache*>(own));
   else
