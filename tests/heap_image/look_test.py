@@ -293,7 +293,7 @@ class Blocks(LookTest):
                 self.assertEqual(sum(memory.values()), total, memory)
                 self.assertAlmostEqual(total, resident, delta=64 << 10)
                 self.assertLessEqual(memory["in_use"], look["in_use"]["bytes"])
-                self.assertGreater(memory["in_use"], look["in_use"]["bytes"] * 0.9)
+                self.assertGreater(memory["in_use"], look["in_use"]["bytes"] * 0.7)
                 # Pages that were only read are the system's one page of zeros: other memory, and taken off again.
                 for part, least, most in (("other", 26, 29), ("shared", 7, 20), ("closed", 2, 2), ("stacks", 1, 2),
                                           ("only_read", -7, -6)):
