@@ -2,7 +2,11 @@
 // Layer: check.
 //
 //   a live block:  | the caller's bytes | canary, up to 71 bytes | ... zeros ... | word, 8 bytes |
+//   a large one:   | the caller's bytes | canary, up to 71 bytes | ... zeros ... | closed page
 //   a free block:  | zeros ...................................................................... |
+//
+// A large block fills its pages, so that its last byte may be before the closed page. What its word would
+// say is in the page heap's record, of which no overflow can write (`note_of`).
 //
 // The word has the size that was asked for and the family of calls that made the block. Both are
 // mixed with the process's secrets and the address. So a free sees at once: bytes written behind the
@@ -74,17 +78,21 @@ class block_words {
   /// `size` are zero. O(1).
   ASHLAR_HOT void seal(void* block, std::size_t bytes, std::size_t size,
                        block_family family) const noexcept {
-    auto* const begin = static_cast<std::byte*>(block);
     const std::uint64_t key = key_of(block);
-    const std::uint64_t canary = canary_of(key);
-    std::byte* const word = begin + bytes - label_bytes;
-    std::byte* p = begin + align_down(size, label_bytes);
-    if (const unsigned odd = bits_before(size); odd != 0 && p < word) {
-      store(p, (load(p) & ((std::uint64_t{1} << odd) - 1)) | canary << odd);
-      p += label_bytes;
-    }
-    for (std::byte* const end = end_of_canary(p, word); p < end; p += label_bytes) store(p, canary);
+    put_canary(block, bytes, size, canary_of(key));
     store_word(block, bytes, word_of(key, size, family));
+  }
+  /// Effects: as `seal`, but for the word. Of a block without one, `bytes` is label_bytes more than it has.
+  void seal_end(void* block, std::size_t bytes, std::size_t size) const noexcept {
+    put_canary(block, bytes, size, canary_of(key_of(block)));
+  }
+  /// Returns: what the page heap notes of a large block, never 0; and what such a note says.
+  [[nodiscard]] static constexpr std::uint64_t note_of(block_label label) noexcept {
+    return label.size | static_cast<std::uint64_t>(label.family) << size_bits;
+  }
+  [[nodiscard]] static constexpr block_label label_of_note(std::uint64_t note) noexcept {
+    return {static_cast<std::size_t>(note & size_mask),
+            static_cast<block_family>(note >> size_bits)};
   }
 
   /// Returns: what the last word of `block`, of `bytes`, says. O(1).
@@ -108,7 +116,8 @@ class block_words {
     return load_word(block, bytes) == 0;
   }
 
-  /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null when all are. O(1).
+  /// Returns: the first byte of the canary behind `size` bytes that is not as `seal` left it; null when all are. Of a
+  /// block without a word, `bytes` is as for `seal_end`; also below. O(1).
   [[nodiscard]] ASHLAR_HOT const std::byte* first_spoilt(const void* block, std::size_t bytes,
                                                          std::size_t size) const noexcept {
     const auto* const begin = static_cast<const std::byte*>(block);
@@ -188,6 +197,17 @@ class block_words {
   }
   [[nodiscard]] static std::ptrdiff_t first_byte_of(std::uint64_t differs) noexcept {
     return std::countr_zero(differs) / 8;
+  }
+  ASHLAR_HOT static void put_canary(void* block, std::size_t bytes, std::size_t size,
+                                    std::uint64_t canary) noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    std::byte* const word = begin + bytes - label_bytes;
+    std::byte* p = begin + align_down(size, label_bytes);
+    if (const unsigned odd = bits_before(size); odd != 0 && p < word) {
+      store(p, (load(p) & ((std::uint64_t{1} << odd) - 1)) | canary << odd);
+      p += label_bytes;
+    }
+    for (std::byte* const end = end_of_canary(p, word); p < end; p += label_bytes) store(p, canary);
   }
   template <class Byte>
   [[nodiscard]] static Byte* end_of_canary(Byte* from, Byte* word) noexcept {

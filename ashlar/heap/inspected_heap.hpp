@@ -65,6 +65,16 @@ class inspected_heap : public shared_heap<Config> {
     });
   }
 
+  /// Effects: calls visit(address, bytes, note) for each large block, with the lock of the page heap held, until it
+  /// returns false. O(runs).
+  template <class Visit>
+  void for_each_large(Visit visit) noexcept {
+    if (!shared::has_started()) return;
+    shared::pages().for_each_in_use([&](const run& r, char* begin) {
+      return r.kind != run_kind::large || visit(begin, std::size_t{r.pages} << page_shift, r.note);
+    });
+  }
+
   /// Effects: calls visit(first place, places, bytes of each) for the next `most` places in a slab, or as many as it
   /// has, and moves `at` behind them. The lock of the slab's class is held. Returns: false, with `at` at the begin
   /// again, behind the last slab. O(1) but for the runs in between.

@@ -11,6 +11,8 @@
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | ...
 //
+// A freed block is closed where its memory goes back at once: an access after its free ends there.
+//
 // A block moves by remapping where the system can do that. A run that holds pieces of other
 // mappings is healed by a fresh mapping when its memory goes back to the system.
 //
@@ -38,11 +40,43 @@ struct large_block_stats {
   std::uint64_t large_made = 0, large_freed = 0;
 };
 
+/// Which blocks' memory goes back to the system when they are freed.
+enum class closing : std::uint8_t {
+  never,  ///< none but that of outgrown blocks: others use it first
+  /// That of blocks that were made before any as large was freed, up to 9 MiB in a heap's life, if free
+  /// memory goes back at all. So it costs a program next to nothing, however it goes on.
+  first,
+  always,  ///< of each block; its pages are zero afterwards, whatever the system says
+};
+
 template <address_space Space, class Mutex>
 class large_blocks : public page_supply<Space, Mutex> {
   using supply = page_supply<Space, Mutex>;
 
  public:
+  /// Effects: from now on new blocks' pages are closed as `which` says.
+  void close_freed(closing which) noexcept {
+    const std::lock_guard guard(mutex_);
+    closing_ = which;
+    this->let_closed_wait(which == closing::always ? closed_wait_max : 0);
+  }
+
+  /// A large block, or none: 0 bytes.
+  struct large_place {
+    std::size_t bytes = 0;
+    std::uint64_t note = 0;  ///< the last one that was made of it; at first 0
+  };
+  [[nodiscard]] large_place find_large(const void* address) noexcept {
+    const std::lock_guard guard(mutex_);
+    const run* const r = large_at_locked(address);
+    return r == nullptr ? large_place{} : large_place{std::size_t{r->pages} << page_shift, r->note};
+  }
+  /// Effects: the large block at `address`, if one starts there, has this note.
+  void note(const void* address, std::uint64_t what) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (run* const r = large_at_locked(address); r != nullptr) r->note = what;
+  }
+
   /// Returns: the large block that starts at `address`, null if none does.
   [[nodiscard]] run* large_at(const void* address) noexcept {
     const std::lock_guard guard(mutex_);
@@ -130,6 +164,8 @@ class large_blocks : public page_supply<Space, Mutex> {
       return nullptr;
     }
     to->kind = run_kind::large;
+    to->note = 0;
+    to->closes = will_close(to->pages);
     to->grown = true;
     to->cut = from->pieces == 0 ? from->pages : 0;
     runs_.set_pieces(to, from->pieces + 1u);
@@ -140,10 +176,10 @@ class large_blocks : public page_supply<Space, Mutex> {
     runs_.end_headroom(*from);
     from->kind = run_kind::moving;
     // What was left reads as zero and is in no memory.
-    if (from->pieces == 0)
-      runs_.make_clean(from);
-    else
+    if (from->pieces != 0)
       renew(from);
+    else if (!closes_now(*from) || !this->shut(from))
+      runs_.make_clean(from);
     return to;
   }
 
@@ -169,6 +205,11 @@ class large_blocks : public page_supply<Space, Mutex> {
   large_block_stats stats_;
 
  private:
+  closing closing_ = closing::never;
+  /// The most pages that a freed block had, or one that has a class.
+  std::uint32_t freed_pages_max_ = small_size_max >> page_shift;
+  /// So many pages may still be closed by closing::first: what a process pays for them, it pays once.
+  std::uint32_t first_pages_left_ = (std::size_t{9} << 20) >> page_shift;
   /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
   /// grew in steps, and what it had is much to hold for somebody else.
   static constexpr std::size_t kept_split_pages_max = 1024;
@@ -177,6 +218,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// one page in memory 0.35 s instead of some us. Where all of 64 MiB is in memory, and is written
   /// again, it costs: 50 ms instead of 8. The C library's malloc has fresh pages from here on, too.
   static constexpr std::size_t purged_to_clear_pages_min = (std::size_t{32} << 20) / page_size;
+  /// By closing::always addresses come back after 64 MiB of others were closed, if there are others.
+  static constexpr std::size_t closed_wait_max = (std::size_t{64} << 20) >> page_shift;
   [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
     const page_range* range = runs_.ranges().find(reinterpret_cast<std::uintptr_t>(address));
     if (range == nullptr) return nullptr;
@@ -190,6 +233,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   [[nodiscard]] run* made_large(run* r) noexcept {
     if (r == nullptr) return nullptr;
     runs_.set_kind(r, run_kind::large);
+    r->note = 0;
+    r->closes = will_close(r->pages);
     runs_.keep_rest(*r);
     ++stats_.large_made;
     count_large_pages(r->pages);
@@ -206,11 +251,46 @@ class large_blocks : public page_supply<Space, Mutex> {
     --stats_.large_runs;
     stats_.large_pages -= r->pages;
     runs_.end_headroom(*r);
-    if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed())
-      heal(r);
-    else
-      give(r);
+    if (!closed(r)) {
+      if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed())
+        heal(r);
+      else
+        give(r);
+    }
     return bytes;
+  }
+  /// Returns: whether a block of `pages` that is made now is closed when it is freed.
+  [[nodiscard]] bool will_close(std::size_t pages) const noexcept {
+    return closing_ == closing::always || (closing_ == closing::first && pages > freed_pages_max_);
+  }
+  /// Returns: whether the pages that a block leaves are to be closed.
+  [[nodiscard]] bool closes_now(const run& r) noexcept {
+    if (closing_ != closing::first) return closing_ == closing::always;
+    freed_pages_max_ = std::max(freed_pages_max_, r.pages);
+    if (!r.closes || r.pages > first_pages_left_ || !this->gives_back_now()) return false;
+    first_pages_left_ -= r.pages;
+    return true;
+  }
+  /// Effects: pages in use that a block leaves go back at once, if it is one whose pages do.
+  /// Returns: false when they are still in use. Then they hold nothing that was ever a caller's, if
+  /// all blocks' pages are to go.
+  [[nodiscard]] bool closed(run* r) noexcept {
+    if (!closes_now(*r)) return false;
+    if (closing_ == closing::first) return this->close(r, true);
+    if (this->close(r, false)) return true;
+    // A page in it may be closed, and all are to be zero: a fresh mapping, if the system may be asked.
+    if (!space_.is_sealed()) {
+      heal(r);
+      return true;
+    }
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    char* const begin = runs_.address_of(*r);
+    if (!space_.reopen(begin, bytes)) {
+      r->kind = run_kind::lost;
+      return true;
+    }
+    std::memset(begin, 0, bytes);
+    return false;
   }
   void count_large_pages(std::size_t pages) noexcept {
     stats_.large_pages += pages;
@@ -236,7 +316,9 @@ class large_blocks : public page_supply<Space, Mutex> {
     runs_.range_of(*r).note_ends(*r);
     r->cut = std::min(r->cut, r->pages);
     tail->rest = true;
-    give(tail);
+    runs_.set_kind(tail, run_kind::purging);
+    tail->closes = r->closes;
+    if (!closed(tail)) give(tail);
     return true;
   }
 
@@ -252,9 +334,11 @@ class large_blocks : public page_supply<Space, Mutex> {
   [[nodiscard]] run* take_with_headroom(std::size_t pages, growth g) noexcept {
     const std::size_t headroom = headroom_for(pages);
     run* r = runs_.take_clean(pages + headroom);
+    if (r == nullptr && !this->closed_wait()) r = runs_.take_closed(pages + headroom);
     if (r == nullptr && g == growth::refused) return nullptr;
     if (r == nullptr) r = runs_.take_fresh_here(pages + headroom);
     if (r == nullptr) r = runs_.take_clean(pages);
+    if (r == nullptr) r = runs_.take_closed(pages);
     if (r == nullptr) r = runs_.take_fresh_here(pages);
     if (r == nullptr) r = runs_.take_from_headrooms(pages, supply::headrooms_at_once);
     if (r == nullptr) r = runs_.take_fresh(pages);

@@ -1,4 +1,4 @@
-// The closed page behind each slab of a hardened process's heap.
+// Closed pages: behind each slab of a hardened process's heap, and where freed large blocks were.
 // Needs POSIX.
 #include <cstddef>
 #include <cstdint>
@@ -94,6 +94,200 @@ TEST(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
   m.audit();
   m.drop_all();
   m.audit();
+}
+
+// ---- freed large blocks -------------------------------------------------------------------------
+
+/// A heap with a large block at its end, which stays. So no other one is the last.
+struct closing_heap : modelled {
+  closing_heap(sealable<test_space>& space, closing which) : modelled(space) {
+    heap().close_freed(which);
+  }
+  /// Returns: large blocks of `pages` pages, of which the last is not the heap's last.
+  std::vector<run*> blocks(std::size_t count, std::size_t pages) {
+    std::vector<run*> made;
+    for (std::size_t i = 0; i < count; ++i) made.push_back(new_large(pages, 1));
+    EXPECT_NE(new_large(1, 1), nullptr);
+    return made;
+  }
+  char* drop_at(run* r) {
+    char* const begin = heap().address_of(*r);
+    drop(r);
+    return begin;
+  }
+};
+/// Returns: whether neither the first nor the last of the pages at `begin` can be accessed.
+bool is_closed(const char* begin, std::size_t pages) {
+  return !is_accessible(begin) && !is_accessible(begin + pages * page_size - 1);
+}
+
+TEST(PageHeap, FreedLargeBlocksAreClosedUntilTheirAddressesAreNeeded) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::always);
+  const std::vector<run*> made = m.blocks(4, 50);
+  const std::uint64_t committed = m.heap().stats().committed_bytes;
+  char* const second = m.drop_at(made[1]);
+  EXPECT_TRUE(is_closed(second, 50));
+  EXPECT_EQ(m.heap().stats().committed_bytes, committed - 50 * page_size);
+  EXPECT_GE(m.heap().stats().given_back_bytes, 50 * page_size);
+  char* const third = m.drop_at(made[2]);
+  EXPECT_TRUE(is_closed(third, 50));
+  m.audit();
+  // The two are one run. Of it as much serves as is needed, when enough others have been closed.
+  EXPECT_NE(m.heap().address_of(*m.new_large(70, 1)), second);
+  m.drop(m.blocks(2, (std::size_t{64} << 20) / page_size)[0]);
+  run* const again = m.new_large(70, 1);
+  EXPECT_EQ(m.heap().address_of(*again), second);
+  EXPECT_TRUE(again->zero);
+  EXPECT_TRUE(is_closed(second + 70 * page_size, 30));
+  m.audit();
+  m.drop_all();
+  m.audit();
+  EXPECT_EQ(m.heap().stats().committed_bytes, 0u);
+}
+
+TEST(PageHeap, ASlabAndAGrowingBlockGetPagesThatWereClosed) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::always);
+  const std::vector<run*> made = m.blocks(3, standard_classes.shapes[5].pages);
+  char* const begin = m.drop_at(made[1]);
+  m.drop(m.blocks(2, (std::size_t{64} << 20) / page_size)[0]);
+  run* const slab = m.new_slab(5);
+  EXPECT_EQ(m.heap().address_of(*slab), begin);
+  m.drop(slab);
+  m.heap().purge_all();
+  const std::vector<run*> others = m.blocks(3, 100);
+  m.drop(others[1]);
+  m.resize(others[0], 150);
+  EXPECT_EQ(others[0]->pages, 150u) << "it did not grow into closed pages";
+  EXPECT_TRUE(is_closed(m.heap().address_of(*others[0]) + 150 * page_size, 50));
+  m.audit();
+}
+
+TEST(PageHeap, WhatABlockLosesOrLeavesIsClosed) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::always);
+  const std::vector<run*> made = m.blocks(2, 300);
+  char* const begin = m.heap().address_of(*made[0]);
+  m.resize(made[0], 100);
+  EXPECT_TRUE(is_accessible(begin + 100 * page_size - 1));
+  EXPECT_TRUE(is_closed(begin + 100 * page_size, 200));
+  run* const moved = m.move(made[0], 1000);
+  if (m.heap().address_of(*moved) != begin) {  // else the system does not move pages
+    EXPECT_TRUE(is_closed(begin, 100));
+  }
+  char* const second = m.heap().address_of(*made[1]);
+  m.copy(made[1], 700);
+  EXPECT_TRUE(is_closed(second, 300));
+  m.audit();
+}
+
+TEST(PageHeap, ByDefaultABlockIsClosedIfNoneAsLargeWasFreedBeforeItWasMade) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  const std::vector<run*> made = m.blocks(3, 50);
+  EXPECT_TRUE(is_closed(m.drop_at(made[1]), 50));
+  EXPECT_TRUE(is_closed(m.drop_at(made[0]), 50)) << "it was made before";
+  // From now on 50 pages are freed as before, and more pages are closed once.
+  const std::vector<run*> later = m.blocks(3, 50);
+  EXPECT_TRUE(is_accessible(m.drop_at(later[1])));
+  const std::vector<run*> larger = m.blocks(3, 60);
+  EXPECT_TRUE(is_closed(m.drop_at(larger[1]), 60));
+  EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 60)[0])));
+  EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 2305)[0]))) << "too many pages to get again";
+  m.audit();
+  m.drop_all();
+  m.audit();
+}
+
+TEST(PageHeap, ByDefaultFewPagesAreClosed) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  const std::vector<run*> made = m.blocks(60, 50);
+  int closed = 0;
+  for (int i = 0; i < 59; ++i) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
+  EXPECT_EQ(closed, 2304 / 50);
+  // A block that has a class where it is not asked to be zero.
+  EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 32)[0])));
+  m.audit();
+  m.drop_all();
+  m.audit();
+}
+
+TEST(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
+  for (const purge_policy policy : {purge_policy{.delay_ms = -1, .keep_bytes = 0},
+                                    purge_policy{.delay_ms = 1000, .keep_bytes = 1 << 20}}) {
+    sealable<test_space> space;
+    closing_heap m(space, closing::first);
+    m.heap().set_policy(policy);
+    EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 50)[0])));
+    m.audit();
+  }
+}
+
+TEST(PageHeap, FreedBlocksThatCannotBeClosedAreZero) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::always);
+  const std::vector<run*> made = m.blocks(4, 50);
+  space.fail_always(space_call::close, true);
+  const char* const refused = m.drop_at(made[0]);
+  EXPECT_TRUE(is_accessible(refused));
+  EXPECT_EQ(refused[0], 0);
+  space.fail_always(space_call::close, false);
+  space.seal(true);
+  const std::uint64_t calls = space.calls();
+  const char* const sealed = m.drop_at(made[1]);
+  EXPECT_LE(space.calls(), calls + 1) << "a page behind the block may be closed";
+  EXPECT_TRUE(is_accessible(sealed));
+  EXPECT_EQ(sealed[0], 0);
+  space.seal(false);
+  m.audit();
+}
+
+TEST(PageHeap, NoMoreThanSoManyRunsAreClosed) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::always);
+  std::vector<run*> made;
+  constexpr std::size_t most = 4096, more = most + 10;
+  for (std::size_t i = 0; i < 2 * more; ++i) made.push_back(m.new_large(1, 1));
+  std::size_t closed = 0;
+  for (std::size_t i = 0; i < 2 * more; i += 2) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
+  EXPECT_EQ(closed, most);
+  m.audit();
+  m.drop_all();
+  m.audit();
+}
+
+TEST(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
+  sealable<test_space> space;
+  space.set_limit(16 << 20);
+  closing_heap m(space, closing::always);
+  std::vector<run*> made;
+  for (run* r = m.new_large(20, 1); r != nullptr; r = m.new_large(20, 1)) made.push_back(r);
+  // Every other one is closed, the others are clean or dirty: only together are they long enough.
+  m.heap().close_freed(closing::never);
+  for (std::size_t i = 1; i < made.size(); i += 2) m.drop(made[i]);
+  m.heap().close_freed(closing::always);
+  for (std::size_t i = 0; i < made.size(); i += 2) m.drop(made[i]);
+  EXPECT_NE(m.new_large(60, 1), nullptr);
+  m.audit();
+}
+
+TEST(PageHeap, ALargeBlockKeepsWhatWasNotedOfIt) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::never);
+  run* const r = m.blocks(1, 50)[0];
+  char* const begin = m.heap().address_of(*r);
+  EXPECT_EQ(m.heap().find_large(begin).bytes, 50 * page_size);
+  EXPECT_EQ(m.heap().find_large(begin).note, 0u);
+  m.heap().note(begin, 77);
+  EXPECT_EQ(m.heap().find_large(begin).note, 77u);
+  EXPECT_EQ(m.heap().find_large(begin + page_size).bytes, 0u);
+  m.drop(r);
+  m.heap().note(begin, 78);
+  EXPECT_EQ(m.heap().find_large(begin).bytes, 0u);
+  run* const again = m.new_large(50, 1);
+  EXPECT_EQ(m.heap().find_large(m.heap().address_of(*again)).note, 0u);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // heap/page_supply.hpp: which pages a request gets, how many there may be, and when they go back.
 // Layer: heap.
 //
-//   a request:  dirty runs -> clean ones -> fresh pages of a range -> headrooms -> a new range
+//   a request:  dirty runs -> clean ones -> closed ones -> fresh pages of a range -> headrooms -> a new range
 //   giving:     a run in use -> dirty -> (older than the delay) purged -> clean
+//               a large block whose memory goes back at once -> closed
 //
 // A run that is freed becomes dirty: it keeps its memory, and it is the first choice of whoever
 // needs pages next, of any class. So memory moves between classes without a system call. What stays
@@ -164,6 +165,7 @@ class page_supply {
         const unlock_guard open(mutex_);
         purge_all();
       }
+      runs_.open_all();
       r = take_once(pages, align_pages, length, g, SIZE_MAX);
     }
     return count_used(r);
@@ -193,6 +195,42 @@ class page_supply {
   void give(run* r) noexcept {
     used_pages_ -= r->pages;
     runs_.make_dirty(r);
+  }
+
+  /// Effects: from now on fresh pages serve before closed ones, while no more than `pages` are closed.
+  void let_closed_wait(std::size_t pages) noexcept { closed_wait_pages_ = pages; }
+  [[nodiscard]] bool closed_wait() const noexcept {
+    return runs_.closed_pages() < closed_wait_pages_;
+  }
+  /// Returns: whether nothing is to be kept that is free.
+  [[nodiscard]] bool gives_back_now() const noexcept {
+    return delay_ms() >= 0 && keep_bytes_.load(std::memory_order_relaxed) == 0;
+  }
+  /// Effects: a run in no bin that is not counted is closed. Returns: false, with nothing changed, when the system
+  /// refuses, or there are too many such runs. The lock is open meanwhile.
+  [[nodiscard]] bool shut(run* r) noexcept {
+    if (space_.is_sealed() || !runs_.may_close(*r)) return false;
+    bool done = false;
+    {
+      const unlock_guard open(mutex_);
+      done = space_.close(runs_.address_of(*r), std::size_t{r->pages} << page_shift);
+    }
+    if (done) runs_.make_closed(r);
+    return done;
+  }
+  /// Effects: a run in use is closed, and its memory goes back. If it `may_retreat`, its addresses are given up where
+  /// those of a clean run would be. Returns: as `shut`; then it is in use as before, and of the kind `purging`.
+  [[nodiscard]] bool close(run* r, bool may_retreat) noexcept {
+    const std::size_t pages = r->pages;
+    r->kind = run_kind::purging;
+    if (may_retreat && r->pieces == 0 && !space_.is_sealed() && runs_.would_retreat(*r))
+      runs_.make_clean(r);
+    else if (!shut(r))
+      return false;
+    used_pages_ -= pages;
+    given_back_bytes_ += pages << page_shift;
+    note_committed();
+    return true;
   }
 
   /// Effects: a run in use whose mapping is split gets a fresh one, and is clean. The lock is open
@@ -253,9 +291,11 @@ class page_supply {
     if (r == nullptr) {
       if (!within_max(pages)) return nullptr;
       r = runs_.take_clean(length);
+      if (r == nullptr && !closed_wait()) r = runs_.take_closed(length);
     }
     if (r == nullptr && g == growth::allowed) {
       r = runs_.take_fresh_here(length);
+      if (r == nullptr) r = runs_.take_closed(length);
       if (r == nullptr) r = runs_.take_from_headrooms(length, headrooms);
       if (r == nullptr) r = runs_.take_fresh(length);
       if (r != nullptr) grown_pages_.store(grown_pages() + pages, std::memory_order_relaxed);
@@ -330,6 +370,7 @@ class page_supply {
   typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
   std::atomic<std::size_t> keep_bytes_{purge_policy{}.keep_bytes};
+  std::size_t closed_wait_pages_ = 0;
   std::size_t used_pages_ = 0;
   std::size_t pages_max_ = SIZE_MAX;
   std::atomic<std::size_t> committed_pages_{0};  // used and dirty; written under the lock

@@ -32,6 +32,7 @@ enum class run_kind : std::uint8_t {
   dirty,     ///< free; its pages may be resident and hold old bytes
   clean,     ///< free; its pages read as zero and cost no memory
   headroom,  ///< as clean, and kept for the large block in front of it to grow into
+  closed,    ///< free; no access to its pages is possible, and they cost no memory
   moving,    ///< addresses only: pages are being remapped to it, or were remapped from it
   purging,   ///< on its way to clean, with the lock open
   lost,      ///< its addresses may be unmapped since the system refused something; never used again
@@ -46,7 +47,10 @@ struct run {
   std::uint32_t pages = 0;
   run* next = nullptr;  ///< in a bin (free) or a fullness list (slab)
   run* previous = nullptr;
-  std::uint64_t* free_bits = nullptr;  ///< slab: one bit a block, 1 means free
+  union {
+    std::uint64_t* free_bits = nullptr;  ///< slab: one bit a block, 1 means free
+    std::uint64_t note;                  ///< large: whatever its owner says of it; at first 0
+  };
   union {
     std::uint32_t free_blocks = 0;  ///< slab: number of 1 bits
     std::uint32_t dirty_since_ms;   ///< dirty: when it became so (low bits of the clock)
@@ -64,6 +68,7 @@ struct run {
   bool grown = false;   ///< large: it has grown; dirty: some block that had grown was here
   bool rest = false;    ///< dirty: left behind a large block that may grow into it
   bool zero = false;    ///< large: nothing was ever written to it before it was handed out
+  bool closes = false;  ///< large: its pages are closed when they are freed
   std::uint16_t pieces =
       0;  ///< so many pieces of it, at most, came by remapping: its mapping is split
 };

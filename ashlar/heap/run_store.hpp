@@ -1,11 +1,9 @@
-// heap/run_store.hpp: all runs of a heap: which are free, how they are cut and merged.
+// heap/run_store.hpp: all runs of a heap: how they are cut, what is behind a large block, slabs.
 // Layer: heap.
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | slab | free, dirty | ...
 //
-// A free run is dirty or clean (docs/architecture.md), and merges with free neighbours of its own
-// kind. Dirty and clean are never merged with each other: that would either lose the knowledge that
-// pages are zero or call memory resident that is not. Best fit, from bins by length (run_bins.hpp).
+// Which are free, by length and by what is in their pages: free_runs.hpp.
 //
 // Headroom: clean pages that are kept for the large block in front of them to grow into. It counts
 // as nothing, and it is clean again when the block shrinks, moves or is freed.
@@ -14,8 +12,8 @@
 // own. So each run knows how many such pieces it holds at most.
 //
 // Invariant (audit): every page below a range's top is in one run. The pages in the bins are those
-// of the free runs and headrooms; the runs' pieces sum up to pieces_; clean runs and headrooms have
-// none. In front of a headroom is a large or moving run.
+// of the free runs and headrooms; the runs' pieces sum up to pieces_; clean and closed runs and
+// headrooms have none. In front of a headroom is a large or moving run.
 // Thread-safety: none; the page heap locks. This file decides nothing: who gets which run, and what
 // goes back to the system, is policy (page_supply.hpp, page_heap.hpp).
 #pragma once
@@ -28,10 +26,9 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/free_runs.hpp>
 #include <ashlar/heap/page_range.hpp>
-#include <ashlar/heap/range_set.hpp>
 #include <ashlar/heap/run.hpp>
-#include <ashlar/heap/run_bins.hpp>
 #include <ashlar/heap/sealable.hpp>
 #include <ashlar/heap/work_bound.hpp>
 
@@ -49,113 +46,17 @@ struct slab_place {
 };
 
 template <address_space Space>
-class run_store {
+class run_store : public free_runs<Space> {
+  using base = free_runs<Space>;
+
  public:
-  using ranges_type = range_set<sealable<Space>>;
+  using base::make_clean;
+  using base::range_of;
+  using base::run_behind;
+  using base::set_pieces;
+  using base::split;
 
-  explicit constexpr run_store(sealable<Space>& space) noexcept : space_(space), ranges_(space) {}
-  run_store(const run_store&) = delete;
-  run_store& operator=(const run_store&) = delete;
-
-  [[nodiscard]] ranges_type& ranges() noexcept { return ranges_; }
-  [[nodiscard]] const ranges_type& ranges() const noexcept { return ranges_; }
-  [[nodiscard]] page_range& range_of(const run& r) noexcept { return ranges_[r.range]; }
-  [[nodiscard]] char* address_of(const run& r) const noexcept {
-    return reinterpret_cast<char*>(ranges_[r.range].address_of(r.first));
-  }
-  [[nodiscard]] run* run_behind(const run& r) const noexcept {
-    return ranges_[r.range].run_at(std::size_t{r.first} + r.pages);
-  }
-
-  /// Effects: `r`, in no bin, is of kind `kind` from now on.
-  void set_kind(run* r, run_kind kind) noexcept {
-    r->kind = kind;
-    range_of(*r).note_ends(*r);
-  }
-
-  // ---- free runs: a run that is taken is in no bin, and the caller's to cut or to make free -----
-
-  [[nodiscard]] std::size_t dirty_pages() const noexcept { return dirty_.pages() + rests_.pages(); }
-  [[nodiscard]] std::size_t headroom_pages() const noexcept { return headrooms_.pages(); }
-
-  /// Returns: a run of at least `length` pages; null if there is none. All but take_fresh leave
-  /// the number of ranges as it is.
-  [[nodiscard]] run* take_dirty(std::size_t length) noexcept { return take_from(dirty_, length); }
-  /// The same of dirty runs behind large blocks that may grow into them.
-  [[nodiscard]] run* take_rest(std::size_t length) noexcept { return take_from(rests_, length); }
-  [[nodiscard]] run* take_clean(std::size_t length) noexcept { return take_from(clean_, length); }
-  /// The same, clean, at the top of a range.
-  [[nodiscard]] run* take_fresh_here(std::size_t length) noexcept {
-    if (space_.is_sealed()) return nullptr;
-    run* r = ranges_.take_fresh_here(length);
-    // With clean pages before them they are one run, or a rest of these would stand beside those.
-    return r == nullptr ? nullptr : merge(r, run_kind::clean, [](const run*) {});
-  }
-
-  /// The same in a range of its own, where the others have no room.
-  [[nodiscard]] run* take_fresh(std::size_t length) noexcept {
-    return space_.is_sealed() ? nullptr : ranges_.take_fresh(length);
-  }
-  /// Effects: `most` headrooms, which are not kept any more, serve others: where these would get nothing,
-  /// or only by a new range, what is in use comes first. Returns: as take_clean.
-  [[nodiscard]] run* take_from_headrooms(std::size_t length, std::size_t most) noexcept {
-    if (headrooms_.pages() == 0) return nullptr;
-    headrooms_.visit_from(0, [this, &most](run* headroom) {
-      headrooms_.remove(headroom);
-      make_clean(headroom);
-      note_turns<Space>(turn::run_passed, 1);
-      return --most != 0;
-    });
-    return take_from(clean_, length);
-  }
-
-  /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may take it
-  /// out. Returns: the bin to go on with; dirty_bins_end where all were visited.
-  template <class Visit>
-  unsigned each_dirty(unsigned bin, Visit visit) noexcept {
-    if (bin < run_bins::bins_end) bin = dirty_.visit_from(bin, visit);
-    if (bin < run_bins::bins_end) return bin;
-    return run_bins::bins_end + rests_.visit_from(bin - run_bins::bins_end, visit);
-  }
-  static constexpr unsigned dirty_bins_end = 2 * run_bins::bins_end;
-  /// Effects: `r`, which is free, is in no bin.
-  void take_out(run* r) noexcept { bins_of(*r)->remove(r); }
-
-  /// Effects: a run that is in no bin becomes dirty, merged with its dirty neighbours.
-  void make_dirty(run* r) noexcept {
-    auto now = static_cast<std::uint32_t>(space_.now_ms());
-    const std::uint32_t own = r->pages;
-    std::uint32_t longest = own;
-    auto take_age = [&](const run* other) {
-      // The merged run is as old as its longest part: small arrivals do not keep a large one young.
-      if (other->pages > longest) {
-        longest = other->pages;
-        now = other->dirty_since_ms;
-      }
-    };
-    const bool rest = r->rest;
-    r = merge(r, run_kind::dirty, take_age);
-    r->rest = rest;
-    put_back(r, run_kind::dirty, now);
-  }
-
-  /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later
-  /// range that is empty then goes, and so does a long run at the top of a range in a room, and `r`
-  /// with it: what the heap gives back, others can map.
-  void make_clean(run* r) noexcept {
-    r->grown = r->rest = false;
-    r = merge(r, run_kind::clean, [](const run*) {});
-    page_range& range = ranges_[r->range];
-    const std::size_t first = r->first;
-    if (r->range != 0 && r->pages == range.top) {
-      ranges_.release(range);
-    } else if (first + r->pages == range.top && range.may_retreat(r->pages)) {
-      range.delete_run(r);
-      range.retreat(space_, first);
-    } else {
-      put_back(r, run_kind::clean, 0);
-    }
-  }
+  explicit constexpr run_store(sealable<Space>& space) noexcept : base(space) {}
 
   /// Effects: cuts `pages` at an aligned address out of `r`, a free run that is in no bin; what is
   /// left is free as it was. Returns: null, with everything in the bins, if no record can be had
@@ -196,24 +97,6 @@ class run_store {
     r->cut = 0;
     r->free_blocks = 0;
     return r;
-  }
-
-  /// Effects: cuts `r` after `pages`. Returns: the rest, of no kind yet; null if no record was
-  /// left.
-  [[nodiscard]] run* split(run* r, std::size_t pages) noexcept {
-    run* tail = ranges_[r->range].new_run(space_);
-    if (tail == nullptr) return nullptr;
-    tail->first = r->first + static_cast<std::uint32_t>(pages);
-    tail->pages = r->pages - static_cast<std::uint32_t>(pages);
-    r->pages = static_cast<std::uint32_t>(pages);
-    tail->grown = r->grown;
-    share_pieces(r, tail);
-    return tail;
-  }
-
-  /// Effects: the bins are in memory.
-  void populate() noexcept {
-    for (run_bins* bins : {&dirty_, &rests_, &clean_, &headrooms_}) bins->populate();
   }
 
   // ---- what is behind a large block -------------------------------------------------------------
@@ -261,9 +144,11 @@ class run_store {
     const page_range& range = range_of(r);
     std::size_t page = std::size_t{r.first} + r.pages, dirty = 0;
     const std::size_t end = page + extra;
+    open_between(range, page, end);
     while (page < end && page != range.top) {
       const run* free = range.run_at(page);
       if (free == nullptr || bins_of(*free) == nullptr || runs++ == runs_behind_max) return {};
+      if (free->kind == run_kind::closed) return {};  // the system did not open it
       note_turns<Space>(turn::run_passed, 1);
       if (free->kind == run_kind::dirty) dirty += std::min<std::size_t>(free->pages, end - page);
       page += free->pages;
@@ -326,14 +211,6 @@ class run_store {
 
   // ---- pieces -----------------------------------------------------------------------------------
 
-  /// Effects: counts `n` pieces in `r`, but no more than it has pages.
-  void set_pieces(run* r, std::size_t n) noexcept {
-    pieces_ -= r->pieces;
-    r->pieces =
-        static_cast<std::uint16_t>(std::min({n, std::size_t{r->pages}, std::size_t{UINT16_MAX}}));
-    pieces_ += r->pieces;
-  }
-
   /// Returns: whether a block's pages may be remapped: the system moves only within one mapping, so
   /// its borders must be known; and a process may have no more than some 65,000 mappings.
   [[nodiscard]] bool is_movable(const run& r) const noexcept {
@@ -343,7 +220,8 @@ class run_store {
   /// Effects: checks the invariant; ends in a fault that names the heap by `name` if it does not
   /// hold. Returns: pages in use. O(pages).
   [[nodiscard]] std::size_t audit(const char* name) const noexcept {
-    std::size_t used = 0, dirty = 0, clean = 0, headroom = 0, moving = 0, pieces = 0;
+    std::size_t used = 0, dirty = 0, clean = 0, closed = 0, headroom = 0, moving = 0, pieces = 0;
+    std::size_t closed_runs = 0;
     for (std::uint32_t i = 0; i < ranges_.count(); ++i) {
       for (std::size_t page = 0; page < ranges_[i].top;) {
         const run* r = ranges_[i].run_at(page);
@@ -351,26 +229,41 @@ class run_store {
           corrupted(ranges_[i].address_of(page), name);
         (r->kind == run_kind::dirty      ? dirty
          : r->kind == run_kind::clean    ? clean
+         : r->kind == run_kind::closed   ? closed
          : r->kind == run_kind::headroom ? headroom
          : r->kind == run_kind::moving   ? moving
                                          : used) += r->pages;
         pieces += r->pieces;
+        closed_runs += r->kind == run_kind::closed ? 1u : 0u;
         // A headroom is behind the block that it is kept for, and no more than that.
         const bool astray = r->kind == run_kind::headroom && block_before(*r) == nullptr;
-        const bool split =
-            r->pieces != 0 && (r->kind == run_kind::clean || r->kind == run_kind::headroom);
-        if (astray || split) corrupted(ranges_[i].address_of(page), name);
+        const bool is_split =
+            r->pieces != 0 && (r->kind == run_kind::clean || r->kind == run_kind::closed ||
+                               r->kind == run_kind::headroom);
+        if (astray || is_split) corrupted(ranges_[i].address_of(page), name);
         page += r->pages;
       }
     }
-    if (dirty != dirty_pages() || clean != clean_.pages() || headroom != headrooms_.pages() ||
-        pieces != pieces_)
+    if (dirty != this->dirty_pages() || clean != clean_.pages() || closed != closed_.pages() ||
+        headroom != headrooms_.pages() || pieces != pieces_ || closed_runs != closed_runs_)
       corrupted(0, name);
     return used;
   }
 
  private:
   friend struct heap_layout;  // tells where the members are
+  using base::bins_of;
+  using base::clean_;
+  using base::closed_;
+  using base::closed_runs_;
+  using base::dirty_;
+  using base::headrooms_;
+  using base::opened;
+  using base::pieces_;
+  using base::put_back;
+  using base::ranges_;
+  using base::share_pieces;
+  using base::space_;
   /// Each piece has two borders, so these are less than a sixth of the mappings of a process.
   static constexpr std::size_t pieces_max = 4096;
   /// A block grows into so many free runs at once: dirty and clean ones may alternate.
@@ -384,10 +277,20 @@ class run_store {
                   .pool = name});
   }
 
-  [[nodiscard]] static run* take_from(run_bins& bins, std::size_t length) noexcept {
-    run* r = bins.find(length);
-    if (r != nullptr) bins.remove(r);
-    return r;
+  /// Effects: closed runs among the first free ones in pages [page, end) are clean.
+  void open_between(const page_range& range, std::size_t page, std::size_t end) noexcept {
+    if (closed_runs_ == 0 || space_.is_sealed()) return;
+    for (std::size_t runs = 0; page < end && page != range.top && runs++ != runs_behind_max;) {
+      run* r = range.run_at(page);
+      if (r == nullptr || bins_of(*r) == nullptr) return;
+      if (r->kind == run_kind::closed) {
+        closed_.remove(r);
+        r = opened(r, end - r->first);
+        if (r == nullptr) return;
+        put_back(r, run_kind::clean, 0);
+      }
+      page = std::size_t{r->first} + r->pages;
+    }
   }
 
   /// Returns: the block that a headroom is kept for.
@@ -396,57 +299,6 @@ class run_store {
     const run* r = ranges_[headroom.range].run_at(headroom.first - 1);
     const bool owns = r != nullptr && (r->kind == run_kind::large || r->kind == run_kind::moving);
     return owns ? r : nullptr;
-  }
-
-  /// Effects: `part` was cut off `r`; how many pieces each has is not known, so both have all.
-  void share_pieces(run* r, run* part) noexcept {
-    set_pieces(part, r->pieces);
-    set_pieces(r, r->pieces);
-  }
-
-  void put_back(run* r, run_kind kind, std::uint32_t since) noexcept {
-    r->kind = kind;
-    r->dirty_since_ms = since;
-    ranges_[r->range].note_ends(*r);
-    bins_of(*r)->insert(r);
-  }
-  /// Returns: where a free run is; null when it is in use. What is left behind a block is taken
-  /// after all that is as good: the block may grow into it.
-  [[nodiscard]] run_bins* bins_of(const run& r) noexcept {
-    if (r.kind == run_kind::dirty) return r.rest ? &rests_ : &dirty_;
-    if (r.kind == run_kind::clean) return &clean_;
-    return r.kind == run_kind::headroom ? &headrooms_ : nullptr;
-  }
-
-  template <class Note>
-  [[nodiscard]] run* merge(run* r, run_kind kind, Note note) noexcept {
-    page_range& range = ranges_[r->range];
-    if (r->first != 0) {
-      run* before = range.run_at(r->first - 1);
-      if (before != nullptr && before->kind == kind) {
-        bins_of(*before)->remove(before);
-        note(before);
-        before->pages += r->pages;
-        absorb(before, r);
-        r = before;
-      }
-    }
-    run* after = range.run_at(std::size_t{r->first} + r->pages);
-    if (after != nullptr && after->kind == kind) {
-      bins_of(*after)->remove(after);
-      note(after);
-      r->pages += after->pages;
-      absorb(r, after);
-    }
-    return r;
-  }
-  /// Effects: the record of `part`, whose pages `r` has now, is free.
-  void absorb(run* r, run* part) noexcept {
-    const std::size_t pieces = std::size_t{r->pieces} + part->pieces;
-    r->grown = r->grown || part->grown;
-    set_pieces(part, 0);
-    set_pieces(r, pieces);
-    ranges_[part->range].delete_run(part);
   }
 
   /// Effects: a free run loses its first `pages`, or goes when it has no more.
@@ -462,11 +314,6 @@ class run_store {
     set_pieces(free, free->pieces);
     put_back(free, free->kind, free->dirty_since_ms);
   }
-
-  sealable<Space>& space_;
-  ranges_type ranges_;
-  run_bins dirty_, rests_, clean_, headrooms_;
-  std::size_t pieces_ = 0;
 };
 
 }  // namespace ashlar::detail

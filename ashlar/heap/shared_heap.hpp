@@ -66,12 +66,16 @@ class shared_heap {
     return pages_.class_anywhere(block);
   }
 
-  /// Effects: while it is on, the pages that large blocks leave are zero: the system takes what is in them back. Keys
-  /// leave with the blocks that have them. So all free memory is zero, if callers clear all others that they free.
-  void discard_freed(bool on) noexcept {
-    discards_ = on;
-    pages_.keys().leave_no_trace(on);
+  /// Effects: from now on new large blocks' pages are closed when they are freed, as `which` says. With `always` keys
+  /// leave with the blocks that have them: so all free memory is zero, if callers clear all others that they free.
+  void close_freed(closing which) noexcept {
+    pages_.close_freed(which);
+    pages_.keys().leave_no_trace(which == closing::always);
   }
+
+  /// As those of large_blocks, of which each block's owner may note something.
+  [[nodiscard]] auto find_large(const void* block) noexcept { return pages_.find_large(block); }
+  void note(const void* block, std::uint64_t what) noexcept { pages_.note(block, what); }
 
   /// Returns: the bytes a caller may use of `block`, not null; 0 after a fault: it is not ours.
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept {
@@ -96,7 +100,6 @@ class shared_heap {
     }
     if (size <= shared_slab_block_max || size > PTRDIFF_MAX) return 0;
     const std::size_t before = r->pages, pages = divide_up(size, page_size);
-    if (pages < before) discard(block, pages, before);
     if (!pages_.resize_large(r, pages)) return 0;
     held_.note_large(before, r->pages);
     return std::size_t{r->pages} << page_shift;
@@ -128,7 +131,6 @@ class shared_heap {
     held_.note_large(0, pages);
     void* const moved = pages_.address_of(*to);
     std::memcpy(moved, block, before << page_shift);
-    discard(block, 0, before);
     static_cast<void>(pages_.delete_outgrown(block));
     held_.note_large(before, 0);
     maintain(left);
@@ -324,8 +326,6 @@ class shared_heap {
 
   /// Effects: takes back a large block. A fault naming `call` when none starts at `block`.
   void deallocate_large(void* block, const char* call) noexcept {
-    if (const run* r = discards_ ? pages_.large_at(block) : nullptr; r != nullptr)
-      discard(block, 0, r->pages);
     const std::size_t bytes = pages_.delete_large(block);
     if (bytes == 0) return fail(block, call);
     held_.note_large(bytes >> page_shift, 0);
@@ -449,14 +449,6 @@ class shared_heap {
   /// memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230 and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
-  /// Effects: pages [first, end) of a large block are zero, if the heap discards.
-  void discard(void* block, std::size_t first, std::size_t end) noexcept {
-    if (!discards_) return;
-    void* const begin = static_cast<std::byte*>(block) + (first << page_shift);
-    const std::size_t bytes = (end - first) << page_shift;
-    if (!space_.purge(begin, bytes)) std::memset(begin, 0, bytes);
-  }
-
   /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in `cached`, goes
   /// back to its slabs, so that empty ones serve instead: now until `left` is spent, then in later misses.
   /// O(classes), plus the blocks. Returns: bytes to take now: what went back, if there is more to do.
@@ -487,7 +479,6 @@ class shared_heap {
   pages_type pages_;
   centrals_type centrals_;
   std::atomic<bool> started_{false};
-  bool discards_ = false;  ///< written while there is one thread
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
   settling settling_;
   looks<centrals_type, mutex_type, classes> looks_;

@@ -42,9 +42,8 @@ void close_first(void* block, std::size_t bytes) noexcept {
 bool open_behind(void* block, std::size_t bytes) noexcept {
   return !closes || os::system_space::commit(end_of(block, bytes), closed_bytes);
 }
-bool open_for_good(void* block, std::size_t bytes) noexcept {
+void end_closed_block() noexcept {
   large_blocks.fetch_sub(1, std::memory_order_relaxed);
-  return open_behind(block, bytes);
 }
 
 std::uint64_t closes_refused() noexcept {

@@ -32,8 +32,8 @@ void close_first(void* block, std::size_t bytes) noexcept;
 void close_behind(void* block, std::size_t bytes) noexcept;
 /// Effects: the page behind the large block, closed or not, is as other pages. Returns: false when the system refuses.
 [[nodiscard]] bool open_behind(void* block, std::size_t bytes) noexcept;
-/// Effects: the same, of a block that ends.
-[[nodiscard]] bool open_for_good(void* block, std::size_t bytes) noexcept;
+/// Effects: one block of those that close_first was called for ends. The page heap closes all its pages.
+void end_closed_block() noexcept;
 
 /// Returns: how often the system refused to close the page behind a large block.
 [[nodiscard]] std::uint64_t closes_refused() noexcept;

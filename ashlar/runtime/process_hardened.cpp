@@ -7,17 +7,15 @@
 #include <utility>
 
 #include <ashlar/check/hardened_blocks.hpp>
+#include <ashlar/check/zero_blocks.hpp>
+#include <ashlar/core/bits.hpp>
 #include <ashlar/core/fault.hpp>
-#include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
-#include <ashlar/os/call_stack.hpp>
-#include <ashlar/os/last_words.hpp>
-#include <ashlar/os/page_source.hpp>
-#include <ashlar/os/random_bytes.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
+#include <ashlar/runtime/hardened_quarantine.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/settings.hpp>
@@ -25,7 +23,6 @@
 namespace ashlar::runtime {
 
 constinit std::atomic<bool> hardened{true};
-constinit detail::block_words hardened_words;
 constinit detail::live_look hardened_looker;
 
 namespace {
@@ -36,9 +33,6 @@ using detail::block_label;
 using detail::block_words;
 using detail::label_bytes;
 
-/// Written once, with the first block: the seed of each thread's numbers.
-constinit std::uint64_t seed = 0;
-constinit std::atomic<bool> has_secrets{false};
 /// Whether it is known that the process stays hardened: until then no block waits.
 constinit bool is_decided = false;
 /// Whether the addresses that a cache gets are shuffled.
@@ -46,39 +40,14 @@ constinit bool shuffles_new = false;
 /// Whether new and delete are told from malloc and free: not where the program has replaced an operator, which may give
 /// what malloc gave, and leave its delete to the library.
 constinit bool tells_families = true;
-/// The memory of a quarantine whose thread has ended.
-constinit std::atomic<detail::freed_blocks*> spare{nullptr};
 
 /// The largest request that a cache serves here. Above it a request that is to be zero gets a run of pages.
 constexpr std::size_t cached_max = detail::shared_slab_block_max - label_bytes;
 
 constexpr const char* cleared_call = "free, cleared";
 
-/// Effects: there are secrets. Requires: no other thread yet.
-ASHLAR_COLD void draw_secrets() noexcept {
-  std::uint64_t drawn[4];
-  if (!os::fill_with_random_bytes(drawn, sizeof drawn)) {
-    // Time, addresses that the system chose, and a counter.
-    const auto bits = [](const void* p) -> std::uint64_t {
-      return reinterpret_cast<std::uintptr_t>(p);
-    };
-    std::uint64_t x = os::system_space::now_ms();
-    x ^= bits(&x) ^ bits(&hardened_words) << 20 ^ std::uint64_t{os::thread_number()} << 48;
-    for (std::uint64_t& d : drawn) {
-      x += 0x9e3779b97f4a7c15u;
-      d = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-      d = (d ^ d >> 27) * 0x94d049bb133111ebu;
-      d ^= d >> 31;
-    }
-    line_writer<256> line;
-    line << "ashlar: the system gives no random numbers now: time and addresses are mixed instead";
-    line.end_line();
-    os::write_to_stderr(line.data(), line.size());
-  }
-  hardened_words = block_words({drawn[0], drawn[1] | 1u, drawn[2] | 1u});
-  seed = drawn[3];
-  has_secrets.store(true, std::memory_order_release);
-}
+/// The blocks of no bytes, once it is known that the process stays hardened.
+constinit detail::zero_blocks blocks_of_nothing;
 
 [[nodiscard]] ASHLAR_HOT block_family family_of(const char* call) noexcept {
   if constexpr (!is_drop_in) return block_family::any;  // its faces are named otherwise
@@ -121,6 +90,12 @@ ASHLAR_COLD void draw_secrets() noexcept {
   fail(fault_kind::overflow, call, begin + bytes - label_bytes, bytes);
 }
 
+ASHLAR_HOT void expect_canary(const void* block, std::size_t bytes, std::size_t size,
+                              const char* call) noexcept {
+  if (const std::byte* const at = hardened_words.first_spoilt(block, bytes, size); at != nullptr)
+      [[unlikely]]
+    fail(fault_kind::overflow, call, at, size);
+}
 /// Returns: what the word of the live block says. Ends in a fault naming `call` unless it is one, and nobody wrote to
 /// the bytes behind it.
 [[nodiscard]] ASHLAR_HOT block_label expect_label(const void* block, std::size_t bytes,
@@ -128,14 +103,22 @@ ASHLAR_COLD void draw_secrets() noexcept {
   const block_label label = hardened_words.label_of(block, bytes);
   if (label.family == block_family::none) [[unlikely]]
     fail_unlabelled(block, bytes, call);
-  if (const std::byte* const at = hardened_words.first_spoilt(block, bytes, label.size);
-      at != nullptr) [[unlikely]]
-    fail(fault_kind::overflow, call, at, label.size);
+  expect_canary(block, bytes, label.size, call);
   return label;
 }
 ASHLAR_HOT void expect_family(const void* block, block_label label, const char* call) noexcept {
   if (!detail::are_matching(label.family, family_of(call))) [[unlikely]]
     fail(fault_kind::mismatched_call, call, block, label.size);
+}
+
+/// Returns: what is known of the block of no bytes. Ends in a fault naming `call` when none starts there.
+[[nodiscard]] ASHLAR_COLD block_label expect_of_nothing(const void* block,
+                                                        const char* call) noexcept {
+  const block_family family = blocks_of_nothing.family_of(block);
+  if (family == block_family::none)
+    fail(is_aligned(block, block_granule) ? fault_kind::double_free : fault_kind::interior_pointer,
+         call, block, 0);
+  return {0, family};
 }
 
 /// Returns: the class of `block`, if it is in the heap's first range and a whole block of its class may be there: its
@@ -149,21 +132,47 @@ ASHLAR_HOT void expect_family(const void* block, block_label label, const char* 
   return tables.class_of(last) == c ? c : class_index{0};
 }
 
-/// Returns: the bytes of `block`, anywhere in the heap. Ends in a fault naming `call` when no block can start there.
-[[nodiscard]] std::size_t bytes_of(const void* block, const char* call) noexcept {
-  const look at;
-  const class_index c = the_heap.class_of(block);
-  if (c == 0) {
-    const std::size_t bytes = the_heap.find(block).bytes;
-    if (bytes != 0) [[likely]]
-      return bytes - closed_bytes;
-    fail(the_heap.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer, call, block,
-         0);
+/// A live block of the heap.
+struct live_block {
+  std::size_t bytes = 0;  ///< without the page behind a large one
+  block_label label;
+  bool has_class = true;
+  /// What block_words takes for its bytes: a large block has no word at its end.
+  [[nodiscard]] std::size_t bytes_to_word() const noexcept {
+    return has_class ? bytes : bytes + label_bytes;
   }
-  const std::size_t bytes = process_classes::block_size(c);
-  if (the_heap.class_of(static_cast<const std::byte*>(block) + bytes - 1) != c) [[unlikely]]
-    fail(fault_kind::interior_pointer, call, block, bytes);
-  return bytes;
+  [[nodiscard]] std::size_t size_max() const noexcept {
+    return has_class ? bytes - label_bytes : bytes;
+  }
+};
+
+/// Returns: the block, anywhere in the heap. Ends in a fault naming `call` unless a live one starts there, and nobody
+/// wrote to the bytes behind it.
+[[nodiscard]] live_block expect_block(const void* block, const char* call) noexcept {
+  live_block found;
+  {
+    const look at;
+    const class_index c = the_heap.class_of(block);
+    found.has_class = c != 0;
+    if (c == 0) {
+      const auto [bytes, note] = the_heap.find_large(block);
+      if (note == 0) [[unlikely]]
+        fail(the_heap.owns(block) ? fault_kind::not_in_use : fault_kind::foreign_pointer, call,
+             block, 0);
+      found.bytes = bytes - closed_bytes;
+      found.label = block_words::label_of_note(note);
+    } else {
+      found.bytes = process_classes::block_size(c);
+      if (the_heap.class_of(static_cast<const std::byte*>(block) + found.bytes - 1) != c)
+          [[unlikely]]
+        fail(fault_kind::interior_pointer, call, block, found.bytes);
+    }
+  }
+  if (found.has_class)
+    found.label = expect_label(block, found.bytes, call);
+  else
+    expect_canary(block, found.bytes_to_word(), found.label.size, call);
+  return found;
 }
 
 /// Effects: a live block has no word any more, and no other thread looks at it.
@@ -176,10 +185,19 @@ ASHLAR_HOT void clear(void* block, std::size_t bytes, block_label label) noexcep
   take_word(block, bytes);
   block_words::clear(block, bytes, label.size);
 }
-/// Effects: a live block has no word and no canary any more.
-void unseal(void* block, std::size_t bytes, block_label label) noexcept {
-  take_word(block, bytes);
-  block_words::unseal(block, bytes, label.size);
+/// Effects: a block that is zero behind its size is live, as `b` says.
+void seal(void* block, const live_block& b) noexcept {
+  if (b.has_class) return hardened_words.seal(block, b.bytes, b.label.size, b.label.family);
+  hardened_words.seal_end(block, b.bytes_to_word(), b.label.size);
+  the_heap.note(block, block_words::note_of(b.label));
+}
+/// Effects: a live block is not known to be one any more, and is zero behind its size.
+void unseal(void* block, const live_block& b) noexcept {
+  if (b.has_class)
+    take_word(block, b.bytes);
+  else
+    the_heap.note(block, 0);
+  block_words::unseal(block, b.bytes_to_word(), b.label.size);
 }
 
 // ---- down to the heap -----------------------------------------------------------------------------------------------
@@ -197,42 +215,10 @@ ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
     give_missed(block);
 }
 
-/// Returns: the quarantine of the thread that owns the cache; null while it has none.
-[[nodiscard]] ASHLAR_HOT detail::freed_blocks* quarantine_of(cache* own) noexcept {
-  return own != nullptr ? owner_part::of(*own).quarantine : nullptr;
-}
-/// Effects: the calling thread, whose cache this is, has a quarantine. Returns: it; null while it can have none.
-[[nodiscard]] ASHLAR_COLD detail::freed_blocks* make_quarantine(cache& own) noexcept {
-  if (!is_decided) return nullptr;
-  detail::freed_blocks* q = spare.exchange(nullptr);
-  if (q == nullptr) {
-    void* const p =
-        os::page_source::allocate(sizeof(detail::freed_blocks), alignof(detail::freed_blocks));
-    if (p == nullptr) return nullptr;
-    q = static_cast<detail::freed_blocks*>(p);
-    q->start(process_classes::count(),
-             [](class_index c) { return process_classes::block_size(c); });
-  }
-  q->random.seed((seed + os::thread_number() * 0x9e3779b97f4a7c15u) *
-                 (reinterpret_cast<std::uintptr_t>(&self) | 1u));
-  owner_part::of(own).quarantine = q;
-  return q;
-}
-
-/// Returns: how many bytes may wait in the calling thread's quarantine.
-[[nodiscard]] std::size_t share_of_waiting() noexcept {
-  return detail::freed_blocks::bytes_of_all / std::max<std::size_t>(the_heap.cache_count(), 1);
-}
-
-/// Effects: the addresses on stack `c`, which was just filled, leave it in random order (Durstenfeld's shuffle).
-void shuffle(cache& own, class_index c) noexcept {
-  detail::freed_blocks* q = quarantine_of(&own);
-  if (q == nullptr) q = make_quarantine(own);
-  if (q == nullptr) return;
-  detail::random_numbers& random = q->random;
-  void** const first = own.first(c);
-  for (auto left = static_cast<std::uint32_t>(own.count(c)); left > 1; --left)
-    cache::swap_slots(first + left - 1, first + random.below(left));
+/// Returns: the quarantine of the calling thread, whose cache this is; null while it can have none.
+[[nodiscard]] ASHLAR_COLD detail::freed_blocks* own_quarantine(cache& own) noexcept {
+  detail::freed_blocks* const q = quarantine_of(&own);
+  return q != nullptr || !is_decided ? q : make_quarantine(own);
 }
 
 /// A block of the heap that is about to be a caller's.
@@ -242,17 +228,18 @@ struct taken {
   bool has_class = true;
 };
 
-/// Returns: a block of `bytes` that the thread's cache has not.
-[[nodiscard]] ASHLAR_COLD taken take_missed(std::size_t bytes, std::size_t alignment,
+/// Returns: a block for `label` that the thread's cache has not; a large one is a caller's already.
+[[nodiscard]] ASHLAR_COLD taken take_missed(block_label label, std::size_t alignment,
                                             bool zeroed) noexcept {
+  const std::size_t bytes = label.size + label_bytes;
   if (self.own != nullptr) the_background.note_allocation();
   const visit here;
   if (!here.is_inside()) {
-    void* const block = reserve.allocate(bytes - label_bytes, alignment);
-    if (block != nullptr && zeroed) std::memset(block, 0, bytes - label_bytes);
+    void* const block = reserve.allocate(label.size, alignment);
+    if (block != nullptr && zeroed) std::memset(block, 0, label.size);
     return {block, 0};
   }
-  if (!has_secrets.load(std::memory_order_relaxed)) {
+  if (!has_secrets()) {
     draw_secrets();
     if (is_hardened_edition) the_heap.close_behind_slabs(closed_slabs_max);
   }
@@ -260,7 +247,7 @@ struct taken {
   // Where a run of pages serves, it is one page longer than the block.
   const bool as_run = (zeroed && bytes > detail::shared_slab_block_max) ||
                       process_classes::class_for(bytes, alignment) == 0;
-  const std::size_t wanted = as_run ? bytes + closed_bytes : bytes;
+  const std::size_t wanted = as_run ? label.size + closed_bytes : bytes;
   bool is_zero = zeroed;
   void* block = plain_calls::take(wanted, alignment, is_zero);
   if (block == nullptr && quarantine_of(self.own) != nullptr) {
@@ -270,12 +257,15 @@ struct taken {
   }
   if (block == nullptr) return {};
   std::size_t have = the_heap.usable_size(block, "allocate");
-  if (shuffles_new && self.own != nullptr) shuffle(*self.own, the_heap.class_of(block));
+  if (shuffles_new && self.own != nullptr)
+    if (detail::freed_blocks* const q = own_quarantine(*self.own); q != nullptr)
+      shuffle(*self.own, the_heap.class_of(block), q->random);
   const bool has_class = the_heap.class_of(block) != 0;
   if (!has_class) {
     have -= closed_bytes;
     close_first(block, have);
     if (zeroed && !is_zero) std::memset(block, 0, have);
+    seal(block, {have, label, false});
   }
   return {block, have, has_class};
 }
@@ -283,12 +273,10 @@ struct taken {
 /// Effects: makes what was taken a caller's.
 [[nodiscard]] ASHLAR_HOT void* sealed(taken t, std::size_t size, bool zeroed,
                                       const char* call) noexcept {
-  if (t.has_class) [[likely]] {
-    const std::size_t looked_at = zeroed ? t.bytes : std::min(t.bytes, detail::looked_at_bytes_max);
-    if (const std::byte* const at = detail::first_not_zero(t.block, looked_at); at != nullptr)
-        [[unlikely]]
-      fail(fault_kind::use_after_free, call, at, t.bytes);
-  }
+  const std::size_t looked_at = zeroed ? t.bytes : std::min(t.bytes, detail::looked_at_bytes_max);
+  if (const std::byte* const at = detail::first_not_zero(t.block, looked_at); at != nullptr)
+      [[unlikely]]
+    fail(fault_kind::use_after_free, call, at, t.bytes);
   hardened_words.seal(t.block, t.bytes, size, family_of(call));
   return t.block;
 }
@@ -310,8 +298,12 @@ struct taken {
       if (block != nullptr) return block;
     }
   }
-  const taken t = take_missed(size + label_bytes, alignment, zeroed);
-  return t.bytes == 0 ? t.block : sealed(t, size, zeroed, call);
+  if (size == 0 && is_decided)
+    if (void* const block = blocks_of_nothing.allocate(alignment, family_of(call));
+        block != nullptr)
+      return block;
+  const taken t = take_missed({size, family_of(call)}, alignment, zeroed);
+  return t.bytes == 0 || !t.has_class ? t.block : sealed(t, size, zeroed, call);
 }
 
 /// As hardened_deallocate, of what the thread's quarantine does not take at once.
@@ -319,18 +311,20 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
   if (block == nullptr) return;
   call = told_as(call);
   if (the_watch.is_guarded(block)) return the_watch.guards->free(block, name_for_guards(call));
+  if (blocks_of_nothing.contains(block)) {
+    expect_family(block, expect_of_nothing(block, call), call);
+    if (!blocks_of_nothing.free(block)) fail(fault_kind::double_free, call, block, 0);
+    return;
+  }
   if (reserve.contains(block)) return reserve.free(block, call);
-  const std::size_t bytes = bytes_of(block, call);
-  const block_label label = expect_label(block, bytes, call);
-  expect_family(block, label, call);
+  const live_block found = expect_block(block, call);
+  expect_family(block, found.label, call);
   const class_index c = the_heap.class_of(block);
   if (c != 0 && self.own != nullptr) {
-    detail::freed_blocks* q = quarantine_of(self.own);
-    if (q == nullptr) q = make_quarantine(*self.own);
-    if (q != nullptr) {
-      clear(block, bytes, label);
-      if (void* const leaving = q->exchange(c, block, bytes, share_of_waiting); leaving != nullptr)
-        give(*self.own, c, leaving);
+    if (detail::freed_blocks* const q = own_quarantine(*self.own); q != nullptr) {
+      clear(block, found.bytes, found.label);
+      void* const leaving = q->exchange(c, block, found.bytes, share_of_waiting);
+      if (leaving != nullptr) give(*self.own, c, leaving);
       return;
     }
   }
@@ -341,65 +335,70 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     return;
   }
   if (c != 0) {
-    clear(block, bytes, label);
+    clear(block, found.bytes, found.label);
   } else {
-    if (!open_for_good(block, bytes)) return;  // lost: its pages can serve nobody
-    if (is_decided)
-      unseal(block, bytes, label);  // the heap discards its pages
-    else
-      std::memset(block, 0, bytes);
+    the_heap.note(block, 0);
+    end_closed_block();
+    if (!is_decided) std::memset(block, 0, found.bytes);  // else the heap closes its pages
   }
   plain_calls::give(block, call);
 }
 
 /// Effects: a large block has `size` bytes, if it can where it is or by moving its pages. Returns: it; null, and it is as
 /// it was, when not.
-[[nodiscard]] void* resize_large(void* block, std::size_t bytes, block_label label,
-                                 std::size_t size, const char* call) noexcept {
+[[nodiscard]] void* resize_large(void* block, const live_block& before, std::size_t size,
+                                 const char* call) noexcept {
   const visit here;
   if (!here.is_inside() || size > PTRDIFF_MAX - label_bytes || size <= small_size_max ||
-      !open_behind(block, bytes))
+      !open_behind(block, before.bytes))
     return nullptr;
-  unseal(block, bytes, label);
-  void* const resized = the_heap.reallocate(block, size + label_bytes + closed_bytes, call);
+  unseal(block, before);
+  void* const resized = the_heap.reallocate(block, size + closed_bytes, call);
   if (resized == nullptr) {
-    hardened_words.seal(block, bytes, label.size, label.family);
-    close_behind(block, bytes);
+    seal(block, before);
+    close_behind(block, before.bytes);
     return nullptr;
   }
   const std::size_t have = the_heap.usable_size(resized, call) - closed_bytes;
   close_behind(resized, have);
   // What a smaller block had behind its end may be in its last page.
-  if (size < label.size) {
-    const std::size_t kept = std::min(label.size, have);
+  if (size < before.label.size) {
+    const std::size_t kept = std::min(before.label.size, have);
     std::memset(static_cast<std::byte*>(resized) + size, 0, kept - size);
   }
-  hardened_words.seal(resized, have, size, label.family);
+  seal(resized, {have, {size, before.label.family}, false});
   the_background.note_free();
   return resized;
 }
 
-/// Effects: the block of `bytes` has `size` bytes from now on, and stays. Requires: they fit.
-void* resize_here(void* block, std::size_t bytes, block_label label, std::size_t size) noexcept {
-  unseal(block, bytes, label);
-  if (size < label.size) std::memset(static_cast<std::byte*>(block) + size, 0, label.size - size);
-  hardened_words.seal(block, bytes, size, label.family);
+/// Effects: the block has `size` bytes from now on, and stays. Requires: they fit.
+void* resize_here(void* block, live_block b, std::size_t size) noexcept {
+  const look at;
+  unseal(block, b);
+  if (size < b.label.size)
+    std::memset(static_cast<std::byte*>(block) + size, 0, b.label.size - size);
+  b.label.size = size;
+  seal(block, b);
   return block;
 }
 
 }  // namespace
+
+bool is_of_no_bytes(const void* block) noexcept {
+  return blocks_of_nothing.contains(block);
+}
 
 bool is_cleared_call(const char* call) noexcept {
   return call == cleared_call;
 }
 
 void decide_hardening(bool on, bool shuffles) noexcept {
-  if (on && !has_secrets.load(std::memory_order_relaxed)) draw_secrets();
+  if (on && !has_secrets()) draw_secrets();
   is_decided = on;
   shuffles_new = shuffles;
   if constexpr (is_drop_in) tells_families = serves_all_operators();
   if (on) os::prepare_thread_fence();
-  if (on) the_heap.discard_freed(true);
+  the_heap.close_freed(on ? detail::closing::always : detail::closing::first);
   close_pages(on);
   hardened.store(on, std::memory_order_relaxed);
 }
@@ -407,8 +406,9 @@ void decide_hardening(bool on, bool shuffles) noexcept {
 void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
                         const char* call) noexcept {
   cache* const own = self.own;
-  if (size > cached_max || alignment > block_granule || own == nullptr || self.told != nullptr ||
-      self.turn.until <= 1) [[unlikely]]
+  // A size of 0 is uncommon, too.
+  if (size - 1 >= cached_max || alignment > block_granule || own == nullptr ||
+      self.told != nullptr || self.turn.until <= 1) [[unlikely]]
     return allocate_uncommon(size, alignment, zeroed, call);
   --self.turn.until;
   const std::size_t bytes = size + label_bytes;
@@ -441,8 +441,9 @@ std::size_t hardened_size(const void* block, const char* call) noexcept {
       c != 0) [[likely]]
     return expect_label(block, process_classes::block_size(c), call).size;
   if (the_watch.is_guarded(block)) return the_watch.guards->size_of(block, call);
+  if (blocks_of_nothing.contains(block)) return expect_of_nothing(block, call).size;
   if (reserve.contains(block)) return reserve.usable_size(block, call);
-  return expect_label(block, bytes_of(block, call), call).size;
+  return expect_block(block, call).label.size;
 }
 
 void hardened_expect_size(const void* block, std::size_t size, const char* call) noexcept {
@@ -451,33 +452,34 @@ void hardened_expect_size(const void* block, std::size_t size, const char* call)
   if (c == 0 && the_watch.is_guarded(block))
     return static_cast<void>(the_watch.guards->expect_size(block, size, call));
   if (c == 0 && reserve.contains(block)) return;
-  const block_label label =
-      expect_label(block, c != 0 ? process_classes::block_size(c) : bytes_of(block, call), call);
+  const block_label label = c != 0 ? expect_label(block, process_classes::block_size(c), call)
+                            : blocks_of_nothing.contains(block) ? expect_of_nothing(block, call)
+                                                                : expect_block(block, call).label;
   if (label.size != size &&
       (label.family == block_family::cxx || label.family == block_family::cxx_array)) [[unlikely]]
     fail(fault_kind::wrong_size, call, block, label.size);
 }
 
 void* hardened_reallocate(void* block, std::size_t size, const char* call) noexcept {
-  block_label label;
+  live_block before;
   if (the_watch.is_guarded(block) || reserve.contains(block)) {
-    label.size = hardened_size(block, call);
+    before.label.size = hardened_size(block, call);
+  } else if (blocks_of_nothing.contains(block)) {
+    expect_family(block, expect_of_nothing(block, call), told_as(call));
   } else {
-    const std::size_t bytes = bytes_of(block, call);
-    label = expect_label(block, bytes, call);
-    expect_family(block, label, told_as(call));
-    if (bytes > small_size_max) {
-      if (void* const resized = resize_large(block, bytes, label, size, call); resized != nullptr)
-        return resized;
-    } else if (size <= bytes - label_bytes && size > (bytes - label_bytes) / 2) {
-      return resize_here(block, bytes, label, size);
-    }
+    before = expect_block(block, call);
+    expect_family(block, before.label, told_as(call));
+    if (void* const resized = before.has_class ? nullptr : resize_large(block, before, size, call);
+        resized != nullptr)
+      return resized;
+    if (size <= before.size_max() && size > before.size_max() / 2)
+      return resize_here(block, before, size);
   }
   void* const resized = detail::reallocate_by_copy(
-      block, label.size, size, [&] { return hardened_allocate(size, 1, false, call); },
+      block, before.label.size, size, [&] { return hardened_allocate(size, 1, false, call); },
       [&](void* old) { hardened_deallocate(old, call); });
-  if (resized != block || label.family == block_family::none) return resized;
-  return resize_here(block, bytes_of(block, call), label, size);
+  if (resized != block || before.label.family == block_family::none) return resized;
+  return resize_here(block, before, size);
 }
 
 void empty_quarantine() noexcept {
@@ -487,13 +489,9 @@ void empty_quarantine() noexcept {
 }
 
 void end_quarantine() noexcept {
-  detail::freed_blocks* const q = quarantine_of(self.own);
-  if (q == nullptr) return;
+  if (quarantine_of(self.own) == nullptr) return;
   empty_quarantine();
-  owner_part::of(*self.own).quarantine = nullptr;
-  detail::freed_blocks* const old = spare.exchange(q);
-  if (old != nullptr)
-    os::page_source::deallocate(old, sizeof(detail::freed_blocks), alignof(detail::freed_blocks));
+  put_quarantine(*self.own);
 }
 
 }  // namespace ashlar::runtime

@@ -20,8 +20,12 @@
 
 namespace ashlar::runtime {
 
-/// What the words of all blocks depend on. Written once, with the first block.
+/// What the words of all blocks depend on, and each thread's random numbers. Written once, with the first block.
 extern constinit detail::block_words hardened_words;
+extern constinit std::uint64_t hardened_seed;
+[[nodiscard]] bool has_secrets() noexcept;
+/// Effects: there are secrets. Requires: no other thread yet.
+void draw_secrets() noexcept;
 /// The thread that looks at live blocks, while there is one.
 extern constinit detail::live_look hardened_looker;
 
@@ -50,9 +54,9 @@ void hardened_expect_size(const void* block, std::size_t size, const char* call)
 
 // ---- looks at live blocks (hardened_look.cpp) -----------------------------------------------------
 
-/// Effects: looks at word and canary of every live block of a class, and of large ones while the process has one
-/// thread; ends in a fault naming `call` at the first that was written to. Returns: live blocks. Other threads may go
-/// on meanwhile. O(the heap's pages and blocks).
+/// Effects: looks at word and canary of every live block, and at the zeros of free ones while the process never had a
+/// second thread; ends in a fault naming `call` at the first that was written to. Returns: live blocks. Other threads may
+/// go on meanwhile. O(the heap's pages and blocks).
 std::size_t hardened_look(const char* call) noexcept;
 /// Of so many allocations, one looks at some blocks; beside other threads more seldom, at more.
 inline constexpr std::uint32_t look_gap = 8192;
@@ -65,6 +69,8 @@ void empty_quarantine() noexcept;
 /// Effects: the same, and its memory goes back. For a thread that ends.
 void end_quarantine() noexcept;
 
+/// Returns: whether `block` lies where blocks of no bytes do: no access to them is possible.
+[[nodiscard]] bool is_of_no_bytes(const void* block) noexcept;
 /// Returns: whether a block that was noted under this name was cleared already, and is the heap's.
 [[nodiscard]] bool is_cleared_call(const char* call) noexcept;
 

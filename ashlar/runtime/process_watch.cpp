@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/os/access_fault.hpp>
 #include <ashlar/os/call_filter.hpp>
@@ -30,8 +31,12 @@ void start_watch(settings s) noexcept {
   }
   // Without the handler a guarded access still ends the process, though nothing tells of it.
   if (guards.start(s.guards))
-    static_cast<void>(
-        os::watch_access_faults([](const os::access_fault& f) noexcept { guards.report(f); }));
+    static_cast<void>(os::watch_access_faults([](const os::access_fault& f) noexcept {
+      guards.report(f);
+      if (is_of_no_bytes(f.address))
+        ashlar_fault(
+            {.kind = fault_kind::access_behind, .call = os::name_of(f.kind), .address = f.address});
+    }));
   const bool captures = the_watch.checks.is_on() || guards.is_on();
   if (captures || is_hardened()) os::note_call_filters();
   if (captures) os::prepare_to_capture();

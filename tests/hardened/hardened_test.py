@@ -22,6 +22,8 @@ AFTER = "the block was written to after it was freed"
 FAMILY = "the block was allocated by another family of calls"
 SIZE = "the size or alignment is not that of the block"
 
+CRASH = ("", "a signal, and no message")  # an access that the machine refuses
+
 MISUSES = {  # mode: call that tells it; what it says of a block of a class; of a larger one
     "correct": None,
     "addresses": None,
@@ -44,7 +46,19 @@ MISUSES = {  # mode: call that tells it; what it says of a block of a class; of 
     "correct_while_running": None,
     "overflow_while_running": ("(malloc|realloc)", BEHIND, None),
     "apart": None,
-    "write_after_free": ("malloc", AFTER, None),
+    "write_after_free": ("malloc", AFTER, CRASH),
+    "write_after_free_at_exit": ("exit", AFTER, CRASH),
+    "overflow_never_freed_two_threads": ("exit", BEHIND, BEHIND),
+    "read_behind": ("", None, CRASH),
+    "read_after_free": ("", None, CRASH),
+    "read_where_it_was": ("", None, CRASH),
+    "read_what_was_taken_away": ("", None, CRASH),
+    "no_bytes": None,
+    "no_bytes_double_free": ("free", DOUBLE, DOUBLE),
+    "no_bytes_realloc_freed": ("realloc", DOUBLE, DOUBLE),
+    "no_bytes_interior": ("free", INTERIOR, INTERIOR),
+    "no_bytes_write": ("", CRASH, CRASH),
+    "no_bytes_read": ("", CRASH, CRASH),
 }
 OPERATORS = {
     "correct": None,
@@ -75,6 +89,8 @@ def editions(hardened, library):
 def is_as_expected(done, expected):
     if expected is None:
         return done.returncode == 0 and done.stdout.endswith("ended\n") and done.stderr == ""
+    if expected == CRASH:
+        return done.returncode == -11 and done.stderr == ""
     call, sentence = expected  # the call may be one of several: (a|b)
     call = call if call[0] == "(" else re.escape(call)
     # The word itself may have been overwritten: nothing tells the size then.
@@ -92,9 +108,10 @@ def misuses(program, hardened, library):
                 if "while_running" in mode and size not in (64, 4096, 100000):
                     continue
                 # 3,000,000 bytes often is another test's matter.
-                if size > 1000000 and mode in ("cleared", "write_after_free"):
+                if size > 1000000 and mode in ("cleared", "write_after_free", "no_bytes"):
                     continue
                 what = expected and (expected[0], expected[1 if has_class else 2])
+                what = CRASH if what and what[1] == CRASH else what
                 done = run(program, lib, mode, str(size), **variables)
                 if what is not None and what[1] is None:  # nothing is promised
                     continue

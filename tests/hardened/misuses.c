@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tests/dropin/require.h>
+#include <unistd.h>
 
 enum { others = 4096 };
 
@@ -182,7 +183,7 @@ static void apart(size_t size) {
           REQUIRE(may_touch || mappings[other][j] != mappings[kind][i]);
         }
 }
-/* Of a block above 1 KiB its first KiB is looked at; of one without a class nothing is, and its pages are gone. */
+/* Of a block above 1 KiB its first KiB is looked at; the pages of one without a class cannot be accessed. */
 static void write_after_free(size_t size) {
   char* const block = fresh(size);
   free(block);
@@ -190,10 +191,108 @@ static void write_after_free(size_t size) {
   use_again(size);
 }
 
+/* Nobody gets the block again. */
+static void write_after_free_at_exit(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  ((char*)laundered(block))[size / 4 < 1000 ? size / 4 : 1000] = 'X';
+}
+static void* idle(void* nobody) {
+  while (nobody == NULL) pause();
+  return NULL;
+}
+/* With another thread that lives on. */
+static void overflow_never_freed_two_threads(size_t size) {
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, idle, NULL) == 0);
+  ((char*)laundered(fresh(size)))[size] = 'X';
+}
+
+/* Blocks that fill their pages: what is behind them cannot be read. */
+static void read_behind(size_t size) {
+  const size_t whole_pages = (size + 4095) / 4096 * 4096;
+  char* const block = laundered(malloc(whole_pages));
+  REQUIRE(block[whole_pages - 1] == 0 && block[whole_pages] != 77);
+}
+static void read_after_free(size_t size) {
+  char* const block = fresh(size);
+  free(block);
+  REQUIRE(((char*)laundered(block))[size / 2] != 77);
+}
+static void read_where_it_was(size_t size) {
+  char* const block = fresh(size);
+  char* const other = fresh(size); /* else it may grow where it is */
+  char* const moved = laundered(realloc(block, 8 * size));
+  REQUIRE(moved != block && other != NULL && ((char*)laundered(block))[size / 2] != 77);
+}
+static void read_what_was_taken_away(size_t size) {
+  char* const block = laundered(realloc(fresh(size), size / 4));
+  REQUIRE(block[size / 2] != 77);
+}
+
+/* ---- blocks of no bytes ---- */
+enum { ways = 8 };
+static void* nothing(int way) {
+  void* block = NULL;
+  switch (way) {
+    case 0:
+      return malloc(0);
+    case 1:
+      return calloc(0, 8);
+    case 2:
+      return calloc(8, 0);
+    case 3:
+      return realloc(NULL, 0);
+    case 4:
+      return aligned_alloc(64, 0);
+    case 5:
+      return memalign(4096, 0);
+    case 6:
+      return posix_memalign(&block, 128, 0) == 0 ? block : NULL;
+    default:
+      return reallocarray(NULL, 0, 3);
+  }
+}
+static void no_bytes(size_t size) {
+  void* blocks[100 * ways];
+  for (int i = 0; i < 100 * ways; ++i) {
+    blocks[i] = laundered(nothing(i % ways));
+    REQUIRE(blocks[i] != NULL && malloc_usable_size(blocks[i]) == 0 && (size_t)blocks[i] % 16 == 0);
+    if (i % ways == 5) REQUIRE((size_t)blocks[i] % 4096 == 0);
+    for (int j = 0; j < i; ++j) REQUIRE(blocks[i] != blocks[j]);
+  }
+  for (int i = 0; i < 100 * ways; ++i) {
+    if (i % 3 == 0) blocks[i] = laundered(realloc(blocks[i], size));
+    if (i % 3 == 0) memset(blocks[i], 1, size);
+    if (i % 3 == 1) REQUIRE(realloc(blocks[i], 0) == NULL);
+    if (i % 3 != 1) free(blocks[i]);
+  }
+}
+static void no_bytes_double_free(size_t size) {
+  void* const block = nothing((int)(size % ways));
+  free(block);
+  free(laundered(block));
+}
+static void no_bytes_realloc_freed(size_t size) {
+  void* const block = malloc(0);
+  free(block);
+  REQUIRE(realloc(laundered(block), size) == NULL);
+}
+static void no_bytes_interior(size_t size) {
+  free((char*)laundered(nothing((int)(size % ways))) + 1);
+}
+static void no_bytes_write(size_t size) {
+  *(char*)laundered(nothing((int)(size % ways))) = 'X';
+}
+static void no_bytes_read(size_t size) {
+  REQUIRE(*(char*)laundered(nothing((int)(size % ways))) != 77);
+}
+
 static void cleared(size_t size) {
   char* block = fresh(size);
   free(block);
-  for (size_t i = 0; i < size; ++i) REQUIRE(((char*)laundered(block))[i] == 0);
+  /* The pages of a large block cannot be read any more. */
+  for (size_t i = 0; size <= 131064 && i < size; ++i) REQUIRE(((char*)laundered(block))[i] == 0);
   /* Every new block is zero, and so is what a block grows by. */
   for (int i = 0; i < 200; ++i) {
     char* const one = laundered(malloc(size));
@@ -248,6 +347,18 @@ static const struct {
     {"addresses", addresses},
     {"apart", apart},
     {"write_after_free", write_after_free},
+    {"write_after_free_at_exit", write_after_free_at_exit},
+    {"overflow_never_freed_two_threads", overflow_never_freed_two_threads},
+    {"read_behind", read_behind},
+    {"read_after_free", read_after_free},
+    {"read_where_it_was", read_where_it_was},
+    {"read_what_was_taken_away", read_what_was_taken_away},
+    {"no_bytes", no_bytes},
+    {"no_bytes_double_free", no_bytes_double_free},
+    {"no_bytes_realloc_freed", no_bytes_realloc_freed},
+    {"no_bytes_interior", no_bytes_interior},
+    {"no_bytes_write", no_bytes_write},
+    {"no_bytes_read", no_bytes_read},
 };
 
 int main(int count, char** arguments) {

@@ -67,8 +67,15 @@ def load() -> dict:
 
 
 def faults(table: dict) -> list[Fault]:
-    names = ["none", *(name for row in table["rows"] for name in row["faults"])]
-    return [Fault(name, size, level) for name in names for level in table["levels"] for size in table["sizes"]]
+    named = [("none", table["sizes"]), *((name, row.get("sizes", table["sizes"])) for row in table["rows"]
+                                         for name in row["faults"])]
+    return [Fault(name, size, level) for name, sizes in named for level in table["levels"] for size in sizes]
+
+
+def programs_counted(table: dict) -> list[Fault]:
+    """One for each fault and size. What only tells an attacker something is no fault that could be caught."""
+    counted = {name for row in table["rows"] if row.get("counts", True) for name in row["faults"]}
+    return [f for f in faults(table) if f.name in counted and f.level == table["levels"][-1]]
 
 
 def ours(table: dict, libraries: pathlib.Path) -> list[Allocator]:

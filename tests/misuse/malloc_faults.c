@@ -306,6 +306,9 @@ static void overflow_8_memcpy(void) {
 static void overflow_16_memcpy(void) {
   overflow(16, copy_over, true);
 }
+static void overflow_32_memcpy(void) {
+  overflow(32, copy_over, true);
+}
 static void overflow_4096_memcpy(void) {
   overflow(4096, copy_over, true);
 }
@@ -330,8 +333,26 @@ static void overflow_8_memcpy_kept(void) {
 static void overflow_16_memcpy_kept(void) {
   overflow(16, copy_over, false);
 }
+static void overflow_32_memcpy_kept(void) {
+  overflow(32, copy_over, false);
+}
 static void overflow_4096_memcpy_kept(void) {
   overflow(4096, copy_over, false);
+}
+// What is read is of no interest here: it may be of another owner, or of nobody.
+static void look_beyond(size_t count) {
+  next(lower + size);
+  for (size_t i = 0; i < count; ++i) (void)*(const volatile byte*)(lower + size + i);
+  back();
+}
+static void overread_1(void) {
+  look_beyond(1);
+}
+static void overread_32(void) {
+  look_beyond(32);
+}
+static void overread_4096(void) {
+  look_beyond(4096);
 }
 static void underflow(size_t count) {
   next(upper - count);
@@ -422,6 +443,108 @@ static void realloc_freed(void) {
   byte* const p = realloc_of(last(), 4 * size);
   back();
   if (p != NULL) own(p, 4 * size);
+}
+
+// The last thing that the program does: nobody gets the block again.
+static void write_freed_at_the_end(void) {
+  give_back(last());
+  next(last());
+  store(last(), looked_at());
+  back();
+  verify();
+  say("ended", "", NULL);
+  exit(0);
+}
+static void write_freed_middle(void) {
+  give_back(last());
+  next(last() + size / 2);
+  store(last() + size / 2, 8);
+  back();
+}
+// A pointer to where the block was before realloc moved it.
+static void write_moved(void) {
+  byte* const p = last();
+  disown(p);
+  byte* const moved = realloc_of(p, 4 * size);
+  if (moved == NULL) broken("realloc has no memory");
+  own(moved, 4 * size);
+  next(p);
+  if (moved == p)
+    say("harmless", "the block has not moved", NULL);
+  else
+    store(p, looked_at());
+  back();
+}
+// A pointer to the part that realloc took away.
+static void write_shrunk(void) {
+  byte* const p = last();
+  disown(p);
+  byte* const now = realloc_of(p, size / 4);
+  if (now == NULL) broken("realloc has no memory");
+  own(now, size / 4);
+  next(now + size / 2);
+  store(now + size / 2, 8);
+  back();
+}
+
+// ---- blocks of no bytes -------------------------------------------------------------------------
+
+static void store_in_nothing(byte* p) {
+  next(p);
+  if (p == NULL)
+    say("harmless", "there is no block", NULL);
+  else
+    store(p, 1);
+  back();
+  free_of(p);
+}
+static void zero_malloc(void) {
+  store_in_nothing(malloc_of(0));
+}
+static void zero_calloc(void) {
+  store_in_nothing(calloc_of(0, size));
+}
+static void zero_calloc_of_nothing(void) {
+  store_in_nothing(calloc_of(size, 0));
+}
+static void zero_realloc(void) {
+  store_in_nothing(realloc_of(NULL, 0));
+}
+static void zero_aligned(void) {
+  store_in_nothing(aligned_alloc_of(64, 0));
+}
+static void zero_new(void) {
+  byte* const p = new_one(0);
+  next(p);
+  store(p, 1);
+  back();
+  delete_one(p);
+}
+static void zero_new_array(void) {
+  byte* const p = new_array(0);
+  next(p);
+  store(p, 1);
+  back();
+}
+static void zero_read(void) {
+  byte* const p = malloc_of(0);
+  next(p);
+  if (p == NULL)
+    say("harmless", "there is no block", NULL);
+  else
+    (void)*(const volatile byte*)p;
+  back();
+  free_of(p);
+}
+static void zero_double_free(void) {
+  byte* const p = malloc_of(0);
+  free_of(p);
+  next(p);
+  if (p == NULL)
+    say("harmless", "there is no block", NULL);
+  else
+    free_of(p);
+  back();
 }
 
 // ---- the wrong size, the wrong family -----------------------------------------------------------
@@ -542,6 +665,7 @@ static const struct fault {
     FAULT(overflow_1_memcpy),
     FAULT(overflow_8_memcpy),
     FAULT(overflow_16_memcpy),
+    FAULT(overflow_32_memcpy),
     FAULT(overflow_4096_memcpy),
     FAULT(overflow_1_store_kept),
     FAULT(overflow_8_store_kept),
@@ -550,7 +674,11 @@ static const struct fault {
     FAULT(overflow_1_memcpy_kept),
     FAULT(overflow_8_memcpy_kept),
     FAULT(overflow_16_memcpy_kept),
+    FAULT(overflow_32_memcpy_kept),
     FAULT(overflow_4096_memcpy_kept),
+    FAULT(overread_1),
+    FAULT(overread_32),
+    FAULT(overread_4096),
     FAULT(underflow_1),
     FAULT(underflow_16),
     FAULT(read_freed),
@@ -559,6 +687,19 @@ static const struct fault {
     FAULT(write_reused),
     FAULT(forged_link),
     FAULT(realloc_freed),
+    FAULT(write_freed_at_the_end),
+    FAULT(write_freed_middle),
+    FAULT(write_moved),
+    FAULT(write_shrunk),
+    FAULT(zero_malloc),
+    FAULT(zero_calloc),
+    FAULT(zero_calloc_of_nothing),
+    FAULT(zero_realloc),
+    FAULT(zero_aligned),
+    FAULT(zero_new),
+    FAULT(zero_new_array),
+    FAULT(zero_read),
+    FAULT(zero_double_free),
     FAULT(sized_delete),
     FAULT(new_free),
     FAULT(new_array_delete),

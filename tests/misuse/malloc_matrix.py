@@ -29,6 +29,8 @@ def page_from_record(text: str, table: dict) -> str:
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
     text = page.replace_part(text, "malloc words", malloc_record.words_lines())
     text = page.replace_part(text, "malloc", malloc_record.table_lines(table, outcomes, ours + peers))
+    every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
+    text = page.replace_part(text, "malloc caught", malloc_record.caught_lines(table, outcomes, every))
     return page.replace_part(text, "malloc versions", malloc_record.versions_lines(peers, versions))
 
 

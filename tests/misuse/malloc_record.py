@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import csv
 
-from malloc_cells import OUTCOMES, RANK, ROOT, Allocator, Fault, Outcomes
+from malloc_cells import OUTCOMES, RANK, ROOT, Allocator, Fault, Outcomes, programs_counted
 
 RECORD = ROOT / "results/misuse-malloc.csv"
 
@@ -22,7 +22,8 @@ def read(table: dict) -> tuple[Outcomes, dict[str, str]]:
                 versions[row["allocator"]] = row["version"]
                 for size in table["sizes"]:
                     fault = Fault(row["fault"], size, row["level"])
-                    outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
+                    if row[str(size)]:
+                        outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
     return outcomes, versions
 
 
@@ -34,7 +35,7 @@ def write(table: dict, outcomes: Outcomes, versions: dict[str, str]) -> None:
         writer.writerow(["allocator", "version", "fault", "level", *table["sizes"]])
         for allocator, name, level in sorted(rows, key=lambda r: order.index(r[0])):
             writer.writerow([allocator, versions[allocator], name, level,
-                             *("|".join(worst_first(outcomes[allocator, Fault(name, size, level)]))
+                             *("|".join(worst_first(outcomes.get((allocator, Fault(name, size, level)), set())))
                                for size in table["sizes"])])
 
 
@@ -84,10 +85,11 @@ def bands(sizes: list[int], chosen: list[int]) -> str:
     return ", ".join(size_word(s[0]) if len(s) == 1 else f"{size_word(s[0])}–{size_word(s[-1])}" for s in stretches)
 
 
-def cell(table: dict, outcomes: Outcomes, allocator: str, names: list[str]) -> str:
+def cell(table: dict, outcomes: Outcomes, allocator: str, row: dict) -> str:
     """The worst of all faults, levels and runs; then the sizes where it is better, and the word there."""
     by_size = {}
-    for size in table["sizes"]:
+    names = row["faults"]
+    for size in row.get("sizes", table["sizes"]):
         seen = set().union(*(outcomes.get((allocator, Fault(name, size, level)), {"not measured"})
                              for name in names for level in table["levels"]))
         by_size[size] = worst_first(seen)[0]
@@ -101,9 +103,21 @@ def cell(table: dict, outcomes: Outcomes, allocator: str, names: list[str]) -> s
 
 def table_lines(table: dict, outcomes: Outcomes, allocators: list[str]) -> list[str]:
     lines = ["|fault|" + "|".join(allocators) + "|", "|---|" + "---|" * len(allocators)]
-    lines += ["|" + "|".join([row["title"], *(cell(table, outcomes, a, row["faults"]) for a in allocators)]) + "|"
+    lines += ["|" + "|".join([row["title"], *(cell(table, outcomes, a, row) for a in allocators)]) + "|"
               for row in table["rows"]]
     return lines
+
+
+CAUGHT = {"late", "died", "later", "stopped", "at once", "harmless"}  # or without effect
+
+
+def caught_lines(table: dict, outcomes: Outcomes, allocators: list[str]) -> list[str]:
+    """How many programs each allocator caught, in every run. One of which a program was not measured is left out."""
+    programs = programs_counted(table)
+    counts = {a: sum(outcomes[a, f] <= CAUGHT for f in programs) for a in allocators
+              if all(outcomes.get((a, f), {"not measured"}) != {"not measured"} for f in programs)}
+    return ["|allocator|caught|", "|---|---:|",
+            *(f"|{a}|{n} of {len(programs)}|" for a, n in sorted(counts.items(), key=lambda item: -item[1]))]
 
 
 def words_lines() -> list[str]:

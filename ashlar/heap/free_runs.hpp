@@ -1,0 +1,296 @@
+// heap/free_runs.hpp: the free runs of a heap, by length and by what is in their pages.
+// Layer: heap.
+//
+//   dirty     old bytes may be there, in memory       the first choice of whoever needs pages
+//   clean     zero, and in no memory
+//   closed    in no memory, and no access is possible   opened when its addresses are needed
+//   headroom  clean, and kept for the large block in front of it (run_store.hpp)
+//
+// A free run merges with free neighbours of its own kind, never of another. Dirty and clean in one
+// would either lose the knowledge that pages are zero or call memory resident that is not. A closed
+// run is one mapping, of which a process may have some 65,000. Best fit, from bins by length
+// (run_bins.hpp). Of a closed run as many pages are opened as are needed.
+//
+// Thread-safety: none; the page heap locks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/core/config.hpp>
+#include <ashlar/heap/address_space.hpp>
+#include <ashlar/heap/page_range.hpp>
+#include <ashlar/heap/range_set.hpp>
+#include <ashlar/heap/run.hpp>
+#include <ashlar/heap/run_bins.hpp>
+#include <ashlar/heap/sealable.hpp>
+#include <ashlar/heap/work_bound.hpp>
+
+namespace ashlar::detail {
+
+template <address_space Space>
+class free_runs {
+ public:
+  using ranges_type = range_set<sealable<Space>>;
+
+  free_runs(const free_runs&) = delete;
+  free_runs& operator=(const free_runs&) = delete;
+
+  [[nodiscard]] ranges_type& ranges() noexcept { return ranges_; }
+  [[nodiscard]] const ranges_type& ranges() const noexcept { return ranges_; }
+  [[nodiscard]] page_range& range_of(const run& r) noexcept { return ranges_[r.range]; }
+  [[nodiscard]] char* address_of(const run& r) const noexcept {
+    return reinterpret_cast<char*>(ranges_[r.range].address_of(r.first));
+  }
+  [[nodiscard]] run* run_behind(const run& r) const noexcept {
+    return ranges_[r.range].run_at(std::size_t{r.first} + r.pages);
+  }
+
+  /// Effects: `r`, in no bin, is of kind `kind` from now on.
+  void set_kind(run* r, run_kind kind) noexcept {
+    r->kind = kind;
+    range_of(*r).note_ends(*r);
+  }
+
+  // ---- free runs: a run that is taken is in no bin, and the caller's to cut or to make free -----
+
+  [[nodiscard]] std::size_t dirty_pages() const noexcept { return dirty_.pages() + rests_.pages(); }
+  [[nodiscard]] std::size_t headroom_pages() const noexcept { return headrooms_.pages(); }
+  [[nodiscard]] std::size_t closed_pages() const noexcept { return closed_.pages(); }
+
+  /// Returns: a run of at least `length` pages; null if there is none. All but take_fresh leave
+  /// the number of ranges as it is.
+  [[nodiscard]] run* take_dirty(std::size_t length) noexcept { return take_from(dirty_, length); }
+  /// The same of dirty runs behind large blocks that may grow into them.
+  [[nodiscard]] run* take_rest(std::size_t length) noexcept { return take_from(rests_, length); }
+  [[nodiscard]] run* take_clean(std::size_t length) noexcept { return take_from(clean_, length); }
+  /// The same of closed runs: so many pages are opened, and clean. Null, too, when the system refuses.
+  [[nodiscard]] run* take_closed(std::size_t length) noexcept {
+    run* const r = space_.is_sealed() ? nullptr : take_from(closed_, length);
+    return r == nullptr ? nullptr : opened(r, length);
+  }
+  /// The same, clean, at the top of a range.
+  [[nodiscard]] run* take_fresh_here(std::size_t length) noexcept {
+    if (space_.is_sealed()) return nullptr;
+    run* r = ranges_.take_fresh_here(length);
+    // With clean pages before them they are one run, or a rest of these would stand beside those.
+    return r == nullptr ? nullptr : merge(r, run_kind::clean, [](const run*) {});
+  }
+
+  /// The same in a range of its own, where the others have no room.
+  [[nodiscard]] run* take_fresh(std::size_t length) noexcept {
+    return space_.is_sealed() ? nullptr : ranges_.take_fresh(length);
+  }
+  /// Effects: `most` headrooms, which are not kept any more, serve others: where these would get nothing,
+  /// or only by a new range, what is in use comes first. Returns: as take_clean.
+  [[nodiscard]] run* take_from_headrooms(std::size_t length, std::size_t most) noexcept {
+    if (headrooms_.pages() == 0) return nullptr;
+    headrooms_.visit_from(0, [this, &most](run* headroom) {
+      headrooms_.remove(headroom);
+      make_clean(headroom);
+      note_turns<Space>(turn::run_passed, 1);
+      return --most != 0;
+    });
+    return take_from(clean_, length);
+  }
+
+  /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may take it
+  /// out. Returns: the bin to go on with; dirty_bins_end where all were visited.
+  template <class Visit>
+  unsigned each_dirty(unsigned bin, Visit visit) noexcept {
+    if (bin < run_bins::bins_end) bin = dirty_.visit_from(bin, visit);
+    if (bin < run_bins::bins_end) return bin;
+    return run_bins::bins_end + rests_.visit_from(bin - run_bins::bins_end, visit);
+  }
+  static constexpr unsigned dirty_bins_end = 2 * run_bins::bins_end;
+  /// Effects: `r`, which is free, is in no bin.
+  void take_out(run* r) noexcept { bins_of(*r)->remove(r); }
+
+  /// Effects: a run that is in no bin becomes dirty, merged with its dirty neighbours.
+  void make_dirty(run* r) noexcept {
+    auto now = static_cast<std::uint32_t>(space_.now_ms());
+    const std::uint32_t own = r->pages;
+    std::uint32_t longest = own;
+    auto take_age = [&](const run* other) {
+      // The merged run is as old as its longest part: small arrivals do not keep a large one young.
+      if (other->pages > longest) {
+        longest = other->pages;
+        now = other->dirty_since_ms;
+      }
+    };
+    const bool rest = r->rest;
+    r = merge(r, run_kind::dirty, take_age);
+    r->rest = rest;
+    put_back(r, run_kind::dirty, now);
+  }
+
+  /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later
+  /// range that is empty then goes, and so does a long run at the top of a range in a room, and `r`
+  /// with it: what the heap gives back, others can map.
+  void make_clean(run* r) noexcept {
+    r->grown = r->rest = false;
+    r = merge(r, run_kind::clean, [](const run*) {});
+    page_range& range = ranges_[r->range];
+    const std::size_t first = r->first;
+    if (r->range != 0 && r->pages == range.top) {
+      ranges_.release(range);
+    } else if (first + r->pages == range.top && range.may_retreat(r->pages)) {
+      range.delete_run(r);
+      range.retreat(space_, first);
+    } else {
+      put_back(r, run_kind::clean, 0);
+    }
+  }
+
+  /// Returns: whether `r` may become a closed run. Not in a later range, which goes when it is one
+  /// clean run.
+  [[nodiscard]] bool may_close(const run& r) const noexcept {
+    return r.range == 0 && closed_runs_ < closed_runs_max;
+  }
+  /// Returns: whether the addresses of `r` are nobody's again when it is clean.
+  [[nodiscard]] bool would_retreat(const run& r) const noexcept {
+    const page_range& range = ranges_[r.range];
+    return std::size_t{r.first} + r.pages == range.top && range.may_retreat(r.pages);
+  }
+  /// Effects: a run that is in no bin, and that the space has closed, is a closed one, merged with
+  /// its closed neighbours.
+  void make_closed(run* r) noexcept {
+    set_pieces(r, 0);
+    r->grown = r->rest = false;
+    r = merge(r, run_kind::closed, [this](const run*) { --closed_runs_; });
+    ++closed_runs_;
+    put_back(r, run_kind::closed, 0);
+  }
+  /// Effects: cuts `r` after `pages`. Returns: the rest, of no kind yet; null if no record was
+  /// left.
+  [[nodiscard]] run* split(run* r, std::size_t pages) noexcept {
+    run* tail = ranges_[r->range].new_run(space_);
+    if (tail == nullptr) return nullptr;
+    tail->first = r->first + static_cast<std::uint32_t>(pages);
+    tail->pages = r->pages - static_cast<std::uint32_t>(pages);
+    r->pages = static_cast<std::uint32_t>(pages);
+    tail->grown = r->grown;
+    share_pieces(r, tail);
+    return tail;
+  }
+
+  /// Effects: all closed runs are clean ones, up to one that the system does not open.
+  void open_all() noexcept {
+    if (space_.is_sealed()) return;
+    closed_.visit_from(0, [this](run* r) {
+      closed_.remove(r);
+      run* const clean = opened(r, r->pages);
+      if (clean != nullptr) put_back(clean, run_kind::clean, 0);
+      return clean != nullptr;
+    });
+  }
+
+  /// Effects: the bins are in memory.
+  void populate() noexcept {
+    for (run_bins* bins : {&dirty_, &rests_, &clean_, &closed_, &headrooms_}) bins->populate();
+  }
+
+  /// Effects: counts `n` pieces in `r`, but no more than it has pages.
+  void set_pieces(run* r, std::size_t n) noexcept {
+    pieces_ -= r->pieces;
+    r->pieces =
+        static_cast<std::uint16_t>(std::min({n, std::size_t{r->pages}, std::size_t{UINT16_MAX}}));
+    pieces_ += r->pieces;
+  }
+
+ protected:
+  /// Each is a mapping between two others: an eighth of the mappings that a process may have.
+  static constexpr std::size_t closed_runs_max = 4096;
+
+  explicit constexpr free_runs(sealable<Space>& space) noexcept : space_(space), ranges_(space) {}
+
+  /// Effects: `part` was cut off `r`; how many pieces each has is not known, so both have all.
+  void share_pieces(run* r, run* part) noexcept {
+    set_pieces(part, r->pieces);
+    set_pieces(r, r->pieces);
+  }
+
+  [[nodiscard]] static run* take_from(run_bins& bins, std::size_t length) noexcept {
+    run* r = bins.find(length);
+    if (r != nullptr) bins.remove(r);
+    return r;
+  }
+
+  /// Effects: the first `pages` of a closed run, which is in no bin, are open; the others stay closed
+  /// if a record can be had for them. Returns: the clean run that they are part of, in no bin; null
+  /// when the system refuses, and all is closed.
+  [[nodiscard]] run* opened(run* r, std::size_t pages) noexcept {
+    if (run* const rest = pages < r->pages ? split(r, pages) : nullptr; rest != nullptr) {
+      ++closed_runs_;
+      put_back(rest, run_kind::closed, 0);
+    }
+    char* const begin = address_of(*r);
+    const std::size_t bytes = std::size_t{r->pages} << page_shift;
+    if (!space_.commit(begin, bytes)) {
+      put_back(r, run_kind::closed, 0);
+      return nullptr;
+    }
+    if constexpr (requires { space_.choose_pages(begin, bytes); })
+      space_.choose_pages(begin, bytes);
+    --closed_runs_;
+    r->kind = run_kind::clean;
+    return merge(r, run_kind::clean, [](const run*) {});
+  }
+  void put_back(run* r, run_kind kind, std::uint32_t since) noexcept {
+    r->kind = kind;
+    r->dirty_since_ms = since;
+    ranges_[r->range].note_ends(*r);
+    bins_of(*r)->insert(r);
+  }
+  /// Returns: where a free run is; null when it is in use. What is left behind a block is taken
+  /// after all that is as good: the block may grow into it.
+  [[nodiscard]] run_bins* bins_of(const run& r) noexcept {
+    if (r.kind == run_kind::dirty) return r.rest ? &rests_ : &dirty_;
+    if (r.kind == run_kind::clean) return &clean_;
+    if (r.kind == run_kind::closed) return &closed_;
+    return r.kind == run_kind::headroom ? &headrooms_ : nullptr;
+  }
+
+  template <class Note>
+  [[nodiscard]] run* merge(run* r, run_kind kind, Note note) noexcept {
+    page_range& range = ranges_[r->range];
+    if (r->first != 0) {
+      run* before = range.run_at(r->first - 1);
+      if (before != nullptr && before->kind == kind) {
+        bins_of(*before)->remove(before);
+        note(before);
+        before->pages += r->pages;
+        absorb(before, r);
+        r = before;
+      }
+    }
+    run* after = range.run_at(std::size_t{r->first} + r->pages);
+    if (after != nullptr && after->kind == kind) {
+      bins_of(*after)->remove(after);
+      note(after);
+      r->pages += after->pages;
+      absorb(r, after);
+    }
+    return r;
+  }
+  /// Effects: the record of `part`, whose pages `r` has now, is free.
+  void absorb(run* r, run* part) noexcept {
+    const std::size_t pieces = std::size_t{r->pieces} + part->pieces;
+    r->grown = r->grown || part->grown;
+    set_pieces(part, 0);
+    set_pieces(r, pieces);
+    ranges_[part->range].delete_run(part);
+  }
+
+  sealable<Space>& space_;
+  ranges_type ranges_;
+  run_bins dirty_, rests_, clean_, closed_, headrooms_;
+  std::size_t pieces_ = 0;
+  std::size_t closed_runs_ = 0;
+
+ private:
+  friend struct heap_layout;  // tells where the members are
+};
+
+}  // namespace ashlar::detail
