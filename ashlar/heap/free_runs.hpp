@@ -132,15 +132,9 @@ class free_runs {
     r->grown = r->rest = false;
     r = merge(r, run_kind::clean, [](const run*) {});
     page_range& range = ranges_[r->range];
-    const std::size_t first = r->first;
-    if (r->range != 0 && r->pages == range.top) {
-      ranges_.release(range);
-    } else if (first + r->pages == range.top && range.may_retreat(r->pages)) {
-      range.delete_run(r);
-      range.retreat(space_, first);
-    } else {
-      put_back(r, run_kind::clean, 0);
-    }
+    if (r->range != 0 && r->pages == range.top) return ranges_.release(range);
+    put_back(r, run_kind::clean, 0);
+    retreat(range);
   }
 
   /// Returns: whether `r` may become a closed run. Not in a later range, which goes when it is one
@@ -162,6 +156,29 @@ class free_runs {
     ++closed_runs_;
     put_back(r, run_kind::closed, 0);
   }
+  /// Effects: the clean and closed runs at the top of a range in a room are gone with their addresses,
+  /// if they are long together.
+  void retreat(page_range& range) noexcept {
+    const auto is_empty = [](const run* r) {
+      return r != nullptr && (r->kind == run_kind::clean || r->kind == run_kind::closed);
+    };
+    std::size_t first = range.top;
+    for (unsigned runs = 0; runs != runs_of_retreat_max && first != 0; ++runs) {
+      const run* const last = range.run_at(first - 1);
+      if (!is_empty(last)) break;
+      first = last->first;
+    }
+    if (!range.may_retreat(range.top - first)) return;
+    for (std::size_t page = first; page != range.top;) {
+      run* const r = range.run_at(page);
+      page += r->pages;
+      closed_runs_ -= r->kind == run_kind::closed ? 1u : 0u;
+      bins_of(*r)->remove(r);
+      range.delete_run(r);
+    }
+    range.retreat(space_, first);
+  }
+
   /// Effects: cuts `r` after `pages`. Returns: the rest, of no kind yet; null if no record was
   /// left.
   [[nodiscard]] run* split(run* r, std::size_t pages) noexcept {
@@ -202,6 +219,7 @@ class free_runs {
  protected:
   /// Each is a mapping between two others: an eighth of the mappings that a process may have.
   static constexpr std::size_t closed_runs_max = 4096;
+  static constexpr unsigned runs_of_retreat_max = 16;  ///< the work of one call is bounded
 
   explicit constexpr free_runs(sealable<Space>& space) noexcept : space_(space), ranges_(space) {}
 

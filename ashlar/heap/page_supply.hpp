@@ -222,11 +222,14 @@ class page_supply {
   /// those of a clean run would be. Returns: as `shut`; then it is in use as before, and of the kind `purging`.
   [[nodiscard]] bool close(run* r, bool may_retreat) noexcept {
     const std::size_t pages = r->pages;
+    page_range& range = runs_.range_of(*r);
     r->kind = run_kind::purging;
     if (may_retreat && r->pieces == 0 && !space_.is_sealed() && runs_.would_retreat(*r))
       runs_.make_clean(r);
     else if (!shut(r))
       return false;
+    else if (may_retreat)
+      runs_.retreat(range);
     used_pages_ -= pages;
     given_back_bytes_ += pages << page_shift;
     note_committed();

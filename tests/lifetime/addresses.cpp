@@ -188,7 +188,7 @@ int limit_checked() {
 int limit_below() {
   hoard all;
   REQUIRE(all.fill(5'000, 200 * mebibyte) >= 200 * mebibyte);
-  addresses::limit_to(120 * mebibyte);
+  addresses::limit_to(160 * mebibyte);
   errno = 0;
   REQUIRE(face::allocate(50 * mebibyte) == nullptr && errno == ENOMEM);
   all.drop();

@@ -1,6 +1,7 @@
 // At a limit of addresses: bad_alloc, exceptions thrown without memory, null from nothrow, threads
 // and files refused; then all is freed and everything works again. Three times.
-// Editions: default hardened samples background
+// Full checks keep the addresses of records, and the background thread has a stack: then a new thread's does not fit.
+// Editions: default hardened samples
 #include <future>
 #include <new>
 #include <stdexcept>
