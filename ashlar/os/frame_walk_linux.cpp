@@ -68,10 +68,10 @@ class rule_table {
   place places_[count] = {};
 };
 
-constexpr std::uintptr_t page_bytes = 4096;
+constexpr std::uintptr_t walk_page_bytes = 4096;
 
 constexpr std::uintptr_t page_of(std::uintptr_t address) {
-  return address & ~(page_bytes - 1);
+  return address & ~(walk_page_bytes - 1);
 }
 
 bool page_can_be_read(std::uintptr_t page) {
@@ -87,8 +87,8 @@ bool page_can_be_read(std::uintptr_t page) {
 
 /// Returns: whether all of it can be read now. A system call a page: what could be read once may be gone.
 bool can_be_read(std::uintptr_t begin, std::uintptr_t end) {
-  if (begin < page_bytes || end <= begin) return false;
-  for (std::uintptr_t page = page_of(begin); page < end; page += page_bytes)
+  if (begin < walk_page_bytes || end <= begin) return false;
+  for (std::uintptr_t page = page_of(begin); page < end; page += walk_page_bytes)
     if (!page_can_be_read(page)) return false;
   return true;
 }
@@ -105,7 +105,7 @@ class own_stack {
   [[gnu::always_inline]] std::uintptr_t readable_end(std::uintptr_t address) {
     if (holds(address)) [[likely]]
       return top();
-    return grows_to(address) ? top() : page_of(address) + page_bytes;
+    return grows_to(address) ? top() : page_of(address) + walk_page_bytes;
   }
 
  private:
@@ -115,13 +115,13 @@ class own_stack {
   [[nodiscard]] std::uintptr_t top() const {
     return this == first_thread ? first_top : reinterpret_cast<std::uintptr_t>(this);
   }
-  [[nodiscard]] std::uintptr_t low() const { return page_of(top()) - pages_ * page_bytes; }
+  [[nodiscard]] std::uintptr_t low() const { return page_of(top()) - pages_ * walk_page_bytes; }
   [[nodiscard]] bool holds(std::uintptr_t address) const {
     return address < top() && address >= low();
   }
   [[gnu::cold, gnu::noinline]] bool grows_to(std::uintptr_t address) {
     if (first_thread == nullptr || address >= top() || top() - address > bytes_max) return false;
-    while (address < low() && page_can_be_read(low() - page_bytes)) ++pages_;
+    while (address < low() && page_can_be_read(low() - walk_page_bytes)) ++pages_;
     return holds(address);
   }
   /// At start, since a thread that is closed in by a filter of system calls cannot ask who it is.
