@@ -4,7 +4,7 @@
   tests/fuzz/run_fuzzers.py [--seconds N] [--jobs J] [--merge] [NAME...]
 
 What grows is kept in build/fuzz/corpus/NAME for the next run; an input that fails, in build/fuzz/findings. --merge puts
-into the kept corpus (tests/fuzz/corpus/NAME) what reaches code, or reaches it more often, that nothing there does.
+into the kept corpus (tests/fuzz/corpus/NAME.tar.xz) what reaches code, or reaches it more often, that nothing there does.
 """
 import argparse
 import concurrent.futures
@@ -14,14 +14,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/fuzz"
 BINARIES = BUILD / "tests/fuzz"
-KEPT = ROOT / "tests/fuzz/corpus"
+ARCHIVES = ROOT / "tests/fuzz/corpus"
+KEPT = BUILD / "kept"  # what the archives hold
 GROWN = BUILD / "corpus"
 FINDINGS = BUILD / "findings"
-HARNESSES = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+HARNESSES = sorted(path.name.split(".")[0] for path in ARCHIVES.glob("*.tar.xz"))
 # What a run may take beyond its seconds: the kept corpus comes first, and the input that runs at the end is finished.
 GRACE_SECONDS = 300
 ROW = "{:<16} {:>11} {:>9} {:>6} {:>6} {:>6}  {}"
@@ -65,6 +67,26 @@ def last(pattern: str, text: str) -> str:
     return found[-1] if found else "-"
 
 
+def archive_of(name: str) -> pathlib.Path:
+    return ARCHIVES / f"{name}.tar.xz"
+
+
+def unpack(name: str) -> None:
+    shutil.rmtree(KEPT / name, ignore_errors=True)
+    with tarfile.open(archive_of(name)) as archive:
+        archive.extractall(KEPT / name)
+
+
+def pack(name: str) -> None:
+    """The same inputs give the same archive."""
+    with tarfile.open(archive_of(name), "w:xz", preset=9) as archive:
+        for path in sorted((KEPT / name).iterdir()):
+            entry = tarfile.TarInfo(path.name)
+            entry.size = path.stat().st_size
+            with path.open("rb") as content:
+                archive.addfile(entry, content)
+
+
 def fuzz(name: str, seconds: int) -> tuple[bool, str]:
     """Returns whether nothing was found, and a row that tells what was done."""
     grown, log = GROWN / name, BUILD / f"{name}.log"
@@ -96,7 +118,8 @@ def merge(name: str) -> None:
     command = [str(BINARIES / f"{name}_fuzz"), "-merge=1", "-max_len=4096", str(KEPT / name), str(GROWN / name)]
     if not run_logged(command, log, GRACE_SECONDS):
         sys.exit(f"run_fuzzers: the merge of {name} failed: {shown(log)}")
-    print(f"{name}: {len(list((KEPT / name).iterdir())) - before} inputs more in {shown(KEPT / name)}")
+    pack(name)
+    print(f"{name}: {len(list((KEPT / name).iterdir())) - before} inputs more in {shown(archive_of(name))}")
 
 
 def main() -> int:
@@ -113,6 +136,8 @@ def main() -> int:
     names = arguments.names or HARNESSES
     build(arguments.jobs)
     FINDINGS.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        unpack(name)
     print(ROW.format("harness", "executions", "a second", "edges", "after", "new", "result"), flush=True)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
