@@ -205,7 +205,7 @@ TEST(PageHeap, ByDefaultFewPagesAreClosed) {
   closing_heap m(space, closing::first);
   const std::vector<run*> made = m.blocks(60, 50);
   int closed = 0;
-  for (int i = 0; i < 59; ++i) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
+  for (std::size_t i = 0; i < 59; ++i) closed += is_accessible(m.drop_at(made[i])) ? 0 : 1;
   EXPECT_EQ(closed, 2304 / 50);
   // A block that has a class where it is not asked to be zero.
   EXPECT_TRUE(is_accessible(m.drop_at(m.blocks(2, 32)[0])));
