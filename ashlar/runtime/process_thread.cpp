@@ -110,7 +110,7 @@ void end_thread(void* own) noexcept {
   self.ended = true;
   gate.quit(self.pass);  // its place is in the cache
   // If it is detached later, the next thread with this one's memory must not take it for a cache of its own.
-  owner_part::of(*static_cast<cache*>(own)).thread = nullptr;
+  owner_part::of(*static_cast<cache*>(own)).thread.store(nullptr, std::memory_order_relaxed);
   if (const visit here; here.is_inside())
     the_heap.detach(static_cast<cache*>(own));
   else
@@ -235,9 +235,10 @@ process_heap::cache* own_cache() noexcept {
   if (self.ended) return nullptr;
   // A cache of this very thread, which has none: its owner had this thread's memory before it, and nobody was told of
   // its end. Then the first heap use of that thread was in the last round of its keys' destructors.
-  cache* own = the_heap.attach([](cache& c) { return owner_part::of(c).thread == &self; });
+  cache* own = the_heap.attach(
+      [](cache& c) { return owner_part::of(c).thread.load(std::memory_order_relaxed) == &self; });
   if (own == nullptr) return nullptr;
-  owner_part::of(*own).thread = &self;
+  owner_part::of(*own).thread.store(&self, std::memory_order_relaxed);
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
   if (!every_call_misses.load() && !self.counts_calls)  // ordered: stop_hitting

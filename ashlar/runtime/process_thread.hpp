@@ -36,7 +36,8 @@ struct thread_state {
 
 /// What a thread keeps in its cache's memory, because that outlives a thread whose end nobody tells.
 struct owner_part {
-  const void* thread;  ///< the address of its owner's `self`; never read through
+  /// The address of its owner's `self`, never read through. Others compare it with theirs.
+  std::atomic<const void*> thread;
   fork_gate::place place;
   detail::freed_blocks* quarantine;       ///< null: it has none (process_hardened.cpp)
   std::int8_t created_free[class_count];  ///< created_blocks.hpp's
