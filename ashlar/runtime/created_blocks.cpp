@@ -86,7 +86,9 @@ class_index counted_class(const void* block) noexcept {
     const std::size_t size = os::sanitizer_heap::usable_size(block);
     return size <= small_size_max ? process_heap::classes::of_size(size) : class_index{0};
   }
-  return the_heap.class_of(block);
+  // The reserve's are asked for first: in a signal handler that forked, the heap may be locked.
+  const class_index c = tops().tables.class_of(block);
+  return c != 0 || reserve.contains(block) ? c : the_heap.class_of(block);
 }
 
 std::size_t other_threads() noexcept {

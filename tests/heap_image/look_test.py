@@ -199,11 +199,12 @@ class LookTest(unittest.TestCase):
 class Blocks(LookTest):
     """Every block in use is found, and nothing else."""
 
-    def agrees(self, result, process, others_max):
+    def agrees(self, result, process, others_max, least=0):
+        """`least`: of so many bytes are the smallest blocks that are listed."""
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "")
         listed = listed_blocks(result.stdout)
-        truth = read_truth(process.truth_path)
+        truth = {address: size for address, size in read_truth(process.truth_path).items() if size >= least}
         self.assertGreater(len(truth), 500)
         missing = [hex(address) for address in truth if address not in listed]
         self.assertEqual(missing, [])
@@ -251,7 +252,8 @@ class Blocks(LookTest):
             with self.subTest(settings=settings):
                 process = self.planted("alone").start("wait", settings)
                 # The first call stack takes a block.
-                self.agrees(ashlar("inspect", "--list", process.pid), process, 1)
+                # Blocks of 0 bytes lie in no range where the process is hardened.
+                self.agrees(ashlar("inspect", "--list", process.pid), process, 1, int("ASHLAR_HARDEN" in settings))
                 process.end()
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers are written on x86-64 only")

@@ -16,9 +16,9 @@ import tempfile
 SECONDS = 20
 MEMORY = 4 << 30  # of addresses: a damaged length may not ask for all there is
 COMMANDS = {
-    "a.atrace": ["stat", "symbols", "export --format pprof -o out", "dump", "profile -o out", "tune -o out.hpp", "findings",
-                 "leaks", "replay", "report -o out", "diff other.atrace"],
-    "a.aprofile": ["stat", "tune -o out.hpp", "merge -o out"],
+    "a.atrace": ["stat", "symbols", "export --format pprof -o out.pb", "dump", "profile -o out.aprofile", "tune -o out.hpp", "findings",
+                 "replay", "report -o out.html", "diff other.atrace"],
+    "a.aprofile": ["stat", "tune -o out.hpp", "merge -o merged.aprofile"],
     "pools.json": ["verify"],
     "core": ["core"],
 }
