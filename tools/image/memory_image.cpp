@@ -91,6 +91,7 @@ const memory_image::segment* memory_image::segment_of(std::uint64_t address) con
 
 std::vector<trace::address_range> memory_image::kept() const {
   std::vector<trace::address_range> all;
+  all.reserve(segments_.size());
   for (const segment& each : segments_) all.push_back({each.begin, each.end});
   return all;
 }

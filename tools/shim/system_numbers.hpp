@@ -33,8 +33,8 @@ inline void note_numbers_of_child() {
 
 /// Returns: the calling thread's number. A child by clone() has another one than the C library knows.
 inline std::uint32_t system_thread_number() {
-  return static_cast<std::uint32_t>(os::has_new_call_filter() ? os::new_thread_number()
-                                                              : ::syscall(SYS_gettid));
+  if (os::has_new_call_filter()) return static_cast<std::uint32_t>(os::new_thread_number());
+  return static_cast<std::uint32_t>(::syscall(SYS_gettid));
 }
 
 }  // namespace ashlar::shim
