@@ -23,7 +23,7 @@ EDITIONS = {
     "samples": {"ASHLAR_SAMPLE": "64K", "ASHLAR_SAMPLE_FILE": "samples.pb"},
     "background": {"ASHLAR_BACKGROUND": "1"},
 }
-SECONDS = 20  # on one allocator; a hang is a failure like any other
+SECONDS = 40  # on one allocator; a hang is a failure like any other
 
 
 def directive(source, name):
