@@ -250,8 +250,8 @@ process_heap::cache* own_cache() noexcept {
 }
 
 process_heap::cache* own_cache_to_free() noexcept {
-  constexpr std::uint8_t few =
-      64;  // a thread that ends frees what is left of one other, or of a few
+  // A thread that ends frees what is left of one other thread, or of a few.
+  constexpr std::uint8_t few = 64;
   if (self.own != nullptr) [[likely]]
     return self.own;
   if (self.early_frees == few) return own_cache();
