@@ -44,7 +44,7 @@ test-ports: ## other systems and processors, most of them under qemu: the table 
 	@scripts/test.sh --ports
 	@scripts/ports_report.py
 
-MUTANTS_ARGS ?=
+MUTANTS_ARGS ?= --write build/results/mutants.md
 mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_ARGS, see tests/mutants/README.md)
 	@scripts/setup.sh build test
 	@python3 tests/mutants/run.py --jobs $(JOBS) $(MUTANTS_ARGS)
@@ -70,7 +70,7 @@ MISUSE_ROUNDS ?= 1
 misuse_matrix = python3 tests/misuse/malloc_matrix.py --programs build/library/tests/misuse
 misuse_programs = cmake --preset library && \
   cmake --build --preset library --target misuse_malloc_programs -j $(JOBS)
-misuse: ## record what ashlar does of each fault through malloc: results/misuse-malloc.csv, results/misuse-malloc.md
+misuse: ## record what ashlar does of each fault through malloc: tests/misuse/malloc_expected.csv, results/misuse-malloc.md
 	@scripts/setup.sh build test
 	@$(misuse_programs)
 	@$(misuse_matrix) --libraries build/library/ashlar --accept --rounds $(MISUSE_ROUNDS)
@@ -96,16 +96,17 @@ bench-hits: peers ## what a hit takes in time, beside the other allocators, in a
 
 # A run that failed is a row of the report, and the end of this at its last step: not the loss of hours.
 BENCH_FULL_ARGS ?= --rounds 5
-bench-full: peers ## all cases, 5 rounds, hours: results/bench.csv, results/bench{.md,-*.svg}, the summary in docs/benchmarks.md
+bench-full: peers ## all cases, 5 rounds, hours: all tables and charts in build/results, the summaries in results and docs
 	@scripts/setup.sh build bench programs chart
 	@$(bench_programs)
+	@mkdir -p build/results
 	-@$(RUN_BENCH) --csv build/bench-full.csv --markdown build/bench-full.md $(BENCH_FULL_ARGS)
 	-@$(RUN_BENCH) --system-calls --csv build/bench-calls.csv --markdown build/bench-calls.md
 	-@$(RUN_BENCH) --instructions --csv build/bench-instructions.csv --markdown build/bench-instructions.md
 	@$(RUN_BENCH) tables --csv build/bench-full.csv --csv build/bench-calls.csv --csv build/bench-instructions.csv \
-	  --publish-csv results/bench.csv --charts results --document results/bench.md \
-	  --document docs/benchmarks.md >build/bench-report.md
-	@python3 bench/faces/run_faces.py --csv build/faces.csv --markdown build/faces.md
+	  --publish-csv build/results/bench.csv --markdown build/results/bench.md --charts build/results \
+	  --publish-charts results --document results/bench.md --document docs/benchmarks.md >build/bench-report.md
+	@python3 bench/faces/run_faces.py --csv build/results/faces.csv --markdown build/results/faces.md
 
 PEERS := $(addprefix build/peers/lib,mimalloc2.so mimalloc3.so mimalloc2-secure.so mimalloc3-secure.so hardened_malloc.so rpmalloc.so snmalloc.so snmalloc-checks.so)
 peers: $(PEERS) ## the benchmarks' peers that Debian does not have (mimalloc, snmalloc, rpmalloc, hardened_malloc), into build/peers
@@ -113,12 +114,13 @@ $(PEERS) &: bench/peers/Cargo.lock bench/peers/CMakeLists.txt bench/peers/build_
 	@bench/peers/build_peers.sh
 
 CLASSIC_ARGS ?=
-bench-classic: ## the classic documents' own benchmarks, their ratios beside ours; writes results/bench-classic.{csv,md,svg}
+bench-classic: ## the classic documents' own benchmarks, their ratios beside ours: build/results/bench-classic.{csv,md,svg}
 	@scripts/setup.sh build chart
 	cmake --preset release -DASHLAR_BUILD_BENCH=ON
 	cmake --build --preset release --target classic_bench -j $(JOBS)
-	@/usr/bin/python3 bench/classic/run_classic.py --csv results/bench-classic.csv --markdown results/bench-classic.md \
-	  --svg results/bench-classic.svg $(CLASSIC_ARGS)
+	@mkdir -p build/results
+	@/usr/bin/python3 bench/classic/run_classic.py --csv build/results/bench-classic.csv \
+	  --markdown build/results/bench-classic.md --svg build/results/bench-classic.svg $(CLASSIC_ARGS)
 
 COVERAGE_ARGS ?=
 coverage: ## line and branch coverage of core, pool, arena, heap against their bounds: build/coverage/index.html

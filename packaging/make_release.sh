@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds all files of a release into build/release-files, or into FOLDER: the source archive, the Debian packages, the
-# Python wheel, the Rust crate, ashlar_pools.hpp, the bill of materials and SHA256SUMS. The same commit gives the same
-# files, in any folder, on a machine with the same packages.
+# Python wheel, the Rust crate, ashlar_pools.hpp, what was measured here (build/results, if it is there), the bill of
+# materials and SHA256SUMS. The same commit and results give the same files, in any folder, on a machine with the same
+# packages.
 # Usage: packaging/make_release.sh [-j JOBS] [FOLDER]
 set -euo pipefail
 jobs=$(nproc)
@@ -29,6 +30,12 @@ umask 022
 rm -f "$folder"/*
 
 git archive --prefix="ashlar-$version/" HEAD | gzip -9n >"$folder/ashlar-$version.tar.gz"
+if [ -d build/results ]; then
+  tar -C build --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -c results |
+    gzip -9n >"$folder/ashlar-$version-results.tar.gz"
+else
+  echo "release: without the tables of make bench-full, since there is no build/results" >&2
+fi
 scripts/amalgamate.py "$folder/ashlar_pools.hpp" >&2
 packaging/make_packages.sh -j "$jobs" >&2
 cp build/packages/*.deb "$folder"

@@ -5,6 +5,7 @@ import os
 import platform
 import random
 import re
+import shutil
 import signal
 import statistics
 import sys
@@ -70,6 +71,8 @@ def parse_arguments(arguments):
     output.add_argument("--markdown", metavar="FILE", type=Path, help="the tables")
     output.add_argument("--charts", metavar="FOLDER", type=Path,
                         help="the charts, bench-*.svg (needs python3-matplotlib)")
+    output.add_argument("--publish-charts", metavar="FOLDER", type=Path,
+                        help="the overview's four charts again, where a --document shows them")
     output.add_argument("--page", metavar="FILE", type=Path,
                         help="the overview and four charts as one HTML file (needs --charts)")
     output.add_argument("--document", metavar="FILE", type=Path, action="append", default=[],
@@ -88,8 +91,8 @@ def parse_arguments(arguments):
         parser.error("measuring writes one --csv; several are for tables")
     if options.resume and not options.csv:
         parser.error("--resume wants --csv FILE, the rows of the run to go on with")
-    if options.page and not options.charts:
-        parser.error("--page wants --charts FOLDER, whose charts it shows")
+    if (options.page or options.publish_charts) and not options.charts:
+        parser.error("--page and --publish-charts want --charts FOLDER, whose charts they show")
     for path in (options.markdown, options.page, options.publish_csv, *map(Path, options.csv)):
         if path and not path.resolve().parent.is_dir():
             parser.error(f"{path}: there is no folder {path.parent}")
@@ -321,8 +324,12 @@ def write_reports(facts, rows, options, raw_bytes):
     for file, what in ((options.markdown, "all tables"), (options.page, "the charts")):
         if file:
             say(f"{os.path.relpath(file)} has {what}")
+    if options.publish_charts:
+        for name in charts.OVERVIEW:
+            if name in drawn:
+                shutil.copy(options.charts / drawn[name], options.publish_charts)
     for written in options.document:
-        path = os.path.relpath(options.charts or ".", written.parent)
+        path = os.path.relpath(options.publish_charts or options.charts or ".", written.parent)
         parts = {**tables.parts(facts, rows, names, memory_peers), "charts": charts.as_markdown(drawn, path)}
         parts.update({f"chart-{name}": charts.as_markdown({name: drawn[name]} if name in drawn else {}, path)
                       for name in charts.CHARTS})

@@ -123,7 +123,7 @@ def summary(rows, names):
     return "\n".join(lines) + "\n"
 
 
-def target_table(rows, names, memory_peers):
+def target_table(rows, names, memory_peers, with_rows=True):
     """Each figure with the best peer's beside it. Below are the rows that miss a target for each row, by name, and the
     figures that these rows say nothing of."""
     words = {True: "yes", False: "**no**", None: "undecided"}
@@ -134,7 +134,7 @@ def target_table(rows, names, memory_peers):
     for each in found:
         cells = (str(each.number), each.figure, each.target, each.measured, each.best_peer, words[each.met])
         lines.append("| " + " | ".join(cells) + " |")
-    if any(each.not_met for each in found):
+    if with_rows and any(each.not_met for each in found):
         lines += ["", *header(["row", "cost over its best peer's", "best peer", ""], left=4)]
         for each in found:
             lines += [f"| **{each.number}: {each.figure}** | | | |"] if each.not_met else []
@@ -158,14 +158,14 @@ def losses(titled):
             continue
         count = [sum(ratio.verdict == word for ratio, _ in ratios) for word in VERDICTS]
         counts.append(f"| {title} | " + " | ".join(str(n) for n in (*count, len(ratios))) + " |")
-        behind = [f"| {row.label} | {ratio.median:.2f} | {row.best_peer()} |" for ratio, row in
+        behind = [f"{row.label} {ratio.median:.2f} {row.best_peer()}" for ratio, row in
                   sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
-        named += [f"| **{title}** | | |", *behind] if behind else []
+        named += [f"| {title} | {', '.join(behind)} |"] if behind else []
     if not counts:
         return ""
     lines = [*header(["rows of", *VERDICTS, "all"], left=1), *counts]
     if named:
-        lines += ["", *header(["behind in", "cost over the best peer's", "best peer"], left=3), *named]
+        lines += ["", *header(["behind in", "row, cost over the best peer's, best peer"], left=2), *named]
     return "\n".join(lines) + "\n"
 
 
@@ -242,7 +242,8 @@ def overview_of(rows, names):
 def parts(facts, rows, names, memory_peers):
     """{name of a part: its Markdown}. Every name is there even when the rows have nothing for it."""
     made = {"machine": facts_text(facts, names), "summary": summary(rows, names),
-            "overview": overview_of(rows, names), "targets": target_table(rows, names, memory_peers)}
+            "overview": overview_of(rows, names), "targets": target_table(rows, names, memory_peers),
+            "targets-figures": target_table(rows, names, memory_peers, with_rows=False)}
     chosen = sections(rows)
     made.update((name, table(of_name, names)) for name, _, of_name in chosen)
     made["losses"] = losses([(title, of_name) for _, title, of_name in chosen]) if OURS in names else ""

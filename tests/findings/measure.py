@@ -100,8 +100,8 @@ def document(results: list[Result]) -> str:
              "## Programs that were written later", "",
              "No rule was changed for these. Those whose name begins with `clean` have no waste.", "",
              *kinds_table([r for r in results if r.folder == "later"]), "",
-             "## Program by program", "", "| program | found | missed | wrong |", "|---|---|---|---|"]
-    for r in sorted(results, key=lambda r: (FOLDERS.index(r.folder), r.name)):
+             "## What was missed or is wrong", "", "| program | found | missed | wrong |", "|---|---|---|---|"]
+    for r in sorted((r for r in results if r.missed or r.wrong), key=lambda r: (FOLDERS.index(r.folder), r.name)):
         cells = [", ".join(w).replace("_", " ") for w in (r.found, r.missed, r.wrong)]
         lines.append(f"| {r.folder}/{r.name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

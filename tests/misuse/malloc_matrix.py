@@ -6,9 +6,9 @@
   malloc_matrix.py --programs DIR --libraries DIR --accept   records the cells of ashlar, and renews the page
   malloc_matrix.py --programs DIR --accept-peers             records the cells of the peers, and renews the page
 
-The record is results/misuse-malloc.csv, the page results/misuse-malloc.md. DIR are the folders of the programs malloc_faults_O0
-and malloc_faults_O2, and of the drop-in library. A further edition of ashlar or a further peer is one line in
-allocators.json. An allocator that chooses at random needs --rounds N: each cell is run N times, and the record has
+The page is results/misuse-malloc.md (its record: malloc_record.py). DIR are the folders of the programs
+malloc_faults_O0 and malloc_faults_O2, and of the drop-in library. A further edition of ashlar or a further peer is one
+line in allocators.json. An allocator that chooses at random needs --rounds N: each cell is run N times, and the record has
 every outcome that was seen. A check passes with any of them.
 """
 from __future__ import annotations
@@ -28,10 +28,14 @@ def page_from_record(text: str, table: dict) -> str:
     outcomes, versions = malloc_record.read(table)
     ours, peers = ([a["name"] for a in table[kind] if a.get("in_page", True)] for kind in ("ours", "peers"))
     text = page.replace_part(text, "malloc words", malloc_record.words_lines())
-    text = page.replace_part(text, "malloc", malloc_record.table_lines(table, outcomes, ours + peers))
     every = [a["name"] for kind in ("ours", "peers") for a in table[kind]]
-    text = page.replace_part(text, "malloc caught", malloc_record.caught_lines(table, outcomes, every))
-    return page.replace_part(text, "malloc versions", malloc_record.versions_lines(peers, versions))
+    for name, lines in (
+            ("malloc", lambda now: malloc_record.table_lines(table, outcomes, ours + peers, now)),
+            ("malloc caught", lambda now: malloc_record.caught_lines(table, outcomes, every, now)),
+            ("malloc versions", lambda now: malloc_record.versions_lines(peers, versions, now))):
+        now = [line.strip("|").split("|") for line in page.part(text, name)]
+        text = page.replace_part(text, name, lines(now))
+    return text
 
 
 def broken(observed: malloc_cells.Outcomes) -> list[str]:

@@ -170,8 +170,10 @@ class Records(unittest.TestCase):
 
     def test_what_is_written_is_what_is_read(self):
         outcomes, versions = malloc_record.read(TABLE)
+        outcomes["glibc", Fault("double_free", 16, "O2")], versions["glibc"] = {"later", "silent"}, "2.36"
         with tempfile.TemporaryDirectory() as folder, \
-                unittest.mock.patch.object(malloc_record, "RECORD", pathlib.Path(folder) / "copy.csv"):
+                unittest.mock.patch.object(malloc_record, "RECORD", pathlib.Path(folder) / "ours.csv"), \
+                unittest.mock.patch.object(malloc_record, "PEERS", pathlib.Path(folder) / "peers.csv"):
             malloc_record.write(TABLE, outcomes, versions)
             self.assertEqual(malloc_record.read(TABLE), (outcomes, versions))
 

@@ -1,11 +1,16 @@
-"""The record of what each fault of malloc_faults.c comes to: results/misuse-malloc.csv, and the table made of it."""
+"""The record of what each fault of malloc_faults.c comes to, and the tables of results/misuse-malloc.md made of it.
+
+tests/misuse/malloc_expected.csv has ashlar's cells, which a test compares. build/results/misuse-malloc.csv has those of
+the peers, once they were measured here; where they were not, the page keeps what it says of them.
+"""
 from __future__ import annotations
 
 import csv
 
 from malloc_cells import OUTCOMES, RANK, ROOT, Allocator, Fault, Outcomes, programs_counted
 
-RECORD = ROOT / "results/misuse-malloc.csv"
+RECORD = ROOT / "tests/misuse/malloc_expected.csv"
+PEERS = ROOT / "build/results/misuse-malloc.csv"
 
 
 def worst_first(outcomes: set[str]) -> list[str]:
@@ -16,27 +21,29 @@ def read(table: dict) -> tuple[Outcomes, dict[str, str]]:
     """Returns: the outcomes, and the version of each allocator."""
     outcomes: Outcomes = {}
     versions: dict[str, str] = {}
-    if RECORD.exists():
-        with RECORD.open(newline="") as file:
-            for row in csv.DictReader(file):
-                versions[row["allocator"]] = row["version"]
-                for size in table["sizes"]:
-                    fault = Fault(row["fault"], size, row["level"])
-                    if row[str(size)]:
-                        outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
+    for record in (RECORD, PEERS):
+        if record.exists():
+            with record.open(newline="") as file:
+                for row in csv.DictReader(file):
+                    versions[row["allocator"]] = row["version"]
+                    for size in table["sizes"]:
+                        fault = Fault(row["fault"], size, row["level"])
+                        if row[str(size)]:
+                            outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
     return outcomes, versions
 
 
 def write(table: dict, outcomes: Outcomes, versions: dict[str, str]) -> None:
-    order = [a["name"] for a in [*table["ours"], *table["peers"]]]
     rows = dict.fromkeys((a, f.name, f.level) for a, f in outcomes)
-    with RECORD.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["allocator", "version", "fault", "level", *table["sizes"]])
-        for allocator, name, level in sorted(rows, key=lambda r: order.index(r[0])):
-            writer.writerow([allocator, versions[allocator], name, level,
-                             *("|".join(worst_first(outcomes.get((allocator, Fault(name, size, level)), set())))
-                               for size in table["sizes"])])
+    for record, order in ((RECORD, [a["name"] for a in table["ours"]]), (PEERS, [a["name"] for a in table["peers"]])):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        with record.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["allocator", "version", "fault", "level", *table["sizes"]])
+            for allocator, name, level in sorted((r for r in rows if r[0] in order), key=lambda r: order.index(r[0])):
+                writer.writerow([allocator, versions[allocator], name, level,
+                                 *("|".join(worst_first(outcomes.get((allocator, Fault(name, size, level)), set())))
+                                   for size in table["sizes"])])
 
 
 def renew(table: dict, allocators: list[Allocator], observed: Outcomes) -> None:
@@ -101,23 +108,30 @@ def cell(table: dict, outcomes: Outcomes, allocator: str, row: dict) -> str:
     return text + "".join(f"; {where}: {EMPHASIS.get(o, o)}" for o, where in better.items())
 
 
-def table_lines(table: dict, outcomes: Outcomes, allocators: list[str]) -> list[str]:
+def table_lines(table: dict, outcomes: Outcomes, allocators: list[str], page: list[list[str]]) -> list[str]:
+    """`page`: the cells of the table as it is now, in which a peer that has no record keeps its own."""
+    measured = {allocator for allocator, _ in outcomes}
+    told = {(row[0], allocator): text for row in page for allocator, text in zip(page[0], row)}
     lines = ["|fault|" + "|".join(allocators) + "|", "|---|" + "---|" * len(allocators)]
-    lines += ["|" + "|".join([row["title"], *(cell(table, outcomes, a, row) for a in allocators)]) + "|"
-              for row in table["rows"]]
+    for row in table["rows"]:
+        cells = (cell(table, outcomes, a, row) if a in measured else told.get((row["title"], a), "not measured")
+                 for a in allocators)
+        lines.append("|" + "|".join([row["title"], *cells]) + "|")
     return lines
 
 
 CAUGHT = {"late", "died", "later", "stopped", "at once", "harmless"}  # or without effect
 
 
-def caught_lines(table: dict, outcomes: Outcomes, allocators: list[str]) -> list[str]:
+def caught_lines(table: dict, outcomes: Outcomes, allocators: list[str], page: list[list[str]]) -> list[str]:
     """How many programs each allocator caught, in every run. One of which a program was not measured is left out."""
     programs = programs_counted(table)
-    counts = {a: sum(outcomes[a, f] <= CAUGHT for f in programs) for a in allocators
-              if all(outcomes.get((a, f), {"not measured"}) != {"not measured"} for f in programs)}
-    return ["|allocator|caught|", "|---|---:|",
-            *(f"|{a}|{n} of {len(programs)}|" for a, n in sorted(counts.items(), key=lambda item: -item[1]))]
+    measured = {allocator for allocator, _ in outcomes}
+    counts = {row[0]: int(row[1].split()[0]) for row in page[2:] if row[0] in allocators and row[0] not in measured}
+    counts |= {a: sum(outcomes[a, f] <= CAUGHT for f in programs) for a in allocators
+               if all(outcomes.get((a, f), {"not measured"}) != {"not measured"} for f in programs)}
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], allocators.index(item[0])))
+    return ["|allocator|caught|", "|---|---:|", *(f"|{a}|{n} of {len(programs)}|" for a, n in ranked)]
 
 
 def words_lines() -> list[str]:
@@ -125,6 +139,6 @@ def words_lines() -> list[str]:
             *(f"|{EMPHASIS.get(o, o)}|{meaning}|" for o, meaning in OUTCOMES.items() if o != "broken")]
 
 
-def versions_lines(peers: list[str], versions: dict[str, str]) -> list[str]:
-    return ["|allocator|version|", "|---|---|",
-            *(f"|{name}|{versions.get(name, '')}|" for name in peers)]
+def versions_lines(peers: list[str], versions: dict[str, str], page: list[list[str]]) -> list[str]:
+    known = dict(page[2:]) | versions
+    return ["|allocator|version|", "|---|---|", *(f"|{name}|{known.get(name, '')}|" for name in peers)]

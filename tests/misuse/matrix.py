@@ -3,12 +3,12 @@
 
   matrix.py --programs DIR --check     compares ashlar's outcomes with expected.csv; 1 if one differs
   matrix.py --programs DIR --accept    writes them to expected.csv
-  matrix.py --check-pages              1 if the pages' tables of ashlar are not those of expected.csv
-  matrix.py --write                    writes them; with --programs the peers' too
+  matrix.py --write                    makes a page of expected.csv, build/results/misuse-components.md; with --programs
+                                       of the peers' outcomes, too
 
 What there is to run is in matrix.json: faults, components, levels, peers. A further level of the heap is one more
 line there and an --accept. DIR has the corpus' programs (target misuse_corpus; misuse_page builds the peers' too).
-The page is results/misuse-components.md. malloc_matrix.py does the same for malloc.
+malloc_matrix.py does the same for malloc.
 """
 from __future__ import annotations
 
@@ -58,40 +58,28 @@ def check(observed: cells.Results) -> int:
         print(f"{len(observed)} cells as expected")
         return 0
     print("\n".join(faults))
-    print(f"matrix: {len(faults)} of {len(observed)} cells differ; where the change is meant: --accept, then "
-          "--write")
+    print(f"matrix: {len(faults)} of {len(observed)} cells differ; where the change is meant: --accept")
     return 1
-
-
-def check_pages(matrix: dict) -> int:
-    stale = [file for file in page.PAGES if file.read_text() != page.with_our_parts(file, matrix, expected.read())]
-    for file in stale:
-        print(f"matrix: {file} is not what tests/misuse/expected.csv gives; run tests/misuse/matrix.py --write")
-    return 1 if stale else 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, metavar="DIR")
     action = parser.add_mutually_exclusive_group(required=True)
-    for name in ("--check", "--accept", "--check-pages", "--write"):
+    for name in ("--check", "--accept", "--write"):
         action.add_argument(name, action="store_true")
     options = parser.parse_args()
     matrix = columns.load()
 
-    if options.check_pages:
-        return check_pages(matrix)
     if options.check:
         return check(Corpus(matrix, options.programs).ours())
     if options.accept:
         expected.write(Corpus(matrix, options.programs).ours())
         return 0
-    for file in page.PAGES:
-        file.write_text(page.with_our_parts(file, matrix, expected.read()))
-    if options.programs is not None:
-        rounds = Corpus(matrix, options.programs).peers()
-        page.ALL_CELLS.write_text(page.replace_part(page.ALL_CELLS.read_text(), "peers",
-                                                    page.peers_table(matrix, rounds)))
+    rounds = Corpus(matrix, options.programs).peers() if options.programs is not None else []
+    page.PAGE.parent.mkdir(parents=True, exist_ok=True)
+    page.PAGE.write_text(page.whole(matrix, expected.read(), rounds))
+    print(page.PAGE)
     return 0
 
 

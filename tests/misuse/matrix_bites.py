@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Shows that matrix.py sees what it is there to see: each outcome from a child that has it, a detection that is lost,
-a message that says less, a page that is stale.
+a message that says less.
 
 Run: matrix_bites.py --programs DIR, as matrix.py. Ends with 1 if something is not seen.
 """
 import argparse
-import contextlib
 import dataclasses
-import io
 import os
 import pathlib
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
@@ -19,7 +16,6 @@ import cells
 import columns
 import expected
 import matrix
-import page
 from cells import Cell, Run
 from columns import Column
 
@@ -136,33 +132,6 @@ class Lists(unittest.TestCase):
     def test_what_is_missing_is_named(self):
         found = columns.missing(columns.of_ashlar(columns.load()), pathlib.Path("/nowhere"))
         self.assertTrue(any(f.startswith("no program /nowhere/arenas: ") for f in found))
-
-
-class Pages(unittest.TestCase):
-    def is_stale(self, file: pathlib.Path, text: str) -> bool:
-        """Whether the check fails for that page with this text."""
-        with tempfile.NamedTemporaryFile("w", suffix=".md") as copy:
-            copy.write(text)
-            copy.flush()
-            with unittest.mock.patch.object(page, "PAGES", {pathlib.Path(copy.name): page.PAGES[file]}), \
-                    contextlib.redirect_stdout(io.StringIO()):
-                return matrix.check_pages(columns.load()) == 1
-
-    def test_a_changed_word_is_seen(self):
-        for file in page.PAGES:
-            text = file.read_text()
-            self.assertFalse(self.is_stale(file, text))
-            head, mark, part = text.partition(f"<!-- matrix: {page.PAGES[file][-1]} -->\n")
-            self.assertTrue(mark)
-            self.assertTrue(self.is_stale(file, head + mark + "x" + part))
-            with self.assertRaises(SystemExit):
-                self.is_stale(file, head + part)
-
-    def test_what_the_peers_did_is_not_compared(self):
-        text = page.ALL_CELLS.read_text()
-        head, mark, peers = text.partition("<!-- matrix: peers -->")
-        self.assertTrue(mark)
-        self.assertFalse(self.is_stale(page.ALL_CELLS, head + mark + peers.replace("damage", "silent")))
 
 
 if __name__ == "__main__":

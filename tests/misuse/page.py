@@ -1,4 +1,4 @@
-"""The generated parts of results/misuse-components.md."""
+"""The page build/results/misuse-components.md, and the parts of a page that are renewed in place."""
 from __future__ import annotations
 
 import collections
@@ -113,23 +113,34 @@ def peers_table(matrix: dict, rounds: list[Results]) -> list[str]:
             *table_of(["peer", "Debian package"], about)]
 
 
-def replace_part(page: str, name: str, lines: list[str]) -> str:
-    """The page with what stands between `<!-- matrix: name -->` and `<!-- end -->` exchanged."""
+def part(page: str, name: str) -> list[str]:
+    """The lines between `<!-- matrix: name -->` and `<!-- end -->`."""
     begin, end = f"<!-- matrix: {name} -->\n", "<!-- end -->"
-    head, mark, rest = page.partition(begin)
+    _, mark, rest = page.partition(begin)
     if not mark or end not in rest:
         sys.exit(f"matrix: the page has no part '{begin.strip()}' ... '{end}'")
-    return head + begin + "\n".join(lines) + "\n" + end + rest.partition(end)[2]
+    return rest.partition(end)[0].splitlines()
 
 
-PARTS = {"words": words_table, "not caught": not_caught, "tables": our_tables, "seen": seen_table}
-ALL_CELLS = HERE.parent.parent / "results/misuse-components.md"
-PAGES = {ALL_CELLS: ("words", "not caught", "tables", "seen")}
+def replace_part(page: str, name: str, lines: list[str]) -> str:
+    """The page with other lines there."""
+    begin = f"<!-- matrix: {name} -->\n"
+    old = "".join(line + "\n" for line in part(page, name))
+    return page.replace(begin + old, begin + "\n".join(lines) + "\n", 1)
 
 
-def with_our_parts(file: pathlib.Path, matrix: dict, results: Results) -> str:
-    """The text of the page, with its parts about ashlar renewed."""
-    text = file.read_text()
-    for name in PAGES[file]:
-        text = replace_part(text, name, PARTS[name](matrix, results))
-    return text
+PAGE = HERE.parent.parent / "build/results/misuse-components.md"
+HEAD = """# Misuse of each component: all cells
+
+Each cell is a program: a fault of `tests/misuse/corpus/faults.cpp` on one component, with one level of checks. It
+allocates 16 blocks before the fault. After it, it allocates 64 more, writes them, gives all back, and ends. Every live
+block has a pattern of its owner, so the program sees when bytes of another owner change. A block has no slack here."""
+
+
+def whole(matrix: dict, results: Results, rounds: list[Results]) -> str:
+    """`rounds`: what the peers did; none where they were not run."""
+    parts = [("", words_table(matrix, results)),
+             ("## What is not reported before it does harm", not_caught(matrix, results)),
+             ("## All cells", our_tables(matrix, results)), ("## What a read sees", seen_table(matrix, results)),
+             *([("## Other pools, as packaged", peers_table(matrix, rounds))] if rounds else [])]
+    return HEAD + "".join(f"\n\n{title}\n\n".replace("\n\n\n", "\n") + "\n".join(lines) for title, lines in parts) + "\n"
