@@ -47,7 +47,7 @@ for memory and refuses parts of pages. Full checks and statistics are left out t
 An address with another top byte, which AArch64 and newer x86 processors can ignore, is no block: each call that gets
 one ends in a report (`free_tagged` in `tests/misuse`). `addresses_*` in `tests/page_sizes` run programs where there are
 39 and 38 bits of addresses. Linux gives addresses above 47 bits only to who asks for them, and the heap does not. The
-hardened edition does not use AArch64's memory tags yet ([why](../docs/decisions/0053-no-memory-tags-yet.md))."""
+hardened edition does not use AArch64's memory tags yet ([why](../docs/decisions/0034-the-hardened-edition.md))."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 

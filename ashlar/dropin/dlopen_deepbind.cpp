@@ -4,7 +4,7 @@
 //
 // A module that is opened with that flag looks names up in itself and its own libraries first. So
 // its malloc and free are the C library's, while the program's are ours, and a block that crosses
-// ends the process. docs/decisions/0023 tells what else was thought of.
+// ends the process. docs/decisions/0002 tells what else was thought of.
 #include <atomic>
 
 #include <dlfcn.h>

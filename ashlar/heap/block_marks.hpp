@@ -15,7 +15,7 @@
 // A thread that is alone in the heap takes the mark away when it frees a block, and gives it back when
 // it allocates one: that touches no block. Threads that are many would take the lines of marks from
 // each other, 64 marks at a time. So they leave the mark where it is, and use the key
-// (docs/decisions/0038-marks-alone-keys-among-threads.md).
+// (docs/decisions/0033-marks-and-keys.md).
 //
 // The marks of a range have a table for each length of a window:
 //

@@ -17,7 +17,7 @@
 // Law: of the misses that find that it is time, one looks at once; the others go on allocating. For n pages
 // of growth, 8 n pages leave at most, and those of the slab that is looked at last. A heap that does
 // not grow to a new peak keeps its pages between looks: each page that leaves too early costs a page
-// fault (docs/decisions/0036-growth-gives-free-pages-back.md).
+// fault (docs/decisions/0005-how-idle-memory-goes-back.md).
 // Thread-safety: any caller at any time.
 #pragma once
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What every process runs stands together in the drop-in library's code (docs/decisions/0012).
+"""What every process runs stands together in the drop-in library's code (docs/decisions/0002).
 
 Usage: text_order.py LIBRARY. Its symbols are needed. Ends with a non-zero status when the functions of RUN do not all
 lie within MOST bytes, or one of NOT_RUN lies between them: then more of the library is in every process's memory.
