@@ -7,6 +7,8 @@
 - What looks like a path of the repository, in backticks, exists: `cmake/layers.txt`, `adapt/pmr.hpp` (from
   the root, or from ashlar/), `<ashlar/core/bits.hpp>`, `tests/*_test.cpp`; a header's bare name is that of
   some file.
+- A name in backticks that has an underline, `thread_cache`, is in some source, but for those of
+  others (OTHERS), in a session of the page, and on the pages of docs/migration.
 - A link to a file, and to a heading in it, leads there.
 - A picture has a text alternative. A drawing (docs/**/*.svg) has a title and a description, both
   colour schemes, and text that can be read on a phone.
@@ -37,6 +39,10 @@ FIGURE = re.compile(r"([0-9][0-9.,]*)[^<|]{0,20}<!-- figure (\w+) -->")
 HEAD = re.compile(r"^// ([\w/]+/[\w-]+\.(?:hpp|h|cpp|c)): ")
 IN_HEAD = re.compile(r"\b[a-z_]+/[\w/]+\.(?:hpp|h|cpp|c)\b")
 GENERATED = ("ashlar/runtime/tuned_classes.hpp", "pools.hpp", "ashlar_pools.hpp")  # commands write them
+NAME = re.compile(r"\b(?:[A-Za-z]|__)\w*_\w*\b(?!\*)")
+SOURCES = ("ashlar", "tools", "tests", "bench", "examples", "cmake", "scripts", "packaging", ".")
+OTHERS = set("""os_unfair_lock os_sync_wait_on_address __ulock_wait CLOSE_RANGE_UNSHARE PAGEMAP_SCAN __malloc_hook
+    __free_hook MALLOC_ARENA_MAX MALLOC_TRIM_THRESHOLD_ __aeabi_ my_classes churn_ashlar churn_dlmalloc""".split())
 ELLIPSIS = ("// ...", "/* ... */")
 SVG = "{http://www.w3.org/2000/svg}"
 FONT = re.compile(r"\bfont(?:-size)?:\s*(\d+)px")
@@ -128,6 +134,33 @@ def link_fault(root: pathlib.Path, page: pathlib.Path, target: str) -> str:
     if heading and heading not in anchors(file):
         return f"the link's heading is not there: {target}"
     return ""
+
+
+def names_in(root: pathlib.Path) -> set[str]:
+    """Every word of the sources, and the names of files."""
+    names: set[str] = set()
+    for top in SOURCES:
+        for file in (root / top).glob("*" if top == "." else "**/*"):
+            if file.is_file() and file.suffix in (".h", ".hpp", ".c", ".cpp", ".in", ".py", ".sh", ".txt", ".cmake", ".json", ".toml", ""):
+                names |= {file.stem, *re.findall(r"\w+", file.read_text(errors="replace"))}
+    return names
+
+
+def name_faults(root: pathlib.Path, page: pathlib.Path, known: set[str]) -> list[str]:
+    """The names that a page of docs/ tells and that are gone. A test's may begin with its folder's, a metric's with
+    ashlar_heap; a last part in capitals stands for any name."""
+    text = page.read_text()
+    fences = re.findall(r"^```.*?^```", text, re.M | re.S)
+    here = known | OTHERS | set(re.findall(r"\w+", "\n".join(fences)))
+    first = ["ashlar_heap", "ashlar_heap_peak", "ashlar_class", "ashlar_class_peak",
+             *(f.name for top in ("tests", "ashlar") for f in (root / top).glob("*/"))]
+
+    def is_known(name: str) -> bool:
+        return (name in here or re.search("[a-z].*_[A-Z]+$", name) is not None
+                or any(name.startswith(f"{word}_") and name[len(word) + 1 :] in here for word in first))
+    return [f"{page.relative_to(root)}:{number}: no source has the name {name}"
+            for number, line in enumerate(text.splitlines(), 1) for code in CODE.findall(line)
+            for name in NAME.findall(code) if not is_known(name)]
 
 
 def figures_in(root: pathlib.Path) -> dict[str, str]:
@@ -258,7 +291,10 @@ def main() -> int:
     for drawing in sorted((root / "docs").rglob("*.svg")):
         faults += drawing_faults(root, drawing)
     quotations = 0
+    known = names_in(root)
     for page in pages:
+        if page.is_relative_to(root / "docs") and page.parent != root / "docs/migration":
+            faults += name_faults(root, page, known)
         page_faults, page_quotations = check_page(root, page)
         faults += page_faults
         quotations += page_quotations

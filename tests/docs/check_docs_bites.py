@@ -109,6 +109,11 @@ def main() -> int:
         "a room to which nothing belongs": ({"CONTRIBUTING.md": ""}, "nothing is said to belong to `ashlar/core`"),
         "a room that the picture lacks": ({"docs/architecture.md": "a score\n"}, "no word of ashlar/core"),
     }
+    names = {
+        "a name that is gone": ({"docs/page.md": "`grown_old`\n"}, "docs/page.md:1: no source has the name grown_old"),
+        "a setting that is gone": ({"docs/page.md": "`ASHLAR_GONE=1`\n"}, "no source has the name ASHLAR_GONE"),
+    }
+    told = {"docs/page.md": "`my_stones`, `core_main`, `os_unfair_lock`, `size_of_X`\n```\nmy_stones\n```\n"}
     failed = 0
     for page in right:
         status, text = run(check, page)
@@ -118,6 +123,10 @@ def main() -> int:
     planted = [(what, (page,), message) for what, (page, message) in wrong.items()]
     planted += [(what, (QUOTE, drawing), message) for what, (drawing, message) in drawings.items()]
     planted += [(what, (QUOTE, DRAWING, files), message) for what, (files, message) in rooms.items()]
+    planted += [(what, (QUOTE, DRAWING, files), message) for what, (files, message) in names.items()]
+    if run(check, QUOTE, DRAWING, told)[0] != 0:
+        failed += 1
+        print(f"right names are refused: {run(check, QUOTE, DRAWING, told)[1]}")
     for what, tree, message in planted:
         status, text = run(check, *tree)
         if status != 1 or message not in text:
