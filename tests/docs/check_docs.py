@@ -16,6 +16,7 @@
   one that results/figures.csv has under this name.
 - The head of a source, `// room/file.hpp: what it is`, names the file's own path, and what it names
   like a path exists.
+- docs/statistics.md has every variable that a source of ashlar/ or tools/ reads.
 - Each room of cmake/layers.txt has a README.md, and docs/architecture.md has its name. CONTRIBUTING.md
   says what belongs in a room of ashlar/.
 
@@ -44,6 +45,7 @@ SOURCES = ("ashlar", "tools", "tests", "bench", "examples", "cmake", "scripts", 
 OTHERS = set("""os_unfair_lock os_sync_wait_on_address __ulock_wait CLOSE_RANGE_UNSHARE PAGEMAP_SCAN __malloc_hook
     __free_hook MALLOC_ARENA_MAX MALLOC_TRIM_THRESHOLD_ __aeabi_ my_classes churn_ashlar churn_dlmalloc""".split())
 ELLIPSIS = ("// ...", "/* ... */")
+CODE_OF = (".h", ".hpp", ".c", ".cpp")
 SVG = "{http://www.w3.org/2000/svg}"
 FONT = re.compile(r"\bfont(?:-size)?:\s*(\d+)px")
 PHONE_PIXELS = 358  # what a page has for a drawing on a screen of 390
@@ -141,7 +143,7 @@ def names_in(root: pathlib.Path) -> set[str]:
     names: set[str] = set()
     for top in SOURCES:
         for file in (root / top).glob("*" if top == "." else "**/*"):
-            if file.is_file() and file.suffix in (".h", ".hpp", ".c", ".cpp", ".in", ".py", ".sh", ".txt", ".cmake", ".json", ".toml", ""):
+            if file.is_file() and file.suffix in (*CODE_OF, ".in", ".py", ".sh", ".txt", ".cmake", ".json", ".toml", ""):
                 names |= {file.stem, *re.findall(r"\w+", file.read_text(errors="replace"))}
     return names
 
@@ -161,6 +163,14 @@ def name_faults(root: pathlib.Path, page: pathlib.Path, known: set[str]) -> list
     return [f"{page.relative_to(root)}:{number}: no source has the name {name}"
             for number, line in enumerate(text.splitlines(), 1) for code in CODE.findall(line)
             for name in NAME.findall(code) if not is_known(name)]
+
+
+def setting_faults(root: pathlib.Path) -> list[str]:
+    """The variables of the environment that users are not told of."""
+    read = {name for top in ("ashlar", "tools") for source in (root / top).rglob("*.[hc]pp") if "_test." not in source.name
+            for name in re.findall(r'"(ASHLAR_[A-Z_]+)=?"', source.read_text())}
+    told = re.findall(r"`(ASHLAR_[A-Z_]+)", (root / "docs/statistics.md").read_text()) if read else []
+    return [f"docs/statistics.md: no word of {name}" for name in sorted(read - set(told))]
 
 
 def figures_in(root: pathlib.Path) -> dict[str, str]:
@@ -283,10 +293,10 @@ def main() -> int:
              *sorted((root / "results").glob("*.md")),
              *(p for top in ("ashlar", "tools", "tests", "bench")
                for p in sorted((root / top).rglob("*.md")))]
-    faults = room_faults(root)
+    faults = room_faults(root) + setting_faults(root)
     for top in ("ashlar", "tools"):
         for source in sorted((root / top).rglob("*.*")):
-            if source.suffix in (".hpp", ".h", ".cpp", ".c"):
+            if source.suffix in CODE_OF:
                 faults += check_head(root, source)
     for drawing in sorted((root / "docs").rglob("*.svg")):
         faults += drawing_faults(root, drawing)

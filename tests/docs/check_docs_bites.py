@@ -113,6 +113,8 @@ def main() -> int:
         "a name that is gone": ({"docs/page.md": "`grown_old`\n"}, "docs/page.md:1: no source has the name grown_old"),
         "a setting that is gone": ({"docs/page.md": "`ASHLAR_GONE=1`\n"}, "no source has the name ASHLAR_GONE"),
     }
+    names["a setting that nobody is told of"] = (
+        {"ashlar/core/bits.cpp": 'find("ASHLAR_NEW");', "docs/statistics.md": ""}, "no word of ASHLAR_NEW")
     told = {"docs/page.md": "`my_stones`, `core_main`, `os_unfair_lock`, `size_of_X`\n```\nmy_stones\n```\n"}
     failed = 0
     for page in right:
