@@ -1,4 +1,4 @@
-"""The figures that the project set itself, each computed from the rows and numbered as in bench/README.md.
+"""The figures that the project set itself, each computed from the rows and numbered as in results/bench.md.
 
 A figure whose cases are not in the rows is absent, not met. One is met, or not, when all of the range in which the
 rounds leave it lies on one side of its limit; else it is undecided.
