@@ -38,16 +38,12 @@ LACKS = {
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
 COMMON = """Each row is of the last run of its preset. The `ashlar` command, its recorder and Python's tests are not built for any
-of these. What qemu runs has qemu's system calls and memory order: no such row was run on the processor that it names.
-`port-glibc217` was run with this machine's glibc, and the versions of its symbols were read. With the page sizes of
-`port-aarch64`, qemu maps whole pages and tells the program their size, but refuses nothing: the test reads the calls
-for memory and refuses parts of pages. Full checks and statistics are left out there: qemu's `mincore` counts pages of
-4 KiB and overflows.
+of these. [How far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested). `port-glibc217` was
+run with this machine's glibc, and the versions of its symbols were read. With the page sizes of `port-aarch64`, qemu
+maps whole pages and refuses nothing: the test reads the calls for memory and refuses parts of pages.
 
-An address with another top byte, which AArch64 and newer x86 processors can ignore, is no block: each call that gets
-one ends in a report (`free_tagged` in `tests/misuse`). `addresses_*` in `tests/page_sizes` run programs where there are
-39 and 38 bits of addresses. Linux gives addresses above 47 bits only to who asks for them, and the heap does not. The
-hardened edition does not use AArch64's memory tags yet ([why](../docs/decisions/0034-the-hardened-edition.md))."""
+An address with another top byte is no block: each call that gets one ends in a report (`free_tagged` in
+`tests/misuse`). `addresses_*` in `tests/page_sizes` run programs where there are 39 and 38 bits of addresses."""
 ARTEFACTS = ("libashlar.a", "libashlar.so", "libashlar-malloc.so", "libashlar-malloc-hardened.so", "ashlar-malloc.o")
 
 

@@ -149,8 +149,12 @@ def target_table(rows, names, memory_peers, with_rows=True):
 VERDICTS = ("ahead", "level", "undecided", "behind")
 
 
-def losses(titled):
-    """How often ashlar wins and loses in each table of [(title, rows)]; then every loss by name, the worst first."""
+UNNAMED = ("rss-final", "faults", "faults-programs", "calls")  # their losses are only counted in a summary
+
+
+def losses(titled, counted_only=()):
+    """How often ashlar wins and loses in each table of [(title, rows)]; then every loss by name, the worst first, but for
+    those of the tables that are only counted."""
     counts, named = [], []
     for title, rows in titled:
         ratios = [(ratio, row) for row in rows if OURS in row.values for ratio in [row.ratio_to_best()] if ratio]
@@ -160,6 +164,8 @@ def losses(titled):
         counts.append(f"| {title} | " + " | ".join(str(n) for n in (*count, len(ratios))) + " |")
         behind = [f"{row.label} {ratio.median:.2f} {row.best_peer()}" for ratio, row in
                   sorted(ratios, key=lambda each: -each[0].median) if ratio.verdict == "behind"]
+        if title in counted_only:
+            continue
         named += [f"| {title} | {', '.join(behind)} |"] if behind else []
     if not counts:
         return ""
@@ -246,7 +252,9 @@ def parts(facts, rows, names, memory_peers):
             "targets-figures": target_table(rows, names, memory_peers, with_rows=False)}
     chosen = sections(rows)
     made.update((name, table(of_name, names)) for name, _, of_name in chosen)
-    made["losses"] = losses([(title, of_name) for _, title, of_name in chosen]) if OURS in names else ""
+    titled = [(title, of_name) for _, title, of_name in chosen] if OURS in names else []
+    made["losses"] = losses(titled)
+    made["losses-named"] = losses(titled, [title for name, title, _ in chosen if name in UNNAMED])
     broken = failures(rows)
     made["failures"] = "\n".join(broken) + "\n" if broken else "No run failed.\n" if rows else ""
     return {name: text or "Not in this run.\n" for name, text in made.items()}

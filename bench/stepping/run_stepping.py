@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build/release/bench/stepping/call_steps"))
     parser.add_argument("--pairs", type=int, default=4000, help="of malloc and free, in each run (4000)")
-    parser.add_argument("--threads", default="1,2,8,32", help="comma-separated, at most 64 (1,2,8,32)")
+    parser.add_argument("--threads", default="1,8,32", help="comma-separated, at most 64 (1,8,32)")
     parser.add_argument("--only", help="comma-separated names of allocators; all that are found when absent")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=FILE", help="a further library to preload")
     parser.add_argument("--document", type=Path, help=f"rewrite the part behind '{BEGIN}' there")
