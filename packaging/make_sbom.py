@@ -58,7 +58,7 @@ def main() -> None:
         if each["name"] == wheel:
             each["licenseConcluded"] = " AND ".join(["MIT", *(f"({license})" for license in inside)])
     for file in files:
-        if file.name == wheel or file.name.startswith("ashlar-tools") or file.name.endswith(".tar.gz"):
+        if file.name == wheel or file.name.startswith("ashlar-tools") or file.name == f"ashlar-{VERSION}.tar.gz":
             relate(file.name, "CONTAINS", "uPlot")
     for library in linked():
         for name in library.packages:
