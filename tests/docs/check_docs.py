@@ -143,7 +143,7 @@ def names_in(root: pathlib.Path) -> set[str]:
     names: set[str] = set()
     for top in SOURCES:
         for file in (root / top).glob("*" if top == "." else "**/*"):
-            if file.is_file() and file.suffix in (*CODE_OF, ".in", ".py", ".sh", ".txt", ".cmake", ".json", ".toml", ""):
+            if file.suffix in (*CODE_OF, ".in", ".py", ".sh", ".txt", ".cmake", ".json", ".toml") or file.name == "Makefile":
                 names |= {file.stem, *re.findall(r"\w+", file.read_text(errors="replace"))}
     return names
 
