@@ -26,24 +26,26 @@ def read(table: dict) -> tuple[Outcomes, dict[str, str]]:
             with record.open(newline="") as file:
                 for row in csv.DictReader(file):
                     versions[row["allocator"]] = row["version"]
-                    for size in table["sizes"]:
-                        fault = Fault(row["fault"], size, row["level"])
-                        if row[str(size)]:
-                            outcomes[row["allocator"], fault] = set(row[str(size)].split("|"))
+                    for size in (size for size in table["sizes"] if row[str(size)]):
+                        for level in row["level"].split():
+                            outcomes[row["allocator"], Fault(row["fault"], size, level)] = set(row[str(size)].split("|"))
     return outcomes, versions
 
 
 def write(table: dict, outcomes: Outcomes, versions: dict[str, str]) -> None:
-    rows = dict.fromkeys((a, f.name, f.level) for a, f in outcomes)
+    """A row has all levels whose cells are the same."""
+    rows: dict[tuple, list[str]] = {}
+    for allocator, name, level in dict.fromkeys((a, f.name, f.level) for a, f in outcomes):
+        cells = tuple("|".join(worst_first(outcomes.get((allocator, Fault(name, size, level)), set())))
+                      for size in table["sizes"])
+        rows.setdefault((allocator, name, cells), []).append(level)
     for record, order in ((RECORD, [a["name"] for a in table["ours"]]), (PEERS, [a["name"] for a in table["peers"]])):
         record.parent.mkdir(parents=True, exist_ok=True)
         with record.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["allocator", "version", "fault", "level", *table["sizes"]])
-            for allocator, name, level in sorted((r for r in rows if r[0] in order), key=lambda r: order.index(r[0])):
-                writer.writerow([allocator, versions[allocator], name, level,
-                                 *("|".join(worst_first(outcomes.get((allocator, Fault(name, size, level)), set())))
-                                   for size in table["sizes"])])
+            for allocator, name, cells in sorted((r for r in rows if r[0] in order), key=lambda r: order.index(r[0])):
+                writer.writerow([allocator, versions[allocator], name, " ".join(rows[allocator, name, cells]), *cells])
 
 
 def renew(table: dict, allocators: list[Allocator], observed: Outcomes) -> None:
