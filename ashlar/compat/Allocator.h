@@ -9,10 +9,10 @@
 // As in the classic: one caller at a time (no lock: who shares one holds his own); blocks are
 // recycled, last freed first, and go back where they came from with the Allocator.
 // Unlike it:
-//   - GetBlockSize() is a multiple of a pointer's size, at least one pointer. In a caller's memory it
-//     is `size` itself, but at least 4: objects * size bytes are all that is ever touched, whatever
-//     the size (below 4 they hold fewer objects). Memory that is less aligned than its blocks have
-//     to be costs one block: declare it alignas(std::max_align_t).
+//   - Blocks are a multiple of a pointer's size apart. In a caller's memory they are `size` itself, but
+//     at least 4: objects * size bytes are all that is ever touched, whatever the size (below 4 they
+//     hold fewer objects). Memory that is less aligned than its blocks have to be costs one block:
+//     declare it alignas(std::max_align_t).
 //   - Heap blocks come from operator new in the classic, and follow its protocol here: the
 //     new-handler is called until it has helped or is gone, then std::bad_alloc is thrown. An empty
 //     pool, of the heap or static, calls the new-handler once, as there, and tries again once; then
@@ -28,9 +28,17 @@
 // one of the two headers.
 #pragma once
 
+#define ASHLAR_ALLOCATOR_CLASS
+#ifdef ASHLAR_ALLOCATOR_TEMPLATE
+#error \
+    "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one of them"
+#include "one of both"  // is not there: the compiler stops
+#endif
+
 #if __cplusplus < 202002L
 #error "Allocator.h needs C++20: compile with -std=c++20"
-#else
+#include "-std=c++20"  // is not there: the compiler stops, and that sentence is its last
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -127,8 +135,12 @@ class Allocator {
 
   /// Returns: the name given to the constructor, or null.
   const CHAR* GetName() const noexcept { return name_; }
-  /// Returns: bytes of a block.
-  std::size_t GetBlockSize() const noexcept { return stats().block_size; }
+  /// Returns: bytes that a caller may use of a block: the constructor's size, but at least a pointer's (in a
+  /// caller's memory 4). Blocks may be further apart.
+  std::size_t GetBlockSize() const noexcept {
+    return std::holds_alternative<caller_pool>(pool_) ? stats().block_size
+                                                      : std::max(size_, sizeof(void*));
+  }
   /// Returns: blocks that exist so far: those that were in use at least once.
   UINT GetBlockCount() const noexcept { return static_cast<UINT>(stats().blocks_made); }
   /// Returns: blocks that callers hold.
@@ -138,7 +150,7 @@ class Allocator {
   /// Returns: calls of Deallocate with a block.
   UINT GetDeallocations() const noexcept { return static_cast<UINT>(stats().frees); }
 
-  /// Returns: GetBlockSize() of an Allocator for `size` that has memory of its own.
+  /// Returns: how far apart the blocks for `size` are in an Allocator that has memory of its own.
   [[nodiscard]] static constexpr std::size_t BlockSize(std::size_t size) noexcept {
     std::size_t bytes = ashlar::align_down(SIZE_MAX, alignof(void*));  // more than any memory has
     (void)ashlar::align_up_checked(std::max(size, sizeof(void*)), alignof(void*), bytes);
@@ -282,5 +294,3 @@ class AllocatorPool : public Allocator {
 #define IMPLEMENT_ALLOCATOR(class_name, objects, memory)                             \
   Allocator class_name::_allocator(sizeof(class_name), objects, memory, #class_name, \
                                    alignof(class_name));
-
-#endif

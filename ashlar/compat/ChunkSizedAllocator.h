@@ -1,29 +1,29 @@
 // ChunkSizedAllocator.h: the classic chunked pool: N blocks of each of several sizes.
 // Layer: compat. Forwards to pool/pool_set.hpp.
 //
-//   ChunkSizedAllocator<1000, 32, 62, 128> chunks;         what does not fit comes from the heap
+//   ChunkSizedAllocator<1000, 32, 62, 128> chunks;         what does not fit is ::operator new's
 //   BoundedChunkSizedAllocator<1000, 32, 62, 128> chunks;  what does not fit is std::bad_alloc
 //   T* p = new (chunks) T(...);    p->~T(); ::operator delete(p, chunks);
 //
 // As in the classic: sizes ascend (a compile error if not), a request takes the smallest size that
 // fits, or a larger one when that has no block left; any number of threads.
 // Unlike it:
+//   - Of two equal sizes the second has a byte more.
 //   - Freed blocks are used again.
 //   - A request of exactly a size uses that size.
 //   - Sizes are not rounded up to powers of two, only to the alignment: 62 takes 64 bytes, 100 takes
-//     112. Each size is there once, and at least the alignment of std::max_align_t.
+//     112. Each is at least the alignment of std::max_align_t.
 //   - Any alignment is right: a class whose size is a multiple of 32 or 64 is aligned to that, and
-//     what no class is aligned enough for comes from the heap (or is std::bad_alloc).
+//     what no class is aligned enough for comes from ::operator new (or is std::bad_alloc).
 //   - All memory is one piece: it is there or the constructor throws, and nothing leaks.
 //   - An address tells its class by O(log sizes) compares, not by a search through all of them;
 //     misuse ends in ashlar_fault.
-//   - The heap is ashlar's process heap, not operator new: it tells foreign addresses, and takes a
-//     block of any alignment back by its address.
 #pragma once
 
 #if __cplusplus < 202002L
 #error "ChunkSizedAllocator.h needs C++20: compile with -std=c++20"
-#else
+#include "-std=c++20"  // is not there: the compiler stops, and that sentence is its last
+#endif
 
 #include <algorithm>
 #include <array>
@@ -42,32 +42,27 @@
 #include <ashlar/os/mutex.hpp>
 #include <ashlar/pool/blocks.hpp>
 #include <ashlar/pool/pool_set.hpp>
-#include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar::compat {
 
-/// Exhaustion policy: a block of the process heap; if that has none, the protocol of operator new.
-struct overflow_to_heap {
+/// Exhaustion policy: a block of ::operator new, the program's own if it has one.
+struct overflow_to_operator_new {
   using policy_kind = exhaustion_kind;
   static constexpr bool nothrow = false;
   static constexpr bool may_return_null = false;
   static constexpr bool borrows = true;
 
   template <class Retry>
-  void* exhausted(const exhaustion_request& request, Retry&& retry) {
-    const auto from_heap = [&request]() noexcept {
-      return process_source::allocate(request.size_bytes, request.alignment);
-    };
-    if (void* p = from_heap()) return p;
-    return exhaustion::handler_and_retry<exhaustion::throw_bad_alloc>{}.exhausted(
-        request, [&]() noexcept {
-          void* const p = retry();
-          return p != nullptr ? p : from_heap();
-        });
+  void* exhausted(const exhaustion_request& request, Retry&&) {
+    if (request.alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+      return ::operator new(request.size_bytes);
+    return ::operator new(request.size_bytes, std::align_val_t{request.alignment});
   }
-  static void give_back(void* p) noexcept { give_back_as(p, "deallocate"); }
-  static void give_back(void* p, const exhaustion_request&) noexcept { give_back(p); }
-  static void give_back_as(void* p, const char* call) noexcept { runtime::deallocate(p, call); }
+  static void give_back(void* p) noexcept { ::operator delete(p); }
+  static void give_back(void* p, const exhaustion_request& request) noexcept {
+    if (request.alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return give_back(p);
+    ::operator delete(p, std::align_val_t{request.alignment});
+  }
 };
 
 /// Returns: what a size of the classic's template arguments means in bytes; 0 for a negative one.
@@ -79,10 +74,27 @@ struct overflow_to_heap {
   return std::max(alignof(std::max_align_t), std::min<std::size_t>(bytes & (~bytes + 1), 64));
 }
 
+/// The sizes in bytes, each there once: the second of two equal ones has a byte more.
+template <auto... Sz>
+inline constexpr auto chunk_sizes = [] {
+  constexpr std::size_t given[] = {chunk_bytes(Sz)...};
+  std::array<std::size_t, sizeof...(Sz)> sizes{chunk_bytes(Sz)...};
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    if (given[i] >= given[i - 1]) sizes[i] = std::max(given[i], sizes[i - 1] + 1);
+  return sizes;
+}();
+
+template <class Overflow, int N, class Indices, auto... Sz>
+struct chunk_set_of;
+template <class Overflow, int N, std::size_t... I, auto... Sz>
+struct chunk_set_of<Overflow, N, std::index_sequence<I...>, Sz...> {
+  using type = pool_set<blocks<chunk_sizes<Sz...>[I], static_cast<std::size_t>(N),
+                               chunk_alignment(chunk_sizes<Sz...>[I])>...,
+                        process_source, os::mutex, Overflow>;
+};
 template <class Overflow, int N, auto... Sz>
-using chunk_set = pool_set<
-    blocks<chunk_bytes(Sz), static_cast<std::size_t>(N), chunk_alignment(chunk_bytes(Sz))>...,
-    process_source, os::mutex, Overflow>;
+using chunk_set =
+    typename chunk_set_of<Overflow, N, std::make_index_sequence<sizeof...(Sz)>, Sz...>::type;
 
 /// What both classes below are. From pool_set: allocate(size), allocate(size, alignment),
 /// try_allocate, deallocate(p), owns, usable_size, stats, audit, by any thread.
@@ -156,7 +168,7 @@ constexpr bool is_sorted(const Range& range) {
 
 template <int N, auto... Sz>
 class ChunkSizedAllocator
-    : public ashlar::compat::chunk_sized<ashlar::compat::overflow_to_heap, N, Sz...> {};
+    : public ashlar::compat::chunk_sized<ashlar::compat::overflow_to_operator_new, N, Sz...> {};
 
 template <int N, auto... Sz>
 class BoundedChunkSizedAllocator
@@ -208,5 +220,3 @@ ASHLAR_HOT void operator delete[](
     void* p, std::align_val_t, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
   chunks.deallocate_as(p, ashlar::call_name<"delete[]">{});
 }
-
-#endif

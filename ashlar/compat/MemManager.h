@@ -16,7 +16,8 @@
 
 #if __cplusplus < 202002L
 #error "MemManager.h needs C++20: compile with -std=c++20"
-#else
+#include "-std=c++20"  // is not there: the compiler stops, and that sentence is its last
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +80,3 @@ class MemManager : public ashlar::compat::mem_manager_pool<T, Policies...> {
     this->deallocate_as(slot, ashlar::call_name<"Deallocate">{});
   }
 };
-
-#endif

@@ -32,7 +32,8 @@
 
 #if __cplusplus < 202002L
 #error "SizeBasedArena.h needs C++20: compile with -std=c++20"
-#else
+#include "-std=c++20"  // is not there: the compiler stops, and that sentence is its last
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -225,5 +226,3 @@ class SizeBasedArena {
 
 template <class T, std::size_t N, class... Options>
 constinit SizeBasedArena<T, N, Options...> SizeBasedArena<T, N, Options...>::singleton;
-
-#endif

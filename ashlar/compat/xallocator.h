@@ -22,12 +22,18 @@
 #include <ashlar/adapt/xmalloc.h>
 
 #include "DataTypes.h"
+#include "needs_cxx17.h"
 
 #if defined(STATIC_POOLS) && !defined(__cplusplus)
 /* The pools are in a C++ file. Without one the program would use the heap, so it does not link. */
 void STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h(void);
 static void (*const xallocator_static_pools)(void)
     __attribute__((used)) = STATIC_POOLS_wants_a_cpp_file_that_includes_xallocator_h;
+#endif
+
+#if defined(MAX_ALLOCATORS) && !defined(STATIC_POOLS)
+#pragma message( \
+    "xallocator.h: MAX_ALLOCATORS means nothing without STATIC_POOLS: the heap has all sizes")
 #endif
 
 /* Automatic xalloc_init and xalloc_destroy, in C++: on, unless AUTOMATIC_XALLOCATOR_INIT_DESTROY is
@@ -123,6 +129,7 @@ static const XallocInitDestroy xallocInitDestroy;
 #if defined(STATIC_POOLS) && !defined(ASHLAR_OWN_POOLS)
 #if __cplusplus < 202002L
 #error "STATIC_POOLS needs C++20: compile with -std=c++20"
+#include "-std=c++20" /* is not there: the compiler stops */
 #else
 #include "xallocator_document_pools.h"
 #endif

@@ -7,7 +7,8 @@
 //
 // Each C++ file that includes xallocator.h has the functions, inline, and the program keeps one
 // copy. So no file of the program has to be chosen, and libashlar's xmalloc is not linked. A file
-// with XALLOCATOR_STATIC_POOLS(...) wins over this table, in all files.
+// with XALLOCATOR_STATIC_POOLS(...) wins over this table, in all files. Files with another MAX_BLOCKS or
+// MAX_ALLOCATORS do not link: they would free into pools of another shape.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +49,23 @@ inline constinit
 static_assert(MAX_ALLOCATORS > 0 && MAX_ALLOCATORS <= ashlar::compat::document_size_count,
               "MAX_ALLOCATORS: the table has 12 sizes; for sizes of your own write "
               "XALLOCATOR_STATIC_POOLS(ashlar::blocks<64, 32>, ...) in one source file");
+
+#ifdef __ELF__
+namespace {
+/// Defines two symbols whose values are the counts. A linker takes them twice if they are equal.
+[[gnu::used, gnu::noinline]] void one_count_in_all_files() {
+  __asm__(
+      ".globl MAX_BLOCKS_differs_between_the_files_of_this_program\n"
+      ".hidden MAX_BLOCKS_differs_between_the_files_of_this_program\n"
+      ".set MAX_BLOCKS_differs_between_the_files_of_this_program, %c0\n"
+      ".globl MAX_ALLOCATORS_differs_between_the_files_of_this_program\n"
+      ".hidden MAX_ALLOCATORS_differs_between_the_files_of_this_program\n"
+      ".set MAX_ALLOCATORS_differs_between_the_files_of_this_program, %c1"
+      :
+      : "i"(MAX_BLOCKS), "i"(MAX_ALLOCATORS));
+}
+}  // namespace
+#endif
 
 #define ASHLAR_THE_DOCUMENT_POOLS \
   (::ashlar::compat::the_document_pools<(MAX_BLOCKS), (MAX_ALLOCATORS)>)

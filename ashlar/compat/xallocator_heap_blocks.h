@@ -16,6 +16,7 @@
 
 #if __cplusplus < 202002L
 #error "xallocator_heap_blocks.h needs C++20: compile this file with -std=c++20"
+#include "-std=c++20"  // is not there: the compiler stops
 #elif defined(STATIC_POOLS)
 #error \
     "STATIC_POOLS is defined, and XALLOCATOR_HEAP_BLOCKS would use the heap: write XALLOCATOR_STATIC_POOLS, or undefine STATIC_POOLS"

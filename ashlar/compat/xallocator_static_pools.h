@@ -29,6 +29,7 @@
 
 #if __cplusplus < 202002L
 #error "xallocator_static_pools.h needs C++20: compile this file with -std=c++20"
+#include "-std=c++20"  // is not there: the compiler stops
 #elif defined(ASHLAR_DOCUMENT_POOLS)
 #error \
     "STATIC_POOLS: include xallocator_static_pools.h before xallocator.h in the file that has XALLOCATOR_STATIC_POOLS"
