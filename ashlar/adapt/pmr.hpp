@@ -15,6 +15,7 @@
 
 #include <ashlar/adapt/cxx_process_heap.hpp>
 #include <ashlar/adapt/pmr_component.hpp>
+#include <ashlar/adapt/process_source.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/runtime/hit_path.hpp>
 
@@ -31,10 +32,7 @@ class process_heap_resource final : public memory_resource {
     return cxx_rules::allocate(size, alignment);
   }
   void do_deallocate(void* p, std::size_t size, std::size_t alignment) override {
-    if (alignment <= block_granule)
-      runtime::deallocate_sized(p, size, call);
-    else
-      runtime::deallocate_sized_slow(p, size, alignment, call);
+    process_source::deallocate_as(p, size, alignment, call);
   }
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
     return this == &other;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <ashlar/core/memory_tools.hpp>
+#include <ashlar/core/size_class.hpp>
 #include <ashlar/runtime/hit_path.hpp>
 
 namespace ashlar {
@@ -14,6 +15,7 @@ struct process_source {
   /// Returns: a block, or null when there is no memory (the new-handler is not asked: that is its
   /// user's policy). Requires: `alignment` is a power of two.
   [[nodiscard]] static void* allocate(std::size_t size, std::size_t alignment) noexcept {
+    if (alignment <= block_granule) return runtime::allocate(size);
     return runtime::allocate_aligned(size, alignment);
   }
   /// Effects: gives a block back; null does nothing. Another size or alignment than it was got with
@@ -24,7 +26,10 @@ struct process_source {
   /// The same; a fault names `call`, a text that stays.
   static void deallocate_as(void* p, std::size_t size, std::size_t alignment,
                             const char* call) noexcept {
-    runtime::deallocate_sized_slow(p, size, alignment, call);
+    if (alignment <= block_granule)
+      runtime::deallocate_sized(p, size, call);
+    else
+      runtime::deallocate_sized_slow(p, size, alignment, call);
   }
   /// The same by the address alone.
   static void deallocate(void* p) noexcept { runtime::deallocate(p, "process_source::deallocate"); }
