@@ -34,7 +34,7 @@ struct heap_pool {
 };
 
 /// Slabs as needed: the first of `first_slab_blocks`, each further one as large as all before it
-/// together but at most `max_slab_blocks` (0 counts as 1); at most `max_blocks` blocks in all.
+/// together (seven times so from the process heap, where what was never used is in no memory) but at most `max_slab_blocks` (0 counts as 1); at most `max_blocks` blocks in all.
 struct heap_blocks {
   std::size_t first_slab_blocks = 32;
   std::size_t max_slab_blocks = SIZE_MAX;

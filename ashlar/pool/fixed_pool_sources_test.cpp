@@ -139,6 +139,16 @@ TEST(FixedPool, PopulatesSlabsAheadInProportionToTheirUse) {
   for (const auto& [at, size] : ranges)
     EXPECT_TRUE(pool.owns(at) && pool.owns(at + size - 1)) << "each range is in a slab";
 }
+TEST(FixedPool, SlabsOfASourceThatPopulatesGrowSevenfold) {
+  test_source source;
+  std::vector<std::pair<std::byte*, std::size_t>> ranges;
+  fixed_pool<populating_source_ref> pool({64, 8}, heap_blocks{}, {{&source}, &ranges});
+  for (int i = 0; i < 33; ++i) ASSERT_NE(pool.try_allocate(), nullptr);
+  EXPECT_EQ(source.pieces, 2u);
+  for (std::size_t i = 33; i < 32 + least_populated / 64; ++i)
+    ASSERT_NE(pool.try_allocate(), nullptr);
+  EXPECT_EQ(source.pieces, 2u) << "the second slab has least_populated bytes";
+}
 TEST(FixedPool, GoesOnCarvingWhereItWasAfterAMoveAndASwap) {
   test_source source;
   std::vector<std::pair<std::byte*, std::size_t>> ranges;

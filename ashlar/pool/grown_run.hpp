@@ -114,7 +114,8 @@ class grown_run : public block_run<Traits> {
 
   /// Effects: adds one slab, which is then in use: as many blocks as there are already (so that a
   /// pool of n blocks has O(log n) slabs), within the bounds given; half as many while the source
-  /// refuses. Returns: false when the limit is reached or the source has nothing. Requires: all is
+  /// refuses. Of a source whose memory costs nothing before it is used seven times as many, and at
+  /// least `least_populated` bytes: only blocks of the slab in use hit. Returns: false when the limit is reached or the source has nothing. Requires: all is
   /// carved.
   bool grow() noexcept {
     std::size_t count = max_of(min_of(next_slab_, max_slab_), 1);
@@ -123,6 +124,8 @@ class grown_run : public block_run<Traits> {
     for (; count != 0; count /= 2) {
       if (add_slab(count)) {
         next_slab_ = capacity();
+        if constexpr (populating_source<Source>)
+          next_slab_ = max_of(7 * next_slab_, least_populated / max_of(this->stride(), 1));
         return true;
       }
     }

@@ -13,14 +13,17 @@
 #include <cstdint>
 #include <span>
 
+#include <ashlar/core/address.hpp>
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
+#include <ashlar/core/exact_divisor.hpp>
 #include <ashlar/core/exhaustion.hpp>
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/memory_tools.hpp>
 #include <ashlar/core/policy.hpp>
 #include <ashlar/pool/block_layout.hpp>
 #include <ashlar/pool/pool_engine.hpp>
+#include <ashlar/pool/run_traits.hpp>
 
 namespace ashlar {
 
@@ -49,6 +52,7 @@ class packed_pool {
     const std::size_t lost = static_cast<std::size_t>(-at) & (alignment_ - 1);
     if (!align_up_checked(least, alignment_, stride_) || lost >= storage.size()) return;
     first_ = storage.data() + lost;
+    divisor_ = detail::exact_divisor<>(stride_);
     const std::size_t fit = (storage.size() - lost) / stride_;
     capacity_ = fit < UINT32_MAX ? fit : UINT32_MAX;
     if constexpr (detail::tools_present) detail::tell_closed(first_, capacity_ * stride_);
@@ -73,8 +77,6 @@ class packed_pool {
       return nullptr;
     }
     ++allocations_;
-    const std::size_t in_use = allocations_ - frees_;
-    if (in_use > peak_) peak_ = in_use;
     detail::tell_made({this, nullptr}, p, stride_, stride_);
     return p;
   }
@@ -91,12 +93,9 @@ class packed_pool {
   template <class Call>
   void deallocate_as(void* p, Call call) noexcept {
     if (p == nullptr) return;
-    if (!owns(p)) refuse(fault_kind::foreign_pointer, call, p);
-    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(p) - first_);
-    const std::size_t number = offset / stride_;
-    if (offset % stride_ != 0) refuse(fault_kind::interior_pointer, call, p);
-    if (number >= made_) refuse(fault_kind::not_in_use, call, p);
-    if (allocations_ == frees_ || free_ == number + 1) refuse(fault_kind::double_free, call, p);
+    const std::size_t number = divisor_.quotient(detail::bytes_from(first_, p));
+    if (number >= made_ || allocations_ == frees_ || free_ == number + 1) [[unlikely]]
+      refuse(call, p);
     __builtin_memcpy(p, &free_, sizeof free_);
     free_ = static_cast<link>(number + 1);
     ++frees_;
@@ -116,25 +115,27 @@ class packed_pool {
             .capacity = capacity_,
             .blocks_made = made_,
             .blocks_in_use = allocations_ - frees_,
-            .peak_in_use = peak_,
+            .peak_in_use = made_,  // a block is made when all that are there are in use
             .allocations = allocations_,
             .frees = frees_};
   }
 
  private:
-  [[noreturn]] ASHLAR_COLD void refuse(fault_kind kind, const char* call,
-                                       const void* p) const noexcept {
-    ashlar_fault({kind, call, p, stride_});
+  [[noreturn]] ASHLAR_COLD void refuse(const char* call, const void* p) const noexcept {
+    const detail::run_view made{first_, stride_, capacity_, made_, nullptr};
+    const bool is_ours = owns(p);
+    ashlar_fault(
+        {is_ours ? detail::judge(made, p) : fault_kind::foreign_pointer, call, p, stride_});
   }
 
   std::byte* first_ = nullptr;
   std::size_t stride_ = 0;
+  detail::exact_divisor<> divisor_;
   std::size_t alignment_;
   std::size_t capacity_ = 0;
   std::size_t made_ = 0;
   std::size_t allocations_ = 0;
   std::size_t frees_ = 0;
-  std::size_t peak_ = 0;
   link free_ = 0;
 };
 

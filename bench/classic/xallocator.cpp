@@ -1,5 +1,5 @@
 // bench/classic/xallocator.cpp: document 000: 10,000 blocks each of 2000 and 4000 bytes, freed
-// interleaved; static pools; two threads. As the document has it, nobody writes to the blocks, so
+// interleaved; static pools; two threads; the Allocator of a class. As the document has it, nobody writes to the blocks, so
 // an allocator that does not either needs no memory at all; a second benchmark writes one byte to
 // each, which is what blocks are for.
 #include "originals/xallocator.hpp"
@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <Allocator.h>
 #include <xallocator.h>
 
 #include <ashlar/compat/xmalloc_pools.hpp>
@@ -106,6 +107,68 @@ figures replaced() {
   return {{time}};
 }
 
+// ---- the Allocator of a class, in each mode: 1,000 objects live, replaced in a scattered order -----
+
+constexpr std::size_t objects = 1'000;
+alignas(16) CHAR memory_of_objects[objects * 64];
+
+struct modes {
+  static Allocator& heap_blocks() {
+    static Allocator pool(64);
+    return pool;
+  }
+  static Allocator& heap_pool() {
+    static Allocator pool(64, objects);
+    return pool;
+  }
+  static Allocator& static_pool() {
+    static Allocator pool(64, objects, memory_of_objects);
+    return pool;
+  }
+  static originals::block_list& original() {
+    static originals::block_list pool(64);
+    return pool;
+  }
+};
+template <auto Pool>
+struct pool_of_class {
+  static inline auto& pool = Pool();
+  [[gnu::noinline]] static void* allocate(std::size_t size) {
+    if constexpr (requires { pool.Allocate(size); })
+      return pool.Allocate(size);
+    else
+      return pool.allocate();
+  }
+  [[gnu::noinline]] static void deallocate(void* p) {
+    if constexpr (requires { pool.Deallocate(p); })
+      pool.Deallocate(p);
+    else
+      pool.deallocate(p);
+  }
+};
+template <class Heap>
+figures one_size() {
+  static std::array<void*, objects> live{};
+  for (void*& p : live) p = Heap::allocate(64);
+  const auto time = timed([] {
+    for (std::size_t i = 0; i < pairs; ++i) {
+      void*& p = live[i * 389 % objects];
+      Heap::deallocate(p);
+      p = Heap::allocate(64);
+    }
+  });
+  for (void* const p : live) Heap::deallocate(p);
+  return {{time}};
+}
+template <auto Pool>
+benchmark class_allocator(std::string_view name) {
+  return {name,
+          {"pair"},
+          {{"original", one_size<pool_of_class<modes::original>>},
+           {"ashlar", one_size<pool_of_class<Pool>>},
+           {"system", one_size<system_heap>}}};
+}
+
 // ---- two threads, each with random sizes up to 1000 bytes and 100 blocks live -------------------
 
 template <class Heap>
@@ -146,6 +209,9 @@ std::vector<benchmark> xallocator_benchmarks() {
             {"ashlar", replaced<pools_heap<checked_pools>>},
             {"bare", replaced<pools_heap<bare_pools>>},
             {"system", replaced<system_heap>}}},
+          class_allocator<modes::heap_blocks>("allocator/heap_blocks"),
+          class_allocator<modes::heap_pool>("allocator/heap_pool"),
+          class_allocator<modes::static_pool>("allocator/static_pool"),
           {"xallocator/two_threads",
            {"pair"},
            {{"original", two_threads<original_heap>},

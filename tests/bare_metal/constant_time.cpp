@@ -22,12 +22,11 @@ using figures_report::report;
 using figures_report::block;
 inline constexpr std::size_t capacity = 32;
 
-/// The M0 has neither a division (packed_pool) nor conditional instructions (the peak that an arena counts): so these
-/// two are constant from the M3 on.
+/// The M0 has no conditional instructions (the peak that an arena counts): so that one is constant from the M3 on.
 #if defined(__ARM_FEATURE_IDIV)
-inline constexpr bool divides = true;
+inline constexpr bool is_m3 = true;
 #else
-inline constexpr bool divides = false;
+inline constexpr bool is_m3 = false;
 #endif
 
 using unchecked = fixed_pool<check::none, counting::none>;
@@ -204,7 +203,7 @@ int main() {
   object_pool<block, static_pages, counting::none> objects(heap_pool{capacity});
   measure("object_pool on a page source, cheap checks", objects);
   packed_pool<> packed({sizeof(block), 8}, std::span(storage[0]).first(capacity * sizeof(block)));
-  measure("packed_pool", packed, figures_report::unbounded, divides);
+  measure("packed_pool", packed);
   measure_static<masked>("static_pool, no checks, interrupts masked");
   measure_static<masked_checked>("static_pool, cheap checks, interrupts masked");
 #if defined(__ARM_FEATURE_LDREX)
@@ -227,7 +226,7 @@ int main() {
   measure_set("static_pool_set of 4 sizes, cheap checks", four_checked, {23, 30});
   measure_set("static_pool_set of 8 sizes, no checks", eight_unchecked, {20, 19});
   measure_set("static_pool_set of 8 sizes, cheap checks", eight_checked, {26, 32});
-  measure_arena<frame>("static_arena, counted; free: reset", divides);
+  measure_arena<frame>("static_arena, counted; free: reset", is_m3);
   measure_arena<uncounted_frame>("static_arena, not counted; free: reset", true);
   return figures_report::all_good ? 0 : 1;
 }
