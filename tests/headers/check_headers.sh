@@ -46,7 +46,7 @@ if [ -n "$together" ]; then
   mapfile -t x < <(include "${headers[@]}")
   compile "all headers, $together" -I. "${x[@]}"
   # Two of the documents call their class `Allocator`, and each mode of xmalloc defines it: they are met one at a time.
-  alone='^(Allocator|memory_pool_allocator|xallocator.*)\.h$'
+  alone='^(Allocator|memory_pool_allocator|alloc_with_pool|xallocator.*)\.h$'
   mapfile -t x < <(printf '%s\n' "${classic[@]}" | grep -vE "$alone")
   mapfile -t x < <(include "${x[@]}")
   compile "the classic headers" -I. -Iashlar/compat "${x[@]}"
