@@ -15,11 +15,12 @@ enum class figure_kind : std::uint8_t { label, gauge, counter };
 
 template <class Stats>
 struct stats_field {
-  const char* name;
+  // No pointers: the loader would write to a page of every process for them.
+  char name[24];
   std::uint64_t Stats::* value;
   figure_kind kind;
-  const char* metric;  ///< Prometheus's name of it, without the prefix and the end _total
-  const char* help;
+  char metric[28];  ///< Prometheus's name of it, without the prefix and the end _total
+  char help[92];
 };
 
 inline constexpr stats_field<ashlar_class_stats> class_stats_fields[] = {
