@@ -26,6 +26,10 @@ void note_process_number() noexcept;
 /// Returns: the system's number of the calling thread, asked anew (call_stack.hpp has one that remembers it).
 [[nodiscard]] std::size_t new_thread_number() noexcept;
 
+/// Returns: whether the process's first thread has ended, and no more than `count` others are left.
+/// False where the system does not tell.
+[[nodiscard]] bool are_last_threads(unsigned count) noexcept;
+
 /// Tells that a thread ends. An object of static storage.
 class thread_end {
  public:

@@ -1,6 +1,8 @@
 // os/process_linux.cpp: what of os/process.hpp is Linux's own.
 // Layer: os.
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -10,6 +12,7 @@
 #include <ashlar/core/config.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/process.hpp>
+#include <ashlar/os/small_file.hpp>
 
 namespace ashlar::os {
 
@@ -46,6 +49,17 @@ std::size_t new_thread_number() noexcept {
   }
 #endif
   return static_cast<std::size_t>(::syscall(SYS_gettid));
+}
+
+bool are_last_threads(unsigned count) noexcept {
+  char text[1024];
+  const file_text got = read_small_file("/proc/self/stat", text, sizeof text - 1);
+  if (got.why != nullptr) return false;
+  text[got.size] = '\0';
+  const char* at = std::strrchr(text, ')');  // ends the name: the first thread's state follows
+  if (at == nullptr || std::strncmp(at, ") Z", 3) != 0) return false;
+  for (int field = 2; field != 20 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');
+  return at != nullptr && std::strtoul(at, nullptr, 10) <= count + 1ul;  // the first one counts
 }
 
 }  // namespace ashlar::os

@@ -12,4 +12,8 @@ std::size_t process_number() noexcept {
 
 void note_process_number() noexcept {}
 
+bool are_last_threads(unsigned) noexcept {
+  return false;
+}
+
 }  // namespace ashlar::os

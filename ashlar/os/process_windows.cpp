@@ -51,4 +51,8 @@ bool thread_end::watch(void* value) noexcept {
 
 void at_fork(void (*)() noexcept, void (*)() noexcept, void (*)() noexcept) noexcept {}
 
+bool are_last_threads(unsigned) noexcept {
+  return false;
+}
+
 }  // namespace ashlar::os

@@ -58,4 +58,23 @@ class service_thread {
   std::atomic<bool> has_ended_{false};
 };
 
+/// Starts a thread as the program has them, with a stack of the usual size. An object of static storage.
+class program_thread {
+ public:
+  constexpr program_thread(bool (*wait)() noexcept, void (*work)() noexcept) noexcept
+      : wait_(wait), work_(work) {}
+
+  /// Effects: the thread blocks every signal and calls `wait`. Then it has the signals that the
+  /// caller of `start` has, and calls `work` if `wait` returned true. Nobody waits for its end. Returns: false when the
+  /// system refuses one, or a sandbox may not allow it. Requires: as service_thread::start.
+  [[nodiscard]] bool start() noexcept;
+
+ private:
+  [[nodiscard]] static void* run(void* self) noexcept;
+
+  bool (*wait_)() noexcept;
+  void (*work_)() noexcept;
+  std::uint64_t blocked_[2] = {};  ///< signals that the caller of `start` blocks
+};
+
 }  // namespace ashlar::os

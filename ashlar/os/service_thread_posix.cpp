@@ -1,9 +1,11 @@
 // os/service_thread_posix.cpp: os/service_thread.hpp by POSIX threads.
 // Layer: os.
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstring>
 
 #include <pthread.h>
 #if __has_include(<pthread_np.h>)
@@ -12,6 +14,7 @@
 
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/clock.hpp>
+#include <ashlar/os/errno_keeper.hpp>
 #include <ashlar/os/not_cancelled.hpp>
 #include <ashlar/os/service_thread.hpp>
 
@@ -31,11 +34,13 @@ void name_this_thread() noexcept {
 }
 
 /// Returns: 0, or the system's error.
-int create(pthread_t& thread, void* (*run)(void*), void* with, std::size_t bytes) noexcept {
+int create(pthread_t& thread, void* (*run)(void*), void* with, std::size_t bytes,
+           int detached = PTHREAD_CREATE_JOINABLE) noexcept {
   pthread_attr_t attributes;
   int error = ::pthread_attr_init(&attributes);
   if (error != 0) return error;
   if (bytes != 0) error = ::pthread_attr_setstacksize(&attributes, bytes);
+  if (error == 0) error = ::pthread_attr_setdetachstate(&attributes, detached);
   if (error == 0) error = ::pthread_create(&thread, &attributes, run, with);
   ::pthread_attr_destroy(&attributes);
   return error;
@@ -69,6 +74,30 @@ bool service_thread::start(void (*work)() noexcept, std::size_t stack_bytes) noe
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error == 0) handle_ = std::bit_cast<std::uintptr_t>(thread);
   errno = saved;
+  return error == 0;
+}
+
+void* program_thread::run(void* self) noexcept {
+  const auto& own = *static_cast<const program_thread*>(self);
+  const bool works = own.wait_();
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  std::memcpy(&blocked, own.blocked_, std::min(sizeof own.blocked_, sizeof blocked));
+  ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  if (works) own.work_();
+  return nullptr;
+}
+
+bool program_thread::start() noexcept {
+  if (has_new_call_filter()) return false;
+  const errno_keeper keeper;
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::memcpy(blocked_, &before, std::min(sizeof blocked_, sizeof before));
+  pthread_t thread{};
+  const int error = create(thread, run, this, 0, PTHREAD_CREATE_DETACHED);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error == 0;
 }
 

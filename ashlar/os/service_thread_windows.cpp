@@ -35,6 +35,10 @@ bool service_thread::join_within(unsigned ms) noexcept {
   return ended;
 }
 
+bool program_thread::start() noexcept {
+  return false;
+}
+
 void bell::wait(std::int64_t ms) noexcept {
   const error_keeper keeper;
   if (rung_.exchange(0, std::memory_order_acquire) != 0) return;

@@ -7,6 +7,7 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/last_thread.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace ashlar::runtime {
@@ -69,6 +70,7 @@ void background::start_if_worth() noexcept {
   idle_when_asleep_.store(0, std::memory_order_relaxed);
   const bool started = thread_.start(run);
   state_.store(started ? state::asleep : state::off, std::memory_order_release);
+  the_last_thread.start_if_needed();
   if (started) wake_if_worth();
 }
 

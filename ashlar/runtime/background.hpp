@@ -54,6 +54,14 @@ class background {
   /// Effects: the same at the end of the process, for good.
   void stop_for_good() noexcept { end(state::off); }
 
+  /// Returns: whether there is a thread, or may be one later.
+  [[nodiscard]] bool is_on() const noexcept {
+    return state_.load(std::memory_order_relaxed) != state::off;
+  }
+  [[nodiscard]] bool is_running() const noexcept {
+    return state_.load(std::memory_order_relaxed) >= state::asleep;
+  }
+
   /// Effects: there is no thread. For the child of a fork, which has the calling thread only.
   void forget_thread() noexcept;
 

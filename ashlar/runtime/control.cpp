@@ -10,6 +10,7 @@
 #include <ashlar/os/pause.hpp>
 #include <ashlar/os/process.hpp>
 #include <ashlar/runtime/control.hpp>
+#include <ashlar/runtime/last_thread.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/settings.hpp>
 
@@ -62,6 +63,7 @@ bool control::start() noexcept {
   opened_.store(not_yet, std::memory_order_relaxed);
   const bool started = thread_.start(run, stack_bytes);
   state_.store(started ? state::serving : state::off, std::memory_order_release);
+  the_last_thread.start_if_needed();
   return started;
 }
 

@@ -54,6 +54,14 @@ class control {
   /// Effects: the socket's name is gone. The thread ends with the process.
   void end_with_process() noexcept;
 
+  /// Returns: whether there is a thread, or may be one later.
+  [[nodiscard]] bool is_on() const noexcept {
+    return state_.load(std::memory_order_relaxed) != state::off;
+  }
+  [[nodiscard]] bool is_running() const noexcept {
+    return state_.load(std::memory_order_relaxed) == state::serving;
+  }
+
   /// Effects: there is no thread. For the child of a fork, which opens a socket of its own.
   void forget_thread() noexcept;
 

@@ -13,6 +13,7 @@
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/last_thread.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -116,10 +117,16 @@ void end_thread(void* own) noexcept {
   else
     reserve.detach_later(static_cast<cache*>(own));
   the_background.note_free();
-  // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
-  if (the_heap.cache_count() != 0) return;
-  the_background.stop();
-  the_control.stop();
+  const bool was_seen = the_last_thread.is_seen(&self);
+  if (was_seen) the_last_thread.see(nullptr);
+  if (the_heap.cache_count() == 0) {
+    // The process ends with its last thread, and that must be one of its own: it runs what is left to do at exit.
+    the_background.stop();
+    the_control.stop();
+    the_last_thread.stop();
+  } else if (was_seen && (the_background.is_on() || the_control.is_on())) {
+    the_last_thread.start_if_needed();
+  }
 }
 
 constinit os::thread_end thread_exit;  // started with the first cache
@@ -183,6 +190,8 @@ void after_fork_in_child() noexcept {
   os::note_fork_child();
   the_background.forget_thread();
   the_control.forget_thread();
+  the_last_thread.forget();
+  the_last_thread.see(self.own != nullptr ? &self : nullptr);
   reserve.give_up_what_was_in_use();
   const bool interrupted = self.pass.depth != 0;
   const bool whole = gate.open_in_child(self.pass);
@@ -213,6 +222,7 @@ void start_process() noexcept {
     started = true;
     os::at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
     thread_exit.start(end_thread);
+    if (self.own != nullptr) the_last_thread.see(&self);
   }
   char** const environment = process_environment();
   if (configured || environment == nullptr) return;

@@ -3,6 +3,7 @@
 // would meet whatever pointed into the dead thread's memory.
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <tests/lifetime/audit.hpp>
@@ -243,7 +244,46 @@ int one_after_another() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"after_each", after_each},
+/// The library's own thread is there, and a late thread's cache stays. The process ends with the last thread all the same,
+/// and on a thread of the program's kind: exit has a large stack.
+void use_much() {
+  for (int i = 0; i < 100; ++i) static_cast<void>(face::allocate(100'000));
+}
+void work_at_exit() {
+  char large[256 * 1024];
+  std::memset(large, 1, sizeof large);
+  asm volatile("" : : "r"(large) : "memory");
+  face::release(face::allocate(block_bytes));
+  const char text[] = "all has ended\n";
+  REQUIRE(::write(STDERR_FILENO, text, sizeof text - 1) > 0);
+}
+void begin_end() {
+  REQUIRE(std::atexit(work_at_exit) == 0);
+  REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
+  use_much();
+}
+int ends_after_late() {
+  begin_end();
+  now = &uses[2];
+  run_thread({ends_in_round<4>});
+  ::pthread_exit(nullptr);
+}
+int ends_with_late() {
+  begin_end();
+  static constexpr use much = {use_much, false};
+  now = &much;
+  pthread_t thread;
+  const auto waits = [](void*) -> void* {
+    ::usleep(100'000);  // the first thread has ended
+    return ends_in_round<4>(nullptr);
+  };
+  REQUIRE(::pthread_create(&thread, nullptr, waits, nullptr) == 0);
+  ::pthread_exit(nullptr);
+}
+
+constexpr support::mode modes[] = {{"ends_after_late", ends_after_late},
+                                   {"ends_with_late", ends_with_late},
+                                   {"after_each", after_each},
                                    {"after_main", after_main},
                                    {"one_after_another", one_after_another}};
 
