@@ -319,7 +319,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     if (closes) {
       ++closed_;
       // Where the system refuses, the page is just not used.
-      if (!space_.close(closed_page_of(*r), page_size)) ++closes_refused_;
+      if (!space_.guard(closed_page_of(*r), page_size)) ++closes_refused_;
     }
     return r;
   }

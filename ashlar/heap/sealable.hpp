@@ -17,6 +17,7 @@ template <address_space Space>
 class sealable : public Space {
  public:
   using Space::Space;
+  static constexpr bool has_guards = requires(void* p, std::size_t n) { Space::guard(p, n); };
 
   void seal(bool on) noexcept { sealed_.store(on, std::memory_order_relaxed); }
   [[nodiscard]] bool is_sealed() const noexcept { return sealed_.load(std::memory_order_relaxed); }
@@ -48,8 +49,17 @@ class sealable : public Space {
   [[nodiscard]] bool close(void* p, std::size_t bytes) noexcept {
     return !is_sealed() && Space::close(p, bytes);
   }
-  /// As commit, for pages that were closed.
-  [[nodiscard]] bool reopen(void* p, std::size_t bytes) noexcept { return Space::commit(p, bytes); }
+  /// As close, for a page between others: without a mapping of its own, if the space has such.
+  [[nodiscard]] bool guard(void* p, std::size_t bytes) noexcept {
+    if constexpr (has_guards)
+      if (!is_sealed() && Space::guard(p, bytes)) return true;
+    return close(p, bytes);
+  }
+  /// As commit, for pages that were closed or guarded.
+  [[nodiscard]] bool reopen(void* p, std::size_t bytes) noexcept {
+    if constexpr (has_guards) Space::unguard(p, bytes);
+    return Space::commit(p, bytes);
+  }
   [[nodiscard]] bool move(void* from, void* to, std::size_t bytes) noexcept {
     return !is_sealed() && Space::move(from, to, bytes);
   }

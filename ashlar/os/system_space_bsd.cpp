@@ -34,6 +34,10 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
 
 void system_space::choose_pages(void*, std::size_t, huge_pages) noexcept {}
 
+bool system_space::guard(void*, std::size_t) noexcept {
+  return false;
+}
+void system_space::unguard(void*, std::size_t) noexcept {}
 bool system_space::move(void*, void*, std::size_t) noexcept {
   return false;
 }

@@ -31,6 +31,10 @@ ssize_t read_file(const char* name, char* text, std::size_t capacity) noexcept {
 /// Some emulators and sandboxes let madvise succeed and do nothing. The first purge finds out.
 enum class advice : unsigned char { not_known, is_followed, is_ignored };
 constinit std::atomic<advice> dont_need{advice::not_known};
+/// The same of guarding pages.
+constinit std::atomic<advice> guard_install{advice::not_known};
+constexpr int advice_guard = 102, advice_unguard = 103,
+              advice_bring_in = 22;  // MADV_*; headers may be older
 
 bool drop_pages(void* p, std::size_t bytes) noexcept {
   // DONTNEED, not FREE: the pages must read as zero afterwards, and RSS must show that they left.
@@ -62,6 +66,25 @@ bool system_space::purge(void* p, std::size_t bytes) noexcept {
   const bool follows = *word == 0;
   dont_need.store(follows ? advice::is_followed : advice::is_ignored, std::memory_order_relaxed);
   return follows || renew(p, bytes);
+}
+
+bool system_space::guard(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  const advice known = guard_install.load(std::memory_order_relaxed);
+  if (known == advice::is_ignored) return false;
+  const bool done = page_calls::advise(p, bytes, advice_guard) == 0;
+  if (known == advice::is_followed) return done;
+  // A page that can be brought in is not guarded.
+  const bool follows =
+      done && page_calls::advise(p, bytes, advice_bring_in) != 0 && errno == EFAULT;
+  guard_install.store(follows ? advice::is_followed : advice::is_ignored,
+                      std::memory_order_relaxed);
+  return follows;
+}
+void system_space::unguard(void* p, std::size_t bytes) noexcept {
+  const errno_keeper keeper;
+  if (guard_install.load(std::memory_order_relaxed) == advice::is_followed)
+    page_calls::advise(p, bytes, advice_unguard);
 }
 
 void system_space::choose_pages(void* p, std::size_t bytes, huge_pages which) noexcept {

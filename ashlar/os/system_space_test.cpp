@@ -274,4 +274,20 @@ TEST(SystemSpace, TheClockGoesForward) {
   EXPECT_LT(end, start + 60'000);
 }
 
+TEST(SystemSpace, AGuardedPageCannotBeAccessedAndIsZeroLater) {
+  const reservation r(system_space::reserve(2 * page), 2 * page);
+  ASSERT_TRUE(system_space::commit(r.p, 2 * page));
+  std::memset(r.p, 7, 2 * page);
+  if (!system_space::guard(r.p + page, page)) GTEST_SKIP() << "Linux 6.13 and later";
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  EXPECT_EQ(::write(pipe[1], r.p + page - 1, 1), 1);
+  EXPECT_EQ(::write(pipe[1], r.p + page, 1), -1);
+  EXPECT_EQ(errno, EFAULT);
+  system_space::unguard(r.p + page, page);
+  EXPECT_TRUE(all_are(r.p + page, page, 0));
+  EXPECT_TRUE(all_are(r.p, page, 7));
+  for (const int end : pipe) ::close(end);
+}
+
 }  // namespace

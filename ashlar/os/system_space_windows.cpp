@@ -84,6 +84,10 @@ bool system_space::close(void* p, std::size_t bytes) noexcept {
   return decommit_pages(p, bytes);
 }
 
+bool system_space::guard(void*, std::size_t) noexcept {
+  return false;
+}
+void system_space::unguard(void*, std::size_t) noexcept {}
 bool system_space::move(void*, void*, std::size_t) noexcept {
   return false;
 }

@@ -31,6 +31,7 @@ void close_pages(bool on) noexcept {
 void close_behind(void* block, std::size_t bytes) noexcept {
   if (closes && !the_heap.is_sealed() &&
       large_blocks.load(std::memory_order_relaxed) <= closed_blocks_max &&
+      !os::system_space::guard(end_of(block, bytes), closed_bytes) &&
       !os::system_space::close(end_of(block, bytes), closed_bytes))
     refused.fetch_add(1, std::memory_order_relaxed);
 }
@@ -40,7 +41,9 @@ void close_first(void* block, std::size_t bytes) noexcept {
 }
 
 bool open_behind(void* block, std::size_t bytes) noexcept {
-  return !closes || os::system_space::commit(end_of(block, bytes), closed_bytes);
+  if (!closes) return true;
+  os::system_space::unguard(end_of(block, bytes), closed_bytes);
+  return os::system_space::commit(end_of(block, bytes), closed_bytes);
 }
 void end_closed_block() noexcept {
   large_blocks.fetch_sub(1, std::memory_order_relaxed);

@@ -41,6 +41,7 @@ class page_table {
   void add_own_pages(address_range mapping, std::vector<address_range>& to) {
     constexpr std::uint64_t present = std::uint64_t{1} << 63;
     constexpr std::uint64_t swapped = std::uint64_t{1} << 62;
+    constexpr std::uint64_t guarded = std::uint64_t{1} << 58;  // as told since Linux 6.15
     constexpr std::uint64_t file_or_shared = std::uint64_t{1} << 61;
     for (std::uint64_t at = mapping.begin; at < mapping.end;) {
       const auto count = static_cast<std::size_t>(
@@ -51,7 +52,8 @@ class page_table {
       const std::size_t pages = static_cast<std::size_t>(got) / sizeof entries_[0];
       for (std::size_t i = 0; i < pages; ++i) {
         const std::uint64_t entry = entries_[i];
-        if ((entry & (present | swapped)) == 0 || (entry & file_or_shared) != 0) continue;
+        if ((entry & (present | swapped)) == 0 || (entry & (file_or_shared | guarded)) != 0)
+          continue;
         const std::uint64_t begin = at + i * page_bytes_;
         if (!to.empty() && to.back().end == begin)
           to.back().end += page_bytes_;
