@@ -58,7 +58,9 @@ class large_blocks : public page_supply<Space, Mutex> {
   void close_freed(closing which) noexcept {
     const std::lock_guard guard(mutex_);
     closing_ = which;
-    this->let_closed_wait(which == closing::always ? closed_wait_max : 0);
+    this->let_closed_wait(which == closing::always  ? closed_wait_max
+                          : which == closing::first ? first_pages_max
+                                                    : 0);
   }
 
   /// A large block, or none: 0 bytes.
@@ -209,7 +211,7 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// The most pages that a freed block had, or one that has a class.
   std::uint32_t freed_pages_max_ = small_size_max >> page_shift;
   /// So many pages may still be closed by closing::first: what a process pays for them, it pays once.
-  std::uint32_t first_pages_left_ = (std::size_t{9} << 20) >> page_shift;
+  std::uint32_t first_pages_left_ = first_pages_max;
   /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
   /// grew in steps, and what it had is much to hold for somebody else.
   static constexpr std::size_t kept_split_pages_max = 1024;
@@ -220,6 +222,7 @@ class large_blocks : public page_supply<Space, Mutex> {
   static constexpr std::size_t purged_to_clear_pages_min = (std::size_t{32} << 20) / page_size;
   /// By closing::always addresses come back after 64 MiB of others were closed, if there are others.
   static constexpr std::size_t closed_wait_max = (std::size_t{64} << 20) >> page_shift;
+  static constexpr std::uint32_t first_pages_max = (std::uint32_t{9} << 20) >> page_shift;
   [[nodiscard]] run* large_at_locked(const void* address) const noexcept {
     const page_range* range = runs_.ranges().find(reinterpret_cast<std::uintptr_t>(address));
     if (range == nullptr) return nullptr;
