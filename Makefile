@@ -88,7 +88,7 @@ bench: ## the allocators side by side in 3 minutes: a table, charts in build/ben
 	@$(RUN_BENCH) --csv build/bench.csv --markdown build/bench.md --charts build --page build/bench.html $(BENCH_ARGS)
 
 BENCH_HITS_ARGS ?=
-bench-hits: peers ## what a hit takes in time, beside the other allocators, in a minute: a table
+bench-hits: peers ## what a hit takes in time, beside the other allocators, in two minutes: a table
 	@scripts/setup.sh build bench
 	@cmake --preset release -DASHLAR_BUILD_BENCH=ON >/dev/null
 	@cmake --build --preset release --target hits ashlar_malloc -j $(JOBS)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The table of `make bench-hits`: what a hit takes in time, beside the other allocators, in about a minute.
+"""The table of `make bench-hits`: what a hit takes in time, beside the other allocators, in about two minutes.
 
-In each round every library runs all rows of bench/hits.cpp once, by turns, each in a process of its own: alone, and
-beside a second thread that has used the heap. A cell is the least of its rounds. What else the machine does can only
-add to that. `medians` is the ratio of the medians: where it is far from the ratio, the machine was not quiet.
+In each round every library runs all rows of bench/hits.cpp once, by turns, each in a process of its own: alone,
+beside a second thread that has used the heap, and with two threads that work at once. A cell is the least of its
+rounds. What else the machine does can only add to that. `medians` is the ratio of the medians: where it is far from
+the ratio, the machine was not quiet.
 """
 import argparse
 import collections
@@ -18,7 +19,8 @@ from pathlib import Path
 from ashlar_bench import allocators, cli
 from ashlar_bench.allocators import BASE, OURS, ROOT, UserError
 
-MODES = {"alone": "one thread", "beside": "beside a second thread that has used the heap"}
+MODES = {"alone": "one thread", "beside": "beside a second thread that has used the heap",
+         "both": "two threads that work at once"}
 LIMIT = 1.05  # of the best peer's time; what is above is marked
 
 
@@ -27,12 +29,16 @@ def parse_arguments():
     parser.add_argument("--bench", default=str(ROOT / "build/release/bench/hits"), help="the program")
     parser.add_argument("--rounds", type=int, default=5, help="processes of each library and mode (default 5)")
     parser.add_argument("--allocators", default="", metavar="LIST", help="comma-separated names; all when absent")
+    parser.add_argument("--modes", default=",".join(MODES), metavar="LIST", help="of these alone (default %(default)s)")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=PATH",
                         help="a library to preload under that name, as a build before a change; may be repeated")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there, too")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
+    options.modes = options.modes.split(",")
+    if unknown := set(options.modes) - set(MODES):
+        parser.error(f"--modes: no {', '.join(sorted(unknown))}; there are {', '.join(MODES)}")
     if not os.access(options.bench, os.X_OK):
         parser.error(f"no program at '{options.bench}': build it with 'make bench-hits' or give --bench")
     return options
@@ -49,7 +55,7 @@ def run(bench, mode, allocator):
 
 def measure(options, found):
     """mode -> row -> allocator's name -> the values of the rounds."""
-    cells = {mode: collections.defaultdict(lambda: collections.defaultdict(list)) for mode in MODES}
+    cells = {mode: collections.defaultdict(lambda: collections.defaultdict(list)) for mode in options.modes}
     started = time.monotonic()
     for number in range(options.rounds):
         turn = number % len(found)
