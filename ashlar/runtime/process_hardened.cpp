@@ -13,6 +13,7 @@
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/drop_in.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/hardened_quarantine.hpp>
@@ -232,7 +233,10 @@ struct taken {
 [[nodiscard]] ASHLAR_COLD taken take_missed(block_label label, std::size_t alignment,
                                             bool zeroed) noexcept {
   const std::size_t bytes = label.size + label_bytes;
-  if (self.own != nullptr) the_background.note_allocation();
+  if (self.own != nullptr) {
+    the_background.note_allocation();
+    the_control.note_allocation();
+  }
   const visit here;
   if (!here.is_inside()) {
     void* const block = reserve.allocate(label.size, alignment);

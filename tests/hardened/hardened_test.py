@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 SIZES = (40, 64, 1000, 4096, 20000, 100000, 131064, 200000, 3000000)
 CLASS_MAX = 128 * 1024  # a larger block, with its word, is one of pages of its own
@@ -205,6 +206,15 @@ def settings(program, hardened, library):
                           env={**os.environ, "LD_PRELOAD": hardened, "ASHLAR_CHECK_GUARD": "1"}, check=False)
     if "accessed after it was freed" not in done.stderr:
         yield f"guarded blocks in the hardened library: {done.stderr}"
+    # Its control socket opens, as in any process.
+    with tempfile.TemporaryDirectory() as folder:
+        opens = ("import os, sys, time\nkept = [bytes(400000) for _ in range(50)]\n"
+                 "for _ in range(100): os.path.exists(sys.argv[1]) and os._exit(0) or time.sleep(0.1)")
+        socket = os.path.join(folder, "socket")
+        done = subprocess.run([sys.executable, "-c", f"{opens}\nsys.exit(1)", socket], timeout=60, check=False,
+                              env={**os.environ, "LD_PRELOAD": hardened, "ASHLAR_CONTROL": socket})
+        if done.returncode != 0:
+            yield "the hardened library opens no control socket"
 
 
 def main():
