@@ -70,6 +70,10 @@ class sampled_blocks {
   void add(const void* block, std::size_t size, double weight, std::uint64_t now_ns,
            const void* const* frames, unsigned depth) noexcept;
 
+  /// Returns: whether start() ever returned true.
+  [[nodiscard]] ASHLAR_HOT bool has_started() const noexcept {
+    return samples_.load(std::memory_order_acquire) != nullptr;
+  }
   /// Returns: false only if `block` is not sampled. Takes no lock.
   [[nodiscard]] ASHLAR_HOT bool may_contain(const void* block) const noexcept {
     const std::atomic<block_sample*>* const table = samples_.load(std::memory_order_acquire);

@@ -34,7 +34,7 @@ struct heap_watch {
   /// Freed blocks are filled with this, and new ones with its complement; 0: neither.
   std::atomic<unsigned char> fill{0};
 
-  [[nodiscard]] bool is_guarded(const void* block) const noexcept {
+  [[nodiscard]] ASHLAR_HOT bool is_guarded(const void* block) const noexcept {
     return guards != nullptr && guards->contains(block);
   }
   [[nodiscard]] bool counts_exactly() const noexcept {

@@ -52,17 +52,13 @@ inline constexpr bool has_weak_references = false;
 
 /// The sanitizer's malloc. Requires: it is there.
 namespace sanitizer_heap {
-[[nodiscard]] inline void* allocate([[maybe_unused]] std::size_t size) noexcept {
-  if constexpr (has_weak_references) return __interceptor_malloc(size);
-  return nullptr;
-}
-[[nodiscard]] inline void* allocate_zeroed([[maybe_unused]] std::size_t size) noexcept {
-  if constexpr (has_weak_references) return __interceptor_calloc(1, size);
-  return nullptr;
-}
-[[nodiscard]] inline void* allocate_aligned([[maybe_unused]] std::size_t size,
-                                            [[maybe_unused]] std::size_t alignment) noexcept {
-  if constexpr (has_weak_references) return __interceptor_memalign(alignment, size);
+[[nodiscard]] inline void* allocate([[maybe_unused]] std::size_t size,
+                                    [[maybe_unused]] std::size_t alignment,
+                                    [[maybe_unused]] bool zeroed) noexcept {
+  if constexpr (has_weak_references)
+    return zeroed          ? __interceptor_calloc(1, size)
+           : alignment > 1 ? __interceptor_memalign(alignment, size)
+                           : __interceptor_malloc(size);
   return nullptr;
 }
 [[nodiscard]] inline void* reallocate([[maybe_unused]] void* block,

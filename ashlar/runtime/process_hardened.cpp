@@ -13,8 +13,8 @@
 #include <ashlar/heap/copied_block.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
-#include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/hardened_quarantine.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
@@ -23,7 +23,7 @@
 
 namespace ashlar::runtime {
 
-constinit std::atomic<bool> hardened{true};
+constinit bool stays_hardened = false;
 constinit detail::live_look hardened_looker;
 
 namespace {
@@ -34,8 +34,6 @@ using detail::block_label;
 using detail::block_words;
 using detail::label_bytes;
 
-/// Whether it is known that the process stays hardened: until then no block waits.
-constinit bool is_decided = false;
 /// Whether the addresses that a cache gets are shuffled.
 constinit bool shuffles_new = false;
 /// Whether new and delete are told from malloc and free: not where the program has replaced an operator, which may give
@@ -206,10 +204,7 @@ void unseal(void* block, const live_block& b) noexcept {
 /// Effects: a block that is zero goes to the heap, without the hit path.
 ASHLAR_COLD void give_missed(void* block) noexcept {
   const visit here;
-  if (here.is_inside())
-    plain_calls::give(block, "free");
-  else if (!gate.is_lost())
-    reserve.free_later(block, cleared_call);
+  here.is_inside() ? plain_calls::give(block, "free") : free_after_fork(block, cleared_call);
 }
 ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
   if (!process_hits::try_deallocate_believed(own.tops, block, c)) [[unlikely]]
@@ -219,7 +214,7 @@ ASHLAR_HOT void give(cache& own, class_index c, void* block) noexcept {
 /// Returns: the quarantine of the calling thread, whose cache this is; null while it can have none.
 [[nodiscard]] ASHLAR_COLD detail::freed_blocks* own_quarantine(cache& own) noexcept {
   detail::freed_blocks* const q = quarantine_of(&own);
-  return q != nullptr || !is_decided ? q : make_quarantine(own);
+  return q != nullptr || !stays_hardened ? q : make_quarantine(own);
 }
 
 /// A block of the heap that is about to be a caller's.
@@ -233,16 +228,9 @@ struct taken {
 [[nodiscard]] ASHLAR_COLD taken take_missed(block_label label, std::size_t alignment,
                                             bool zeroed) noexcept {
   const std::size_t bytes = label.size + label_bytes;
-  if (self.own != nullptr) {
-    the_background.note_allocation();
-    the_control.note_allocation();
-  }
+  note_allocation();
   const visit here;
-  if (!here.is_inside()) {
-    void* const block = reserve.allocate(label.size, alignment);
-    if (block != nullptr && zeroed) std::memset(block, 0, label.size);
-    return {block, 0};
-  }
+  if (!here.is_inside()) return {reserve.allocate(label.size, alignment, zeroed), 0};
   if (!has_secrets()) {
     draw_secrets();
     if (is_hardened_edition) the_heap.close_behind_slabs(closed_slabs_max);
@@ -289,6 +277,13 @@ struct taken {
 [[nodiscard]] ASHLAR_COLD void* allocate_uncommon(std::size_t size, std::size_t alignment,
                                                   bool zeroed, const char* call) noexcept {
   if (size > PTRDIFF_MAX - label_bytes) return nullptr;
+  if (self.own == nullptr && !stays_hardened) {
+    // Behind another allocator's calls, as a recorder's, this may be the process's first: its settings are read with the
+    // first cache, and say what serves.
+    if (const visit here; here.is_inside()) static_cast<void>(own_cache());
+    if (self.own != nullptr)
+      return take(size, alignment, zeroed, call, front_behind(front::counted));
+  }
   call = told_as(call);
   if (self.turn.until <= 1) {
     detail::guarded_blocks& guards = *the_watch.guards;
@@ -302,7 +297,7 @@ struct taken {
       if (block != nullptr) return block;
     }
   }
-  if (size == 0 && is_decided)
+  if (size == 0 && stays_hardened)
     if (void* const block = blocks_of_nothing.allocate(alignment, family_of(call));
         block != nullptr)
       return block;
@@ -320,7 +315,6 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     if (!blocks_of_nothing.free(block)) fail(fault_kind::double_free, call, block, 0);
     return;
   }
-  if (reserve.contains(block)) return reserve.free(block, call);
   const live_block found = expect_block(block, call);
   expect_family(block, found.label, call);
   const class_index c = the_heap.class_of(block);
@@ -333,17 +327,13 @@ ASHLAR_COLD void deallocate_uncommon(void* block, const char* call) noexcept {
     }
   }
   const visit here;
-  if (!here.is_inside()) {
-    // In a child whose heap is lost there will be no later.
-    if (!gate.is_lost()) reserve.free_later(block, call);
-    return;
-  }
+  if (!here.is_inside()) return free_after_fork(block, call);
   if (c != 0) {
     clear(block, found.bytes, found.label);
   } else {
     the_heap.note(block, 0);
     end_closed_block();
-    if (!is_decided) std::memset(block, 0, found.bytes);  // else the heap closes its pages
+    if (!stays_hardened) std::memset(block, 0, found.bytes);  // else the heap closes its pages
   }
   plain_calls::give(block, call);
 }
@@ -398,13 +388,13 @@ bool is_cleared_call(const char* call) noexcept {
 
 void decide_hardening(bool on, bool shuffles) noexcept {
   if (on && !has_secrets()) draw_secrets();
-  is_decided = on;
+  stays_hardened = on;
   shuffles_new = shuffles;
   if constexpr (is_drop_in) tells_families = serves_all_operators();
   if (on) os::prepare_thread_fence();
   the_heap.close_freed(on ? detail::closing::always : detail::closing::first);
   close_pages(on);
-  hardened.store(on, std::memory_order_relaxed);
+  the_front.store(on ? front::hardened : front::watched, std::memory_order_relaxed);
 }
 
 void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
@@ -440,13 +430,12 @@ void hardened_deallocate(void* block, const char* call) noexcept {
 }
 
 std::size_t hardened_size(const void* block, const char* call) noexcept {
-  // No guarded block and none of the reserve is in a slab of the heap's first range.
+  // No guarded block is in a slab of the heap's first range.
   if (const class_index c = self.own != nullptr ? class_of(*self.own, block) : class_index{0};
       c != 0) [[likely]]
     return expect_label(block, process_classes::block_size(c), call).size;
   if (the_watch.is_guarded(block)) return the_watch.guards->size_of(block, call);
   if (blocks_of_nothing.contains(block)) return expect_of_nothing(block, call).size;
-  if (reserve.contains(block)) return reserve.usable_size(block, call);
   return expect_block(block, call).label.size;
 }
 
@@ -455,7 +444,6 @@ void hardened_expect_size(const void* block, std::size_t size, const char* call)
   const class_index c = self.own != nullptr ? class_of(*self.own, block) : class_index{0};
   if (c == 0 && the_watch.is_guarded(block))
     return static_cast<void>(the_watch.guards->expect_size(block, size, call));
-  if (c == 0 && reserve.contains(block)) return;
   const block_label label = c != 0 ? expect_label(block, process_classes::block_size(c), call)
                             : blocks_of_nothing.contains(block) ? expect_of_nothing(block, call)
                                                                 : expect_block(block, call).label;
@@ -466,7 +454,7 @@ void hardened_expect_size(const void* block, std::size_t size, const char* call)
 
 void* hardened_reallocate(void* block, std::size_t size, const char* call) noexcept {
   live_block before;
-  if (the_watch.is_guarded(block) || reserve.contains(block)) {
+  if (the_watch.is_guarded(block)) {
     before.label.size = hardened_size(block, call);
   } else if (blocks_of_nothing.contains(block)) {
     expect_family(block, expect_of_nothing(block, call), told_as(call));

@@ -5,8 +5,6 @@
 //          --> this file: the block's word and canary, zeros, the quarantine
 //          --> the hits of the thread's cache, which only this file uses
 //          --> the heap's misses, inside the gate
-//
-// Until the environment is known, the process is hardened: so every block has a word, should it stay so.
 #pragma once
 
 #include <atomic>
@@ -29,16 +27,13 @@ void draw_secrets() noexcept;
 /// The thread that looks at live blocks, while there is one.
 extern constinit detail::live_look hardened_looker;
 
-/// Whether the process is hardened. It changes once, while there is one thread.
-extern constinit std::atomic<bool> hardened;
-[[nodiscard]] inline bool is_hardened() noexcept {
-  return hardened.load(std::memory_order_relaxed);
-}
+/// Whether it is known that the process stays hardened: until then no block waits.
+extern constinit bool stays_hardened;
 
-/// Effects: the process stays hardened, or is not any more; new blocks come in random order if `shuffles`. Requires: no other thread yet.
+/// Effects: the process stays hardened, or is watched from now on; new blocks come in random order if `shuffles`. Requires: no other thread yet.
 void decide_hardening(bool on, bool shuffles) noexcept;
 
-// Each function below requires is_hardened(), and is as that of the same name in hit_path.hpp.
+// Each function below requires is_hardened(), of no block of the reserve, and is as that of the same name in hit_path.hpp.
 
 [[nodiscard]] void* hardened_allocate(std::size_t size, std::size_t alignment, bool zeroed,
                                       const char* call) noexcept;

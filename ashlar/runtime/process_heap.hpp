@@ -43,12 +43,6 @@ extern process_heap the_heap;
 // Each function below may be called by any thread at any time. None throws. `call` is the name that
 // a fault's message gives.
 
-/// As allocate_aligned (zero, too, if the block is to be `zeroed`) and reallocate: a miss that no test scope counts and
-/// nothing samples.
-[[nodiscard]] void* take_unsampled(std::size_t size, std::size_t alignment, bool zeroed,
-                                   const char* call) noexcept;
-[[nodiscard]] void* resize_unsampled(void* block, std::size_t size, const char* call) noexcept;
-
 /// Effects: gives this thread's cached blocks and all free pages back. Returns: bytes to the
 /// system.
 std::size_t trim() noexcept;

@@ -24,7 +24,7 @@ struct process_layout {
     return {.heap = &the_heap,
             .list = &reserve.newest_,
             .classes = &process_classes::table(),
-            .hardened = &hardened,
+            .hardened = &stays_hardened,
             .list_next = ASHLAR_PART(reserve_heap::generation, older),
             .list_heap = ASHLAR_PART(reserve_heap::generation, heap)};
   }

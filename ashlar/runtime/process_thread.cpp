@@ -13,6 +13,7 @@
 #include <ashlar/runtime/control.hpp>
 #include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/drop_in.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/last_thread.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
@@ -251,7 +252,7 @@ process_heap::cache* own_cache() noexcept {
   owner_part::of(*own).thread.store(&self, std::memory_order_relaxed);
   // First usable, then watched: the system's bookkeeping may itself allocate.
   self.own = own;
-  if (!every_call_misses.load() && !self.counts_calls)  // ordered: stop_hitting
+  if (the_front.load() == front::plain && !self.counts_calls)  // ordered: stop_hitting
     enter_hit_paths(*own);
   if (the_heap.cache_count() == 1) start_process();
   gate.join(self.pass, owner_part::of(*own).place);

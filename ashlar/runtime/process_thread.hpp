@@ -81,6 +81,19 @@ class look {
   bool inside_;
 };
 
+/// Returns: whether `block`, an address, is the reserve's. One load until it has served, and of a block with a class in
+/// the heap's first range few more.
+[[nodiscard]] ASHLAR_HOT bool is_of_reserve(const void* block) noexcept {
+  return reserve.has_served() &&
+         (self.own == nullptr || self.own->tops.tables.class_of(block) == 0) &&
+         reserve.contains(block);
+}
+/// Effects: a block of the heap is freed after the fork that keeps the thread out. In a child whose heap is lost there is
+/// no later.
+inline void free_after_fork(void* block, const char* call) noexcept {
+  if (!gate.is_lost()) reserve.free_later(block, call);
+}
+
 /// Returns: this thread's cache, attached now if it has none; null when it has to do without. Requires: the thread is
 /// inside.
 [[nodiscard]] process_heap::cache* own_cache() noexcept;

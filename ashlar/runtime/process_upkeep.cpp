@@ -12,6 +12,7 @@
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_heap.hpp>

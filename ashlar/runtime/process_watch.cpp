@@ -8,6 +8,7 @@
 #include <ashlar/os/access_fault.hpp>
 #include <ashlar/os/call_filter.hpp>
 #include <ashlar/os/call_stack.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -19,7 +20,6 @@ constinit detail::guarded_blocks guards;
 }  // namespace
 
 constinit detail::heap_watch the_watch{guards};
-constinit std::atomic<bool> every_call_misses{true};  // until the environment is known
 
 void start_watch(settings s) noexcept {
   s.exact = s.exact || detail::a_tool_wants_every_call();
@@ -42,7 +42,7 @@ void start_watch(settings s) noexcept {
   if (captures) os::prepare_to_capture();
   const bool guards_look = guards.is_on() && s.sampling.guard_one_of == 0;
   if (!the_watch.counts_exactly() && !guards_look && !is_hardened()) {
-    every_call_misses.store(false, std::memory_order_relaxed);
+    the_front.store(front::plain, std::memory_order_relaxed);
     if (self.own != nullptr) enter_hit_paths(*self.own);
   }
   if constexpr (is_drop_in) start_sampling(s.sampling);
@@ -52,13 +52,13 @@ namespace {
 /// Effects: every call of every thread misses from now on. Returns: false, and nothing changes,
 /// when another thread has a cache: its hit paths cannot be reached.
 bool stop_hitting() noexcept {
-  if (every_call_misses.load()) return true;
+  if (!is_plain()) return true;
   // A thread that gets a cache is counted first and looks at this flag then. So it sees the flag, or
   // it is seen here.
-  every_call_misses.store(true);
+  the_front.store(front::watched);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (the_heap.cache_count() > (self.own != nullptr ? 1 : 0)) {
-    every_call_misses.store(false);
+    the_front.store(front::plain);
     return false;
   }
   if (self.own != nullptr) leave_hit_paths();
@@ -91,13 +91,11 @@ calls_told_as::~calls_told_as() {
 }
 
 bool expect_size_slow(const void* block, std::size_t size, const char* call) noexcept {
-  if (is_hardened()) {
-    hardened_expect_size(block, size, call);
-    return true;
-  }
+  const front by = front_behind(front::sampled, block);
+  if (by == front::hardened) hardened_expect_size(block, size, call);
+  if (by == front::hardened || by == front::reserved) return true;
   if (guards.contains(block)) return guards.expect_size(block, size, call);
-  return !the_watch.checks.is_on() || reserve.contains(block) ||
-         the_watch.checks.expect_size(block, size, call);
+  return !the_watch.checks.is_on() || the_watch.checks.expect_size(block, size, call);
 }
 
 std::size_t check_blocks(const char* call) noexcept {

@@ -2,7 +2,6 @@
 // Layer: runtime. For the process heap's own source files.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include <ashlar/check/watched_heap.hpp>
@@ -23,17 +22,6 @@ struct plain_calls {
 /// The same, with all that looks at them.
 [[nodiscard]] inline detail::watched_heap<plain_calls> watched_calls() noexcept {
   return {the_watch, plain_calls{}};
-}
-
-/// Whether no thread uses its hit paths: something looks at each call.
-extern constinit std::atomic<bool> every_call_misses;
-[[nodiscard]] inline bool is_plain() noexcept {
-  return !every_call_misses.load(std::memory_order_relaxed);
-}
-
-/// Returns: whether nothing looks at calls for `block`, an address. A guarded block can be a sampled one.
-[[nodiscard]] inline bool is_plain(const void* block) noexcept {
-  return is_plain() && !the_watch.is_guarded(block);
 }
 
 /// Effects: turns on what the environment asks for. Requires: no other thread yet.

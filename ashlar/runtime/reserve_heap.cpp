@@ -1,5 +1,6 @@
 // runtime/reserve_heap.cpp: the reserve's heaps, and what waits for the end of a fork.
 // Layer: runtime.
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -57,14 +58,15 @@ reserve_heap::generation* reserve_heap::serving() noexcept {
   return started ? newest : nullptr;  // another thread was first
 }
 
-void* reserve_heap::allocate(std::size_t size, std::size_t alignment) noexcept {
+void* reserve_heap::allocate(std::size_t size, std::size_t alignment, bool zeroed) noexcept {
   generation* const g = serving();
   if (g == nullptr) return nullptr;
   const visit in(*g);
-  if (const class_index c = process_classes::class_for(size, alignment); c != 0)
-    return g->heap.allocate_uncached(c);
-  bool zeroed = false;
-  return g->heap.allocate_large(size, alignment, zeroed);
+  const class_index c = process_classes::class_for(size, alignment);
+  bool is_zero = zeroed && c == 0;
+  void* const block =
+      c != 0 ? g->heap.allocate_uncached(c) : g->heap.allocate_large(size, alignment, is_zero);
+  return zeroed && !is_zero && block != nullptr ? std::memset(block, 0, size) : block;
 }
 
 void reserve_heap::free(void* block, const char* call) noexcept {

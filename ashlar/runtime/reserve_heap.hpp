@@ -27,13 +27,16 @@ class reserve_heap {
   reserve_heap(const reserve_heap&) = delete;
   reserve_heap& operator=(const reserve_heap&) = delete;
 
-  /// Returns: a block, null when out of memory. Requires: alignment is a power of two.
-  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment) noexcept;
+  /// Returns: a block, zero if it is to be `zeroed`; null when out of memory. Requires: alignment is a power of two.
+  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment,
+                               bool zeroed = false) noexcept;
 
-  /// Returns: whether `block` is one of these. One load until there has been a need.
-  [[nodiscard]] bool contains(const void* block) noexcept {
-    return newest_.load(std::memory_order_acquire) != nullptr && find(block) != nullptr;
+  /// Returns: whether there has been a need.
+  [[nodiscard]] bool has_served() const noexcept {
+    return newest_.load(std::memory_order_acquire) != nullptr;
   }
+  /// Returns: whether `block` is one of these.
+  [[nodiscard]] bool contains(const void* block) noexcept { return find(block) != nullptr; }
   /// Requires: contains(block). Ends in a fault naming `call` when it is no block in use.
   void free(void* block, const char* call) noexcept;
   [[nodiscard]] std::size_t usable_size(const void* block, const char* call) noexcept;

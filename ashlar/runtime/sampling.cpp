@@ -19,9 +19,7 @@
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/os/sanitizer.hpp>
 #include <ashlar/os/signals.hpp>
-#include <ashlar/runtime/background.hpp>
-#include <ashlar/runtime/drop_in.hpp>
-#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/process_heap.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/sampling.hpp>
@@ -51,11 +49,6 @@ struct {
   std::size_t written = 0;
 } constinit the;
 
-/// Whether a free could hit, so that only a block in no slab can be a sampled one.
-[[nodiscard]] bool frees_hit() noexcept {
-  return is_plain() && !is_hardened();
-}
-
 /// Numbers that differ from thread to thread, and from run to run.
 [[nodiscard]] std::uint64_t new_seed() noexcept {
   return os::steady_ns() ^ reinterpret_cast<std::uintptr_t>(&own_gap) ^
@@ -80,7 +73,7 @@ void note(const void* block, std::size_t size, std::uint64_t every) noexcept {
 /// Returns: a block that no free hits; zero if it is to be `zeroed`. Null when there is none.
 [[nodiscard]] void* take_outside_of_slabs(std::size_t size, std::size_t alignment,
                                           bool zeroed) noexcept {
-  if (self.own != nullptr) the_background.note_allocation();
+  note_allocation();
   const visit here;
   if (!here.is_inside()) return nullptr;
   bool is_zero = zeroed;
@@ -145,16 +138,19 @@ void note_signal(int) noexcept {
 
 void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
                         const char* call) noexcept {
-  void* block = nullptr;
+  // As in a miss: above this size a run that is known to be zero is worth more.
+  const bool as_run = zeroed && size > detail::shared_slab_block_max;
+  void* block = as_run ? nullptr : hit_in_gap(size, alignment);
+  if (block != nullptr) return zeroed ? std::memset(block, 0, size) : block;
   const std::uint64_t gap = gap_ended_at(size);
   if (gap == 0) {
-    block = take_unsampled(size, alignment, zeroed, call);
+    block = take(size, alignment, zeroed, call, front_behind(front::sampled));
   } else {
     block = take_guarded(size, alignment, zeroed, call);
-    const bool hits = frees_hit();
+    const bool hits = is_plain();  // only a block in no slab can be a sampled one then
     if (block == nullptr && hits) block = take_outside_of_slabs(size, alignment, zeroed);
     const bool is_safe = block != nullptr || !hits;
-    if (block == nullptr) block = take_unsampled(size, alignment, zeroed, call);
+    if (block == nullptr) block = take(size, alignment, zeroed, call, front_behind(front::sampled));
     // No free of a block of the reserve hits, either.
     if (block != nullptr && (is_safe || reserve.contains(block))) note(block, size, gap);
   }
@@ -163,18 +159,28 @@ void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
 }
 
 void end_sample(const void* block) noexcept {
+  if (!samples.may_contain(block)) return;
   const look at;
   if (detail::block_sample* const s = samples.take(block); s != nullptr)
     samples.end(s, os::steady_ns());
 }
 
 void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept {
+  if (own_gap.has_room_for(size, sampled_every_now())) {
+    using hits = detail::interface_hits<classes_of_misses>;
+    void* const now =
+        hits::stays(tops(), block, size) ? block : hits::try_move(tops(), block, size);
+    if (now != nullptr) {
+      own_gap.pass(size);
+      return now;
+    }
+  }
   // A small block that is sampled has pages of its own, and another one has not. So it moves if it
   // was sampled, and if it is to be.
   const bool is_sampled = samples.contains(block);
   const bool ends_gap =
       is_sampling() && size <= small_size_max && !own_gap.has_room_for(size, sampled_every_now());
-  if (frees_hit() &&
+  if (is_plain() &&
       (ends_gap || (is_sampled && (size <= small_size_max || the_watch.is_guarded(block) ||
                                    usable_size(block, call) <= small_size_max)))) {
     const std::size_t have = usable_size(block, call);
@@ -185,7 +191,7 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
   }
   detail::block_sample* sample = nullptr;
   if (const look at; is_sampled) sample = samples.take(block);
-  void* const resized = resize_unsampled(block, size, call);
+  void* const resized = resize(block, size, call, front_behind(front::sampled, block));
   if (const look at; sample != nullptr) {
     if (resized == nullptr || resized == detail::no_block())
       samples.put_back(sample, block);
@@ -196,7 +202,7 @@ void* reallocate_sampling(void* block, std::size_t size, const char* call) noexc
 }
 
 void note_resized(const void* block, std::size_t size) noexcept {
-  if (size > small_size_max || !frees_hit()) {
+  if (size > small_size_max || !is_plain()) {
     if (const std::uint64_t gap = gap_ended_at(size); gap != 0) note(block, size, gap);
   } else if (own_gap.has_room_for(size, sampled_every_now())) {
     own_gap.pass(size);
@@ -234,7 +240,7 @@ void start_sampling(const sampling_settings& s) noexcept {
   if (s.every == 0) return;
   if (s.file != nullptr) std::strncpy(the.file, s.file, sizeof the.file - 1);
   the.first_process = os::process_number();
-  the.guards = s.guard_one_of != 0 && the_watch.guards->is_on() && frees_hit();
+  the.guards = s.guard_one_of != 0 && the_watch.guards->is_on() && is_plain();
   if (sample(s.every) != 0 || the.file[0] == '\0') return;
   if (s.interval_s != 0) {
     the.interval_ns = s.interval_s * 1'000'000'000;

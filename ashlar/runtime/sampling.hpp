@@ -37,33 +37,24 @@ extern constinit detail::sampled_blocks samples;
   return sampled_every_now() != 0;
 }
 
+/// Returns: whether a call about `block`, null for an allocation, may take a sample or end one. One load while nothing
+/// was ever sampled.
+[[nodiscard]] ASHLAR_HOT bool may_be_sampled(const void* block) noexcept {
+  return samples.has_started() && (is_sampling() || samples.may_contain(block));
+}
+
 /// Returns: a block of the thread's cache, where a hit would have been one and is not sampled; null
 /// where that is for the rest of the miss: always while nothing is sampled, since no gap has room then.
-[[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size) noexcept {
+[[nodiscard]] ASHLAR_HOT void* hit_in_gap(std::size_t size, std::size_t alignment = 1) noexcept {
   if (!own_gap.has_room_for(size, sampled_every_now())) [[unlikely]]
     return nullptr;
-  void* const block = detail::hit_path<classes_of_misses>::try_allocate(tops(), size);
+  using hits = detail::interface_hits<classes_of_misses>;
+  void* const block = alignment <= block_granule
+                          ? hits::try_allocate(tops(), size)
+                          : hits::try_allocate_aligned(tops(), size, alignment);
   if (block != nullptr) [[likely]]
     own_gap.pass(size);
   return block;
-}
-/// The same of a block at a multiple of `alignment`.
-[[nodiscard]] inline void* hit_in_gap(std::size_t size, std::size_t alignment) noexcept {
-  if (!own_gap.has_room_for(size, sampled_every_now())) return nullptr;
-  void* const block =
-      detail::interface_hits<classes_of_misses>::try_allocate_aligned(tops(), size, alignment);
-  if (block != nullptr) own_gap.pass(size);
-  return block;
-}
-
-/// Effects: as a hit of realloc, where it would have been one and is not sampled. Returns: the block, wherever it is
-/// then; null where that is for the rest of the miss.
-[[nodiscard]] inline void* resize_hit_in_gap(void* block, std::size_t size) noexcept {
-  if (!own_gap.has_room_for(size, sampled_every_now())) return nullptr;
-  using hits = detail::interface_hits<classes_of_misses>;
-  void* const now = hits::stays(tops(), block, size) ? block : hits::try_move(tops(), block, size);
-  if (now != nullptr) own_gap.pass(size);
-  return now;
 }
 
 /// Returns: a block, sampled if the gap ends at it; zero if it is to be `zeroed`; null when there is
@@ -71,12 +62,12 @@ extern constinit detail::sampled_blocks samples;
 [[nodiscard]] void* allocate_sampling(std::size_t size, std::size_t alignment, bool zeroed,
                                       const char* call) noexcept;
 
-/// Effects: `block`, which is about to be freed, is not sampled any more.
-void end_sample(const void* block) noexcept;
-
 /// Effects: as reallocate, while sampling or of a block that may be sampled: each such call counts as
 /// a free and an allocation of `size`, also where the block stays. Requires: no test scope counts.
 [[nodiscard]] void* reallocate_sampling(void* block, std::size_t size, const char* call) noexcept;
+
+/// Effects: `block`, which is about to be freed, is not sampled any more, if it was.
+void end_sample(const void* block) noexcept;
 
 /// Effects: `block` was made to hold `size` bytes, where it is or by moving its pages: it counts as
 /// allocated anew. Requires: is_sampling(); of a small block where frees hit, that no gap ends.

@@ -10,7 +10,7 @@
 #include <ashlar/os/last_words.hpp>
 #include <ashlar/os/page_source.hpp>
 #include <ashlar/os/sanitizer.hpp>
-#include <ashlar/runtime/process_hardened.hpp>
+#include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/process_watch.hpp>
 #include <ashlar/runtime/test_scopes.hpp>
 

@@ -2,9 +2,9 @@
 // Layer: runtime. For the process heap's own source files.
 //
 // A thread with an open scope does not hit: its tops are empty ones, as where a check looks at
-// calls. So each of its calls comes to a miss, and the miss asks `self.scopes` first. What serves
-// the call is not asked again: scopes count the same beside checks, in a hardened process and
-// beside a fork. Other threads keep their hits.
+// calls. So each of its calls comes to a miss, and its scopes are the first front (front.hpp). They
+// count the same beside checks, in a hardened process and beside a fork. Other threads keep their
+// hits.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,6 @@
 #include <ashlar/runtime/process_thread.hpp>
 
 namespace ashlar::runtime {
-
-/// Returns: whether scopes count the call that the calling thread makes.
-[[nodiscard]] ASHLAR_HOT bool has_scopes() noexcept {
-  return self.scopes != nullptr;
-}
 
 /// While it lives, no call of the calling thread is counted or forbidden: those that the heap makes
 /// to serve another, or of a report function.
