@@ -1,4 +1,5 @@
-"""The outcomes that ashlar's cells have to have: expected.csv, and how it differs from what was seen."""
+"""The outcomes that ashlar's cells have to have: expected.csv, a row a component at a level, a column a fault; and how it
+differs from what was seen. A cell is its outcome, what its message lacks, and what a read saw, joined by |."""
 from __future__ import annotations
 
 import csv
@@ -9,7 +10,6 @@ from cells import Cell, Results
 from columns import HERE
 
 EXPECTED = HERE / "expected.csv"
-FIELDS = ["component", "level", "fault", "outcome", "lacks", "seen"]
 
 
 def read() -> Results:
@@ -21,15 +21,19 @@ def write(results: Results) -> None:
 
 
 def from_csv(text: str) -> Results:
-    return {(r["component"], r["level"], r["fault"]): Cell(r["outcome"], r["lacks"], r["seen"])
-            for r in csv.DictReader(io.StringIO(text))}
+    return {(r["component"], r["level"], fault): Cell(*r[fault].split("|"))
+            for r in csv.DictReader(io.StringIO(text)) for fault in r if fault not in ("component", "level")}
 
 
 def to_csv(results: Results) -> str:
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for (component, level, fault), cell in results.items():
+        row = rows.setdefault((component, level), {"component": component, "level": level})
+        row[fault] = "|".join(dataclasses.astuple(cell)).rstrip("|")
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
-    writer.writerows([*key, cell.outcome, cell.lacks, cell.seen] for key, cell in results.items())
+    writer = csv.DictWriter(out, list(next(iter(rows.values()))), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows.values())
     return out.getvalue()
 
 
