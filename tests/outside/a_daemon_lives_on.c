@@ -1,8 +1,5 @@
 // daemon() from a process with threads: the grandchild has no descriptors, allocates, starts
 // threads and forks again.
-#include <fcntl.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static void* body(void* p) {
@@ -23,9 +20,7 @@ int main(void) {
       if (i != tell[1]) close(i);
     CHECK(pthread_create(&t, NULL, body, (void*)3) == 0 && pthread_join(t, &block) == 0);
     free(block);
-    pid_t worker = fork();
-    if (worker == 0) use_heap(5, 500), _exit(5);
-    CHECK(wait_for(worker) == 5);
+    CHECK_CHILD(5, use_heap(5, 500));
     write(tell[1], kept, strlen(kept));
     free(kept);
     exit(0);

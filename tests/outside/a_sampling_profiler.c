@@ -1,10 +1,5 @@
 // A profiler of the usual kind: a timer's handler takes a backtrace wherever it interrupts the
 // program, often in malloc.
-#include <execinfo.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
-
 #include "outside.h"
 
 static int samples;
@@ -25,8 +20,6 @@ int main(void) {
   sigaction(SIGPROF, &action, NULL);
   struct itimerval each_ms = {{0, 1000}, {0, 1000}};
   setitimer(ITIMER_PROF, &each_ms, NULL);
-  pthread_t t[2];
-  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], NULL, body, NULL) == 0);
-  for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
+  run_threads(2, body);
   puts("40 samples");
 }

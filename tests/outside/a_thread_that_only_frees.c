@@ -1,7 +1,5 @@
 // Three threads allocate; all blocks are freed by one that never allocates. What the process keeps
 // stays bounded.
-#include <pthread.h>
-
 #include "outside.h"
 
 enum { places = 4096, makers = 3, rounds = 12000 };

@@ -1,8 +1,5 @@
 // Blocks from before main, in each way in which code may run there, and what they hold at main and
 // at the end.
-#include <malloc.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static char* texts[8];

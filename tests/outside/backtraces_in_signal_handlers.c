@@ -1,13 +1,6 @@
 // A signal handler that interrupted malloc asks for a backtrace and aborts, as crash reporters do: the process ends by
 // SIGABRT, wherever it was interrupted.
-#include <execinfo.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "outside.h"
 
 static void report(int s) {
   void* frames[60];

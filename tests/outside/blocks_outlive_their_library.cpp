@@ -8,8 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include "outside.h"
 
 struct parcel {

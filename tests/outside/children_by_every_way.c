@@ -1,14 +1,6 @@
 // Children that are made in other ways than by fork(), while other threads use the heap: vfork and exec, posix_spawn, system,
 // popen, _Fork and the clone system call. And fork() within handlers of forks that allocate and free.
-#include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "outside.h"
 
 extern char** environ;
 extern pid_t _Fork(void) __attribute__((weak));
@@ -27,7 +19,7 @@ static void churn(unsigned s, int times) {
   }
   for (int k = 0; k < 64; ++k) free(b[k]);
 }
-static void* use_heap(void* seed) {
+static void* churn_until_stop(void* seed) {
   while (!stop) {
     churn((unsigned)(size_t)seed, 100);
     usleep(1000);
@@ -113,7 +105,7 @@ int main(void) {
   pthread_atfork(prepare, in_either, in_either);
   make_children(1);
   pthread_t threads[2];
-  for (size_t i = 0; i < 2; ++i) pthread_create(&threads[i], 0, use_heap, (void*)i);
+  for (size_t i = 0; i < 2; ++i) pthread_create(&threads[i], 0, churn_until_stop, (void*)i);
   make_children(0);
   stop = 1;
   for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);

@@ -1,8 +1,5 @@
 // popen, system and posix_spawn from several threads that allocate; the preloaded library is
 // inherited by all of them.
-#include <pthread.h>
-#include <spawn.h>
-
 #include "outside.h"
 
 extern char** environ;

@@ -1,10 +1,7 @@
 // A program's way to die stays its own: each signal by its default action, abort, an uncaught
 // exception, exit in a child.
-#include <csignal>
 #include <stdexcept>
 #include <thread>
-
-#include <sys/resource.h>
 
 #include "outside.h"
 
@@ -31,12 +28,12 @@ int main() {
       if (i == 2) __builtin_trap();
       if (i == 3) throw std::runtime_error("nobody catches this");
       if (i == 4) recursion(&first);
-      if (i == 5) std::raise(SIGTERM);
+      if (i == 5) raise(SIGTERM);
       if (i == 6) std::thread([] { *nowhere = 1; }).join();
       if (i == 7) std::thread([] { std::exit(31); }).join();
       if (i == 8) std::quick_exit(32);
-      *reinterpret_cast<volatile int*>(std::uintptr_t{0x7000'0000'0000'0000}) = 1;
+      *reinterpret_cast<volatile int*>(uintptr_t{0x7000'0000'0000'0000}) = 1;
     }
-    std::printf("%d: %d\n", i, wait_for(child));
+    printf("%d: %d\n", i, wait_for(child));
   }
 }

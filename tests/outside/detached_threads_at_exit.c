@@ -1,7 +1,5 @@
 // The process exits in every way while detached threads allocate, with exit handlers that do so,
 // too.
-#include <pthread.h>
-
 #include "outside.h"
 
 static void* busy(void* p) {

@@ -1,8 +1,5 @@
 // All of malloc_usable_size may be written, at every size and alignment, while all neighbours live;
 // addresses are aligned as max_align_t, and of small blocks as much as fits.
-#include <malloc.h>
-#include <stdint.h>
-
 #include "outside.h"
 
 enum { most = 1800 };

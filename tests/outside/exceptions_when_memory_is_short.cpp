@@ -8,10 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <errno.h>
-#include <pthread.h>
-#include <sys/resource.h>
-
 #include "outside.h"
 
 static std::size_t fill(std::vector<void*>& blocks) {

@@ -1,9 +1,5 @@
 // The program starts itself again: without arguments, without an environment but the preload, with
 // a very large one, by descriptor, and while it has threads.
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include "outside.h"
 
 extern char** environ;

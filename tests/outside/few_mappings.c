@@ -1,8 +1,6 @@
 // Many large blocks, every second one freed, again and again: the number of mappings stays far
 // below what a process may have.
 // Editions: default full hardened samples background
-#include <malloc.h>
-
 #include "outside.h"
 
 static int mappings(void) {

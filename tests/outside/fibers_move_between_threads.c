@@ -1,9 +1,5 @@
 // Contexts on stacks of malloc are resumed by another thread each time: allocated here, freed
 // there, errno included.
-#include <errno.h>
-#include <pthread.h>
-#include <ucontext.h>
-
 #include "outside.h"
 
 enum { fibers = 12, steps = 40, threads = 3, stack_bytes = 64 * 1024 };
@@ -55,10 +51,7 @@ int main(void) {
     all[i].here.uc_stack.ss_size = stack_bytes;
     makecontext(&all[i].here, (void (*)(void))run, 1, i);
   }
-  pthread_t t[threads];
-  for (int i = 0; i < threads; ++i)
-    CHECK(pthread_create(&t[i], NULL, resume, (void*)(size_t)i) == 0);
-  for (int i = 0; i < threads; ++i) pthread_join(t[i], NULL);
+  run_threads(threads, resume);
   int done = 0;
   for (int i = 0; i < fibers; ++i) done += all[i].done, free(all[i].stack);
   printf("done: %d\n", done);

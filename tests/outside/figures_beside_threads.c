@@ -1,9 +1,5 @@
 // mallinfo, malloc_info, malloc_stats, malloc_trim and mallopt while threads begin, allocate and
 // end, and the process forks.
-#include <fcntl.h>
-#include <malloc.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static int stop;
@@ -39,11 +35,7 @@ int main(void) {
     malloc_trim((size_t)i << 16);
     CHECK(mallopt(M_TRIM_THRESHOLD, 1 << 20) == 1 && mallopt(M_ARENA_MAX, 2) == 1 &&
           mallopt(M_PERTURB, 0) == 1);
-    if (i % 10 == 0) {
-      pid_t child = fork();
-      if (child == 0) mallinfo2(), malloc_trim(0), use_heap(1, 50), _exit(6);
-      CHECK(wait_for(child) == 6);
-    }
+    if (i % 10 == 0) CHECK_CHILD(6, mallinfo2(), malloc_trim(0), use_heap(1, 50));
   }
   free(held);
   stop = 1;

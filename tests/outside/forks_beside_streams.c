@@ -1,9 +1,5 @@
 // fork() beside fflush(NULL) and getline(), which allocates while it holds its stream: all of them go on.
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "outside.h"
 
 enum { readers = 3, forkers = 2, line_bytes = 50000, wanted = 5 };
 static volatile int stop;

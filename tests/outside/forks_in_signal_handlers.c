@@ -1,11 +1,6 @@
 // A signal handler forks. It has interrupted malloc, free, realloc or calloc of small, large and huge blocks, in a process
 // with one thread. The children end, and the parent goes on.
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "outside.h"
 
 enum { forks = 60, blocks = 100 };
 static volatile int done, failed;

@@ -1,9 +1,6 @@
 // Forks that run no handlers, as sandboxes and runtimes make them: _Fork, the system calls fork and
 // clone. The process has one thread, so its child may allocate.
 #include <linux/sched.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
 
 #include "outside.h"
 

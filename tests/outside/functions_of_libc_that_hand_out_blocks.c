@@ -1,17 +1,5 @@
 // Functions of the C library that hand out blocks for the caller to free, that take blocks of the
 // caller, or that free what other functions of theirs took.
-#include <argz.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <fts.h>
-#include <ftw.h>
-#include <glob.h>
-#include <netdb.h>
-#include <regex.h>
-#include <search.h>
-#include <wchar.h>
-#include <wordexp.h>
-
 #include "outside.h"
 
 static int compare(const void* a, const void* b) {

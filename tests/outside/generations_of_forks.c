@@ -1,7 +1,5 @@
 // A child forks a child, twenty times over; each one has threads, frees a block of each ancestor,
 // and exits by exit().
-#include <pthread.h>
-
 #include "outside.h"
 
 enum { generations = 20 };

@@ -1,13 +1,5 @@
 // Threads that the C library makes: of timers with SIGEV_THREAD, of message queues, of asynchronous
 // reads and writes.
-#include <aio.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <mqueue.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <time.h>
-
 #include "outside.h"
 
 static sem_t rang;

@@ -1,8 +1,5 @@
 // Alignments up to a gibibyte, several blocks at once; realloc of an aligned block keeps what is in
 // it.
-#include <malloc.h>
-#include <stdint.h>
-
 #include "outside.h"
 
 int main(void) {

@@ -1,15 +1,7 @@
 // unshare of users, mounts and processes asks for a process of one thread; the child is process 1
 // and allocates.
 // Editions: default full guarded hardened samples
-#include <pthread.h>
-#include <sched.h>
-
 #include "outside.h"
-
-static void* body(void* p) {
-  use_heap(4, 500);
-  return p;
-}
 
 int main(void) {
   pid_t child = fork();
@@ -20,7 +12,7 @@ int main(void) {
     pid_t first = fork();
     if (first == 0) {
       pthread_t t;
-      CHECK(getpid() == 1 && pthread_create(&t, NULL, body, NULL) == 0);
+      CHECK(getpid() == 1 && pthread_create(&t, NULL, use_heap_in_thread, NULL) == 0);
       pthread_join(t, NULL);
       pid_t second = fork();
       if (second == 0) use_heap(3, 100), _exit(2);

@@ -1,9 +1,5 @@
 // chroot to an empty folder, then another user without rights, not dumpable: no /proc, no /sys,
 // nothing to read.
-#include <malloc.h>
-#include <pthread.h>
-#include <sys/prctl.h>
-
 #include "outside.h"
 
 static void* body(void* p) {
@@ -31,9 +27,7 @@ int main(void) {
       free(large);
       malloc_trim(0);
       mallinfo2();
-      pid_t again = fork();
-      if (again == 0) use_heap(6, 100), _exit(6);
-      CHECK(wait_for(again) == 6);
+      CHECK_CHILD(6, use_heap(6, 100));
     }
     _exit(5);
   }

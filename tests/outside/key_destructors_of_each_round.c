@@ -1,8 +1,5 @@
 // Destructors of pthread keys allocate and free in each round that the C library gives them; one is
 // free itself. The last round's block is freed by main. Then the process forks.
-#include <limits.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static pthread_key_t rounds_key, free_key, late_key;
@@ -47,9 +44,7 @@ int main(void) {
     for (int k = 0; k < 3; ++k) CHECK(pthread_create(&t[k], NULL, body, NULL) == 0);
     for (int k = 0; k < 3; ++k) pthread_join(t[k], NULL);
     if (i % 20 != 0) continue;
-    pid_t child = fork();
-    if (child == 0) use_heap(1, 100), _exit(0);
-    CHECK(wait_for(child) == 0);
+    CHECK_CHILD(0, use_heap(1, 100));
   }
   free(left);
   printf("rounds: %d\n", rounds_seen);

@@ -1,8 +1,5 @@
 // realloc of large blocks: every page keeps its content over growth, moves and shrinking; what
 // cannot be had leaves it alone; other blocks are in the way.
-#include <errno.h>
-#include <malloc.h>
-
 #include "outside.h"
 
 static void mark(size_t* block, size_t from, size_t to) {

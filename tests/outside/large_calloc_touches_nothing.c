@@ -1,8 +1,6 @@
 // calloc of a gibibyte, 200 times, and of many long blocks at once, in what was freed: few pages
 // become resident, and all are zero.
 // Editions: default full hardened samples background
-#include <sys/resource.h>
-
 #include "outside.h"
 
 int main(void) {

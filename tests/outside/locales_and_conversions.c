@@ -1,11 +1,5 @@
 // Locales, conversions and time zones are loaded and dropped over and over, by threads of their own
 // too; the environment grows, shrinks and is cleared.
-#include <iconv.h>
-#include <locale.h>
-#include <pthread.h>
-#include <time.h>
-#include <wchar.h>
-
 #include "outside.h"
 
 static void* body(void* p) {

@@ -1,9 +1,5 @@
 // mlockall for all pages now and later, on fault too: large blocks, threads and reallocs go on, and
 // after munlockall.
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include "outside.h"
 
 static void* body(void* p) {

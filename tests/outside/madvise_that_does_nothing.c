@@ -1,14 +1,6 @@
 // madvise succeeds and does nothing, as under some emulators and sandboxes. Zeroed memory is zero all the same, and what
 // was freed and given back is no block in use.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <malloc.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "outside.h"
 
 static int ignore_madvise(void) {
   struct sock_filter code[] = {

@@ -1,8 +1,5 @@
 // A library's constructor waits for a thread that allocates, loads a further library, registers
 // handlers and keys, while the loader's lock is held. Loaded and closed again and again.
-#include <dlfcn.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 #ifdef MODULE
@@ -21,9 +18,7 @@ __attribute__((constructor)) static void begin(void) {
   pthread_join(t, &text);
   void* further = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
   if (further != NULL) dlclose(further);
-  pid_t child = fork();
-  if (child == 0) use_heap(2, 50), _exit(0);
-  CHECK(wait_for(child) == 0);
+  CHECK_CHILD(0, use_heap(2, 50));
 }
 __attribute__((destructor)) static void end(void) {
   free(text);

@@ -1,8 +1,5 @@
 // dlmopen: a library with a C library of its own, which allocates, starts threads and is closed
 // again.
-#include <dlfcn.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 #ifdef MODULE

@@ -1,6 +1,4 @@
 // Obstacks on malloc: growing objects, large and small chunks, freeing back to a mark.
-#include <obstack.h>
-
 #include "outside.h"
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free

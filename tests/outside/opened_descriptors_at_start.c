@@ -2,9 +2,6 @@
 // signals. (What guards blocks has handlers for its reports, and the background thread is a
 // thread.)
 // Editions: default samples
-#include <dirent.h>
-#include <signal.h>
-
 #include "outside.h"
 
 static int entries(const char* folder) {

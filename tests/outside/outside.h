@@ -1,11 +1,59 @@
-// What several of these programs need. A failed check is a line on standard output, which no
-// edition may have.
+// What these programs need: the headers that any of them has, checks, and what several do. A failed check is a line on
+// standard output, which no edition may have.
 #pragma once
+#include <aio.h>
+#include <argz.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
+#include <iconv.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <locale.h>
+#include <malloc.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <obstack.h>
+#include <poll.h>
+#include <pthread.h>
+#include <regex.h>
+#include <sched.h>
+#include <search.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wordexp.h>
 
 #define CHECK(what) \
   ((what) ? (void)0 : (printf("line %d: not so: %s\n", __LINE__, #what), fflush(stdout), _exit(3)))
@@ -39,4 +87,37 @@ static inline int wait_for(pid_t child) {
   int status = 0;
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+// Effects: a child does that, and has to end by itself with the status.
+#define CHECK_CHILD(status, ...)                          \
+  do {                                                    \
+    const pid_t child_ = fork();                          \
+    if (child_ == 0) (void)0, __VA_ARGS__, _exit(status); \
+    CHECK(wait_for(child_) == status);                    \
+  } while (0)
+
+// Effects: so many threads run `body`, each with its number, and end.
+static inline void run_threads(int count, void* (*body)(void*)) {
+  pthread_t t[16];
+  for (int i = 0; i < count; ++i) CHECK(pthread_create(&t[i], NULL, body, (void*)(size_t)i) == 0);
+  for (int i = 0; i < count; ++i) pthread_join(t[i], NULL);
+}
+static inline void* use_heap_in_thread(void* number) {
+  use_heap((unsigned)(size_t)number, 2000);
+  return number;
+}
+// Effects: so many threads use the heap until end_busy().
+static pthread_t busy_thread[4];
+static int busy_count, busy_ends;
+static inline void* be_busy(void* p) {
+  for (unsigned i = 0; !__atomic_load_n(&busy_ends, __ATOMIC_RELAXED); ++i) use_heap(i, 50);
+  return p;
+}
+static inline void begin_busy(int count) {
+  for (; busy_count < count; ++busy_count)
+    CHECK(pthread_create(&busy_thread[busy_count], NULL, be_busy, NULL) == 0);
+}
+static inline void end_busy(void) {
+  __atomic_store_n(&busy_ends, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < busy_count; ++i) pthread_join(busy_thread[i], NULL);
 }

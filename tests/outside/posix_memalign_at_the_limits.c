@@ -1,13 +1,6 @@
 // posix_memalign of wrong alignments, and of more than there is: EINVAL and ENOMEM are returned, and the caller's pointer
 // does not change. The other aligned calls set errno. With and without a limit of addresses.
-#include <errno.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "outside.h"
 
 static void* const untouched = (void*)0x1234;
 

@@ -1,21 +1,11 @@
 // While two threads allocate, the process reads its own maps and smaps: each live block lies whole
 // in readable mappings.
-#include <malloc.h>
-#include <pthread.h>
-
 #include "outside.h"
 
-static int stop;
-static void* busy(void* p) {
-  for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++i) use_heap(i, 60);
-  return p;
-}
-
 int main(void) {
-  pthread_t t[2];
   enum { count = 60 };
   char* blocks[count];
-  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&t[i], NULL, busy, NULL) == 0);
+  begin_busy(2);
   for (int i = 0; i < count; ++i) blocks[i] = (char*)malloc((size_t)16 << i % 15);
   for (int round = 0; round < 10; ++round) {
     size_t covered[count] = {0};
@@ -37,7 +27,6 @@ int main(void) {
     free(line);
     fclose(maps);
   }
-  stop = 1;
-  for (int i = 0; i < 2; ++i) pthread_join(t[i], NULL);
+  end_busy();
   puts("mapped");
 }

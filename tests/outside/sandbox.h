@@ -1,21 +1,7 @@
 // sandbox.h: a sandbox that kills: the process may read, write, and make the system calls of the C
 // library's malloc.
-#ifndef TESTS_OUTSIDE_SANDBOX_H
-#define TESTS_OUTSIDE_SANDBOX_H
-
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <malloc.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#pragma once
+#include "outside.h"
 
 // What the program may do beside malloc's calls.
 enum { sandbox_threads = 1, sandbox_forks = 2, sandbox_files = 4, sandbox_all_threads = 8 };
@@ -125,5 +111,3 @@ static int sandbox_ended_well(int child) {
   printf("a child ended with status %#x\n", (unsigned)status);
   return 0;
 }
-
-#endif

@@ -1,6 +1,4 @@
 // A program is started in a sandbox that refuses, with EPERM, what a container may refuse to each of its processes.
-#include <pthread.h>
-
 #include "sandbox.h"
 
 static void* in_thread(void* p) {

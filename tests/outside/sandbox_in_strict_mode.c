@@ -1,11 +1,6 @@
 // A process enters SECCOMP_MODE_STRICT, in which it may read, write and end, uses the memory that it has, and ends.
 // Editions: default
-#include <linux/seccomp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "outside.h"
 
 int main(void) {
   enum { count = 500 };

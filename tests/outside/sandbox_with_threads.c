@@ -1,6 +1,4 @@
 // Threads in a sandbox that kills: some begin after it was closed, some before, and all allocate for each other.
-#include <pthread.h>
-
 #include "sandbox.h"
 
 enum { threads = 3, blocks = 300, rounds = 40 };

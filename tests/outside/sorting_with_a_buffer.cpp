@@ -1,14 +1,13 @@
 // qsort takes its buffer from malloc, stable_sort from operator new, and both work on less;
 // comparisons allocate, throw and jump out.
 #include <algorithm>
-#include <csetjmp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "outside.h"
 
-static std::jmp_buf back;
+static jmp_buf back;
 static int comparisons;
 extern "C" int by_text(const void* a, const void* b) {
   char* text[2];
@@ -17,7 +16,7 @@ extern "C" int by_text(const void* a, const void* b) {
   const int order = strcmp(text[0], text[1]);
   std::free(text[0]);
   std::free(text[1]);
-  if (++comparisons == 6000) std::longjmp(back, 1);
+  if (++comparisons == 6000) longjmp(back, 1);
   return order;
 }
 extern "C" int by_number(const void* a, const void* b) {
@@ -52,5 +51,5 @@ int main() {
     std::puts(e.what());
   }
   std::stable_sort(words.begin(), words.end());
-  std::printf("%u %s %d\n", numbers[1000], words[500].c_str(), comparisons);
+  printf("%u %s %d\n", numbers[1000], words[500].c_str(), comparisons);
 }

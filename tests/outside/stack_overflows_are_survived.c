@@ -1,9 +1,5 @@
 // A stack runs over; the handler, on an alternate stack of malloc, allocates and jumps out. Many
 // times, in two threads.
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-
 #include "outside.h"
 
 static __thread sigjmp_buf back;

@@ -1,16 +1,6 @@
 // Calls are made on stacks that the program switches to: mapped, and unmapped after use, right below each other; on the heap;
 // of signals; of threads that are gone. Who looks at the calls that led to malloc reads nothing that is gone.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <ucontext.h>
-#include <unistd.h>
+#include "outside.h"
 
 static constexpr size_t stack_bytes = 32 * 1024;
 static ucontext_t home, other;
@@ -45,7 +35,7 @@ static void run_context_on(char* stack) {
 
 #if defined(__x86_64__)
 // A stack that is switched to by hand. Nothing lies above its first frame, and the frame pointer is what `garbage` says.
-static void run_by_hand_on(char* stack, size_t above, std::uintptr_t garbage) {
+static void run_by_hand_on(char* stack, size_t above, uintptr_t garbage) {
   char* const top = stack + stack_bytes - above;
   asm volatile(
       "movq %%rsp, %%rbx\n\t"
@@ -60,7 +50,7 @@ static void run_by_hand_on(char* stack, size_t above, std::uintptr_t garbage) {
       : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
 }
 #else
-static void run_by_hand_on(char* stack, size_t, std::uintptr_t) {
+static void run_by_hand_on(char* stack, size_t, uintptr_t) {
   run_context_on(stack);
 }
 #endif
@@ -71,9 +61,9 @@ static void all_ways(char* stack, char* gone) {
   for (const size_t above : above_all) {
     run_by_hand_on(stack, above, 0);
     run_by_hand_on(stack, above, 1);
-    run_by_hand_on(stack, above, reinterpret_cast<std::uintptr_t>(gone) + 64);
-    run_by_hand_on(stack, above, ~std::uintptr_t{7});
-    run_by_hand_on(stack, above, std::uintptr_t{1} << 60);
+    run_by_hand_on(stack, above, reinterpret_cast<uintptr_t>(gone) + 64);
+    run_by_hand_on(stack, above, ~uintptr_t{7});
+    run_by_hand_on(stack, above, uintptr_t{1} << 60);
   }
 }
 
@@ -174,5 +164,5 @@ int main() {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  std::printf("%u calls, and the child ended with %d\n", calls, status);
+  printf("%u calls, and the child ended with %d\n", calls, status);
 }

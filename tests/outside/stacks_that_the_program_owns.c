@@ -1,8 +1,5 @@
 // A thread's stack, and so its TLS, lies in memory of the program, which overwrites, frees or
 // unmaps it after the join.
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include "outside.h"
 
 enum { stack_bytes = 256 * 1024 };
@@ -35,11 +32,7 @@ int main(void) {
     }
     i % 3 == 2 ? (void)munmap(stack, stack_bytes) : free(stack);
     use_heap((unsigned)i, 100);
-    if (i % 10 == 0) {
-      pid_t child = fork();
-      if (child == 0) use_heap(2, 100), _exit(0);
-      CHECK(wait_for(child) == 0);
-    }
+    if (i % 10 == 0) CHECK_CHILD(0, use_heap(2, 100));
   }
   puts("ok");
 }

@@ -1,7 +1,5 @@
 // 10,000 threads live one after the other; each leaves a block to the next one. The process does
 // not grow with them.
-#include <pthread.h>
-
 #include "outside.h"
 
 enum { batch = 10, batches = 1000 };

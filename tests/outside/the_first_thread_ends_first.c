@@ -1,8 +1,5 @@
 // main ends by pthread_exit. The process lives on: /proc/self has no maps any more, since they are
 // the first thread's.
-#include <malloc.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static char* of_main;
@@ -12,17 +9,13 @@ static void at_end(void) {
   use_heap(3, 200);
   printf("at the end\n");
 }
-static void* others(void* p) {
-  use_heap((unsigned)(size_t)p, 3000);
-  return p;
-}
 static void* survivor(void* p) {
   pthread_join(first, NULL);
   CHECK(strcmp(of_main, "written by main") == 0);
   free(of_main);
   for (int i = 0; i < 5; ++i) {
     pthread_t t;
-    CHECK(pthread_create(&t, NULL, others, (void*)(size_t)i) == 0);
+    CHECK(pthread_create(&t, NULL, use_heap_in_thread, (void*)(size_t)i) == 0);
     pthread_join(t, NULL);
     char* large = (char*)calloc(1, (size_t)40 << 20);
     CHECK(large != NULL && large[39 << 20] == 0);

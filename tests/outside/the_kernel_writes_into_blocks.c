@@ -1,10 +1,5 @@
 // The kernel fills blocks of every size to their last usable byte: read, readv, recvmsg, pread
 // without the page cache.
-#include <fcntl.h>
-#include <malloc.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include "outside.h"
 
 int main(void) {

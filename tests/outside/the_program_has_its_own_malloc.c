@@ -1,9 +1,5 @@
 // The program defines the whole family itself. A preloaded allocator then serves nobody, and stays
 // out of the way.
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-
 #include "outside.h"
 
 static _Alignas(64) char pool[64 << 20];
@@ -61,12 +57,8 @@ static void* body(void* p) {
 
 int main(void) {
   void* library = dlopen("libresolv.so.2", RTLD_NOW);
-  pthread_t t[3];
-  for (int i = 0; i < 3; ++i) CHECK(pthread_create(&t[i], NULL, body, NULL) == 0);
-  for (int i = 0; i < 3; ++i) pthread_join(t[i], NULL);
-  pid_t child = fork();
-  if (child == 0) use_heap(1, 100), exit(4);
-  CHECK(wait_for(child) == 4);
+  run_threads(3, body);
+  CHECK_CHILD(4, use_heap(1, 100), exit(4));
   if (library != NULL) dlclose(library);
   char* line = NULL;
   size_t room = 0;

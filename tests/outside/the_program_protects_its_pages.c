@@ -1,10 +1,5 @@
 // The program closes, locks, runs and drops pages of its own blocks, as collectors and compilers
 // do, then frees them.
-#include <malloc.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <sys/mman.h>
-
 #include "outside.h"
 
 enum { page = 4096 };

@@ -1,10 +1,6 @@
 // Threads end that never used the heap; then one uses it, and the process forks. An ending thread of the C library frees
 // what other threads left to its stack cache, after its own last destructor.
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "outside.h"
 
 enum { idle_threads = 24, rounds = 2 };
 static pthread_barrier_t all;

@@ -1,10 +1,5 @@
 // Signals of the process reach the thread that waits for them, whoever else there is: sigwait,
 // signalfd, a timer's signal.
-#include <pthread.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <sys/time.h>
-
 #include "outside.h"
 
 static void* busy(void* p) {

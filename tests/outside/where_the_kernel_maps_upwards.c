@@ -1,16 +1,7 @@
 // Started with an unlimited stack, without random addresses, and with both old layouts: the kernel
 // maps from low addresses upwards, into the way of whoever grows a mapping in place.
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/personality.h>
-#include <sys/resource.h>
-
 #include "outside.h"
 
-static void* body(void* p) {
-  use_heap((unsigned)(size_t)p, 2000);
-  return p;
-}
 static int again(void) {
   char* grown = NULL;
   void* between[25];
@@ -27,9 +18,7 @@ static int again(void) {
     munmap(between[i], 8192);
   }
   free(grown);
-  pthread_t t[4];
-  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&t[i], NULL, body, (void*)(size_t)i) == 0);
-  for (int i = 0; i < 4; ++i) pthread_join(t[i], NULL);
+  run_threads(4, use_heap_in_thread);
   return 50;
 }
 

@@ -1,11 +1,6 @@
 // Started without standard descriptors, or all are closed later: the program's own files get the
 // lowest numbers, and nothing but the program writes to them. Also with a limit of no descriptors
 // at all.
-#include <fcntl.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <sys/resource.h>
-
 #include "outside.h"
 
 static void* body(void* p) {

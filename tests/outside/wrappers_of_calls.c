@@ -1,20 +1,78 @@
-// A program has its own functions before those of the C library that an allocator may call, as sanitizers and recorders
-// do, and each allocates.
-#include <fcntl.h>
-#include <link.h>
-#include <malloc.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <sys/auxv.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/sysinfo.h>
-#include <sys/wait.h>
-#include <time.h>
+// A program has its own functions before those of the C library that an allocator may call, those for pages too, as
+// sanitizers and recorders do. Each allocates and frees before it passes the call on.
+#include "outside.h"
 
-#include "wrappers.h"
+static __thread int wrapper_depth;
+
+static void wrapper_allocates(void) {
+  if (wrapper_depth != 0) return;  // a wrapper is not called by itself
+  ++wrapper_depth;
+  static _Atomic size_t calls;
+  const size_t n = calls++;
+  char* volatile small = malloc(n % 500 + 1);
+  char* volatile large = malloc(150000);
+  small[0] = large[0] = 1;
+  small = realloc(small, n % 3000 + 1);
+  char* volatile zero = calloc(n % 90 + 1, 1);
+  free(large);
+  free(zero);
+  free(small);
+  --wrapper_depth;
+}
+
+#define WRAPPER_NEXT(name)                                    \
+  static __typeof__(&name) next;                              \
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name); \
+  wrapper_allocates()
+
+static void* wrapper_thread(void* p) {
+  for (int i = 0; i < 3000; ++i) free(realloc(malloc((size_t)(i % 700)), (size_t)(i % 2000)));
+  free(malloc(3000000));
+  return p;
+}
+
+// Effects: calls malloc's family so that the heap asks the system for pages and gives them back.
+static void wrapper_use_heap(void) {
+  enum { count = 3000 };
+  static char* block[count];
+  for (int r = 0; r < 3; ++r) {
+    for (int i = 0; i < count; ++i)
+      memset(block[i] = malloc((size_t)(i * 13 % 3000 + 1)), 1, (size_t)(i * 13 % 3000 + 1));
+    for (int i = 0; i < count; ++i) free(block[i]);
+    char* large = NULL;
+    for (size_t bytes = 100000; bytes < 9000000; bytes *= 2)
+      memset(large = realloc(large, bytes), 1, bytes);
+    free(realloc(large, 200000));
+  }
+  pthread_t t;
+  pthread_create(&t, NULL, wrapper_thread, NULL);
+  pthread_join(t, NULL);
+}
+
+void* mmap(void* p, size_t bytes, int protection, int flags, int file, off_t offset) {
+  wrapper_allocates();
+  return (void*)syscall(SYS_mmap, p, bytes, protection, flags, file, offset);
+}
+int munmap(void* p, size_t bytes) {
+  wrapper_allocates();
+  return (int)syscall(SYS_munmap, p, bytes);
+}
+int mprotect(void* p, size_t bytes, int protection) {
+  wrapper_allocates();
+  return (int)syscall(SYS_mprotect, p, bytes, protection);
+}
+int madvise(void* p, size_t bytes, int advice) {
+  wrapper_allocates();
+  return (int)syscall(SYS_madvise, p, bytes, advice);
+}
+void* mremap(void* from, size_t before, size_t after, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  void* const to = va_arg(more, void*);
+  va_end(more);
+  wrapper_allocates();
+  return (void*)syscall(SYS_mremap, from, before, after, flags, to);
+}
 
 ssize_t write(int file, const void* from, size_t bytes) {
   WRAPPER_NEXT(write);
@@ -141,7 +199,6 @@ int main(void) {
     wrapper_use_heap();
     exit(0);
   }
-  int status = -1;
-  waitpid(child, &status, 0);
-  printf("%d %d\n", status, figures.arena + figures.hblkhd != 0);
+  void* const mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  printf("%d %d %d\n", wait_for(child), munmap(mapped, 4096), figures.arena + figures.hblkhd != 0);
 }
