@@ -29,13 +29,13 @@ test: ## build and pass the tests: formatting, the library with gcc and with cla
 
 # Bare metal is tested where its cross toolchain is; ASHLAR_SKIP_BARE_METAL=1 does not install it. The page of `ashlar
 # report` is looked at where a browser is; ASHLAR_SKIP_BROWSER=1 does not install one.
-landing_packages = build test fleet shells $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
-test-landing: ## what a landing passes besides: the command, other programs, bare metal, clang, clang-tidy, fuzzers (25 minutes)
-	@scripts/setup.sh $(landing_packages)
-	@scripts/test.sh --landing
+premerge_packages = build test fleet shells $(if $(ASHLAR_SKIP_BARE_METAL),,bare-metal) $(if $(ASHLAR_SKIP_BROWSER),,browser)
+test-landing: ## what a merge passes besides: the command, other programs, bare metal, clang, clang-tidy, fuzzers (25 minutes)
+	@scripts/setup.sh $(premerge_packages)
+	@scripts/test.sh --premerge
 
 test-all: ## all of it at length: every type, level and library, more operations, clang's analyzer (32 minutes)
-	@scripts/setup.sh $(landing_packages) packages wheel
+	@scripts/setup.sh $(premerge_packages) packages wheel
 	@scripts/test.sh --all
 
 test-ports: ## other systems and processors, most of them under qemu: the table in results/ports.md
@@ -52,7 +52,7 @@ mutants: ## plant old bugs one by one, each must be caught by a test (MUTANTS_AR
 SWEEP_ARGS ?= --document results/reliability.md
 sweep: ## whole programs with their n-th request for pages failing, every n: the table in results/reliability.md
 	@scripts/setup.sh build test
-	cmake --preset release '-DASHLAR_TEST_SUITES=library;landing;sweep'
+	cmake --preset release '-DASHLAR_TEST_SUITES=gcc-check;gcc-premerge;gcc-nightly'
 	cmake --build --preset release -j $(JOBS)
 	@python3 tests/sweep/sweep.py build/release $(SWEEP_ARGS)
 

@@ -1,26 +1,45 @@
-# The tables of tests/README.md as data: which suites a room's unit tests and a folder of tests belong to.
+# The table tests/suites.txt: which suites a room's unit tests and a folder of tests belong to.
 
-# ashlar_read_suites(<table>): sets suites_<name> for each row to the list of its suites, and suite_rows to the names. A row
-# 'ashlar/*' sets suites_ashlar.
+# ashlar_read_suites(<table>): sets suites_<name> for each row to the list of its suites (how-when, check-<room>, and its own
+# name), and suite_rows to the names. A row 'ashlar/*' sets suites_ashlar.
 function(ashlar_read_suites table)
-  file(STRINGS ${table} rows REGEX "^\\| `")
+  set(columns gcc asan tsan clang pages port check)
+  file(STRINGS ${table} rows REGEX "^[^#]")
   set(names)
   foreach(row IN LISTS rows)
-    if(NOT row MATCHES "^\\| `([a-z_/*]+)` \\| ([a-z0-9 -]*)\\| ([a-z0-9 ]*)\\|")
-      message(FATAL_ERROR "${table}: a row begins with name, suites and rooms, but not this one: ${row}")
+    string(REGEX REPLACE " +" ";" cells "${row}")
+    list(POP_FRONT cells name)
+    list(LENGTH cells count)
+    if(NOT count EQUAL 7 OR NOT row MATCHES "^[a-z_/*]+ [a-z0-9_, -]+$")
+      message(FATAL_ERROR "${table}: a row is a name and seven cells, but not this one: ${row}")
     endif()
-    set(name ${CMAKE_MATCH_1})
     if(name IN_LIST names)
       message(FATAL_ERROR "${table}: two rows are called '${name}'")
     endif()
     list(APPEND names ${name})
-    separate_arguments(suites UNIX_COMMAND "${CMAKE_MATCH_2}")
-    separate_arguments(checked UNIX_COMMAND "${CMAKE_MATCH_3}")
-    list(TRANSFORM checked PREPEND check-)
+    set(suites)
+    foreach(column cell IN ZIP_LISTS columns cells)
+      if(NOT cell STREQUAL "-")
+        string(REPLACE "," ";" cell ${cell})
+        list(TRANSFORM cell PREPEND ${column}-)
+        list(APPEND suites ${cell})
+      endif()
+    endforeach()
     string(REPLACE "/*" "" key ${name})  # a variable's name has no star
-    set(suites_${key} ${suites} ${checked} PARENT_SCOPE)
+    set(suites_${key} ${suites} ${name} PARENT_SCOPE)
   endforeach()
   set(suite_rows ${names} PARENT_SCOPE)
+endfunction()
+
+# ashlar_suites_of_port(<variable> <table> <port>): the suites that cmake/ports.txt gives the port.
+function(ashlar_suites_of_port variable table port)
+  file(STRINGS ${table} row REGEX "^${port} ")
+  if(NOT row MATCHES "^[^ ]+ +([a-z,]+) ")
+    message(FATAL_ERROR "${table}: no port is called '${port}'")
+  endif()
+  string(REPLACE "," ";" kinds ${CMAKE_MATCH_1})
+  list(TRANSFORM kinds PREPEND port-)
+  set(${variable} ${kinds} PARENT_SCOPE)
 endfunction()
 
 # ashlar_require_rows(<table> <rows> <folders>): fails unless each folder of tests/ has a row, and no other folder has.

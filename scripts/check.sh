@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs what a change in one room needs: its unit tests, and the quick tests of the rooms and folders that use
-# it. The last column of the tables in tests/README.md names them. Preset library (gcc, the library as it ships), in build/check.
+# it. The last column of tests/suites.txt names them. Preset library (gcc, the library as it ships), in build/check.
 # Usage: scripts/check.sh ROOM, with the name of a room of ashlar/ or tools/, such as heap or tune.
 set -euo pipefail
 cd "$(dirname "$0")/.."

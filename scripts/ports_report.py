@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Writes results/ports.md: what was built and tested for each system and processor (`make test-ports`).
 
-It reads what the tests of each preset port-* left in build/ (tests.xml, by ctest --output-junit). A preset that has
+It reads what the tests of each port of cmake/ports.txt left in build/ (tests.xml, by ctest --output-junit). One that has
 none is told as not run; one with a failed test is an error.
 
-Run: ports_report.py [PRESET...]
-With presets, only their rows are written anew, and the others stay.
+Run: ports_report.py [PORT...]
+With ports, as port-i386, only their rows are written anew, and the others stay.
 """
-import json
 import pathlib
 import re
 import subprocess
@@ -37,7 +36,7 @@ LACKS = {
     "musl": "`dlopen` is not replaced (musl has no RTLD_DEEPBIND). Reports have call stacks only where the program has "
             "an unwinder. `operator new` ends the program where its C++ library is linked into it and exports nothing",
 }
-COMMON = """Each row is of the last run of its preset. The `ashlar` command, its recorder and Python's tests are not built for any
+COMMON = """Each row is of the last run of its port. The `ashlar` command, its recorder and Python's tests are not built for any
 of these. [How far each system was tested](../ashlar/os/PORTING.md#how-far-each-system-was-tested). `port-glibc217` was
 run with this machine's glibc, and the versions of its symbols were read. With the page sizes of `port-aarch64`, qemu
 maps whole pages and refuses nothing: the test reads the calls for memory and refuses parts of pages.
@@ -101,11 +100,11 @@ def instructions(name: str) -> str:
     return f"| {' | '.join(counts)} |"
 
 
-def row(preset: dict[str, str]) -> str:
-    """The cells of the first table, behind the preset's name."""
-    folder = ROOT / "build" / preset["name"]
-    what = preset["displayName"].removesuffix(" (make test-ports)")
-    port = preset["name"].removeprefix("port-")
+def row(port: dict[str, str]) -> str:
+    """The cells of the first table, behind the port's name."""
+    folder = ROOT / "build" / port["name"]
+    what = port["title"]
+    name = port["name"].removeprefix("port-")
     if not (folder / "build.ninja").is_file():  # it was not configured
         return f"| {what} | | | | not run | |"
     compiler = {"GNU": "gcc", "Clang": "clang (zig's)"}[setting(folder, "CMakeFiles/*/CMakeCXXCompiler.cmake",
@@ -126,36 +125,36 @@ def row(preset: dict[str, str]) -> str:
     built = "all but " + ", ".join(missing) if missing else "all"
     if (folder / "libashlar-malloc.a").is_file():
         built = "`libashlar-malloc.a`, headers"
-    lacks = "; ".join(text for text in (EMULATED if emulator else "", LACKS.get(port, "")) if text) or "nothing more"
+    lacks = "; ".join(text for text in (EMULATED if emulator else "", LACKS.get(name, "")) if text) or "nothing more"
     return f"| {what} | {compiler} {version} | {built} | {by} | {done} | {lacks} |"
 
 
 def main() -> None:
-    presets = [p for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
-               if p["name"].startswith("port-")]
-    wanted = sys.argv[1:] or [preset["name"] for preset in presets]
-    if unknown := set(wanted) - {preset["name"] for preset in presets}:
-        fail(f"no such preset: {', '.join(sorted(unknown))}")
+    ports = [{"name": f"port-{found[0]}", "title": found[1]} for found in
+             re.findall(r"^([^# ]+) +[a-z,]+ +(.*)$", (ROOT / "cmake/ports.txt").read_text(), re.M)]
+    wanted = sys.argv[1:] or [port["name"] for port in ports]
+    if unknown := set(wanted) - {port["name"] for port in ports}:
+        fail(f"no such port: {', '.join(sorted(unknown))}")
     # Of the first table of the page, and of the second.
-    before = [re.findall(rf"^\| `({'|'.join(p['name'] for p in presets)})` (\|.*)$", part, re.M)
+    before = [re.findall(rf"^\| `({'|'.join(p['name'] for p in ports)})` (\|.*)$", part, re.M)
               for part in PAGE.read_text().split("\n## ")]
     rows, hits = (dict(part) for part in before)
-    for preset in presets:
-        if preset["name"] in wanted:
-            rows[preset["name"]] = row(preset)
-            hits[preset["name"]] = instructions(preset["name"])
+    for port in ports:
+        if port["name"] in wanted:
+            rows[port["name"]] = row(port)
+            hits[port["name"]] = instructions(port["name"])
     lines = ["# Systems and processors", "",
              "`make test-ports` builds and tests these, and writes this page. `built` is of five files: "
              + ", ".join(f"`{a}`" for a in ARTEFACTS) + ".", "",
-             "| preset | target | compiler | built | run by | tests | what is not there |", "|---|---|---|---|---|---|---|"]
-    lines += [f"| `{preset['name']}` {rows[preset['name']]}" for preset in presets]
+             "| port | target | compiler | built | run by | tests | what is not there |", "|---|---|---|---|---|---|---|"]
+    lines += [f"| `{port['name']}` {rows[port['name']]}" for port in ports]
     lines += ["", COMMON, "", "## Instructions of a hit", "",
               "Counted in the drop-in library's code, from the function's first instruction to its return, when nothing is",
               "missed. `tests/golden/straight_path.txt` pins them.", "",
-              "| preset | `malloc` | `free` |", "|---|---:|---:|"]
-    lines += [f"| `{p['name']}` {hits[p['name']]}" for p in presets if hits.get(p["name"])]
+              "| port | `malloc` | `free` |", "|---|---:|---:|"]
+    lines += [f"| `{p['name']}` {hits[p['name']]}" for p in ports if hits.get(p["name"])]
     PAGE.write_text("\n".join(lines) + "\n")
-    print(f"{PAGE.relative_to(ROOT)}: {len(presets)} systems and processors, {len(wanted)} of them anew")
+    print(f"{PAGE.relative_to(ROOT)}: {len(ports)} systems and processors, {len(wanted)} of them anew")
 
 
 if __name__ == "__main__":

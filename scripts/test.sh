@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds and tests configurations in turn; the first failure ends it with a non-zero status.
-# Usage: scripts/test.sh [--landing | --all | --ports] [STEP...]
+# Usage: scripts/test.sh [--premerge | --all | --ports] [STEP...]
 # A step is a preset of CMakePresets.json, or one with "-all" behind it (see configure below), or format, lint, lint-all
 # (scripts/lint.sh), or fuzz (each harness for 30 s).
 # Default: format library asan-ubsan tsan.
-# --landing: what a landing passes besides: landing asan-ubsan-landing clang pages-64k lint fuzz.
+# --premerge: what a merge passes besides: premerge asan-ubsan-premerge clang pages-64k lint fuzz.
 # --ports: other systems and processors, with 8 GB of memory for each process.
-# --all: the steps with "-all", which build and run what takes too long for every landing; lint-all has clang's analyzer.
+# --all: the steps with "-all", which build and run what takes too long for every merge; lint-all has clang's analyzer.
 # While a step's tests run, the next one is built: tests wait for threads, clocks and system calls, and a processor is free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,15 +14,14 @@ cd "$(dirname "$0")/.."
 steps=(format library asan-ubsan tsan)
 allowed_seconds=600  # on two processors: whoever changes a line waits for it
 case ${1-} in
-  --landing)
+  --premerge)
     shift
-    steps=(landing asan-ubsan-landing clang pages-64k lint fuzz)
+    steps=(premerge asan-ubsan-premerge clang pages-64k lint fuzz)
     allowed_seconds=1500
     ;;
   --ports)
     shift
-    steps=(port-i386 port-musl port-glibc217 port-aarch64 port-armhf port-riscv64 port-s390x port-windows port-posix
-      port-macos-arm64 port-macos-x86_64 port-freebsd-x86_64 port-freebsd-aarch64 port-wasm32)
+    mapfile -t steps < <(sed -nE 's/^([^# ]+) .*/port-\1/p' cmake/ports.txt)
     # Of what programs and qemu write to, not of addresses.
     ulimit -d 8000000
     ;;
@@ -42,26 +41,34 @@ trap '[ -z "$builder" ] || kill -- -$builder 2>"$logs/kill" || true; rm -rf "$lo
 
 is_preset() { [[ ! $1 =~ ^(format|lint|lint-all|fuzz)$ ]]; }
 
-# Where a step is built. Those of the landing use the library that `make test` has compiled.
+# Where a step is built. Those before a merge use the library that `make test` has compiled.
 folder() {
   case $1 in
-    landing) echo build/library ;;
-    asan-ubsan-landing) echo build/asan-ubsan ;;
+    premerge) echo build/library ;;
+    asan-ubsan-premerge) echo build/asan-ubsan ;;
     *) echo "build/$1" ;;
   esac
 }
 
-# configure STEP: X-all is preset X with all that its tests have, in a folder of its own.
+# configure STEP: X-all is preset X with all that its tests have, in a folder of its own; port-X is preset port.
 configure() {
-  local options=()
+  local options=() preset=${1%-all}
   case $1 in
     release-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_UNITY=OFF) ;;
     asan-ubsan-all) options=(-DASHLAR_TEST_SUITES= -DASHLAR_BUILD_TOOLS=ON -DASHLAR_BUILD_EXAMPLES=ON) ;;
-    clang-all) options=('-DASHLAR_TEST_SUITES=clang;clang-all' -DASHLAR_BUILD_EXAMPLES=ON) ;;
-    tsan-all) options=('-DASHLAR_TEST_SUITES=threads;threads-all') ;;
+    asan-ubsan-premerge)
+      options=(-DASHLAR_TEST_SUITES=asan-premerge -DASHLAR_BUILD_TOOLS=ON -DASHLAR_BUILD_EXAMPLES=ON)
+      preset=asan-ubsan
+      ;;
+    clang-all) options=('-DASHLAR_TEST_SUITES=clang-premerge;clang-nightly' -DASHLAR_BUILD_EXAMPLES=ON) ;;
+    tsan-all) options=('-DASHLAR_TEST_SUITES=tsan-check;tsan-nightly') ;;
+    port-*)
+      export ASHLAR_PORT=${1#port-}
+      preset=port
+      ;;
   esac
   [ "${1%-all}" = "$1" ] || options+=(-DASHLAR_TEST_ALL=ON -DCMAKE_UNITY_BUILD=OFF)
-  cmake --preset "${1%-all}" -B "$(folder "$1")" "${options[@]}"
+  cmake --preset "$preset" -B "$(folder "$1")" "${options[@]}"
 }
 
 # start_build STEP: in the background, with its output in $logs/PRESET. Tests have the processors first.

@@ -1,5 +1,4 @@
 // The process heap as a standard allocator.
-// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <list>

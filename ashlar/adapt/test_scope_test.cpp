@@ -1,5 +1,5 @@
 // Test scopes on libashlar's process heap: what they count of each kind of call, and beside threads, forks and exceptions.
-// Suites: threads library
+// Suites: gcc-check
 // Needs POSIX.
 #include <atomic>
 #include <cerrno>

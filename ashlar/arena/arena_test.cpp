@@ -1,4 +1,3 @@
-// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,4 @@
 // Full checks on blocks of the test's own: what is found, when, and what is said.
-// Suites: threads
 // Needs Linux.
 #include <algorithm>
 #include <array>

@@ -1,5 +1,4 @@
 // Guarded blocks of the test's own: where they lie, when a slot is used again, what is found, and what is said.
-// Suites: threads
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // A thread looks at blocks that other threads free, resize and take all the time, and sees nothing that is not so.
-// Suites: threads
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,5 +1,4 @@
 // Blocks of no bytes: distinct, aligned, bounded, and at addresses that cannot be accessed.
-// Suites: threads
 #include <array>
 #include <cstddef>
 #include <memory>

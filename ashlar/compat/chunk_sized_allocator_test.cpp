@@ -1,5 +1,4 @@
 // Tests of ChunkSizedAllocator.h, among them a program in the style of its document.
-// Suites: threads
 #include <array>
 #include <climits>
 #include <cstddef>

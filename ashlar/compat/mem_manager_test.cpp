@@ -1,5 +1,4 @@
 // Tests of MemManager.h, among them a program in the style of the classic's own.
-// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <mutex>

@@ -1,5 +1,4 @@
 // Tests of memory_pool_allocator.h, among them the uses that its document tried.
-// Suites: threads
 #include "memory_pool_allocator.h"
 
 #include <algorithm>

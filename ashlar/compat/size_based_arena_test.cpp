@@ -1,5 +1,4 @@
 // Tests of SizeBasedArena.h, among them programs in the style of its document.
-// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

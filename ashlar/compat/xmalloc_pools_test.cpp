@@ -1,6 +1,5 @@
 // xmalloc's rules over static pools and over pools that grow, as objects: what their macros define as
 // functions. tests/xallocator has the functions themselves, in programs of their own.
-// Suites: threads
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>

@@ -1,4 +1,3 @@
-// Suites: threads
 #include <array>
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,3 @@
-// Suites: threads
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>

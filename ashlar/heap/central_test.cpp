@@ -1,5 +1,4 @@
 // One class's central on a page heap of its own.
-// Suites: threads
 // Needs POSIX.
 #include <algorithm>
 #include <array>

@@ -1,6 +1,5 @@
 // Large blocks that grow in small steps: how often they move, what that takes, and that they keep
 // what is in them.
-// Suites: threads
 // Needs POSIX.
 #include <algorithm>
 #include <array>

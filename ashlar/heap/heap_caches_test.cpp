@@ -1,5 +1,4 @@
 // The caches of a heap: how many, how much they hold, who may use them; and threads that pass blocks to each other.
-// Suites: threads
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,5 +1,4 @@
 // Slabs that have free pages beside blocks in use: which pages those are, and when they leave.
-// Suites: threads
 #include <array>
 #include <cstring>
 #include <memory>

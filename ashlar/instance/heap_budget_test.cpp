@@ -1,5 +1,4 @@
 // Heap instances: their budgets, and the sources that they take memory from.
-// Suites: threads
 #include <algorithm>
 #include <array>
 #include <atomic>

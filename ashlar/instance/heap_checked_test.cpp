@@ -1,5 +1,4 @@
 // Checked heap instances: what check::cheap and check::full find, when, what is said, and that they accuse nobody.
-// Suites: threads
 // Needs POSIX.
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,4 @@
 // Heap instances: blocks, threads that come and go, heaps that come and go, fork, misuse.
-// Suites: threads
 // Needs POSIX.
 #include <algorithm>
 #include <array>

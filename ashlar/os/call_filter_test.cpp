@@ -1,5 +1,4 @@
 // Needs Linux.
-// Suites: threads
 // Whether a sandbox that came after the start is seen, and what the library needs there is known without a system call.
 #include <thread>
 

@@ -1,5 +1,4 @@
 // Needs Linux.
-// Suites: threads
 #include <atomic>
 #include <bit>
 #include <cerrno>

@@ -1,5 +1,4 @@
 // What a process is told of itself: its environment, and the ends of its threads.
-// Suites: threads
 #include <array>
 #include <atomic>
 #include <cstdlib>

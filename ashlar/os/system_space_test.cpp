@@ -1,5 +1,4 @@
 // What heap/address_space.hpp promises of each function, asked of the system's implementation.
-// Suites: threads
 // Needs Linux.
 #include <algorithm>
 #include <cerrno>

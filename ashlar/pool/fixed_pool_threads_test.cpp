@@ -1,5 +1,4 @@
 // Fixed pools that several threads use.
-// Suites: threads
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,4 @@
 // Walks over live objects, at_death, move assignment and handles one pointer wide.
-// Suites: threads
 #include <algorithm>
 #include <cstddef>
 #include <iterator>

@@ -1,4 +1,3 @@
-// Suites: threads
 #include <atomic>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,4 @@
 // Tests of pool/refill_lists.hpp.
-// Suites: threads
 // Needs POSIX.
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,4 @@
 // Tests of pool/static_run_pool.hpp and pool/run_map.hpp.
-// Suites: threads
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

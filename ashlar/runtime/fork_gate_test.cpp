@@ -1,4 +1,3 @@
-// Suites: threads
 #include <atomic>
 #include <thread>
 

@@ -1,4 +1,3 @@
-// Suites: threads
 #include <mutex>
 #include <thread>
 #include <type_traits>

@@ -1,5 +1,4 @@
 // The process heap as a program meets it: many threads, threads that end, fork.
-// Suites: threads
 // Needs Linux.
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,3 @@
-// Suites: threads
 #include <cstring>
 #include <set>
 #include <thread>

@@ -70,7 +70,7 @@ struct world {
 
 using body = std::function<void(world&)>;
 
-/// One is what there is time for on every landing. ASHLAR_PREEMPTIONS=2 takes some minutes.
+/// One is what there is time for before every merge. ASHLAR_PREEMPTIONS=2 takes some minutes.
 unsigned preemptions() {
   const char* const text = std::getenv("ASHLAR_PREEMPTIONS");
   return text == nullptr ? 1 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));

@@ -100,7 +100,7 @@ PARTS = [
          {"caught": rf"^{NUMBER} of \d+ caught", "mutants": rf"^\d+ of {NUMBER} caught"}, (), 60),
     Part("coverage", "lines and branches against their bounds", lambda plan: ["make", "coverage"],
          {"lines": rf"^(?:core|pool|arena|heap) +{NUMBER} "}, (), 10),
-    Part("test_all", "the tests of every landing, at length",
+    Part("test_all", "the tests of every merge, at length",
          lambda plan: ["scripts/test.sh", "--all", "release-all", "clang-all", "asan-ubsan-all", "tsan-all"],
          {"tests": rf"tests failed out of {NUMBER}"}, (), 25),
     Part("analyzer", "clang-tidy with clang's analyzer", lambda plan: ["scripts/lint.sh", "--analyze"],

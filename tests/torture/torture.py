@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that is too long for every landing, in order, part by part (parts.py): `make torture`.
+"""Everything that is too long for every merge, in order, part by part (parts.py): `make torture`.
 
 usage: torture.py [--list] [--only PART...] [--minutes N] [--seed N] [--resume] [--document FILE]
 
@@ -150,7 +150,7 @@ def write_document(file, results):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description="all that is too long for every landing")
+    parser = argparse.ArgumentParser(description="all that is too long for every merge")
     names = [part.name for part in PARTS]
     parser.add_argument("--list", action="store_true", help="the parts, with the minutes that they take")
     parser.add_argument("--only", nargs="+", metavar="PART", choices=names, default=names)

@@ -1,4 +1,3 @@
-// Suites: threads
 #include "tools/files/files.hpp"
 
 #include <array>
