@@ -1,18 +1,13 @@
-// model/model.hpp: random requests of the process heap, and the equations that the statistics must
-// satisfy. The model programs (one thread, several threads, heap instances) use it.
+// model/model.hpp: random requests of the process heap, and the equations that the statistics must satisfy.
 #pragma once
 
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <tests/support/live_blocks.hpp>
-#include <tests/support/pattern.hpp>
 #include <tests/support/random.hpp>
-#include <tests/support/sanitizers.hpp>
 
 #include <ashlar/ashlar.h>
 
@@ -31,22 +26,6 @@ template <std::invocable Say>
 inline void require(bool holds, Say say) {
   if (!holds) [[unlikely]]
     throw broken(say());
-}
-
-/// The number in the environment variable `name`, or `otherwise`.
-inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);
-}
-
-/// Operations of one run: `full` in an optimised build, a share of it where checks cost time.
-inline std::uint64_t operations(std::uint64_t full) {
-  const std::uint64_t fewer = support::sanitized ? full / 12 : support::optimized ? full : full / 3;
-  return number_from_environment("ASHLAR_OPERATIONS", fewer);
-}
-
-inline std::uint64_t seed() {
-  return number_from_environment("ASHLAR_SEED", 20'260'701);
 }
 
 /// A size as programs ask for them: mostly small, often at an edge, rarely huge.
@@ -69,47 +48,8 @@ inline std::size_t random_alignment(support::random_source& random) {
   return std::size_t{1} << (random.chance(90) ? random.below(13) : random.below(22));
 }
 
-/// What the shadow finds (support/live_blocks.hpp) is the heap's fault.
-struct breaks {
-  void operator()(const std::string& what) const { throw broken(what); }
-};
-/// Every usable byte of them carries the pattern.
-using live_blocks = support::live_blocks<breaks, SIZE_MAX>;
 using block = support::live_block;
 using support::describe;
-
-inline void adopt(live_blocks& held, void* address, std::size_t size, std::size_t alignment = 16) {
-  held.add(address, size, xusable_size(address), std::max<std::size_t>(alignment, 16));
-}
-
-/// A new block by malloc, calloc or aligned_alloc.
-inline void allocate(support::random_source& random, live_blocks& held) {
-  const std::size_t size = random_size(random);
-  const std::size_t kind = random.below(10);
-  if (kind < 6) return adopt(held, xmalloc(size), size);
-  if (kind < 8) {
-    const std::size_t count = 1 + random.below(8);
-    void* address = xcalloc(count, size / count);
-    const std::size_t zeroed = size / count * count;
-    require(address != nullptr, "calloc gave null for size " + std::to_string(zeroed));
-    const std::size_t dirty = support::find_nonzero(address, zeroed);
-    require(dirty == zeroed, "calloc: byte " + std::to_string(dirty) + " of " +
-                                 std::to_string(zeroed) + " is not zero");
-    return adopt(held, address, zeroed);
-  }
-  const std::size_t alignment = random_alignment(random);
-  adopt(held, xaligned_alloc(alignment, size), size, alignment);
-}
-
-/// A block that was taken, with another size; the bytes that both sizes have must have survived.
-inline void reallocate(support::random_source& random, const block& old, live_blocks& held) {
-  std::size_t size = random.chance(50) ? random_size(random) : old.size + random.below(64);
-  if (size == 0) size = 1;  // size 0 frees: the caller's business
-  void* address = xrealloc(old.address, size);
-  require(address != nullptr, "realloc gave null for size " + std::to_string(size));
-  live_blocks::verify(old, address, std::min(old.size, size));
-  adopt(held, address, size);
-}
 
 /// The equations inside one line of the statistics. They hold at any time, whoever else runs.
 inline void audit_class(const ashlar_class_stats& s) {

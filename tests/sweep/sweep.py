@@ -41,7 +41,7 @@ CHECKED = "the same under full checks"
 CASES = [
     ("lifetime, drop-in", re.compile(r"lifetime_.*_drop_in$|lifetime_(new_handler|early)_")),
     ("lifetime, C face", re.compile(r"lifetime_")),
-    ("random programs against a model", re.compile(r"model_(test|threads_test|heaps_test)$")),
+    ("random programs against a model", re.compile(r"^(model_heaps_|exact_test)")),
     ("all sizes and alignments", re.compile(r"(sizes|alignment)_test$")),
     ("unit tests, each by itself", re.compile(r"(runtime|instance|adapt|compat|compat_memory_pool|arena|\w+_faults)_test$")),
     ("xallocator programs", re.compile(r"xallocator_(c_|no_heap)")),

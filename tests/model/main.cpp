@@ -1,7 +1,8 @@
-// A long random program against the shadow model: every component, blocks that change threads, threads that end
-// and begin, children of fork; all that lives is audited at intervals.
+// A random program against the shadow model: every component, blocks that change threads, threads that end and begin,
+// children of fork; all that lives is audited at intervals. With MODEL_OF_HEAPS it has the heaps alone, which `make test`
+// and the ports run.
 //
-//   model_long --operations N [--seed S] [--threads T] [--audit-every M] [--only COMPONENT] [--until K]
+//   model --operations N [--seed S] [--threads T] [--audit-every M] [--only COMPONENT] [--until K]
 //
 // Each thread runs N / T operations, a function of S, T and M. --until K stops each at its K-th, with an audit: the
 // first K that fails is where the fault is, or was noticed. SIGINT and SIGTERM stop it wherever it is, with an audit.
@@ -15,7 +16,7 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <tests/model_long/worker.hpp>
+#include <tests/model/worker.hpp>
 #include <thread>
 #include <vector>
 
@@ -37,14 +38,22 @@ struct options {
 
 std::vector<kind> all_kinds() {
   std::vector<kind> all;
-  for (const auto& some : {process_kinds(), heap_kinds(), pool_kinds(), set_kinds(), arena_kinds()})
-    all.insert(all.end(), some.begin(), some.end());
+  for (const auto& kinds : {
+           process_kinds,
+           heap_kinds,
+#ifndef MODEL_OF_HEAPS
+           pool_kinds,
+           set_kinds,
+           arena_kinds,
+#endif
+       })
+    for (kind& k : kinds()) all.push_back(std::move(k));
   return all;
 }
 
 [[noreturn]] void usage(const std::string& complaint) {
   std::fprintf(stderr,
-               "model_long: %s\nusage: model_long --operations N [--seed S] [--threads T] "
+               "model: %s\nusage: model --operations N [--seed S] [--threads T] "
                "[--audit-every M] [--only COMPONENT] [--until K]\nCOMPONENT is one of:",
                complaint.c_str());
   for (const kind& k : all_kinds()) std::fprintf(stderr, " %s", k.name);
@@ -83,6 +92,8 @@ options read(int argc, char** argv) {
   if (o.operations == 0 || o.threads == 0 || o.threads > 256 || o.audit_every == 0)
     usage("--operations and --audit-every are at least 1, --threads from 1 to 256");
   if (!o.has_seed) o.seed = std::random_device{}();
+  if (const char* fewer = std::getenv("ASHLAR_OPERATIONS"); fewer != nullptr)  // tests/sweep
+    o.operations = std::strtoull(fewer, nullptr, 10);
   return o;
 }
 
@@ -96,12 +107,12 @@ std::uint64_t audited_at = 0;
 void tell_and_die(int signal) {
   char text[512];
   const bool in_audit = running == nullptr;
-  const int length = std::snprintf(
-      text, sizeof text, "model_long: signal %d %s operation %llu of %s, %s\nrepeat: %s\n", signal,
-      in_audit ? "in the audit after" : "at",
-      static_cast<unsigned long long>(in_audit ? audited_at : running->operation()),
-      in_audit ? "each thread" : "this thread", in_audit ? audited : running->subject_name(),
-      command);
+  const int length =
+      std::snprintf(text, sizeof text, "model: signal %d %s operation %llu of %s, %s\nrepeat: %s\n",
+                    signal, in_audit ? "in the audit after" : "at",
+                    static_cast<unsigned long long>(in_audit ? audited_at : running->operation()),
+                    in_audit ? "each thread" : "this thread",
+                    in_audit ? audited : running->subject_name(), command);
   if (length > 0) static_cast<void>(!::write(2, text, static_cast<std::size_t>(length)));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -234,25 +245,25 @@ int main(int argc, char** argv) {
             .operations = (o.operations + o.threads - 1) / o.threads,
             .audit_every = o.audit_every,
             .kinds = all_kinds(),
-            .forks = true};
+            .forks = model::can_fork};
   if (!o.only.empty()) {
     std::erase_if(what.kinds, [&](const kind& k) { return k.name != o.only; });
     if (what.kinds.empty()) usage("no such component: " + o.only);
   }
   std::snprintf(command, sizeof command,
-                "model_long --operations %llu --seed %llu --threads %llu --audit-every %llu%s%s",
+                "model --operations %llu --seed %llu --threads %llu --audit-every %llu%s%s",
                 static_cast<unsigned long long>(o.operations),
                 static_cast<unsigned long long>(o.seed), static_cast<unsigned long long>(o.threads),
                 static_cast<unsigned long long>(o.audit_every), o.only.empty() ? "" : " --only ",
                 o.only.c_str());
   std::printf("%s\n", command);
   std::fflush(stdout);
-  for (const int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(s, tell_and_die);
+  for (const int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL}) std::signal(s, tell_and_die);
   const auto start = std::chrono::steady_clock::now();
   run all(what);
   const std::string broke = all.all(std::min(what.operations, o.until));
   if (!broke.empty()) {
-    std::fprintf(stderr, "model_long: %s\nrepeat: %s (--until K: stop each thread at its K-th)\n",
+    std::fprintf(stderr, "model: %s\nrepeat: %s (--until K: stop each thread at its K-th)\n",
                  broke.c_str(), command);
     std::_Exit(1);  // the components are as they broke: their ends would only say so again
   }

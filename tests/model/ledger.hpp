@@ -1,4 +1,4 @@
-// model_long/ledger.hpp: the blocks that one thread holds of one component, as it must find them again.
+// model/ledger.hpp: the blocks that one thread holds of one component, as it must find them again.
 // Law: a block's pattern is a function of its key, and no two blocks have one key.
 #pragma once
 

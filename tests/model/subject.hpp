@@ -1,4 +1,4 @@
-// model_long/subject.hpp: a component that is worked on, and the blocks of it that each thread holds.
+// model/subject.hpp: a component that is worked on, and the blocks of it that each thread holds.
 // A subject_of<Face> needs of its face:
 //   slots, most_bytes      how much a thread holds at most
 //   reallocates            whether it is asked to, and then
@@ -22,8 +22,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tests/model_long/ledger.hpp>
-#include <tests/model_long/sequence.hpp>
+#include <tests/model/ledger.hpp>
+#include <tests/model/sequence.hpp>
 #include <utility>
 #include <vector>
 

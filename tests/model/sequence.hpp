@@ -1,4 +1,4 @@
-// model_long/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
+// model/sequence.hpp: one thread's operations, each a function of the seed and its number alone.
 // Law: an operation draws one number, whatever happens to it. So a refusal, which may depend on other
 // threads, changes no later choice, and --until N runs the same first N operations.
 #pragma once
@@ -14,11 +14,11 @@ class draw {
  public:
   explicit draw(std::uint64_t number) noexcept : rest_(number) {}
 
-  /// A number below `bound`, which must not be 0.
-  std::size_t below(std::size_t bound) noexcept {
-    const product p = product{rest_} * bound;
-    rest_ = static_cast<std::uint64_t>(p);
-    return static_cast<std::size_t>(p >> 64);
+  /// A number below `bound`, which must not be 0 and has 32 bits: the product's upper 64 bits.
+  std::size_t below(std::uint64_t bound) noexcept {
+    const std::uint64_t high = (rest_ >> 32) * bound + ((rest_ & 0xffff'ffff) * bound >> 32);
+    rest_ *= bound;
+    return static_cast<std::size_t>(high >> 32);
   }
   bool one_in(std::size_t n) noexcept { return below(n) == 0; }
   /// For what needs more choices than a number has.
@@ -27,7 +27,6 @@ class draw {
   }
 
  private:
-  __extension__ using product = unsigned __int128;
   std::uint64_t rest_;
 };
 

@@ -2,8 +2,9 @@
 #include <array>
 #include <optional>
 #include <tests/fuzz/stop_at_failure.hpp>
-#include <tests/model_long/requests.hpp>
+#include <tests/model/requests.hpp>
 #include <tests/support/require.hpp>
+#include <tests/support/sanitizers.hpp>
 #include <tests/support/test_space.hpp>
 
 #include <ashlar/arena/test_source.hpp>

@@ -1,20 +1,26 @@
 #include <cstdio>
 #include <ctime>
-#include <tests/model_long/worker.hpp>
+#include <tests/model/worker.hpp>
 
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <ashlar/runtime/process_heap.hpp>
 
 namespace model {
 namespace {
 
-/// This thread's own time: what others do to the machine is not in it.
+/// This thread's own time where the system tells it: what others do to the machine is not in it.
 std::chrono::nanoseconds thread_time() {
+#ifdef _WIN32
+  return std::chrono::steady_clock::now().time_since_epoch();
+#else
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+#endif
 }
 
 constexpr std::size_t longest_stretch = 2000;
@@ -82,6 +88,9 @@ void worker::stretch(std::uint64_t until) {
 }
 
 /// Other threads may be anywhere, so a child knows nothing of the blocks that they held.
+#ifdef _WIN32
+void worker::fork_and_go_on() {}
+#else
 void worker::fork_and_go_on() {
   subject_name_ = "fork";
   for (const auto& s : world_.shared)
@@ -112,9 +121,10 @@ void worker::go_on_as_child() try {
   look();
   ::_exit(0);
 } catch (const broken& fault) {
-  std::fprintf(stderr, "model_long: in a child of fork, %s: %s\n", subject_name_, fault.what());
+  std::fprintf(stderr, "model: in a child of fork, %s: %s\n", subject_name_, fault.what());
   ::_exit(1);
 }
+#endif
 
 void worker::audit() {
   for (const auto& s : own_) {

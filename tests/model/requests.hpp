@@ -1,7 +1,7 @@
-// model_long/requests.hpp: what is asked of general heaps.
+// model/requests.hpp: what is asked of general heaps.
 #pragma once
 
-#include <tests/model_long/subject.hpp>
+#include <tests/model/subject.hpp>
 
 namespace model {
 

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <new>
 #include <span>
-#include <tests/model_long/subject.hpp>
+#include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/component_allocator.hpp>

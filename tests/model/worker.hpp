@@ -1,14 +1,20 @@
-// model_long/worker.hpp: one thread's part of a run: a sequence of operations, and what it works on.
+// model/worker.hpp: one thread's part of a run: a sequence of operations, and what it works on.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <tests/model_long/subject.hpp>
+#include <tests/model/subject.hpp>
 #include <vector>
 
 namespace model {
+
+#ifdef _WIN32
+inline constexpr bool can_fork = false;
+#else
+inline constexpr bool can_fork = true;
+#endif
 
 struct plan {
   std::uint64_t seed;

@@ -1,7 +1,7 @@
 // Arenas: blocks that go together, by markers within markers.
 #include <mutex>
 #include <span>
-#include <tests/model_long/subject.hpp>
+#include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>
 
 #include <ashlar/arena/arena.hpp>

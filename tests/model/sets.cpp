@@ -1,7 +1,7 @@
 // Sets of pools, and lists that are refilled: by themselves and as a memory resource.
 #include <mutex>
 #include <new>
-#include <tests/model_long/subject.hpp>
+#include <tests/model/subject.hpp>
 #include <tests/support/require.hpp>
 
 #include <ashlar/adapt/pmr.hpp>
