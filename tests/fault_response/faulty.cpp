@@ -101,14 +101,14 @@ void make_all_mistakes() {
   face::release(owned);
   face::release(keeps_slab);
 }
-int all() {
+MODE(all) {
   make_all_mistakes();
   return whole();
 }
 
 /// Blocks that are free already come back in the middle of long runs of neighbours, upwards and
 /// downwards, between blocks that are not: only they are dropped.
-int batches() {
+MODE(batches) {
   for (const bool upwards : {true, false}) {
     std::vector<void*> blocks(3000);
     for (void*& block : blocks) block = face::allocate(112);
@@ -141,20 +141,20 @@ void note(const ashlar_fault_info* what) {
   std::printf("%s, goes on: %d, %s\n", text.c_str(), what->goes_on, what->message);
   std::fflush(stdout);
 }
-int callback() {
+MODE(callback) {
   if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
   make_all_mistakes();
   std::printf("called %d times\n", called.load());
   return whole();
 }
-int inside_a_block() {
+MODE(inside_a_block) {
   if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
   face::release(hidden(beyond(face::allocate(100), 16)));
   std::puts("went on");
   return 0;
 }
 /// The function runs in the middle of a batch that goes back.
-int callback_in_batch() {
+MODE(callback_in_batch) {
   if (on_fault(ASHLAR_FAULT_CALLBACK, note) != 0) return 3;
   std::vector<void*> more(500);
   for (void*& block : more) block = face::allocate(112);
@@ -165,7 +165,7 @@ int callback_in_batch() {
   for (void* block : more) face::release(block);
   return whole();
 }
-int nested() {
+MODE(nested) {
   const auto again = [](const ashlar_fault_info*) {
     std::puts("called");
     std::fflush(stdout);
@@ -178,7 +178,7 @@ int nested() {
   std::puts("went on");
   return 0;
 }
-int arguments() {
+MODE(arguments) {
   const bool right = on_fault(ASHLAR_FAULT_CALLBACK, nullptr) == -1 && errno == EINVAL &&
                      on_fault(4, note) == -1 && errno == EINVAL &&
                      on_fault(ASHLAR_FAULT_CONTINUE, nullptr) == 0;
@@ -186,7 +186,7 @@ int arguments() {
   return all();
 }
 
-int forked() {
+MODE(forked) {
   int local = 0;
   const pid_t child = ::fork();
   face::release(hidden(&local));
@@ -198,7 +198,7 @@ int forked() {
   return 0;
 }
 
-int threads() {
+MODE(threads) {
   std::vector<std::thread> all_of_them;
   for (int t = 0; t < 4; ++t)
     all_of_them.emplace_back([] {
@@ -210,7 +210,7 @@ int threads() {
 }
 
 /// Standard error is a pipe that is full and that nobody reads.
-int full_pipe() {
+MODE(full_pipe) {
   int ends[2];
   if (::pipe(ends) != 0) return 3;
   ::dup2(ends[1], STDERR_FILENO);
@@ -224,7 +224,7 @@ int full_pipe() {
   std::puts("went on");
   return 0;
 }
-int broken_pipe() {
+MODE(broken_pipe) {
   int ends[2];
   if (::pipe(ends) != 0) return 3;
   ::dup2(ends[1], STDERR_FILENO);
@@ -234,7 +234,7 @@ int broken_pipe() {
   std::puts("went on");
   return 0;
 }
-int closed() {
+MODE(closed) {
   ::close(STDERR_FILENO);
   int local = 0;
   face::release(hidden(&local));
@@ -243,7 +243,7 @@ int closed() {
 }
 
 /// What full checks alone see.
-int full() {
+MODE(full) {
   auto* const spoilt = static_cast<char*>(face::allocate(100));
   char* volatile behind = spoilt + 100;
   *behind = 1;
@@ -259,29 +259,8 @@ int full() {
   return whole();
 }
 
-int none() {
+MODE(none) {
   return whole();
 }
 
-constexpr support::mode modes[] = {
-    {"all", all},
-    {"batches", batches},
-    {"callback", callback},
-    {"callback_in_batch", callback_in_batch},
-    {"inside_a_block", inside_a_block},
-    {"nested", nested},
-    {"arguments", arguments},
-    {"forked", forked},
-    {"threads", threads},
-    {"full_pipe", full_pipe},
-    {"broken_pipe", broken_pipe},
-    {"closed", closed},
-    {"full", full},
-    {"none", none},
-};
-
 }  // namespace
-
-int main(int argument_count, char** words) {
-  return support::run_mode(modes, argument_count, words);
-}

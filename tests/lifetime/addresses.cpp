@@ -78,7 +78,7 @@ sizes sizes_of_cat(const char* preload) {
 // The class table is a byte for each page of twice the machine's memory, at most 64 MiB; the rest is little.
 constexpr std::size_t most_at_start = 80 * mebibyte;
 
-int at_start() {
+MODE(at_start) {
   if constexpr (face::drop_in) {
     const sizes with = sizes_of_cat(std::getenv("LD_PRELOAD"));
     const sizes without = sizes_of_cat(nullptr);
@@ -97,7 +97,7 @@ int at_start() {
 
 #ifndef ASHLAR_FACE_DROP_IN
 /// Heap instances without a budget, each in a room of its own.
-int instances() {
+MODE(instances) {
   constexpr std::size_t count = 20;
   const std::size_t before = support::address_space_bytes();
   std::optional<ashlar::heap<>> heaps[count];
@@ -119,7 +119,7 @@ int instances() {
 #endif
 
 /// What the heap takes follows what it holds, up and down.
-int follows_use() {
+MODE(follows_use) {
   static char buffer[256];
   std::setvbuf(stdout, buffer, _IOLBF, sizeof buffer);  // or its buffer would be at the heap's top
   const std::size_t before = support::address_space_bytes();
@@ -141,7 +141,7 @@ int follows_use() {
 }
 
 /// Blocks that nobody writes to cost addresses alone: more of them than there is memory.
-int beyond_memory() {
+MODE(beyond_memory) {
   std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
   const int mode = file == nullptr ? '?' : std::fgetc(file);
   if (file != nullptr) std::fclose(file);
@@ -164,14 +164,14 @@ int beyond_memory() {
 
 // ---- limits -------------------------------------------------------------------------------------
 
-int limit_inside() {
+MODE(limit_inside) {
   addresses::live_under_limit();
   face::audit();
   return 0;
 }
 
 /// Under checks: what is known of each block, and slots of guarded ones, are addresses, too.
-int limit_checked() {
+MODE(limit_checked) {
   addresses::limit_to(addresses::limit);
   addresses::use_the_system();
   hoard all;
@@ -185,7 +185,7 @@ int limit_checked() {
 }
 
 /// The limit falls below what the heap has already.
-int limit_below() {
+MODE(limit_below) {
   hoard all;
   REQUIRE(all.fill(5'000, 200 * mebibyte) >= 200 * mebibyte);
   addresses::limit_to(160 * mebibyte);
@@ -224,7 +224,7 @@ const char* lock_no_more_than(std::size_t bytes) {
   return ::geteuid() == 0 && ::setuid(65'534) != 0 ? "cannot give up root" : nullptr;
 }
 
-int memlock_256() {
+MODE(memlock_256) {
   const char* const reason = lock_no_more_than(256 * mebibyte);
   face::release(face::allocate(1));
   if (reason != nullptr) {
@@ -247,7 +247,7 @@ int memlock_256() {
 }
 
 /// Everything that is mapped from now on would have to be locked, and nothing may be.
-int memlock_0() {
+MODE(memlock_0) {
   if (const char* const reason = lock_no_more_than(4 * mebibyte); reason != nullptr)
     return support::skipped(reason);
   if (::mlockall(MCL_FUTURE) != 0) return support::skipped(std::strerror(errno));
@@ -268,7 +268,7 @@ int memlock_0() {
 // ---- a start with little ------------------------------------------------------------------------
 
 /// What a small start does: takes what there is, of several sizes, and gives it back.
-int take_what_there_is() {
+MODE(take_what_there_is) {
   for (const std::size_t size : {std::size_t{40}, std::size_t{3'000}, mebibyte}) {
     hoard all;
     all.fill(size, 64 * mebibyte);
@@ -298,7 +298,7 @@ int run_with(std::size_t bytes, char* mode, bool with_heap) {
 
 // The loader itself needs some megabytes and ends with a signal or a line of its own where it has less. With
 // what it needs, and no more, the heap starts or refuses.
-int small_starts() {
+MODE(small_starts) {
   char mode[] = "take_what_there_is";
   int done = 0;
   for (const std::size_t kibibytes :
@@ -323,7 +323,7 @@ int small_starts() {
 }
 
 /// Neither /proc nor /sys.
-int no_proc() {
+MODE(no_proc) {
   if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0)
     return support::skipped("no mount namespace can be had here");
   char self[4096] = {};
@@ -337,7 +337,7 @@ int no_proc() {
   ::execv(self, again);
   return 1;
 }
-int no_proc_inside() {
+MODE(no_proc_inside) {
   REQUIRE(::access("/proc/self", F_OK) != 0);
   busy::use_every_path(1);
   {
@@ -370,7 +370,7 @@ char* mapping_end(const void* p) {
 }
 
 /// Somebody maps right where the heap would go on, again and again: both have what is theirs.
-int neighbours() {
+MODE(neighbours) {
   constexpr std::size_t page = 4096;
   char* pages[8];
   hoard all;
@@ -451,34 +451,11 @@ int without_mprotect(int error) {
     return support::skipped("no system call filter can be set here");
   return use_without_mprotect();
 }
-int mprotect_eperm() {
+MODE(mprotect_eperm) {
   return without_mprotect(EPERM);
 }
-int mprotect_enosys() {
+MODE(mprotect_enosys) {
   return without_mprotect(ENOSYS);
 }
 
-constexpr support::mode modes[] = {{"at_start", at_start},
-#ifndef ASHLAR_FACE_DROP_IN
-                                   {"instances", instances},
-#endif
-                                   {"follows_use", follows_use},
-                                   {"beyond_memory", beyond_memory},
-                                   {"limit_inside", limit_inside},
-                                   {"limit_checked", limit_checked},
-                                   {"limit_below", limit_below},
-                                   {"memlock_256", memlock_256},
-                                   {"memlock_0", memlock_0},
-                                   {"small_starts", small_starts},
-                                   {"take_what_there_is", take_what_there_is},
-                                   {"no_proc", no_proc},
-                                   {"no_proc_inside", no_proc_inside},
-                                   {"neighbours", neighbours},
-                                   {"mprotect_eperm", mprotect_eperm},
-                                   {"mprotect_enosys", mprotect_enosys}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -1,6 +1,7 @@
 // The library's own thread (ASHLAR_BACKGROUND=1): it starts when there is work, gives back what a
 // quiet process has freed, sleeps without a timer, and is gone before the process is. Nothing here is
 // timed: each mode waits for what has to happen, and a hang ends in the test's timeout.
+#define MODES_WITHOUT_MAIN
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -120,7 +121,7 @@ void wait_for_sleep(long thread) {
   }
 }
 
-int off_by_default() {
+MODE(off_by_default) {
   load_up();
   free_most();
   free_rest();
@@ -133,7 +134,7 @@ int off_by_default() {
 }
 
 // No call at all after the last free, which is when memory stayed for ever.
-int quiet() {
+MODE(quiet) {
   REQUIRE(own_thread() == 0);  // a small heap needs none
   const std::size_t full = load_up();
   wait_until([] { return own_thread() != 0; });
@@ -151,7 +152,7 @@ int quiet() {
 }
 
 // Calls that all hit: nobody looks on a hit.
-int ticking() {
+MODE(ticking) {
   const std::size_t full = load_up();
   free_most();
   void* warm = face::allocate(64);
@@ -165,7 +166,7 @@ int ticking() {
 }
 
 // A handler of the program's never runs on the thread's small stack.
-int signals_are_blocked() {
+MODE(signals_are_blocked) {
   load_up();
   wait_until([] { return own_thread() != 0; });
   const std::uint64_t blocked = status_of(own_thread(), "\nSigBlk:", 16);
@@ -177,7 +178,7 @@ int signals_are_blocked() {
   return 0;
 }
 
-int fork_restarts() {
+MODE(fork_restarts) {
   const std::size_t full = load_up();
   wait_until([] { return own_thread() != 0; });
   const pid_t child = ::fork();
@@ -204,7 +205,7 @@ int fork_restarts() {
 }
 
 // Forks while the thread looks every few milliseconds (ASHLAR_PURGE_DELAY_MS=20), and others are busy.
-int busy_forks() {
+MODE(busy_forks) {
   const busy::threads others(2);
   for (std::uint64_t i = 0; i < 60; ++i) {
     const pid_t child = ::fork();
@@ -223,7 +224,7 @@ int busy_forks() {
 }
 
 // Every path of the heap beside the thread; then, without it, all tables are right.
-int busy_threads() {
+MODE(busy_threads) {
   {
     const busy::threads others(3);
     for (std::uint64_t i = 0; i < (support::sanitized ? 10 : 60); ++i) {
@@ -259,7 +260,7 @@ extern "C" void last_act() {
   busy::use_every_path(1, 600);
 }
 
-int exit_from_main() {
+MODE(exit_from_main) {
   REQUIRE(std::atexit(last_act) == 0);
   load_up();
   wait_until([] { return own_thread() != 0; });
@@ -267,7 +268,7 @@ int exit_from_main() {
   return 0;
 }
 
-int exit_from_thread() {
+MODE(exit_from_thread) {
   REQUIRE(std::atexit(last_act) == 0);
   load_up();
   wait_until([] { return own_thread() != 0; });
@@ -277,7 +278,7 @@ int exit_from_thread() {
 }
 
 // The main thread ends first. The process ends with the program's last thread, whatever the library's does.
-int last_thread() {
+MODE(last_thread) {
   REQUIRE(std::atexit(last_act) == 0);
   static const long main_thread = static_cast<long>(::getpid());
   std::thread([] {
@@ -298,12 +299,12 @@ void after_the_library() {
 // After the library's own destructor, which ends the thread and has the last priority that is not reserved (101).
 [[gnu::used, gnu::section(".fini_array.00100")]] void (*at_the_end)() = after_the_library;
 
-int gone_before_the_end() {
+MODE(gone_before_the_end) {
   look_at_the_end = true;
   return exit_from_main();
 }
 
-int on_and_off() {
+MODE(on_and_off) {
   REQUIRE(ashlar_background(1) == 0);
   REQUIRE(ashlar_background(1) == 1);
   REQUIRE(own_thread() == 0);
@@ -321,7 +322,7 @@ int on_and_off() {
 }
 
 // A sealed heap asks the system for nothing, so not for a thread either.
-int sealed() {
+MODE(sealed) {
   REQUIRE(ashlar_prefault(load * 2, 0) == 0);  // which is kept from then on
   ashlar_seal();
   REQUIRE(ashlar_background(1) == 0);
@@ -359,7 +360,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 namespace {
 
-int small_stack() {
+MODE(small_stack) {
   load_up();
   wait_until([] { return own_thread() != 0; });
   REQUIRE(asked == 1);
@@ -368,7 +369,7 @@ int small_stack() {
 }
 
 // Without the thread everything is as if it had not been asked for, and it is asked for once.
-int refused() {
+MODE(refused) {
   is_refused = true;
   const std::size_t full = load_up();
   free_most();
@@ -387,7 +388,7 @@ int refused() {
 #endif
 
 // A plugin's copy of the library has a thread of its own, which outlives dlclose as the copy does.
-int plugin() {
+MODE(plugin) {
   void* const library = ::dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   const auto* const use = reinterpret_cast<plugin_entry*>(::dlsym(library, "plugin"))();
@@ -403,30 +404,9 @@ int plugin() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"off_by_default", off_by_default},
-                                   {"quiet", quiet},
-                                   {"ticking", ticking},
-                                   {"signals_are_blocked", signals_are_blocked},
-                                   {"fork_restarts", fork_restarts},
-                                   {"busy_forks", busy_forks},
-                                   {"busy_threads", busy_threads},
-                                   {"exit_from_main", exit_from_main},
-                                   {"exit_from_thread", exit_from_thread},
-                                   {"last_thread", last_thread},
-#ifndef ASHLAR_FACE_DROP_IN
-                                   {"gone_before_the_end", gone_before_the_end},
-                                   {"on_and_off", on_and_off},
-                                   {"sealed", sealed},
-#endif
-#ifdef INTERPOSE_PTHREAD_CREATE
-                                   {"small_stack", small_stack},
-                                   {"refused", refused},
-#endif
-                                   {"plugin", plugin}};
-
 }  // namespace
 
 int main(int argument_count, char** argument_values) {
   arguments = argument_values;
-  return support::run_mode(modes, argument_count, argument_values);
+  return support::run_mode(argument_count, argument_values);
 }

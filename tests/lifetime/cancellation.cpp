@@ -78,7 +78,7 @@ extern "C" void* go_through_everything(void*) {
 }
 
 // A cancellation that is pending waits until the heap has been left.
-int pending() {
+MODE(pending) {
   for (int i = 0; i < 20; ++i) {
     was_through = false;
     REQUIRE(run(go_through_everything, false) == PTHREAD_CANCELED);
@@ -107,7 +107,7 @@ extern "C" void* work_and_test(void*) {
 }
 
 // A cleanup handler frees the thread's blocks, and allocates.
-int deferred() {
+MODE(deferred) {
   for (int i = 0; i < count; ++i) {
     REQUIRE(run(work_and_test, true) == PTHREAD_CANCELED);
     REQUIRE(!of_thread.complete);
@@ -126,7 +126,7 @@ extern "C" void* work_then_compute(void*) {
 }
 
 // The thread that joins frees what the cancelled one had.
-int asynchronous() {
+MODE(asynchronous) {
   for (int i = 0; i < count; ++i) {
     REQUIRE(run(work_then_compute, true) == PTHREAD_CANCELED);
     check_and_free_blocks();
@@ -140,11 +140,4 @@ int asynchronous() {
   return 0;
 }
 
-constexpr support::mode modes[] = {
-    {"pending", pending}, {"deferred", deferred}, {"asynchronous", asynchronous}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -73,7 +73,7 @@ void gather() {
   for (std::thread& thread : threads) thread.join();
 }
 
-int exchange() {
+MODE(exchange) {
   gather();  // the C library's stacks and ours are warm then
   face::trim();
   const std::size_t before = support::resident_bytes();
@@ -94,10 +94,4 @@ int exchange() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"exchange", exchange}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -29,14 +29,14 @@ extern "C" void last_act() {
   ::_exit(0);
 }
 
-int quick_exit() {
+MODE(quick_exit) {
   REQUIRE(std::at_quick_exit(last_act) == 0);
   start_busy_threads();
   std::thread([] { std::quick_exit(not_reached); }).join();
   return not_reached;
 }
 
-int exit_at_once() {
+MODE(exit_at_once) {
   // Not even the functions registered for exit run.
   REQUIRE(std::atexit([] { std::abort(); }) == 0);
   start_busy_threads();
@@ -56,7 +56,7 @@ extern "C" void end_of_main_thread(void* block) {
 }
 
 // The main thread ends first, as a thread does; a later one's end is the process's.
-int main_thread_first() {
+MODE(main_thread_first) {
   REQUIRE(std::atexit(last_act) == 0);
   // Not a thread_local object: glibc destroys none when the main thread ends alone.
   pthread_key_t key;
@@ -74,12 +74,4 @@ int main_thread_first() {
   ::pthread_exit(nullptr);
 }
 
-constexpr support::mode modes[] = {{"quick_exit", quick_exit},
-                                   {"exit_at_once", exit_at_once},
-                                   {"main_thread_first", main_thread_first}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

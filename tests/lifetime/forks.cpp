@@ -76,7 +76,7 @@ int busy_parent() {
   return 0;
 }
 
-int nested() {
+MODE(nested) {
   const busy::threads others(4);
   for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 40); ++i) {
     inheritance kept;
@@ -95,7 +95,7 @@ int nested() {
 }
 
 // A child that becomes multi-threaded itself.
-int threads_in_child() {
+MODE(threads_in_child) {
   const busy::threads others(4);
   for (std::uint64_t i = 0; i < 30; ++i) {
     in_child([&] {
@@ -108,7 +108,7 @@ int threads_in_child() {
 }
 
 // Handlers that others registered with pthread_atfork after the heap has started may allocate.
-int handlers() {
+MODE(handlers) {
   static void* from_prepare = nullptr;
   face::release(face::allocate(1));
   REQUIRE(pthread_atfork(
@@ -129,7 +129,7 @@ int handlers() {
 }
 
 // fork while other threads fork, and while threads start and end.
-int from_several_threads() {
+MODE(from_several_threads) {
   std::vector<std::thread> threads;
   for (std::uint64_t k = 0; k < 3; ++k) {
     threads.emplace_back([k] {
@@ -145,7 +145,7 @@ int from_several_threads() {
 
 // fork while threads are ending: what their caches held is whole in the child, wherever the end was
 // interrupted.
-int ending_threads() {
+MODE(ending_threads) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> makers;
   for (std::uint64_t k = 0; k < 2; ++k) {
@@ -164,7 +164,7 @@ int ending_threads() {
 
 // The thread that forked is all that the child has, and it ends there as threads do: its cache goes
 // back, and the process with it.
-int last_thread_of_child() {
+MODE(last_thread_of_child) {
   const busy::threads others(2);
   for (std::uint64_t i = 0; i < (support::sanitized ? 5 : 50); ++i) {
     std::thread([i] {
@@ -186,16 +186,6 @@ int last_thread_of_child() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"busy", busy_parent},
-                                   {"nested", nested},
-                                   {"threads_in_child", threads_in_child},
-                                   {"handlers", handlers},
-                                   {"from_several_threads", from_several_threads},
-                                   {"ending_threads", ending_threads},
-                                   {"last_thread_of_child", last_thread_of_child}};
+const support::mode mode_busy("busy", busy_parent);
 
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

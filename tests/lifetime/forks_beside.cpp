@@ -2,6 +2,7 @@
 // end, exit and take signals; and fork in a signal handler that interrupted the heap. Nobody hangs, and every child
 // has a heap that works. The argument is the seconds that a mode takes; a process that makes no progress is ended by
 // alarm.
+#define MODES_WITHOUT_MAIN
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -85,7 +86,7 @@ void read_line(std::FILE* file) {
 }
 
 // The program that hung: threads that read with the stream's lock, one that flushes all streams, some that fork.
-int streams() {
+MODE(streams) {
   const long_line text;
   std::atomic<bool> stop{false};
   std::atomic<unsigned> forks{0}, flushes{0}, reads{0};
@@ -179,14 +180,14 @@ void churn_under_timer(unsigned times) {
 }
 
 // One thread forks in a handler that interrupted whatever it did. The children can use the heap at once.
-int handler() {
+MODE(handler) {
   churn_under_timer(100);
   face::audit();
   return 0;
 }
 
 // The same beside other threads, which may wait for a lock that the interrupted call has: each such fork ends, too.
-int handler_beside_threads() {
+MODE(handler_beside_threads) {
   sigset_t signals;
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGVTALRM);
@@ -233,7 +234,7 @@ int handler_beside_threads() {
 }
 
 // Threads that do at random what a server does, all at once.
-int anything() {
+MODE(anything) {
   const long_line text;
   for (std::size_t i = 0; i < std::size(inherited); ++i) {
     inherited[i] = face::allocate(inherited_size(i));
@@ -301,7 +302,7 @@ int anything() {
 
 // A thread that reported a misuse, and whose handler of the abort does not return, stays inside the heap. A fork does not
 // wait for it for ever, and the child has a heap.
-int stuck_thread() {
+MODE(stuck_thread) {
   for (std::size_t i = 0; i < std::size(inherited); ++i) {
     inherited[i] = face::allocate(inherited_size(i));
     support::fill_pattern(inherited[i], i, inherited_size(i));
@@ -324,12 +325,6 @@ int stuck_thread() {
   ::_exit(0);
 }
 
-constexpr support::mode modes[] = {{"streams", streams},
-                                   {"handler", handler},
-                                   {"handler_beside_threads", handler_beside_threads},
-                                   {"anything", anything},
-                                   {"stuck_thread", stuck_thread}};
-
 }  // namespace
 
 int main(int argument_count, char** arguments) {
@@ -337,5 +332,5 @@ int main(int argument_count, char** arguments) {
   if (argument_count > 3)
     thread_count = static_cast<unsigned>(std::strtoul(arguments[3], nullptr, 10));
   ::alarm(static_cast<unsigned>(run_seconds) + 2 * stuck_seconds);
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

@@ -58,7 +58,7 @@ void compare(const char* what, std::size_t before, std::size_t full, std::size_t
   REQUIRE(after < before + allowed);
 }
 
-int after_trim() {
+MODE(after_trim) {
   const std::size_t before = start_of_measurement();
   for (const std::size_t size : {32u, 100u, 1'000u, 10'000u, 60'000u, 1'000'000u}) {
     const std::size_t count = load_up(size);
@@ -78,7 +78,7 @@ int after_trim() {
 }
 
 // The thread that allocated has ended; another frees, a third trims.
-int after_threads() {
+MODE(after_threads) {
   const std::size_t before = start_of_measurement();
   std::size_t count = 0;
   std::thread([&] { count = load_up(200); }).join();
@@ -93,7 +93,7 @@ int after_threads() {
 
 // Nobody trims: the program goes on with a little work, and free pages go back after their delay
 // (environment ASHLAR_PURGE_DELAY_MS; the test runs with the default and with 0).
-int by_itself() {
+MODE(by_itself) {
   const std::size_t before = start_of_measurement();
   const std::size_t count = load_up(200);
   const std::size_t full = support::resident_bytes();
@@ -111,11 +111,4 @@ int by_itself() {
   return 0;
 }
 
-constexpr support::mode modes[] = {
-    {"after_trim", after_trim}, {"after_threads", after_threads}, {"by_itself", by_itself}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

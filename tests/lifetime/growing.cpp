@@ -121,13 +121,9 @@ int grow(const range& sizes, bool shrinks) {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"short_in_turn", [] { return grow<1>(short_ones, false); }},
-                                   {"long_in_turn", [] { return grow<1>(long_ones, false); }},
-                                   {"shrinking", [] { return grow<1>(middling, true); }},
-                                   {"beside_threads", [] { return grow<2>(middling, false); }}};
+const support::mode mode_short_in_turn("short_in_turn", [] { return grow<1>(short_ones, false); });
+const support::mode mode_long_in_turn("long_in_turn", [] { return grow<1>(long_ones, false); });
+const support::mode mode_shrinking("shrinking", [] { return grow<1>(middling, true); });
+const support::mode mode_beside_threads("beside_threads", [] { return grow<2>(middling, false); });
 
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -1,5 +1,6 @@
 // Many threads that used the heap, freed all of it and are idle: what their caches hold is bounded
 // by a total, whatever their number.
+#define MODES_WITHOUT_MAIN
 #include <cmath>
 #include <cstring>
 #include <tests/support/face.hpp>
@@ -59,7 +60,7 @@ void run_on_one_processor(char** arguments) {
   REQUIRE(false);
 }
 
-int one_after_another() {
+MODE(one_after_another) {
   ::sem_init(&used, 0, 0);
   ::sem_init(&ended, 0, 0);
   face::release(face::allocate(1));
@@ -87,11 +88,9 @@ int one_after_another() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"one_after_another", one_after_another}};
-
 }  // namespace
 
 int main(int argument_count, char** arguments) {
   run_on_one_processor(arguments);
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

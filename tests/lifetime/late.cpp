@@ -1,6 +1,7 @@
 // Threads whose first use of the heap comes when they are about to be gone: in the last round of its keys' destructors a
 // thread may get a cache, and nobody is told of its end any more. Then come forks, figures and other threads, which
 // would meet whatever pointed into the dead thread's memory.
+#define MODES_WITHOUT_MAIN
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -189,7 +190,7 @@ void expect_whole_heap() {
   face::audit();
 }
 
-int after_each() {
+MODE(after_each) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
 #ifndef ASHLAR_FACE_DROP_IN
   ashlar::heap<> of_all;
@@ -215,7 +216,7 @@ int after_each() {
 }
 
 /// The main thread is the late one, and the last thread ends the process.
-int after_main() {
+MODE(after_main) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   now = &uses[1];
   of_main = face::allocate(block_bytes);
@@ -232,7 +233,7 @@ int after_main() {
 }
 
 /// A thread that has the memory of a late one has its cache, too: so these do not pile up.
-int one_after_another() {
+MODE(one_after_another) {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   constexpr use both = {pairs, false};
   now = &both;
@@ -262,13 +263,13 @@ void begin_end() {
   REQUIRE(::pthread_key_create(&key, act_in_round) == 0);
   use_much();
 }
-int ends_after_late() {
+MODE(ends_after_late) {
   begin_end();
   now = &uses[2];
   run_thread({ends_in_round<4>});
   ::pthread_exit(nullptr);
 }
-int ends_with_late() {
+MODE(ends_with_late) {
   begin_end();
   static constexpr use much = {use_much, false};
   now = &much;
@@ -281,15 +282,9 @@ int ends_with_late() {
   ::pthread_exit(nullptr);
 }
 
-constexpr support::mode modes[] = {{"ends_after_late", ends_after_late},
-                                   {"ends_with_late", ends_with_late},
-                                   {"after_each", after_each},
-                                   {"after_main", after_main},
-                                   {"one_after_another", one_after_another}};
-
 }  // namespace
 
 int main(int argument_count, char** arguments) {
   ::alarm(100);
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

@@ -2,6 +2,7 @@
 // so that the heap begins its life inside the limit, and then asks for more than there is.
 // The block lists live in the blocks themselves: a program that is out of memory has no other
 // place.
+#define MODES_WITHOUT_MAIN
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -65,7 +66,7 @@ class hoard {
   std::size_t bytes_ = 0;
 };
 
-int exhaust() {
+MODE(exhaust) {
   for (const std::size_t size : {std::size_t{64}, std::size_t{1'000}, std::size_t{20'000},
                                  std::size_t{150'000}, 3 * mebibyte}) {
     for (int round = 0; round < 2; ++round) {
@@ -88,7 +89,7 @@ int exhaust() {
 }
 
 // 200 of 300 MiB, in small blocks of several sizes.
-int use_most() {
+MODE(use_most) {
   hoard all;
   const std::size_t sizes[] = {24, 64, 100, 256, 48, 512, 1'024, 32};
   std::size_t bytes = 0;
@@ -101,7 +102,7 @@ int use_most() {
 }
 
 // Memory that was small blocks can become large ones, and the other way round.
-int change_shape() {
+MODE(change_shape) {
   const std::size_t sizes[] = {64, 3'000, 1'500'000, 32, 100'000, 500, 64};
   for (const std::size_t size : sizes) {
     hoard all;
@@ -113,7 +114,7 @@ int change_shape() {
   return 0;
 }
 
-int failed_realloc() {
+MODE(failed_realloc) {
   void* block = face::allocate(50 * mebibyte);
   REQUIRE(block != nullptr);
   support::fill_pattern(block, 5, 50 * mebibyte);
@@ -140,7 +141,7 @@ int failed_realloc() {
 }
 
 // Threads run dry together, free everything, and none is left behind.
-int threads_exhaust() {
+MODE(threads_exhaust) {
   constexpr int count = 4;
   for (int round = 0; round < 3; ++round) {
     std::thread threads[count];
@@ -167,12 +168,6 @@ int threads_exhaust() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"exhaust", exhaust},
-                                   {"use_most", use_most},
-                                   {"change_shape", change_shape},
-                                   {"failed_realloc", failed_realloc},
-                                   {"threads_exhaust", threads_exhaust}};
-
 }  // namespace
 
 // limits MODE address_space|data
@@ -184,5 +179,5 @@ int main(int argument_count, char** arguments) {
     char* const again[] = {arguments[0], arguments[1], nullptr};
     REQUIRE(::execv("/proc/self/exe", again) == 0);  // comes back only when it has failed
   }
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

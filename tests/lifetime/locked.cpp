@@ -67,7 +67,7 @@ std::size_t locked_bytes() {
 }
 
 /// Pages that were given back are not locked when they come again; pages that are kept stay locked.
-int kept() {
+MODE(kept) {
   if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
     return support::skipped(std::strerror(error));
   constexpr std::size_t size = 60'000;
@@ -86,7 +86,7 @@ int kept() {
   return 0;
 }
 
-int after_start() {
+MODE(after_start) {
   face::release(face::allocate(1));
   if (const int error = lock_everything(MCL_CURRENT | MCL_FUTURE); error != 0)
     return support::skipped(std::strerror(error));
@@ -104,7 +104,7 @@ void lock_early(int argument_count, char** arguments, char**) {
 [[gnu::section(".preinit_array"), gnu::used]] void (*const run_early)(int, char**,
                                                                       char**) = lock_early;
 
-int before_start() {
+MODE(before_start) {
   REQUIRE(early_error != -1);
   if (early_error != 0) return support::skipped(std::strerror(early_error));
   use_and_give_back();
@@ -113,7 +113,7 @@ int before_start() {
 #endif
 
 // Without the right to lock more than RLIMIT_MEMLOCK: requests are served or refused, not crashed on.
-int unprivileged() {
+MODE(unprivileged) {
   face::release(face::allocate(1));
   if (::geteuid() == 0 && ::setuid(65'534) != 0) return support::skipped("cannot give up root");
   if (const int error = lock_everything(MCL_FUTURE); error != 0)
@@ -138,16 +138,4 @@ int unprivileged() {
   return 0;
 }
 
-constexpr support::mode modes[] = {
-#ifndef ASHLAR_FACE_DROP_IN
-    {"before_start", before_start},
-#endif
-    {"after_start", after_start},
-    {"kept", kept},
-    {"unprivileged", unprivileged}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

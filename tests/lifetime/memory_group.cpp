@@ -103,7 +103,7 @@ constexpr const char* no_group =
     "/sys/fs/cgroup with the memory controller)";
 
 /// Two thirds of the limit in blocks of each size in turn, with other sizes' free pages around.
-int reshape_inside() {
+MODE(reshape_inside) {
   constexpr std::size_t load = limit / 3 * 2;
   static void* blocks[load / 64];
   for (const std::size_t size : {std::size_t{64}, std::size_t{3'000}, std::size_t{1'500'000},
@@ -118,7 +118,7 @@ int reshape_inside() {
   return 0;
 }
 
-int reshape() {
+MODE(reshape) {
   char mode[] = "reshape_inside";
   const int status = run_limited(mode);
   if (status == -1) return support::skipped(no_group);
@@ -127,7 +127,7 @@ int reshape() {
   return 0;
 }
 
-int exceed_inside() {
+MODE(exceed_inside) {
   for (;;) {
     void* const block = face::allocate(10'000);
     if (block == nullptr) return errno == ENOMEM ? 0 : 1;
@@ -136,7 +136,7 @@ int exceed_inside() {
 }
 
 // Beyond the limit the system ends the process, or refuses: there is no third way, such as looping.
-int exceed() {
+MODE(exceed) {
   char mode[] = "exceed_inside";
   const int status = run_limited(mode);
   if (status == -1) return support::skipped(no_group);
@@ -163,7 +163,7 @@ std::size_t group_usage() {
 }
 
 /// What is free would stay for ten minutes, if the group had not become short of memory by other means.
-int pressure_inside() {
+MODE(pressure_inside) {
   constexpr std::size_t load = limit / 2, size = 1'000;
   static void* blocks[load / size];
   for (void*& block : blocks) {
@@ -188,7 +188,7 @@ int pressure_inside() {
   return 0;
 }
 
-int pressure() {
+MODE(pressure) {
   REQUIRE(::setenv("ASHLAR_BACKGROUND", "1", 1) == 0);
   REQUIRE(::setenv("ASHLAR_PURGE_DELAY_MS", "600000", 1) == 0);
   char mode[] = "pressure_inside";
@@ -199,15 +199,4 @@ int pressure() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"reshape", reshape},
-                                   {"pressure", pressure},
-                                   {"pressure_inside", pressure_inside},
-                                   {"reshape_inside", reshape_inside},
-                                   {"exceed", exceed},
-                                   {"exceed_inside", exceed_inside}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -1,5 +1,6 @@
 // operator new out of memory, on the drop-in library: bad_alloc, and the std::new_handler protocol:
 // call the handler, try again, until it works, throws or there is no handler.
+#define MODES_WITHOUT_MAIN
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ bool throws(Call call) {
   return false;
 }
 
-int throws_bad_alloc() {
+MODE(throws_bad_alloc) {
   void* last = nullptr;  // the list lives in the blocks
   std::size_t count = 0;
   const bool thrown = throws<std::bad_alloc>([&] {
@@ -65,7 +66,7 @@ int throws_bad_alloc() {
 void* reserve = nullptr;
 int handler_calls = 0;
 
-int handler_frees() {
+MODE(handler_frees) {
   reserve = allocate(150 * mebibyte);
   std::memset(reserve, 1, 150 * mebibyte);
   std::set_new_handler([] {
@@ -101,7 +102,7 @@ int handler_frees() {
   return 0;
 }
 
-int handler_throws() {
+MODE(handler_throws) {
   struct out_of_luck : std::bad_alloc {};
   std::set_new_handler([] { throw out_of_luck(); });
   REQUIRE(throws<out_of_luck>([] { allocate(400 * mebibyte); }));
@@ -115,10 +116,6 @@ int handler_throws() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"throws_bad_alloc", throws_bad_alloc},
-                                   {"handler_frees", handler_frees},
-                                   {"handler_throws", handler_throws}};
-
 }  // namespace
 
 // new_handler MODE limited: the limit is set and the program starts itself again inside it.
@@ -129,5 +126,5 @@ int main(int argument_count, char** arguments) {
     char* const again[] = {arguments[0], arguments[1], nullptr};
     REQUIRE(::execv("/proc/self/exe", again) == 0);  // comes back only when it has failed
   }
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

@@ -43,7 +43,7 @@ std::size_t charged_bytes() {
   return sum;
 }
 
-int charged() {
+MODE(charged) {
   busy::use_every_path(1);
   const std::size_t at_start = charged_bytes();
   if (at_start == 0) return support::skipped("/proc/self/smaps does not tell what is charged");
@@ -64,7 +64,7 @@ int charged() {
   return 0;
 }
 
-int strict() {
+MODE(strict) {
   std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
   const int mode = file == nullptr ? '?' : std::fgetc(file);
   if (file != nullptr) std::fclose(file);
@@ -80,10 +80,4 @@ int strict() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"charged", charged}, {"strict", strict}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -1,5 +1,6 @@
 // Copies of ashlar that come and go with libraries, beside the program's own. A block goes back to
 // the copy that it came from.
+#define MODES_WITHOUT_MAIN
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -70,7 +71,7 @@ struct kept_blocks {
 };
 
 // A thousand times loaded and unloaded, with blocks and threads that live before, inside and after.
-int reload() {
+MODE(reload) {
   constexpr int rounds = 1'000;
   kept_blocks of_program, of_plugin, of_thread;
   of_program.allocate(1, face::allocate);
@@ -110,7 +111,7 @@ int reload() {
 }
 
 // Blocks of three copies live side by side, in several threads, and through a fork.
-int together() {
+MODE(together) {
   const loaded first(paths[0]), second(paths[1]);
   const auto use_all = [&](std::uint64_t key, int rounds) {
     for (int round = 0; round < rounds; ++round) {
@@ -158,7 +159,7 @@ int together() {
 }
 
 // The wrong copy refuses a block at once, naming the call, whoever the two are.
-int wrong_copy() {
+MODE(wrong_copy) {
   const loaded first(paths[0]), second(paths[1]);
   // So that each copy has a thread cache and pages by now.
   face::release(face::allocate(100));
@@ -179,7 +180,7 @@ int wrong_copy() {
 
 // Copies beyond the static thread-local storage that the C library keeps for late libraries are
 // refused by dlopen, with its message; those before it go on.
-int many_copies() {
+MODE(many_copies) {
   std::vector<void*> libraries;
   char** path = paths;
   for (; *path != nullptr; ++path) {
@@ -204,15 +205,10 @@ int many_copies() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"reload", reload},
-                                   {"together", together},
-                                   {"wrong_copy", wrong_copy},
-                                   {"many_copies", many_copies}};
-
 }  // namespace
 
 // plugins MODE PLUGIN...
 int main(int argument_count, char** arguments) {
   paths = arguments + 2;
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

@@ -110,7 +110,7 @@ void require_no_system_call(Body body) {
   REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-int no_system_call() {
+MODE(no_system_call) {
   // What the test itself rests on: that a call is noticed.
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -145,7 +145,7 @@ int no_system_call() {
   return 0;
 }
 
-int no_page_fault() {
+MODE(no_page_fault) {
   REQUIRE(ashlar_prefault(prefaulted, 0) == 0);
   ashlar_seal();
   std::memset(static_cast<void*>(blocks.data()), 0, sizeof blocks);
@@ -163,7 +163,7 @@ int no_page_fault() {
   return 0;
 }
 
-int instance() {
+MODE(instance) {
   heap<> h({.budget_bytes = 2 * prefaulted});
   REQUIRE(!h.prefault(3 * prefaulted));  // more than the budget
   REQUIRE(h.prefault(prefaulted));
@@ -187,9 +187,3 @@ int instance() {
 }
 
 }  // namespace
-
-int main(int argc, char** argv) {
-  constexpr support::mode modes[] = {
-      {"no_system_call", no_system_call}, {"no_page_fault", no_page_fault}, {"instance", instance}};
-  return support::run_mode(modes, argc, argv);
-}

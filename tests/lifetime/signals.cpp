@@ -65,7 +65,7 @@ double seconds_now() {
 std::atomic<std::uint64_t> signal_count = 0;
 
 // A profiler's timer: it interrupts everything everywhere, and only counts.
-int timer() {
+MODE(timer) {
   start_timer([] { signal_count.fetch_add(1, std::memory_order_relaxed); });
   {
     const busy::threads others(3);
@@ -150,7 +150,7 @@ bool has_seen_enough() {
 }
 
 // The handler allocates and frees, unless it interrupted the heap.
-int allocate_outside() {
+MODE(allocate_outside) {
   start_timer([] {
     if (is_inside != 0) {
       inside_count = inside_count + 1;
@@ -177,7 +177,7 @@ sigjmp_buf start_again;
 volatile std::sig_atomic_t may_jump = 0;
 
 // The handler leaves the program's work by siglongjmp, unless it interrupted the heap.
-int jump_out() {
+MODE(jump_out) {
   start_timer([] {
     if (is_inside != 0) {
       inside_count = inside_count + 1;
@@ -199,11 +199,4 @@ int jump_out() {
   return 0;
 }
 
-constexpr support::mode modes[] = {
-    {"timer", timer}, {"allocate_outside", allocate_outside}, {"jump_out", jump_out}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -32,7 +32,7 @@ extern "C" void* use_heap(void* seed) {
 }
 
 // Beyond the stack there is a page that must not be touched: a crash would tell.
-int many_threads() {
+MODE(many_threads) {
   pthread_attr_t attributes;
   REQUIRE(::pthread_attr_init(&attributes) == 0);
   REQUIRE(::pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
@@ -55,7 +55,7 @@ int many_threads() {
 }
 
 // How much is left at the deepest moment, told by bytes that nobody has written to.
-int depth() {
+MODE(depth) {
   void* const stack =
       ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(stack != MAP_FAILED);
@@ -88,10 +88,4 @@ int depth() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"many_threads", many_threads}, {"depth", depth}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

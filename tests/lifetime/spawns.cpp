@@ -1,5 +1,6 @@
 // Other programs started from a process whose threads are inside the heap, without fork's handlers:
 // by vfork, by posix_spawn, and in the process's own place.
+#define MODES_WITHOUT_MAIN
 #include <cstdlib>
 #include <string>
 #include <tests/lifetime/busy.hpp>
@@ -22,7 +23,7 @@ char own_path[4096];
 char offspring_mode[] = "offspring";
 char* const offspring_arguments[] = {own_path, offspring_mode, nullptr};
 
-int offspring() {
+MODE(offspring) {
   busy::use_every_path(1, 600);
   return offspring_status;
 }
@@ -60,11 +61,11 @@ int start_many(pid_t (*start)()) {
   return 0;
 }
 
-int vfork_exec() {
+MODE(vfork_exec) {
   return start_many(vfork_and_exec);
 }
 
-int spawn() {
+MODE(spawn) {
   return start_many([] {
     pid_t child = 0;
     REQUIRE(::posix_spawn(&child, own_path, nullptr, nullptr, offspring_arguments, environ) == 0);
@@ -73,7 +74,7 @@ int spawn() {
 }
 
 // The program is replaced, by another thread than the first, while the others are in the heap.
-int exec_while_busy() {
+MODE(exec_while_busy) {
   for (int i = 0; i < count / 5; ++i) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
@@ -90,16 +91,11 @@ int exec_while_busy() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"offspring", offspring},
-                                   {"vfork_exec", vfork_exec},
-                                   {"spawn", spawn},
-                                   {"exec_while_busy", exec_while_busy}};
-
 }  // namespace
 
 int main(int argument_count, char** arguments) {
   const auto length = ::readlink("/proc/self/exe", own_path, sizeof own_path - 1);
   REQUIRE(length > 0);
   own_path[length] = '\0';
-  return support::run_mode(modes, argument_count, arguments);
+  return support::run_mode(argument_count, arguments);
 }

@@ -55,7 +55,7 @@ struct local_state {
 
 thread_local local_state local_before, local_after;
 
-int thread_locals() {
+MODE(thread_locals) {
   constexpr int count = support::sanitized ? 40 : 400;
   for (int i = 0; i < count; i += 4) {
     std::vector<std::thread> threads;
@@ -95,7 +95,7 @@ struct last_exchange {
 };
 thread_local last_exchange final_exchange;
 
-int thread_locals_together() {
+MODE(thread_locals_together) {
   constexpr std::uint64_t rounds = support::sanitized ? 5 : 20;
   constexpr unsigned count = 16;
   for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -143,7 +143,7 @@ extern "C" void end_of_key(void* value) {
   }
 }
 
-int keys() {
+MODE(keys) {
   constexpr int count = support::sanitized ? 40 : 400;
   REQUIRE(pthread_key_create(&early_key, end_of_key) == 0);
   face::release(face::allocate(10));
@@ -165,7 +165,7 @@ int keys() {
 
 // ---- short lives ----
 
-int short_threads() {
+MODE(short_threads) {
   constexpr int count = support::sanitized ? 400 : 6'000;
   std::size_t after_warming_up = 0;
   for (int i = 0; i < count; i += 8) {
@@ -189,7 +189,7 @@ int short_threads() {
 
 // ---- blocks that outlive their thread ----
 
-int outlive() {
+MODE(outlive) {
   constexpr int rounds = support::sanitized ? 20 : 150;
   constexpr std::size_t count = 2'000;
   for (int round = 0; round < rounds; ++round) {
@@ -225,7 +225,7 @@ int outlive() {
 
 // ---- the process ends while threads use the heap ----
 
-int exit_while_busy() {
+MODE(exit_while_busy) {
   for (int i = 0; i < 3; ++i) {
     std::thread([i] {
       for (std::uint64_t round = 0;; ++round)
@@ -239,15 +239,4 @@ int exit_while_busy() {
   return 1;
 }
 
-constexpr support::mode modes[] = {{"thread_locals", thread_locals},
-                                   {"thread_locals_together", thread_locals_together},
-                                   {"keys", keys},
-                                   {"short_threads", short_threads},
-                                   {"outlive", outlive},
-                                   {"exit_while_busy", exit_while_busy}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

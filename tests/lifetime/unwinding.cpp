@@ -49,7 +49,7 @@ void check_and_free(std::size_t level) {
   check_and_free(level);  // not reached; keeps the frame
 }
 
-int longjmp_over_blocks() {
+MODE(longjmp_over_blocks) {
   static int round;  // not in a register, which longjmp may undo
   for (round = 0; round < 500; ++round) {
     if (setjmp(bottom) == 0) descend(0);
@@ -103,7 +103,7 @@ struct failure : std::runtime_error {
 }
 
 // Thrown in one thread, kept, thrown again and caught in another, freed in a third.
-int exceptions_between_threads() {
+MODE(exceptions_between_threads) {
   constexpr std::uint64_t rounds = support::sanitized ? 30 : 300;
   std::mutex mutex;
   std::vector<std::exception_ptr> in_flight, handled;
@@ -143,11 +143,4 @@ int exceptions_between_threads() {
   return 0;
 }
 
-constexpr support::mode modes[] = {{"longjmp_over_blocks", longjmp_over_blocks},
-                                   {"exceptions_between_threads", exceptions_between_threads}};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

@@ -42,54 +42,54 @@ int not_detected() {
   return 0;
 }
 
-int free_stack() {
+MODE(free_stack) {
   char on_stack[256] = {1};
   face::release(about_to_misuse(on_stack + 64));
   return not_detected();
 }
-int free_static() {
+MODE(free_static) {
   face::release(about_to_misuse(static_bytes + 16));
   return not_detected();
 }
-int free_wild() {
+MODE(free_wild) {
   face::release(
       about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))));
   return not_detected();
 }
-int free_low() {  // a null pointer plus the offset of a member
+MODE(free_low) {  // a null pointer plus the offset of a member
   face::release(about_to_misuse(reinterpret_cast<void*>(std::uintptr_t{16})));
   return not_detected();
 }
-int free_noncanonical() {
+MODE(free_noncanonical) {
   face::release(about_to_misuse(reinterpret_cast<void*>(~std::uintptr_t{15})));
   return not_detected();
 }
-int free_tagged() {  // some processors ignore the top byte of an address; the heap does not
+MODE(free_tagged) {  // some processors ignore the top byte of an address; the heap does not
   constexpr unsigned shift = 8 * (sizeof(std::uintptr_t) - 1);
   const auto address = reinterpret_cast<std::uintptr_t>(face::allocate(64));
   face::release(about_to_misuse(reinterpret_cast<void*>(address ^ std::uintptr_t{0x5a} << shift)));
   return not_detected();
 }
-int free_interior() {
+MODE(free_interior) {
   void* block = face::allocate(64);
   face::release(about_to_misuse(beyond(block, 16)));
   face::trim();
   return not_detected();
 }
-int free_interior_push_out() {
+MODE(free_interior_push_out) {
   void* block = face::allocate(64);
   face::release(about_to_misuse(beyond(block, 16)));
   push_out(64);
   face::trim();
   return not_detected();
 }
-int free_misaligned() {
+MODE(free_misaligned) {
   void* block = face::allocate(64);
   face::release(about_to_misuse(beyond(block, 1)));
   face::trim();
   return not_detected();
 }
-int free_interior_in_thread() {
+MODE(free_interior_in_thread) {
   std::thread([] {
     void* block = face::allocate(500);
     face::release(about_to_misuse(beyond(block, 32)));
@@ -97,7 +97,7 @@ int free_interior_in_thread() {
   face::trim();
   return not_detected();
 }
-int double_free() {
+MODE(double_free) {
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
   face::release(block);
@@ -108,21 +108,21 @@ int double_free() {
 [[noreturn]] int end_at_once() {
   ::_exit(not_detected());
 }
-int double_free_at_once() {
+MODE(double_free_at_once) {
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
   face::release(block);
   end_at_once();
 }
-int free_interior_at_once() {
+MODE(free_interior_at_once) {
   face::release(about_to_misuse(beyond(face::allocate(4096), 16)));
   end_at_once();
 }
-int free_misaligned_at_once() {
+MODE(free_misaligned_at_once) {
   face::release(about_to_misuse(beyond(face::allocate(48), 8)));
   end_at_once();
 }
-int double_free_after_others() {
+MODE(double_free_after_others) {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
   void* twice = about_to_misuse(blocks[20]);
@@ -131,7 +131,7 @@ int double_free_after_others() {
   face::trim();
   return not_detected();
 }
-int double_free_push_out() {
+MODE(double_free_push_out) {
   void* blocks[50];
   for (void*& block : blocks) block = face::allocate(100);
   void* twice = about_to_misuse(blocks[20]);
@@ -142,7 +142,7 @@ int double_free_push_out() {
   face::trim();
   return not_detected();
 }
-int double_free_after_trim() {  // the block has been back in its slab for long
+MODE(double_free_after_trim) {  // the block has been back in its slab for long
   void* keeps_slab = face::allocate(100);
   void* block = about_to_misuse(face::allocate(100));
   face::release(block);
@@ -152,7 +152,7 @@ int double_free_after_trim() {  // the block has been back in its slab for long
   face::release(keeps_slab);
   return not_detected();
 }
-int double_free_in_two_threads() {
+MODE(double_free_in_two_threads) {
   void* keeps_slab = face::allocate(300);
   void* block = about_to_misuse(face::allocate(300));
   for (int i = 0; i < 2; ++i) std::thread([block] { face::release(block); }).join();
@@ -160,53 +160,53 @@ int double_free_in_two_threads() {
   face::release(keeps_slab);
   return not_detected();
 }
-int double_free_large() {
+MODE(double_free_large) {
   void* block = about_to_misuse(face::allocate(mebibyte));
   face::release(block);
   face::release(block);
   face::trim();
   return not_detected();
 }
-int double_free_huge() {
+MODE(double_free_huge) {
   void* block = about_to_misuse(face::allocate(200 * mebibyte));
   face::release(block);
   face::release(block);
   face::trim();
   return not_detected();
 }
-int free_interior_large() {
+MODE(free_interior_large) {
   void* block = face::allocate(mebibyte);
   face::release(about_to_misuse(beyond(block, 4096)));
   face::trim();
   return not_detected();
 }
-int free_interior_large_unit() {
+MODE(free_interior_large_unit) {
   void* block = face::allocate(mebibyte);
   face::release(about_to_misuse(beyond(block, 65'536)));
   face::trim();
   return not_detected();
 }
-int free_interior_huge() {
+MODE(free_interior_huge) {
   void* block = face::allocate(200 * mebibyte);
   face::release(about_to_misuse(beyond(block, 100 * mebibyte)));
   face::trim();
   return not_detected();
 }
-int realloc_static() {
+MODE(realloc_static) {
   void* block = face::reallocate(about_to_misuse(static_bytes), 1'000);
   return block == nullptr ? 4 : not_detected();
 }
-int realloc_wild() {
+MODE(realloc_wild) {
   void* block = face::reallocate(
       about_to_misuse(reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0))), 9);
   return block == nullptr ? 4 : not_detected();
 }
-int realloc_interior() {
+MODE(realloc_interior) {
   void* block = face::reallocate(about_to_misuse(beyond(face::allocate(64), 16)), 30'000);
   face::trim();
   return block == nullptr ? 4 : not_detected();
 }
-int realloc_freed() {
+MODE(realloc_freed) {
   void* keeps_slab = face::allocate(64);
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
@@ -216,37 +216,37 @@ int realloc_freed() {
   face::release(keeps_slab);
   return moved == nullptr ? 4 : not_detected();
 }
-int realloc_freed_in_place() {
+MODE(realloc_freed_in_place) {
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
   void* stayed = face::reallocate(block, 60);
   return stayed == nullptr ? 4 : not_detected();
 }
-int realloc_interior_in_place() {
+MODE(realloc_interior_in_place) {
   void* block = face::reallocate(about_to_misuse(beyond(face::allocate(64), 16)), 60);
   return block == nullptr ? 4 : not_detected();
 }
-int realloc_freed_large() {
+MODE(realloc_freed_large) {
   void* block = about_to_misuse(face::allocate(mebibyte));
   face::release(block);
   void* moved = face::reallocate(block, 3 * mebibyte);
   face::trim();
   return moved == nullptr ? 4 : not_detected();
 }
-int usable_size_static() {
+MODE(usable_size_static) {
   return face::usable_size(about_to_misuse(static_bytes)) == 1 ? 4 : not_detected();
 }
-int usable_size_wild() {
+MODE(usable_size_wild) {
   void* wild = reinterpret_cast<void*>(static_cast<std::uintptr_t>(0xdeadbeefdead0));
   return face::usable_size(about_to_misuse(wild)) == 1 ? 4 : not_detected();
 }
-int usable_size_stack() {
+MODE(usable_size_stack) {
   char on_stack[64] = {1};
   return face::usable_size(about_to_misuse(on_stack)) == 1 ? 4 : not_detected();
 }
 
 // Not a misuse: the driver expects this one to end well, which shows that it looks at all.
-int none() {
+MODE(none) {
   void* block = about_to_misuse(face::allocate(64));
   face::release(block);
   push_out(64);
@@ -254,45 +254,4 @@ int none() {
   return not_detected();
 }
 
-constexpr support::mode modes[] = {
-    {"free_stack", free_stack},
-    {"free_static", free_static},
-    {"free_wild", free_wild},
-    {"free_low", free_low},
-    {"free_noncanonical", free_noncanonical},
-    {"free_tagged", free_tagged},
-    {"free_interior", free_interior},
-    {"free_interior_push_out", free_interior_push_out},
-    {"free_misaligned", free_misaligned},
-    {"free_interior_in_thread", free_interior_in_thread},
-    {"double_free", double_free},
-    {"double_free_at_once", double_free_at_once},
-    {"free_interior_at_once", free_interior_at_once},
-    {"free_misaligned_at_once", free_misaligned_at_once},
-    {"double_free_after_others", double_free_after_others},
-    {"double_free_push_out", double_free_push_out},
-    {"double_free_after_trim", double_free_after_trim},
-    {"double_free_in_two_threads", double_free_in_two_threads},
-    {"double_free_large", double_free_large},
-    {"double_free_huge", double_free_huge},
-    {"free_interior_large", free_interior_large},
-    {"free_interior_large_unit", free_interior_large_unit},
-    {"free_interior_huge", free_interior_huge},
-    {"realloc_static", realloc_static},
-    {"realloc_wild", realloc_wild},
-    {"realloc_interior", realloc_interior},
-    {"realloc_freed", realloc_freed},
-    {"realloc_freed_in_place", realloc_freed_in_place},
-    {"realloc_interior_in_place", realloc_interior_in_place},
-    {"realloc_freed_large", realloc_freed_large},
-    {"usable_size_static", usable_size_static},
-    {"usable_size_wild", usable_size_wild},
-    {"usable_size_stack", usable_size_stack},
-    {"none", none},
-};
-
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}

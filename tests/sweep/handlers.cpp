@@ -83,7 +83,7 @@ int fill_and_drop(Allocate allocate, Release release, std::size_t one_size = 0) 
 // The compiler may leave out a pair of new-expressions, but not direct calls through this pointer.
 void* (*volatile allocate)(std::size_t) = ::operator new;
 
-int operators() {
+MODE(operators) {
   use_quietly = [] {
     void* const block = std::malloc(5'000);
     void* const large = std::malloc(400'000);
@@ -96,13 +96,12 @@ int operators() {
   return fill_and_drop([](std::size_t size) { return allocate(size); },
                        [](void* block, std::size_t) { ::operator delete(block); });
 }
-constexpr support::mode modes[] = {{"operators", operators}};
 
 #else
 
 using policy = ashlar::exhaustion::handler_and_retry<>;
 
-int process_heap() {
+MODE(process_heap) {
   use_quietly = [] {
     void* const block = ::xmalloc(5'000);
     void* const large = ::xmalloc(400'000);
@@ -129,7 +128,7 @@ bool has_block(Component& component, std::size_t size) {
 }
 
 ashlar::heap<policy>* instance = nullptr;
-int heap_instance() {
+MODE(heap_instance) {
   // Without its own data, which it takes here, a heap is empty for ever, whatever a handler does.
   sweep_memory_is_back();
   ashlar::heap<policy> own;
@@ -143,7 +142,7 @@ int heap_instance() {
 
 using shared_pool = ashlar::fixed_pool<ashlar::os::mutex, ashlar::os::page_source, policy>;
 shared_pool* the_pool = nullptr;
-int pool() {
+MODE(pool) {
   shared_pool own({3'000, 16}, ashlar::heap_blocks{4});
   the_pool = &own;
   use_quietly = [] {
@@ -158,7 +157,7 @@ int pool() {
 
 using shared_arena = ashlar::arena<ashlar::os::mutex, ashlar::os::page_source, policy>;
 shared_arena* the_arena = nullptr;
-int arena() {
+MODE(arena) {
   shared_arena own;
   the_arena = &own;
   use_quietly = [] { return the_arena->try_allocate(100) != nullptr; };
@@ -166,15 +165,6 @@ int arena() {
   return fill_and_drop([&](std::size_t size) { return own.allocate(size); },
                        [](void*, std::size_t) {});
 }
-
-constexpr support::mode modes[] = {{"process_heap", process_heap},
-                                   {"heap_instance", heap_instance},
-                                   {"pool", pool},
-                                   {"arena", arena}};
 #endif
 
 }  // namespace
-
-int main(int argument_count, char** arguments) {
-  return support::run_mode(modes, argument_count, arguments);
-}
