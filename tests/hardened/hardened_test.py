@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The hardened edition notices each kind of misuse, in blocks of each kind of size, by its own line.
 
-usage: hardened_test.py misuses|operators|order|place|settings PROGRAM HARDENED_LIBRARY LIBRARY
+usage: hardened_test.py misuses|operators|order|place|settings PROGRAM HARDENED_LIBRARY LIBRARY [FAULTS]
+
+FAULTS is the program of tests/misuse/malloc_faults.c: what PROGRAM does not have is one of its faults.
 
 Everything is run on the hardened library, and on the other one by ASHLAR_HARDEN=1.
 """
@@ -31,47 +33,49 @@ MISUSES = {  # mode: call that tells it; what it says of a block of a class; of 
     "cleared": None,
     "usable_size": None,
     "double_free": ("free", DOUBLE, NOT_THERE),
-    "double_free_after_others": ("free", DOUBLE, NOT_THERE),
+    "double_free_after_calls": ("free", DOUBLE, NOT_THERE),
     "double_free_by_a_thread": ("free", DOUBLE, NOT_THERE),
-    "interior": ("free", INTERIOR, NOT_THERE),
-    "interior_unaligned": ("free", INTERIOR, NOT_THERE),
-    "foreign_stack": ("free", FOREIGN, FOREIGN),
+    "free_interior_16": ("free", INTERIOR, NOT_THERE),
+    "free_interior_8": ("free", INTERIOR, NOT_THERE),
+    "free_stack": ("free", FOREIGN, FOREIGN),
     "realloc_freed": ("realloc", DOUBLE, NOT_THERE),
     "usable_size_freed": ("malloc_usable_size", DOUBLE, NOT_THERE),
-    "overflow_1": ("free", BEHIND, BEHIND),
-    "overflow_8": ("free", BEHIND, BEHIND),
-    "overflow_16": ("free", BEHIND, BEHIND),
+    "overflow_1_store": ("free", BEHIND, BEHIND),
+    "overflow_8_store": ("free", BEHIND, BEHIND),
+    "overflow_16_store": ("free", BEHIND, BEHIND),
     "overflow_nul": ("free", BEHIND, BEHIND),
     "overflow_by_realloc": ("realloc", BEHIND, BEHIND),
-    "overflow_never_freed": ("exit", BEHIND, BEHIND),
+    "overflow_1_store_kept": ("exit", BEHIND, BEHIND),
     "correct_while_running": None,
     "overflow_while_running": ("(malloc|realloc)", BEHIND, None),
     "apart": None,
     "write_after_free": ("malloc", AFTER, CRASH),
-    "write_after_free_at_exit": ("exit", AFTER, CRASH),
+    "write_freed_at_the_end": ("exit", AFTER, CRASH),
     "overflow_never_freed_two_threads": ("exit", BEHIND, BEHIND),
     "read_behind": ("", None, CRASH),
-    "read_after_free": ("", None, CRASH),
+    "read_freed": ("", None, CRASH),
     "read_where_it_was": ("", None, CRASH),
     "read_what_was_taken_away": ("", None, CRASH),
     "no_bytes": None,
-    "no_bytes_double_free": ("free", DOUBLE, DOUBLE),
+    "zero_double_free": ("free", DOUBLE, DOUBLE),
     "no_bytes_realloc_freed": ("realloc", DOUBLE, DOUBLE),
     "no_bytes_interior": ("free", INTERIOR, INTERIOR),
-    "no_bytes_write": ("", CRASH, CRASH),
-    "no_bytes_read": ("", CRASH, CRASH),
+    "zero_malloc": ("", CRASH, CRASH),
+    "zero_read": ("", CRASH, CRASH),
 }
-OPERATORS = {
+OPERATORS = {  # of tests/misuse/operators.cpp
     "correct": None,
     "new_free": ("free", FAMILY),
     "new_array_free": ("free", FAMILY),
     "malloc_delete": ("operator delete", FAMILY),
+    "malloc_delete_array": ("operator delete[]", FAMILY),
     "new_delete_array": ("operator delete[]", FAMILY),
     "new_array_delete": ("operator delete", FAMILY),
     "new_realloc": ("realloc", FAMILY),
-    "sized_too_large": ("operator delete", SIZE),
-    "sized_too_small": ("operator delete", SIZE),
-    "sized_array": ("operator delete[]", SIZE),
+    "size_too_large": ("operator delete", SIZE),
+    "size_too_small": ("operator delete", SIZE),
+    "array_size": ("operator delete[]", SIZE),
+    "aligned_size": ("operator delete", SIZE),
 }
 
 
@@ -100,8 +104,10 @@ def is_as_expected(done, expected):
 
 
 def misuses(program, hardened, library):
-    if set(run(program, library).stdout.split()) != set(MISUSES):
-        yield "the program has other modes"
+    own, of_all = (set(run(p, library).stdout.split()) for p in (program, FAULTS))
+    if not own <= set(MISUSES) <= own | of_all or own & of_all:
+        yield "the programs have other modes"
+    program_of = {mode: program if mode in own else FAULTS for mode in MISUSES}
     for name, lib, variables in editions(hardened, library):
         for mode, expected in MISUSES.items():
             for size in SIZES:
@@ -113,21 +119,21 @@ def misuses(program, hardened, library):
                     continue
                 what = expected and (expected[0], expected[1 if has_class else 2])
                 what = CRASH if what and what[1] == CRASH else what
-                done = run(program, lib, mode, str(size), **variables)
+                done = run(program_of[mode], lib, mode, str(size), **variables)
                 if what is not None and what[1] is None:  # nothing is promised
                     continue
                 # The last block of a slab ends at a closed page, which is met at once.
-                if mode == "overflow_16" and size + 8 == CLASS_MAX and done.returncode == -11:
+                if mode == "overflow_16_store" and size + 8 == CLASS_MAX and done.returncode == -11:
                     continue
                 if not is_as_expected(done, what):
                     yield f"{name}, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
     # What no block can be at ends the process with one line, too, where others would go on.
     for name, lib, variables in editions(hardened, library):
-        for mode in ("double_free", "interior", "foreign_stack", "realloc_freed", "usable_size_freed"):
+        for mode in ("double_free", "free_interior_16", "free_stack", "realloc_freed", "usable_size_freed"):
             for size in (64, 200000):
                 expected = MISUSES[mode]
-                done = run(program, lib, mode, str(size), ASHLAR_FAULT="continue", **variables)
+                done = run(program_of[mode], lib, mode, str(size), ASHLAR_FAULT="continue", **variables)
                 if not is_as_expected(done, (expected[0], expected[1 if size == 64 else 2])):
                     yield f"{name}, continue, {mode} {size}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
@@ -185,7 +191,7 @@ def place(program, hardened, library):
 
 def settings(program, hardened, library):
     def is_hardened(lib, **variables):
-        return "behind" in run(program, lib, "overflow_1", "64", **variables).stderr
+        return "behind" in run(FAULTS, lib, "overflow_1_store", "64", **variables).stderr
 
     if is_hardened(library) or is_hardened(library, ASHLAR_HARDEN="0"):
         yield "the plain library is hardened"
@@ -198,7 +204,7 @@ def settings(program, hardened, library):
         if told != "ashlar: ASHLAR_HARDEN=yes is ignored: expected 0 or 1\n":
             yield f"of a wrong value it says: {told}"
     # What counts every call takes its place, and its own checks hold.
-    done = run(program, hardened, "double_free", "64", ASHLAR_CHECK="full", ASHLAR_CHECK_STACK_DEPTH="0")
+    done = run(FAULTS, hardened, "double_free", "64", ASHLAR_CHECK="full", ASHLAR_CHECK_STACK_DEPTH="0")
     if "allocated by malloc in thread" not in done.stderr or done.returncode != -6:
         yield f"full checks in the hardened library: {done.stderr}"
     # Guarded blocks are on without being asked for: of a million and more, some.
@@ -218,7 +224,9 @@ def settings(program, hardened, library):
 
 
 def main():
-    what, program, hardened, library = sys.argv[1:]
+    global FAULTS
+    what, program, hardened, library, *FAULTS = sys.argv[1:]
+    FAULTS = FAULTS[0] if FAULTS else None
     faults = list({"misuses": misuses, "operators": operators, "order": order, "place": place,
                    "settings": settings}[what](
         program, hardened, library))

@@ -187,6 +187,25 @@ static void go_on(void) {
   say("ended", "", NULL);
 }
 
+// Each fault is in the list as soon as the program starts, the last one first.
+static struct fault {
+  const char* name;
+  void (*commit)(void);
+  struct fault* next;
+}* faults;
+#define FAULT(name)                                            \
+  static void name(void);                                      \
+  __attribute__((constructor)) static void list_##name(void) { \
+    static struct fault one = {#name, name, NULL};             \
+    one.next = faults;                                         \
+    faults = &one;                                             \
+  }                                                            \
+  static void name(void)
+#define FAULT_IS(name, ...) \
+  FAULT(name) {             \
+    __VA_ARGS__;            \
+  }
+
 // ---- double free --------------------------------------------------------------------------------
 
 static void faulty_free(void* p) {
@@ -200,16 +219,16 @@ static bool reuse(const byte* p) {
   return owner_of(p) != NULL;
 }
 
-static void double_free(void) {
+FAULT(double_free) {
   give_back(last());
   faulty_free(last());
 }
-static void double_free_after_free(void) {
+FAULT(double_free_after_free) {
   give_back(last());
   give_back(blocks[1]);
   faulty_free(last());
 }
-static void double_free_after_calls(void) {
+FAULT(double_free_after_calls) {
   for (int i = 0; i < 6; ++i) give_back(blocks[blocks_before - 1 - i]);
   for (int i = 0; i < 3; ++i) obtain();
   for (int i = 0; i < 6; ++i) {
@@ -220,7 +239,7 @@ static void double_free_after_calls(void) {
   broken("every freed block is in use again");
 }
 // Where the block does not come back, this is a double free after many allocations.
-static void double_free_after_reuse(void) {
+FAULT(double_free_after_reuse) {
   give_back(last());
   reuse(last());
   faulty_free(last());  // its new owner knows nothing of it
@@ -228,17 +247,11 @@ static void double_free_after_reuse(void) {
 
 // ---- free of what malloc did not return ---------------------------------------------------------
 
-static void free_interior_8(void) {
-  faulty_free(last() + 8);
-}
-static void free_interior_16(void) {
-  faulty_free(last() + 16);
-}
-static void free_interior_half(void) {
-  faulty_free(last() + size / 2);
-}
+FAULT_IS(free_interior_8, faulty_free(last() + 8))
+FAULT_IS(free_interior_16, faulty_free(last() + 16))
+FAULT_IS(free_interior_half, faulty_free(last() + size / 2))
 static _Alignas(64) byte of_nobody[4096];
-static void free_stack(void) {
+FAULT(free_stack) {
   _Alignas(64) byte on_stack[256];
   struct owner* const o = own(on_stack + 64, 128);
   o->keeps = true;
@@ -246,18 +259,18 @@ static void free_stack(void) {
   go_on();
   o->begin = NULL;  // before the bytes end
 }
-static void free_global(void) {
+FAULT(free_global) {
   own(of_nobody + 64, 1024)->keeps = true;
   faulty_free(of_nobody + 64);
 }
-static void free_mapping(void) {
+FAULT(free_mapping) {
   byte* const pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) broken("mmap failed");
   own(pages + 4096 + 256, 4096)->keeps = true;
   faulty_free(pages + 4096 + 256);
 }
 // One page behind the highest block: inside of it, or where no block has been handed out yet.
-static void free_page_off(void) {
+FAULT(free_page_off) {
   byte* highest = blocks[0];
   for (int i = 1; i < blocks_before; ++i)
     if (blocks[i] > highest) highest = blocks[i];
@@ -285,86 +298,40 @@ static void overflow(size_t count, void (*change)(byte*, size_t), bool is_freed)
   change(lower + size, count);
   back();
 }
-static void overflow_1_store(void) {
-  overflow(1, store, true);
-}
-static void overflow_8_store(void) {
-  overflow(8, store, true);
-}
-static void overflow_16_store(void) {
-  overflow(16, store, true);
-}
-static void overflow_4096_store(void) {
-  overflow(4096, store, true);
-}
-static void overflow_1_memcpy(void) {
-  overflow(1, copy_over, true);
-}
-static void overflow_8_memcpy(void) {
-  overflow(8, copy_over, true);
-}
-static void overflow_16_memcpy(void) {
-  overflow(16, copy_over, true);
-}
-static void overflow_32_memcpy(void) {
-  overflow(32, copy_over, true);
-}
-static void overflow_4096_memcpy(void) {
-  overflow(4096, copy_over, true);
-}
-static void overflow_1_store_kept(void) {
-  overflow(1, store, false);
-}
-static void overflow_8_store_kept(void) {
-  overflow(8, store, false);
-}
-static void overflow_16_store_kept(void) {
-  overflow(16, store, false);
-}
-static void overflow_4096_store_kept(void) {
-  overflow(4096, store, false);
-}
-static void overflow_1_memcpy_kept(void) {
-  overflow(1, copy_over, false);
-}
-static void overflow_8_memcpy_kept(void) {
-  overflow(8, copy_over, false);
-}
-static void overflow_16_memcpy_kept(void) {
-  overflow(16, copy_over, false);
-}
-static void overflow_32_memcpy_kept(void) {
-  overflow(32, copy_over, false);
-}
-static void overflow_4096_memcpy_kept(void) {
-  overflow(4096, copy_over, false);
-}
+FAULT_IS(overflow_1_store, overflow(1, store, true))
+FAULT_IS(overflow_8_store, overflow(8, store, true))
+FAULT_IS(overflow_16_store, overflow(16, store, true))
+FAULT_IS(overflow_4096_store, overflow(4096, store, true))
+FAULT_IS(overflow_1_memcpy, overflow(1, copy_over, true))
+FAULT_IS(overflow_8_memcpy, overflow(8, copy_over, true))
+FAULT_IS(overflow_16_memcpy, overflow(16, copy_over, true))
+FAULT_IS(overflow_32_memcpy, overflow(32, copy_over, true))
+FAULT_IS(overflow_4096_memcpy, overflow(4096, copy_over, true))
+FAULT_IS(overflow_1_store_kept, overflow(1, store, false))
+FAULT_IS(overflow_8_store_kept, overflow(8, store, false))
+FAULT_IS(overflow_16_store_kept, overflow(16, store, false))
+FAULT_IS(overflow_4096_store_kept, overflow(4096, store, false))
+FAULT_IS(overflow_1_memcpy_kept, overflow(1, copy_over, false))
+FAULT_IS(overflow_8_memcpy_kept, overflow(8, copy_over, false))
+FAULT_IS(overflow_16_memcpy_kept, overflow(16, copy_over, false))
+FAULT_IS(overflow_32_memcpy_kept, overflow(32, copy_over, false))
+FAULT_IS(overflow_4096_memcpy_kept, overflow(4096, copy_over, false))
 // What is read is of no interest here: it may be of another owner, or of nobody.
 static void look_beyond(size_t count) {
   next(lower + size);
   for (size_t i = 0; i < count; ++i) (void)*(const volatile byte*)(lower + size + i);
   back();
 }
-static void overread_1(void) {
-  look_beyond(1);
-}
-static void overread_32(void) {
-  look_beyond(32);
-}
-static void overread_4096(void) {
-  look_beyond(4096);
-}
+FAULT_IS(overread_1, look_beyond(1))
+FAULT_IS(overread_32, look_beyond(32))
+FAULT_IS(overread_4096, look_beyond(4096))
 static void underflow(size_t count) {
   next(upper - count);
   store(upper - count, count);
   back();
 }
-static void underflow_1(void) {
-  underflow(1);
-}
-static void underflow_16(void) {
-  underflow(16);
-}
+FAULT_IS(underflow_1, underflow(1))
+FAULT_IS(underflow_16, underflow(16))
 
 // ---- use after free -----------------------------------------------------------------------------
 
@@ -392,7 +359,7 @@ static void say_seen(bool is_visible) {
       is_visible ? "contents of another owner" : "the old contents are gone", NULL);
 }
 
-static void read_freed(void) {
+FAULT(read_freed) {
   write_secret(last());
   give_back(last());
   next(last());
@@ -400,7 +367,7 @@ static void read_freed(void) {
   back();
   say_seen(is_visible);
 }
-static void read_reused(void) {
+FAULT(read_reused) {
   byte* const p = last();
   write_secret(p);
   give_back(p);
@@ -413,14 +380,14 @@ static void read_reused(void) {
   back();
   say_seen(is_visible);
 }
-static void write_freed(void) {
+FAULT(write_freed) {
   give_back(blocks[1]);
   give_back(last());
   next(last());
   store(last(), looked_at());
   back();
 }
-static void write_reused(void) {
+FAULT(write_reused) {
   give_back(last());
   reuse(last());
   next(last());
@@ -428,7 +395,7 @@ static void write_reused(void) {
   back();
 }
 // A free block's first words name other memory, as the link of a free list would.
-static void forged_link(void) {
+FAULT(forged_link) {
   void* const target = of_nobody + 1024 + (uintptr_t)last() % 16;
   own(target, 64)->keeps = true;
   give_back(blocks[1]);
@@ -437,7 +404,7 @@ static void forged_link(void) {
   *(void* volatile*)last() = target;
   back();
 }
-static void realloc_freed(void) {
+FAULT(realloc_freed) {
   give_back(last());
   next(last());
   byte* const p = realloc_of(last(), 4 * size);
@@ -446,7 +413,7 @@ static void realloc_freed(void) {
 }
 
 // The last thing that the program does: nobody gets the block again.
-static void write_freed_at_the_end(void) {
+FAULT(write_freed_at_the_end) {
   give_back(last());
   next(last());
   store(last(), looked_at());
@@ -455,14 +422,14 @@ static void write_freed_at_the_end(void) {
   say("ended", "", NULL);
   exit(0);
 }
-static void write_freed_middle(void) {
+FAULT(write_freed_middle) {
   give_back(last());
   next(last() + size / 2);
   store(last() + size / 2, 8);
   back();
 }
 // A pointer to where the block was before realloc moved it.
-static void write_moved(void) {
+FAULT(write_moved) {
   byte* const p = last();
   disown(p);
   byte* const moved = realloc_of(p, 4 * size);
@@ -476,7 +443,7 @@ static void write_moved(void) {
   back();
 }
 // A pointer to the part that realloc took away.
-static void write_shrunk(void) {
+FAULT(write_shrunk) {
   byte* const p = last();
   disown(p);
   byte* const now = realloc_of(p, size / 4);
@@ -498,35 +465,25 @@ static void store_in_nothing(byte* p) {
   back();
   free_of(p);
 }
-static void zero_malloc(void) {
-  store_in_nothing(malloc_of(0));
-}
-static void zero_calloc(void) {
-  store_in_nothing(calloc_of(0, size));
-}
-static void zero_calloc_of_nothing(void) {
-  store_in_nothing(calloc_of(size, 0));
-}
-static void zero_realloc(void) {
-  store_in_nothing(realloc_of(NULL, 0));
-}
-static void zero_aligned(void) {
-  store_in_nothing(aligned_alloc_of(64, 0));
-}
-static void zero_new(void) {
+FAULT_IS(zero_malloc, store_in_nothing(malloc_of(0)))
+FAULT_IS(zero_calloc, store_in_nothing(calloc_of(0, size)))
+FAULT_IS(zero_calloc_of_nothing, store_in_nothing(calloc_of(size, 0)))
+FAULT_IS(zero_realloc, store_in_nothing(realloc_of(NULL, 0)))
+FAULT_IS(zero_aligned, store_in_nothing(aligned_alloc_of(64, 0)))
+FAULT(zero_new) {
   byte* const p = new_one(0);
   next(p);
   store(p, 1);
   back();
   delete_one(p);
 }
-static void zero_new_array(void) {
+FAULT(zero_new_array) {
   byte* const p = new_array(0);
   next(p);
   store(p, 1);
   back();
 }
-static void zero_read(void) {
+FAULT(zero_read) {
   byte* const p = malloc_of(0);
   next(p);
   if (p == NULL)
@@ -536,7 +493,7 @@ static void zero_read(void) {
   back();
   free_of(p);
 }
-static void zero_double_free(void) {
+FAULT(zero_double_free) {
   byte* const p = malloc_of(0);
   free_of(p);
   next(p);
@@ -549,7 +506,7 @@ static void zero_double_free(void) {
 
 // ---- the wrong size, the wrong family -----------------------------------------------------------
 
-static void sized_delete(void) {
+FAULT(sized_delete) {
   byte* const p = new_one(size);
   next(p);
   delete_sized(p, 2 * size);
@@ -557,16 +514,14 @@ static void sized_delete(void) {
   // An allocator that believed the size may serve such a request with the block.
   for (int i = 0; i < 8; ++i) own(malloc_of(2 * size), 2 * size);
 }
-static void new_free(void) {
-  faulty_free(new_one(size));
-}
-static void new_array_delete(void) {
+FAULT_IS(new_free, faulty_free(new_one(size)))
+FAULT(new_array_delete) {
   byte* const p = new_array(size);
   next(p);
   delete_one(p);
   back();
 }
-static void malloc_delete(void) {
+FAULT(malloc_delete) {
   disown(last());
   next(last());
   delete_one(last());
@@ -575,7 +530,7 @@ static void malloc_delete(void) {
 
 // ---- what an attacker learns --------------------------------------------------------------------
 
-static void uninitialised_read(void) {
+FAULT(uninitialised_read) {
   bool is_visible = false;
   for (int i = 0; i < blocks_before; ++i) write_secret(blocks[i]);
   for (int i = 0; i < blocks_before; ++i) give_back(blocks[i]);
@@ -588,7 +543,7 @@ static void uninitialised_read(void) {
   back();
   say_seen(is_visible);
 }
-static void next_address(void) {
+FAULT(next_address) {
   give_back(last());
   next(last());
   const bool is_same = obtain() == last();
@@ -596,7 +551,7 @@ static void next_address(void) {
   say(is_same ? "visible" : "harmless",
       is_same ? "malloc returns what was freed last" : "malloc returns another block", NULL);
 }
-static void same_offsets(void) {
+FAULT(same_offsets) {
   char text[blocks_before * 20];
   int length = 0;
   next(last());
@@ -611,7 +566,7 @@ static void same_offsets(void) {
 static void expect_refused(void* p) {
   if (p != NULL) say("damage", "a block smaller than asked for at ", p);
 }
-static void calloc_overflow(void) {
+FAULT(calloc_overflow) {
   next(last());
   void* const p = calloc_of(SIZE_MAX / size + 2, size);
   void* const q = reallocarray_of(last(), SIZE_MAX / size + 2, size);
@@ -620,7 +575,7 @@ static void calloc_overflow(void) {
   expect_refused(q);
   if (p == NULL && q == NULL) say("harmless", "refused", NULL);
 }
-static void size_overflow(void) {
+FAULT(size_overflow) {
   next(last());
   void* const p = malloc_of(SIZE_MAX - size);
   void* const q = realloc_of(last(), SIZE_MAX - 16);
@@ -632,96 +587,25 @@ static void size_overflow(void) {
   if (p == NULL && q == NULL && r == NULL) say("harmless", "refused", NULL);
 }
 
-// ---- the list -----------------------------------------------------------------------------------
-
 // No fault: the runner expects silence, so what it hears elsewhere comes of the fault.
-static void none(void) {
+FAULT(none) {
   next(last());
   give_back(last());
   back();
 }
 
-#define FAULT(name) {#name, name}
-static const struct fault {
-  const char* name;
-  void (*commit)(void);
-} faults[] = {
-    FAULT(none),
-    FAULT(double_free),
-    FAULT(double_free_after_free),
-    FAULT(double_free_after_calls),
-    FAULT(double_free_after_reuse),
-    FAULT(free_interior_8),
-    FAULT(free_interior_16),
-    FAULT(free_interior_half),
-    FAULT(free_stack),
-    FAULT(free_global),
-    FAULT(free_mapping),
-    FAULT(free_page_off),
-    FAULT(overflow_1_store),
-    FAULT(overflow_8_store),
-    FAULT(overflow_16_store),
-    FAULT(overflow_4096_store),
-    FAULT(overflow_1_memcpy),
-    FAULT(overflow_8_memcpy),
-    FAULT(overflow_16_memcpy),
-    FAULT(overflow_32_memcpy),
-    FAULT(overflow_4096_memcpy),
-    FAULT(overflow_1_store_kept),
-    FAULT(overflow_8_store_kept),
-    FAULT(overflow_16_store_kept),
-    FAULT(overflow_4096_store_kept),
-    FAULT(overflow_1_memcpy_kept),
-    FAULT(overflow_8_memcpy_kept),
-    FAULT(overflow_16_memcpy_kept),
-    FAULT(overflow_32_memcpy_kept),
-    FAULT(overflow_4096_memcpy_kept),
-    FAULT(overread_1),
-    FAULT(overread_32),
-    FAULT(overread_4096),
-    FAULT(underflow_1),
-    FAULT(underflow_16),
-    FAULT(read_freed),
-    FAULT(read_reused),
-    FAULT(write_freed),
-    FAULT(write_reused),
-    FAULT(forged_link),
-    FAULT(realloc_freed),
-    FAULT(write_freed_at_the_end),
-    FAULT(write_freed_middle),
-    FAULT(write_moved),
-    FAULT(write_shrunk),
-    FAULT(zero_malloc),
-    FAULT(zero_calloc),
-    FAULT(zero_calloc_of_nothing),
-    FAULT(zero_realloc),
-    FAULT(zero_aligned),
-    FAULT(zero_new),
-    FAULT(zero_new_array),
-    FAULT(zero_read),
-    FAULT(zero_double_free),
-    FAULT(sized_delete),
-    FAULT(new_free),
-    FAULT(new_array_delete),
-    FAULT(malloc_delete),
-    FAULT(uninitialised_read),
-    FAULT(next_address),
-    FAULT(same_offsets),
-    FAULT(calloc_overflow),
-    FAULT(size_overflow),
-};
-
 int main(int count, char** arguments) {
   if (count == 3) {
     size = strtoul(arguments[2], NULL, 10);
-    for (size_t i = 0; size != 0 && i < sizeof faults / sizeof *faults; ++i) {
-      if (strcmp(faults[i].name, arguments[1]) != 0) continue;
+    const struct fault* f = size != 0 ? faults : NULL;
+    while (f != NULL && strcmp(f->name, arguments[1]) != 0) f = f->next;
+    if (f != NULL) {
       begin();
-      faults[i].commit();
-      if (faults[i].commit != free_stack) go_on();
+      f->commit();
+      if (f->commit != free_stack) go_on();
       return 0;
     }
   }
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) puts(faults[i].name);
+  for (const struct fault* f = faults; f != NULL; f = f->next) puts(f->name);
   return 2;
 }

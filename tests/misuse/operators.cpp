@@ -1,4 +1,5 @@
-// One use of new and delete per mode, right or wrong: operators.py says what each has to end in.
+// One use of new and delete per mode, right or wrong: operators.py says what each has to end in under full checks, and
+// tests/hardened/hardened_test.py on the hardened edition.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +20,8 @@ void (*volatile delete_sized)(void*, std::size_t) = ::operator delete;
 void (*volatile delete_array_sized)(void*, std::size_t) = ::operator delete[];
 void (*volatile delete_aligned_sized)(void*, std::size_t, align) = ::operator delete;
 void* (*volatile allocate)(std::size_t) = std::malloc;
+void* (*volatile resize)(void*, std::size_t) = std::realloc;
+void* volatile moved;
 void (*volatile release)(void*) = std::free;
 
 struct alignas(64) wide {
@@ -45,6 +48,16 @@ void delete_array_hidden(T* p) {
 
 /// What the compiler makes of right programs, and a handler that is called in the middle of a new[].
 void correct() {
+  for (std::size_t n = 0; n < 5000; n += 7) {
+    delete_sized(new_one(n), n);
+    delete_one(new_one(n));
+    delete_array_sized(new_array(n), n);
+    delete_array(new_array(n));
+    delete_aligned_sized(new_aligned(n, align{64}), n, align{64});
+    delete_sized(::operator new(n, std::nothrow), n);
+    release(allocate(n));
+  }
+  delete_sized(nullptr, 8);
   delete_hidden(new int);
   delete_hidden(new wide);
   delete_hidden<base>(new derived);
@@ -73,13 +86,16 @@ struct mode {
 };
 constexpr mode modes[] = {
     {"correct", correct},
-    {"new_delete_array", [] { delete_array(new_one(8)); }},
-    {"new_array_delete", [] { delete_one(new_array(8)); }},
-    {"new_array_free", [] { release(new_array(8)); }},
-    {"malloc_delete_array", [] { delete_array(allocate(8)); }},
-    {"size_too_large", [] { delete_sized(new_one(8), 16); }},
-    {"size_of_another_object", [] { delete_sized(new_one(40), 39); }},
-    {"array_size", [] { delete_array_sized(new_array(8), 16); }},
+    {"new_free", [] { release(new_one(40)); }},
+    {"new_array_free", [] { release(new_array(40)); }},
+    {"malloc_delete", [] { delete_one(allocate(40)); }},
+    {"malloc_delete_array", [] { delete_array(allocate(40)); }},
+    {"new_delete_array", [] { delete_array(new_one(40)); }},
+    {"new_array_delete", [] { delete_one(new_array(40)); }},
+    {"new_realloc", [] { moved = resize(new_one(40), 80); }},
+    {"size_too_large", [] { delete_sized(new_one(40), 41); }},
+    {"size_too_small", [] { delete_sized(new_one(40), 39); }},
+    {"array_size", [] { delete_array_sized(new_array(400), 8); }},
     {"aligned_size", [] { delete_aligned_sized(new_aligned(64, align{64}), 128, align{64}); }},
 };
 

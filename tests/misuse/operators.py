@@ -13,13 +13,16 @@ FAMILY = "the block was allocated by another family of calls, block size"
 SIZE = "the size or alignment is not that of the block, block size"
 EXPECTED = {
     "correct": None,
-    "new_delete_array": ("operator new", "operator delete[]", f"{FAMILY} 8"),
-    "new_array_delete": ("operator new[]", "operator delete", f"{FAMILY} 8"),
-    "new_array_free": ("operator new[]", "free", f"{FAMILY} 8"),
-    "malloc_delete_array": ("malloc", "operator delete[]", f"{FAMILY} 8"),
-    "size_too_large": ("operator new", "operator delete", f"{SIZE} 8"),
-    "size_of_another_object": ("operator new", "operator delete", f"{SIZE} 40"),
-    "array_size": ("operator new[]", "operator delete[]", f"{SIZE} 8"),
+    "new_free": ("operator new", "free", f"{FAMILY} 40"),
+    "new_array_free": ("operator new[]", "free", f"{FAMILY} 40"),
+    "malloc_delete": ("malloc", "operator delete", f"{FAMILY} 40"),
+    "malloc_delete_array": ("malloc", "operator delete[]", f"{FAMILY} 40"),
+    "new_delete_array": ("operator new", "operator delete[]", f"{FAMILY} 40"),
+    "new_array_delete": ("operator new[]", "operator delete", f"{FAMILY} 40"),
+    "new_realloc": ("operator new", "realloc", f"{FAMILY} 40"),
+    "size_too_large": ("operator new", "operator delete", f"{SIZE} 40"),
+    "size_too_small": ("operator new", "operator delete", f"{SIZE} 40"),
+    "array_size": ("operator new[]", "operator delete[]", f"{SIZE} 400"),
     "aligned_size": ("operator new", "operator delete", f"{SIZE} 64"),
 }
 
