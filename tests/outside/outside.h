@@ -66,8 +66,12 @@ static inline long resident_kib(void) {
   fclose(file);
   return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
-// Effects: allocates and frees `count` blocks of many sizes, and checks what is in them.
+// Effects: allocates and frees `count` blocks of many sizes, and checks what is in them. Where each has pages of its own, a
+// quarter of them says the same (outside.py).
 static inline void use_heap(unsigned seed, int count) {
+  static int share;
+  if (share == 0) share = getenv("OUTSIDE_SHARE") != NULL ? 4 : 1;
+  count = (count + share - 1) / share;
   unsigned char* held[32] = {0};
   unsigned size[32] = {0};
   for (int i = 0; i < count; ++i) {

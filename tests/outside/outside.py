@@ -18,7 +18,7 @@ import tempfile
 EDITIONS = {
     "default": {},
     "full": {"ASHLAR_CHECK": "full"},
-    "guarded": {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "1"},
+    "guarded": {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "1", "OUTSIDE_SHARE": "4"},
     "hardened": {"ASHLAR_HARDEN": "1"},
     "samples": {"ASHLAR_SAMPLE": "64K", "ASHLAR_SAMPLE_FILE": "samples.pb"},
     "background": {"ASHLAR_BACKGROUND": "1"},
