@@ -9,4 +9,8 @@ command -v abidw >/dev/null && command -v abidiff >/dev/null || {
 }
 abidw --exported-interfaces-only --drop-private-types --drop-undefined-syms --no-corpus-path --no-comp-dir-path \
   --no-show-locs --no-elf-needed --no-architecture --no-write-default-sizes --no-parameter-names \
-  --type-id-style hash "$1" | sed -E "s| path='[^']*/| path='|" >"$2"
+  --type-id-style hash "$1" | sed -E "s| path='[^']*/| path='|" | awk '  # a member or a function is a line
+    { match($0, /^ */); depth = RLENGTH; text = substr($0, depth + 1) }
+    is_open { held = held text; if (depth != opened) next; print held; is_open = 0; next }
+    text !~ /\/>$|^<\// && text ~ /^<(data-member|member-function|function-decl)/ { held = $0; opened = depth; is_open = 1; next }
+    { print }' >"$2"
