@@ -69,7 +69,7 @@ for text, what in (("if (x < 2)", "is gone"), ("x < 1 and x < 1", "occurs twice"
     expect(f"nothing is said of a text that {what}", len(said) == 1 and "'m'" in said[0] and "a.hpp" in said[0])
 expect("nothing is said of a missing file", "b.hpp" in "".join(check_of("x < 1", file="b.hpp")))
 
-entry = '[[mutant]]\nname = "m"\nplants = "p"\nfile = "f"\nbefore = "b"\nafter = "a"\ntests = ["t"]\n'
+entry = '[m]\nplants = "p"\nfile = "f"\nbefore = "b"\nafter = "a"\ntests = ["t"]\n'
 expect("a sound catalogue is refused", refused(entry) == "")
 expect("a name may be given twice", "'m'" in refused(entry + entry))
 expect("a mutant without tests is taken", "tests" in refused(entry.replace('["t"]', "[]")))

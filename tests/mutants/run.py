@@ -40,18 +40,17 @@ class CannotRun(Exception):
 
 def load(path=CATALOGUE):
     """Returns the mutants of a catalogue, each with all that it must have."""
-    with open(path, "rb") as file:
-        mutants = tomllib.load(file)["mutant"]
+    try:
+        tables = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as fault:  # two of one name, too
+        raise CannotRun(f"{path.name}: {fault}") from fault
+    mutants = [{"name": name, **table} for name, table in tables.items()]
     for mutant in mutants:
-        for key in ("name", "plants", "file", "before", "after", "tests"):
-            if not mutant.get(key) and key != "after":
-                raise CannotRun(f"{path.name}: the mutant '{mutant.get('name', '?')}' has no '{key}'")
+        for key in ("plants", "file", "before", "tests"):
+            if not mutant.get(key):
+                raise CannotRun(f"{path.name}: the mutant '{mutant['name']}' has no '{key}'")
         if mutant["before"] == mutant.setdefault("after", ""):
             raise CannotRun(f"{path.name}: the mutant '{mutant['name']}' changes nothing")
-    names = [mutant["name"] for mutant in mutants]
-    for name in names:
-        if names.count(name) > 1:
-            raise CannotRun(f"{path.name}: two mutants are called '{name}'")
     return mutants
 
 
