@@ -1,9 +1,15 @@
-// Test scopes in a user's doctest program, which the drop-in library serves.
+// Test scopes in a user's program with FRAMEWORK_catch2 or FRAMEWORK_doctest, which the drop-in library serves.
+#ifdef FRAMEWORK_catch2
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
+#define FAILING_TEST_CASE(name) TEST_CASE(name, "[!shouldfail]")
+#else
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#define FAILING_TEST_CASE(name) TEST_CASE(name* doctest::should_fail())
+#endif
 #include <cstdlib>
 #include <vector>
-
-#include <doctest/doctest.h>
 
 #include <ashlar/adapt/test_scope.hpp>
 
@@ -19,7 +25,7 @@ TEST_CASE("A vector with room does not allocate") {
   for (int i = 0; i < 10; ++i) v.push_back(i);
 }
 
-TEST_CASE("A test that allocates fails" * doctest::should_fail()) {
+FAILING_TEST_CASE("A test that allocates fails") {
   const ashlar::test::no_allocation_scope quiet;
   const std::vector<int> v(10);
 }
@@ -31,7 +37,7 @@ TEST_CASE("A test frees what it allocates") {
 }
 
 void* kept = nullptr;
-TEST_CASE("A test that leaks fails" * doctest::should_fail()) {
+FAILING_TEST_CASE("A test that leaks fails") {
   const ashlar::test::leak_scope leaks;
   kept = std::malloc(10);
 }
