@@ -30,6 +30,8 @@ constinit std::atomic<bool> set_by_program{false};
 /// That the file cannot be written.
 constinit std::atomic<detail::exchangeable<bool>> complained{false};
 constinit bool writes_json = false;
+/// And no text, where the file can be written.
+constinit bool writes_file_alone = false;
 constinit char file_pattern[fault_path_max] = {};
 constinit unsigned stack_depth = 0;
 
@@ -94,7 +96,7 @@ void write_report_in(Memory& memory, const fault& what, const fault_history* his
     if (error != 0) complain_of_file(fits ? memory.path : file_pattern, error);
     is_in_file = error == 0;
   }
-  os::write_to_stderr(text.data(), text.size());
+  if (!is_in_file || !writes_file_alone) os::write_to_stderr(text.data(), text.size());
   if (writes_json && !is_in_file) os::write_to_stderr(json.data(), json.size());
 }
 
@@ -166,6 +168,7 @@ void call_back(const fault& what, bool goes_on) noexcept {
 
 void respond_to_faults_as(const fault_settings& s) noexcept {
   writes_json = s.json;
+  writes_file_alone = s.in_file_alone;
   stack_depth = s.stack_depth;
   if (s.file != nullptr) std::strncpy(file_pattern, s.file, sizeof file_pattern - 1);
   if (!set_by_program.load(std::memory_order_relaxed))

@@ -27,6 +27,7 @@ inline constexpr std::size_t fault_path_max = 1024;
 struct fault_settings {
   fault_action action = fault_action::abort;
   bool json = false;           ///< a JSON object a fault: in the file, else beside the text
+  bool in_file_alone = false;  ///< and no text, where the file can be written
   const char* file = nullptr;  ///< faults are told there, too; %p is the process's number
   unsigned stack_depth = 0;    ///< frames of the faulty call, where a check has not noted them
 };

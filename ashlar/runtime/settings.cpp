@@ -119,7 +119,10 @@ detail::fault_settings read_fault_settings(char** environment) noexcept {
   s.action = static_cast<detail::fault_action>(read_word(environment, "ASHLAR_FAULT",
                                                          {"abort", "continue", "trap", "callback"},
                                                          "abort, continue, trap or callback"));
-  s.json = read_word(environment, "ASHLAR_FAULT_FORMAT", {"text", "json"}, "text or json") != 0;
+  const std::size_t form = read_word(environment, "ASHLAR_FAULT_FORMAT",
+                                     {"text", "json", "json-only"}, "text, json or json-only");
+  s.json = form != 0;
+  s.in_file_alone = form == 2;
   s.file = read_file_to_write(environment, "ASHLAR_FAULT_FILE", detail::fault_path_max);
   return s;
 }

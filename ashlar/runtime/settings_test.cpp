@@ -165,6 +165,8 @@ TEST_F(Settings, FaultsAreAnsweredAndToldAsTheEnvironmentSays) {
   EXPECT_EQ(with("ASHLAR_FAULT", "trap").faults.action, fault_action::trap);
   EXPECT_EQ(with("ASHLAR_FAULT", "callback").faults.action, fault_action::callback);
   EXPECT_TRUE(with("ASHLAR_FAULT_FORMAT", "json").faults.json);
+  EXPECT_FALSE(with("ASHLAR_FAULT_FORMAT", "json").faults.in_file_alone);
+  EXPECT_TRUE(with("ASHLAR_FAULT_FORMAT", "json-only").faults.in_file_alone);
   EXPECT_FALSE(with("ASHLAR_FAULT_FORMAT", "text").faults.json);
   const std::string longest(ashlar::detail::fault_path_max - 1, 'x');
   EXPECT_NE(with("ASHLAR_FAULT_FILE", longest.c_str()).faults.file, nullptr);

@@ -200,7 +200,7 @@ class Response(unittest.TestCase):
         self.ends_well(done)
         self.assertEqual(done.stderr.splitlines()[:2], [
             "ashlar: ASHLAR_FAULT=stop is ignored: expected abort, continue, trap or callback",
-            "ashlar: ASHLAR_FAULT_FORMAT=xml is ignored: expected text or json"])
+            "ashlar: ASHLAR_FAULT_FORMAT=xml is ignored: expected text, json or json-only"])
         self.assertEqual(len(done.stderr.splitlines()), 3)
         done = run("all", ASHLAR_FAULT="stop")
         self.assertEqual(done.returncode, -signal.SIGABRT, "the default stands")

@@ -106,7 +106,7 @@ struct expectation {
       guard = sample_guard;
     }
     one_of(environment, "ASHLAR_FAULT", {"abort", "continue", "trap", "callback"}, fault_action);
-    word(environment, "ASHLAR_FAULT_FORMAT", "json", "text", json);
+    one_of(environment, "ASHLAR_FAULT_FORMAT", {"text", "json", "json-only"}, fault_form);
     file(environment, "ASHLAR_FAULT_FILE", has_file);
   }
 
@@ -125,8 +125,8 @@ struct expectation {
   bool exact = false;
   bool full = false;
   bool harden = false, shuffle = false;
-  std::size_t fault_action = 0, huge_pages = 0;  // the first words
-  bool json = false, has_file = false;
+  std::size_t fault_action = 0, fault_form = 0, huge_pages = 0;  // the first words
+  bool has_file = false;
   std::int64_t sample_every = 0, sample_interval_s = 0, sample_guard = 0;
   bool has_control = false, has_sample_file = false;
   int sample_signal = 0;
@@ -244,7 +244,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(s.sampling.interval_s == static_cast<std::uint64_t>(expected.sample_interval_s));
   REQUIRE(s.sampling.guard_one_of == static_cast<std::size_t>(expected.sample_guard));
   REQUIRE(s.sampling.signal == expected.sample_signal);
-  REQUIRE(s.faults.json == expected.json && (s.faults.file != nullptr) == expected.has_file);
+  REQUIRE(s.faults.json == (expected.fault_form != 0) &&
+          (s.faults.file != nullptr) == expected.has_file);
   REQUIRE(s.checks.queue_bytes == static_cast<std::size_t>(expected.queue_bytes));
   REQUIRE(s.checks.stack_depth == static_cast<unsigned>(expected.stack_depth));
   REQUIRE(s.guards.one_of == static_cast<std::size_t>(expected.guard));
