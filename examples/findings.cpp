@@ -1,4 +1,4 @@
-// What to change where `ashlar findings` points: with the standard library, and with ashlar. The
+// What to change where `ashlar report --text` points: with the standard library, and with ashlar. The
 // command shows the lines between "snippet" and "end", so this program is what it advises.
 #include <array>
 #include <cstdint>

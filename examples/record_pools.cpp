@@ -1,6 +1,6 @@
 // A program that records its own pools. What they had to hold is then known, and `ashlar tune` chooses pools that do:
 //   $ example_record_pools pools.atrace
-//   $ ashlar stat pools.atrace
+//   $ ashlar report --text pools.atrace
 //   $ ashlar tune --classes 3 -o pools.hpp pools.atrace
 #include <cerrno>
 #include <chrono>

@@ -96,7 +96,7 @@ def main() -> None:
     shutil.rmtree(prefix, ignore_errors=True)
     for component in COMPONENTS:
         run("cmake", "--install", folder, "--prefix", prefix, "--component", component, "--strip")
-    shutil.rmtree(prefix / "share")  # `ashlar help --pages` and `ashlar completion` write the same
+    shutil.rmtree(prefix / "share")  # `ashlar help --pages` and `--completion` write the same
     files = sorted(path for path in prefix.rglob("*") if path.is_file())
 
     version = version_of_project()

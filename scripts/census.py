@@ -39,7 +39,7 @@ def main() -> int:
         ("code lines in all", sum(lines.values())),
         ("tracked files", len(files)),
         ("environment variables", len({v for name in library | tools for v in SETTING.findall(files[name])})),
-        ("commands", len(re.findall(r"\badd_\w+", commands[1] if commands else ""))),
+        ("commands", len(re.findall(r"\badd_(?!tune_)\w+", commands[1] if commands else ""))),
         ("visible presets", sum(not p.get("hidden") for p in presets)),
         ("suites of presets", len(set(suites) - {""})),
         ("decisions", sum(re.match(r"docs/decisions/\d", name) is not None for name in pages)),

@@ -40,7 +40,7 @@ compare() {
   local label=$1
   shift
   say "$label: $runs rounds on the system's allocator and on ashlar"
-  "$ashlar" compare -n "$runs" --only system,ashlar --label "$label" --json "$folder/$label.json" -- "$@" >"$folder/$label.txt" || {
+  "$ashlar" compare -n "$runs" --only system,ashlar --label "$label" --json="$folder/$label.json" -- "$@" >"$folder/$label.txt" || {
     cat "$folder/$label.txt" >&2
     echo "demo: $label did not run as expected" >&2
     exit 1
@@ -52,20 +52,20 @@ compare sqlite3 sqlite3 -batch :memory: ".read bench/programs/sqlite_joins.sql"
 compare cc1plus "$compiler" -quiet -fpreprocessed -std=c++20 -O1 "$folder/includes.ii" -o /dev/null
 
 say "the pools of python3's JSON round trip (one more run)"
-"$ashlar" run --json "$folder/pools.json" -- "${json_round_trip[@]}" >/dev/null
+"$ashlar" run --json="$folder/pools.json" -- "${json_round_trip[@]}" >/dev/null
 
 say "measure, choose, prove: python3 recorded, pools chosen from the trace, checked and replayed"
 chain=$folder/python3
 "$ashlar" record -o "$chain.atrace" -- "${json_round_trip[@]}" >/dev/null
 "$ashlar" tune --largest 32768 -o "${chain}_pools.hpp" "$chain.atrace"
-"$ashlar" verify "${chain}_pools.json"
+"$ashlar" tune verify "${chain}_pools.json"
 "$ashlar" tune --mode heap -o "$chain.classes" "$chain.atrace"
-"$ashlar" replay -n 1 --on system,ashlar --json "${chain}_replay.json" "$chain.atrace"
+"$ashlar" replay -n 1 --on system,ashlar --json="${chain}_replay.json" "$chain.atrace"
 "$ashlar" report --pools "${chain}_pools.json" --compare "$chain.json" --replay "${chain}_replay.json" \
   -o "$chain.html" "$chain.atrace"
 
 say "time and memory of $(uname -sm), $(nproc) processors; ratio to the system's allocator, below 1 is better"
-"$ashlar" summary "$folder"/{python3,sqlite3,cc1plus}.json
+"$ashlar" compare --summary "$folder"/{python3,sqlite3,cc1plus}.json
 echo
 echo "All samples: $folder/*.json; python3's report, a page for any browser: $chain.html"
 echo "Try your own: $ashlar compare -- PROGRAM ARGUMENTS, or $ashlar record -- PROGRAM ARGUMENTS"

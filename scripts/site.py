@@ -123,11 +123,11 @@ def options_page(program: str) -> str:
     def help_of(*command: str) -> str:
         return subprocess.run([program, "help", *command], check=True, capture_output=True, text=True).stdout.strip()
     text = f"# Options of each command\n\nWhat `ashlar help` prints.\n\n```text\n{help_of()}\n```\n"
-    listed = re.search(r"^Commands:\n((?:  .*\n)+)", help_of() + "\n", re.M)
-    if not listed:
+    names = re.findall(r"^  ([a-z]+)  ", help_of(), re.M)
+    if not names:
         raise SystemExit(f"site: {program} help lists no commands")
-    for name in re.findall(r"^  (\S+)", listed[1], re.M):
-        text += f"\n## ashlar {name}\n\n```text\n{help_of(name)}\n```\n"
+    for name in [*names, *re.findall(r"^  ashlar (tune [a-z]+)  ", help_of("tune"), re.M)]:
+        text += f"\n## ashlar {name}\n\n```text\n{help_of(*name.split())}\n```\n"
     return text
 
 

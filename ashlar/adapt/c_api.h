@@ -125,7 +125,7 @@ int ashlar_sample_write(const char* path) ASHLAR_NOEXCEPT;
 
 /* ---- control ----------------------------------------------------------------------------- */
 
-/* Opens the socket through which `ashlar ctl` and `ashlar top` of the same user, or of root, talk to
+/* Opens the socket through which `ashlar ctl` of the same user, or of root, talks to
  * this process (docs/how-to/look-at-a-running-service.md). `where` is one of these:
  * - "1": PID.sock in the folder ashlar of XDG_RUNTIME_DIR, or in /tmp/ashlar-UID;
  * - a path with a / in it, of which each %p becomes the number of the process;

@@ -1,4 +1,4 @@
-// core/trace_recorder.hpp: what pools do, as a trace that `ashlar stat`, `tune` and `replay` read.
+// core/trace_recorder.hpp: what pools do, as a trace that `ashlar report`, `tune` and `replay` read.
 // Layer: core (freestanding). No heap, no library: a frame of the trace is put together in the recorder, and handed to
 // the port whole.
 //

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How completely `ashlar symbols` and heaptrack name the calls of the same programs.
+"""How completely `ashlar export --symbols` and heaptrack name the calls of the same programs.
 
   bench/recording/named_bytes.py [--ashlar build/release/bin/ashlar] [--write results/named-bytes.md]
 
@@ -70,7 +70,7 @@ def of_ashlar(ashlar: str, command: list, folder: pathlib.Path) -> Shares:
     names: dict[str, Places] = {}
     stacks: dict[str, list[str]] = {}
     sizes: collections.Counter = collections.Counter()
-    with subprocess.Popen([ashlar, "dump", "run.atrace"], cwd=folder, stdout=subprocess.PIPE, text=True) as dump:
+    with subprocess.Popen([ashlar, "export", "--format=text", "run.atrace"], cwd=folder, stdout=subprocess.PIPE, text=True) as dump:
         for line in dump.stdout:
             words = line.split()
             if words[0] == "name":  # address, then function, file and line of each place

@@ -3,7 +3,7 @@
 
 Phases follow each other. Each has sizes of its own for half of its requests, and lets the number of live blocks grow or
 shrink; who dies is chosen at random. The same arguments give the same trace.
-Run: many_sizes.py [--sizes N] [--events N] | ashlar dump --from-text -o many.atrace -
+Run: many_sizes.py [--sizes N] [--events N] | ashlar export --from-text -o many.atrace -
      /usr/bin/time ashlar tune many.atrace -o many.hpp      and so on
 """
 import argparse
@@ -11,7 +11,7 @@ import random
 import sys
 
 PHASE_EVENTS = 100_000
-MOST_LIVE = 30_000  # so that a machine of some memory has pools for them, which `ashlar verify` makes
+MOST_LIVE = 30_000  # so that a machine of some memory has pools for them, which `ashlar tune verify` makes
 GRANULE = 16  # sizes are its multiples: as many needs as sizes, with `ashlar tune`'s own alignment
 
 

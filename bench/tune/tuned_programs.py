@@ -5,7 +5,7 @@
 
 Each program (bench/programs) is recorded once with all the processes that it starts. Two tables, in Markdown:
   static  the bytes of the pools that `ashlar tune` chooses, of requests up to --largest, and of other rules with as many
-          classes (powers of two: as many as it takes), and how long `ashlar verify` took to find the certificate true
+          classes (powers of two: as many as it takes), and how long `ashlar tune verify` took to find the certificate true
   heap    the program run by turns, N times (5), with the standard classes and with those of `ashlar tune --mode heap`
           (ASHLAR_CONFIG), its answer checked each time: the slack that the traces tell, medians of peak RSS (GNU time's, of
           the largest process) and of user + system time
@@ -81,7 +81,7 @@ def static_line(program, traces, folder, options):
         if count <= classes and size < least:
             fail(f"{program.name}: {rule} takes {size:,} bytes with {count} classes, the tuner {least:,} with {classes}")
     started = time.monotonic()
-    ashlar(options, "verify", certificate)
+    ashlar(options, "tune", "verify", certificate)
     verified = time.monotonic() - started
     cells = [f"{size:,} ({size / least:.2f})" for _, size in (rows[rule] for rule in RULES[1:])]
     return (f"| {program.name} | {len(traces)} | {classes} | {least:,} | {' | '.join(cells)} | {rows['powers of two'][0]} |"

@@ -2,7 +2,7 @@
 // several sizes and gives all back. How many blocks that needs nobody knows yet, so the capacities are generous; the
 // trace tells.
 //
-//   $ ashlar stat firmware.atrace
+//   $ ashlar report --text firmware.atrace
 //   $ ashlar tune --align 8 -o pools.hpp firmware.atrace
 //
 // The trace goes to a file of the host, by semihosting; on a board it may be a UART, pages of flash or a debugger's

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reduces a fleet's profiles to one, by a tree of `ashlar merge` tasks on Dask distributed.
+"""Reduces a fleet's profiles to one, by a tree of `ashlar tune profile` tasks on Dask distributed.
 
   fleet.py -o all.aprof PATH...                             profiles that lie here: files, and those in folders
   fleet.py -o all.aprof --on-workers PATH...                that lie on the workers' machines
@@ -8,7 +8,7 @@
 The workers are processes of this machine (--workers N), or those of a cluster that is there (--scheduler ADDRESS).
 Profiles travel as bytes, so nobody needs a common file system. Merging is associative and commutative and a profile has
 one encoding: whatever the tree's shape, and whichever worker dies in the middle, the result is to the byte that of one
-`ashlar merge` of all.
+`ashlar tune profile` of all.
 """
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def record(ashlar: str, words: list[str], number: int, traces: str | None) -> Pr
         status, said = run(ashlar, "record", "-o", folder / "run.atrace", "--", *words)
         if status != 0:
             raise FleetError(f"{name} ended with {status}: {said}")
-        status, said = run(ashlar, "profile", "-o", result, *sorted(folder.glob("*.atrace")))
+        status, said = run(ashlar, "tune", "profile", "-o", result, *sorted(folder.glob("*.atrace")))
         if status != 0:
             raise FleetError(f"{name}: {said}")
         return Profile(name, result.read_bytes())
@@ -101,7 +101,7 @@ def merge(ashlar: str, parts: list[Profile], skip_damaged: bool) -> Profile:
                 names[str(file)] = part.name
         while names:
             result = folder / "merged.aprof"
-            status, said = run(ashlar, "merge", "-o", result, *names)
+            status, said = run(ashlar, "tune", "profile", "-o", result, *names)
             if status == 0:
                 return Profile(name, result.read_bytes(), tuple(left_out))
             damaged = next((file for file in names if file in said), None)

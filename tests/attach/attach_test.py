@@ -31,7 +31,7 @@ def ashlar(*words, **options):
 
 
 def figures_of(trace):
-    result = ashlar("stat", "--json", trace)
+    result = ashlar("report", "--text", "--json", trace)
     assert result.returncode == 0, result.stderr
     figures = json.loads(result.stdout)
     figures["live_blocks"] = figures["live_at_end"]["blocks"]
@@ -131,12 +131,12 @@ class AttachTest(unittest.TestCase):
         self.assertEqual(figures["header"]["attached"], "1")
         self.assertEqual(figures["unknown_deaths"], 100)
         self.assertEqual((figures["live_blocks"], figures["live_bytes"]), (30, 30_000))
-        text = ashlar("stat", self.trace).stdout
+        text = ashlar("report", "--text", self.trace).stdout
         self.assertIn("attached", text)
         leaks = ashlar("leaks", "--trace", self.trace)
         self.assertIn("30 blocks", leaks.stdout)
         self.assertIn("lose", leaks.stdout)
-        self.assertEqual(ashlar("findings", self.trace).returncode, 0)
+        self.assertEqual(ashlar("report", "--text", self.trace).returncode, 0)
         self.assertEqual(
             ashlar("report", "-o", os.path.join(self.folder, "r.html"), self.trace).returncode, 0)
 
@@ -255,7 +255,7 @@ class AttachTest(unittest.TestCase):
             self.assertEqual(sizes[77]["births"], 1000 * (number + 1))
             self.assertEqual(sizes[777]["births"], 1)
             self.assertNotIn(88, sizes)
-            text = subprocess.run([COMMAND, "dump", trace], check=True, capture_output=True, text=True, timeout=60).stdout
+            text = subprocess.run([COMMAND, "export", "--format=text", trace], check=True, capture_output=True, text=True, timeout=60).stdout
             # The last word of "TIME THREAD untouched ADDRESS BYTES".
             untouched = [int(line.split()[-1]) for line in text.splitlines() if " untouched " in line]
             self.assertEqual(len(untouched), 1)

@@ -38,7 +38,7 @@ def section(text: str, heading: str) -> str:
 def options_of_help(text: str) -> list[set[str]]:
     """The names of each option, as {"-o", "--output"}."""
     first_words = re.findall(r"^  (-\S+)", section(text, "Options:"), re.MULTILINE)
-    return [set(OPTION.findall(re.sub(r"\{.*?\}", "", word))) for word in first_words]
+    return [set(OPTION.findall(re.sub(r"\[.*?\]", "", word))) for word in first_words]
 
 
 # ---- what a shell offers for the words of a line, of which the last is not complete ------------------------
@@ -106,21 +106,22 @@ SHELLS = {"bash": Bash, "fish": Fish, "zsh": Zsh}
 
 
 def check_shell(name: str, shell: Bash | Fish | Zsh, options: dict[str, set[str]]) -> None:
-    commands = set(options) - {""}
+    commands = {name for name in options if name and " " not in name}
     offered = shell.offers("")
     if not commands <= offered:
         sys.exit(f"{name}: does not offer the commands {sorted(commands - offered)}")
     for command, wanted in options.items():
         # fish offers short names behind one dash, and long ones behind two.
-        line = (command,) if command else ()
+        line = tuple(command.split())
         found = {word for dashes in (("-", "--") if name == "fish" else ("-",))
                  for word in shell.offers(*line, dashes) if OPTION.fullmatch(word.rstrip("="))}
         same({word.rstrip("=") for word in found} - {"-", "--"}, wanted, f"{name}, ashlar {command}")
     for line, wanted in ((("tune", "--mode", ""), {"static", "heap"}),
-                         (("completion", ""), {"bash", "zsh", "fish"}),
-                         (("help", "ver"), {"verify"}),
+                         (("help", "--completion", ""), {"bash", "zsh", "fish"}),
+                         (("help", "insp"), {"inspect"}),
+                         (("tune", "ver"), {"verify"}),
                          (("report", "--pools", "only"), {"only.json"}),
-                         (("stat", "only"), {"only.json"}),
+                         (("tune", "verify", "only"), {"only.json"}),
                          (("run", "--", "./pro"), {"./program"}),
                          (("run", "--exact", "./pro"), {"./program"})):
         found = shell.offers(*line)
@@ -141,18 +142,19 @@ def main() -> None:
 
     overview = run(ashlar, "help")
     same({overview}, {run(ashlar, "--help")}, "ashlar help")
-    names = re.findall(r"^  ([a-z]+)", section(overview, "Commands:"), re.MULTILINE)
-    helps = {name: run(ashlar, "help", name) for name in names}
+    names = re.findall(r"^  ([a-z]+)  ", overview, re.MULTILINE)
+    names += re.findall(r"^  ashlar (tune [a-z]+)  ", run(ashlar, "help", "tune"), re.MULTILINE)
+    helps = {name: run(ashlar, "help", *name.split()) for name in names}
     names_of = {"": options_of_help(overview), **{name: options_of_help(helps[name]) for name in names}}
     options = {name: set().union(*of_each) for name, of_each in names_of.items()}
     for name in names:
-        same({helps[name]}, {run(ashlar, name, "--help")}, f"ashlar help {name}")
+        same({helps[name]}, {run(ashlar, *name.split(), "--help")}, f"ashlar help {name}")
 
     run(ashlar, "help", "--pages", "pages/man1")
     pages = {page.name: page.read_text() for page in (folder / "pages/man1").iterdir()}
-    same(set(pages), {"ashlar.1", *(f"ashlar-{name}.1" for name in names)}, "the manual pages")
+    same(set(pages), {"ashlar.1", *(f"ashlar-{name.replace(' ', '-')}.1" for name in names)}, "the manual pages")
     for name, wanted in options.items():
-        page = pages[f"ashlar-{name}.1" if name else "ashlar.1"]
+        page = pages[f"ashlar-{name.replace(' ', '-')}.1" if name else "ashlar.1"]
         terms = re.findall(r"^\.TP\n(\\fB\\-.*)", page, re.MULTILINE)
         same({option for term in terms for option in OPTION.findall(re.sub(r"\\f.", " ", term).replace("\\-", "-"))},
              wanted, f"the manual page of ashlar {name}")
@@ -168,7 +170,7 @@ def main() -> None:
     for name, shell in SHELLS.items():
         script = folder / "scripts" / name
         script.parent.mkdir(exist_ok=True)
-        script.write_text(run(ashlar, "completion", name))
+        script.write_text(run(ashlar, "help", "--completion", name))
         if shutil.which(name):
             check_shell(name, shell(script), options)
     absent = [name for name in (*SHELLS, "man") if not shutil.which(name)]

@@ -1,4 +1,4 @@
-// `ashlar diff`, and what `ashlar stat` says of growth, as a user meets them.
+// `ashlar diff`, and what `ashlar report --text` says of growth, as a user meets them.
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -64,7 +64,7 @@ class Diff : public support::CommandInFolder {
  protected:
   void write(const std::string& name, const text_trace& trace) {
     support::write_file(path("text"), trace.text());
-    ASSERT_EQ(ashlar({"dump", "--from-text", "text", "-o", name}), 0) << said("err");
+    ASSERT_EQ(ashlar({"export", "--from-text", "text", "-o", name}), 0) << said("err");
     fs::remove(path("text"));
   }
   void write_both() {
@@ -110,19 +110,20 @@ TEST_F(Diff, ByAnotherFigureItIsSortedByThat) {
 TEST_F(Diff, AReaderWhoHasSeenEnoughStillGetsTheFile) {
   write_both();
   reader_has_gone_ = true;
-  for (const words& line : {words{"diff", "--json", "found.json", "a.atrace", "b.atrace"},
-                            words{"findings", "--json", "found.json", "a.atrace"},
-                            words{"leaks", "--json", "found.json", "--trace", "a.atrace"}}) {
+  for (const words& line : {words{"diff", "--json=found.json", "a.atrace", "b.atrace"},
+                            words{"report", "--text", "--json=found.json", "a.atrace"},
+                            words{"leaks", "--json=found.json", "--trace", "a.atrace"}}) {
     EXPECT_EQ(command(line).signal(), SIGPIPE) << line[0];
     ASSERT_TRUE(fs::exists(path("found.json"))) << line[0];
-    EXPECT_EQ(json::parse(support::read_file(path("found.json")))["report"], line[0]);
+    EXPECT_EQ(json::parse(support::read_file(path("found.json")))["report"],
+              line[0] == "report" ? "stat" : line[0]);
     fs::remove(path("found.json"));
   }
 }
 
 TEST_F(Diff, JsonHasAllThatDiffers) {
   write_both();
-  ASSERT_EQ(ashlar({"diff", "--rows", "1", "--json", "d.json", "a.atrace", "b.atrace"}), 0);
+  ASSERT_EQ(ashlar({"diff", "--rows", "1", "--json=d.json", "a.atrace", "b.atrace"}), 0);
   EXPECT_TRUE(contains(said("out"), "1 more call site changed (--rows 2 lists them)"))
       << said("out");
   const json found = json::parse(support::read_file(path("d.json")));
@@ -154,7 +155,7 @@ TEST_F(Diff, JsonHasAllThatDiffers) {
 TEST_F(Diff, ThePageIsWrittenBesideTheJson) {
   write_both();
   const ended result = command(
-      {"diff", "-o", "d.html", "--json", "d.json", "--fail-above", "1", "a.atrace", "b.atrace"});
+      {"diff", "-o", "d.html", "--json=d.json", "--fail-above", "1", "a.atrace", "b.atrace"});
   EXPECT_EQ(result.exit_status(), 1);
   EXPECT_TRUE(contains(result.err, "ashlar diff: d.html (")) << result.err;
   const std::string page = support::read_file(path("d.html"));
@@ -173,7 +174,7 @@ TEST_F(Diff, ThePageSumsUpSmallChanges) {
   };
   write("a.atrace", run(10, 1));
   write("b.atrace", run(20, 2));
-  ASSERT_EQ(ashlar({"diff", "-o", "d.html", "--json", "d.json", "a.atrace", "b.atrace"}), 0);
+  ASSERT_EQ(ashlar({"diff", "-o", "d.html", "--json=d.json", "a.atrace", "b.atrace"}), 0);
   EXPECT_EQ(json::parse(support::read_file(path("d.json")))["call_sites"].size(), 3u);
   const std::string page = support::read_file(path("d.html"));
   const std::string begin = "id=\"data\">\n";
@@ -218,10 +219,10 @@ TEST_F(Diff, WhatCannotBeComparedIsNamed) {
        "--by: 'size' is none of peak, held, allocated, allocations, temporaries"},
       {{"diff", "--fail-above", "much", "a.atrace", "b.atrace"}, "much"},
       {{"diff", "--depth", "0", "a.atrace", "b.atrace"}, "--depth"},
-      {{"diff", "--json", "b.atrace", "a.atrace", "b.atrace"}, "is an input"},
+      {{"diff", "--json=b.atrace", "a.atrace", "b.atrace"}, "is an input"},
       {{"diff", "-o", "a.atrace", "a.atrace", "b.atrace"}, "is an input"},
       {{"diff", "-o", "gone/d.html", "a.atrace", "b.atrace"}, "gone/d.html"},
-      {{"diff", "-o", "d", "--json", "d", "a.atrace", "b.atrace"}, "--json"},
+      {{"diff", "-o", "d", "--json=d", "a.atrace", "b.atrace"}, "--json"},
   };
   for (const auto& [line, named] : wrong) {
     const ended result = command(line);
@@ -239,7 +240,7 @@ TEST_F(Diff, ATraceWithoutItsEndOrWithLostEventsSaysSo) {
   EXPECT_TRUE(contains(result.err, "b.atrace: at byte ")) << result.err;
   support::write_file(path("lost"),
                       text_trace("shop").holds(orders, 1, 8).text() + "9000000 1 lost 12\n");
-  ASSERT_EQ(ashlar({"dump", "--from-text", "lost", "-o", "lost.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"export", "--from-text", "lost", "-o", "lost.atrace"}), 0) << said("err");
   result = command({"diff", "a.atrace", "lost.atrace"});
   EXPECT_TRUE(contains(result.err, "lost.atrace: 12 events were lost")) << result.err;
 }
@@ -261,7 +262,7 @@ TEST_F(Diff, OfTwoBuildsTheFunctionsAreCompared) {
   for (const auto& [trace, program] :
        {std::pair{"a.atrace", ASHLAR_OLDER_SHOP}, std::pair{"b.atrace", ASHLAR_NEWER_SHOP}})
     ASSERT_EQ(ashlar({"record", "--stacks", "-o", trace, "--", program}), 0) << said("err");
-  ASSERT_EQ(ashlar({"diff", "--json", "d.json", "a.atrace", "b.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"diff", "--json=d.json", "a.atrace", "b.atrace"}), 0) << said("err");
   const json found = json::parse(support::read_file(path("d.json")));
   const auto site = [&](const std::string& function) -> json {
     for (const json& each : found["call_sites"])
@@ -286,14 +287,14 @@ TEST_F(StatOfGrowth, NamesWhatRisesAllThroughTheRun) {
   trace.holds(orders, 20, 1000);  // a start-up
   for (int i = 0; i < 100; ++i) trace.uses(notes, 5, 40).holds(lines, 1, 64);
   write("a.atrace", trace);
-  const ended result = command({"stat", "a.atrace"});
+  const ended result = command({"report", "--text", "a.atrace"});
   EXPECT_EQ(result.exit_status(), 0) << result.err;
   const std::size_t at = result.out.find("\n  rising all through the run, the steepest first\n\n");
   ASSERT_NE(at, std::string::npos) << result.out;
   EXPECT_TRUE(contains(result.out.substr(at), " a second: ")) << result.out;
   EXPECT_TRUE(contains(result.out.substr(at), "; confidence > 99.9 %\n      lines\n"))
       << result.out;
-  ASSERT_EQ(ashlar({"stat", "--json", "a.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "--json", "a.atrace"}), 0);
   const json stat = json::parse(said("out"));
   ASSERT_EQ(stat["growing"]["call_sites"].size(), 1u) << stat["growing"];
   const json& site = stat["growing"]["call_sites"][0];
@@ -307,7 +308,7 @@ TEST_F(StatOfGrowth, NamesWhatRisesAllThroughTheRun) {
 
 TEST_F(StatOfGrowth, SaysNothingWhereNothingDoes) {
   write("a.atrace", text_trace("shop").holds(orders, 20, 1000).uses(notes, 500, 40));
-  ASSERT_EQ(ashlar({"stat", "a.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "a.atrace"}), 0);
   EXPECT_FALSE(contains(said("out"), "rising")) << said("out");
   EXPECT_TRUE(contains(said("out"), "500 of 520 blocks were freed by the next call"))
       << said("out");

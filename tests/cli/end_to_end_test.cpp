@@ -48,8 +48,8 @@ TEST_F(Command, StatTellsTimesWithoutAUnitAndTextsWithoutControlCharacters) {
                       "stack 1 0x1500\n"
                       "1000000000 1 malloc 0x10 24 stack=1\n"
                       "4500000000 1 free 0x10\n");
-  ASSERT_EQ(ashlar({"dump", "--from-text", "a.txt", "-o", "a.atrace"}), 0);
-  const ended result = command({"stat", "a.atrace"});
+  ASSERT_EQ(ashlar({"export", "--from-text", "a.txt", "-o", "a.atrace"}), 0);
+  const ended result = command({"report", "--text", "a.atrace"});
   EXPECT_EQ(result.exit_status(), 0) << result.err;
   EXPECT_TRUE(
       result.out.starts_with("a.atrace: $'a\\x1b[2Jb'\n  \\x1b]0;title\\x07, process 1\\x0a2\n"))
@@ -67,12 +67,7 @@ class Run : public Command {
 };
 
 TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
-  std::vector<words> all{{"--help"}, {"compare", "-h"}};
-  for (const char* name :
-       {"run", "record", "report", "stat", "diff", "dump", "compare", "summary", "profile", "merge",
-        "tune", "replay", "verify", "check", "leaks", "help", "completion"})
-    all.push_back({name, "--help"});
-  for (const words& asked : all) {
+  for (const words& asked : {words{"--help"}, words{"compare", "-h"}}) {
     const ended result = command(asked);
     EXPECT_EQ(result.exit_status(), 0);
     EXPECT_TRUE(contains(result.out, "Usage: ashlar")) << result.out;
@@ -84,11 +79,9 @@ TEST_F(Command, HelpAndVersionAreOnStandardOutput) {
 
 TEST_F(Command, AWrongLineNamesTheWordAndTheRemedy) {
   const std::vector<std::pair<words, std::string>> wrong{
-      {{"frob"}, "frob"},
       {{"--frob"}, "--frob"},
       {{"run"}, "which program"},
       {{"run", "--"}, "which program"},
-      {{"run", "--jsn", "x", "--", "ls"}, "--jsn"},
       {{"compare", "-n", "0", "--", "ls"}, "--runs"},
       {{"compare", "-n", "many", "--", "ls"}, "many"},
       {{"compare", "--only", "system,nonesuch", "--", "ls"}, "nonesuch"},
@@ -100,9 +93,9 @@ TEST_F(Command, AWrongLineNamesTheWordAndTheRemedy) {
       {{"leaks", "--trace", "x", "-o", "y"}, "--output excludes --trace"},
       {{"check", "--log", "x", "--", "ls"}, "a program is one too many"},
       {{"check", "--log", "x", "--continue"}, "--log excludes --continue"},
-      {{"summary"}, "FILE"},
-      {{"summary", "/no/such.json"}, "/no/such.json"},
-      {{"summary", program}, "JSON"},
+      {{"compare", "--summary"}, "FILE"},
+      {{"compare", "--summary", "/no/such.json"}, "/no/such.json"},
+      {{"compare", "--summary", program}, "JSON"},
   };
   for (const auto& [line, named] : wrong) {
     const ended result = command(line);
@@ -123,8 +116,8 @@ TEST_F(Command, AMissingProgramHasTheShellsStatus) {
 }
 
 TEST_F(Command, AFileThatIsNotWrittenInTheEndIsAFailureOfAComparison) {
-  const words line{"compare", "-n",     "1",         "--warmup", "0",     "--only",
-                   "system",  "--json", "/dev/full", "--",       program, "exit"};
+  const words line{"compare",          "-n", "1",     "--warmup", "0", "--only", "system",
+                   "--json=/dev/full", "--", program, "exit"};
   const ended measured = command(line);
   EXPECT_EQ(measured.exit_status(), 1);
   EXPECT_TRUE(contains(measured.err, "cannot write '/dev/full'")) << measured.err;
@@ -138,7 +131,7 @@ TEST_F(Command, AFileThatIsNotWrittenInTheEndIsAFailureOfAComparison) {
 TEST_F(Command, AReaderWhoHasSeenEnoughStillGetsTheSamples) {
   reader_has_gone_ = true;
   const ended measured = command({"compare", "-n", "1", "--warmup", "0", "--only", "system",
-                                  "--json", "samples.json", "--", program, "exit"});
+                                  "--json=samples.json", "--", program, "exit"});
   EXPECT_TRUE(contains(measured.err, "cannot write to standard output")) << measured.err;
   EXPECT_TRUE(contains(support::read_file(path("samples.json")), "\"system\""));
 }
@@ -153,8 +146,8 @@ TEST_F(Command, ALibraryThatIsNotThereIsNamed) {
 
 TEST_F(Command, CompareOnTheSystemsAllocatorAlone) {
   const ended result =
-      command({"compare", "-n", "3", "--warmup", "2", "--only", "system", "--seed", "7", "--json",
-               path("j"), "--csv", path("c"), "--", program, "exit", "4"});
+      command({"compare", "-n", "3", "--warmup", "2", "--only", "system", "--seed", "7",
+               "--json=" + path("j"), "--csv", path("c"), "--", program, "exit", "4"});
   EXPECT_EQ(result.exit_status(), 0) << result.err;
   EXPECT_TRUE(contains(result.out, "system")) << result.out;
   EXPECT_TRUE(contains(result.out, "exit status 4")) << result.out;
@@ -167,14 +160,14 @@ TEST_F(Command, CompareOnTheSystemsAllocatorAlone) {
   const std::string csv = read_file(path("c"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);
   EXPECT_TRUE(left_nothing_behind());
-  const ended summary = command({"summary", path("j")});
+  const ended summary = command({"compare", "--summary", path("j")});
   EXPECT_EQ(summary.exit_status(), 0);
   EXPECT_TRUE(contains(summary.out, "cli_test_program")) << summary.out;
 }
 
 TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
   const pid_t child =
-      start({"compare", "-n", "1000", "--warmup", "0", "--only", "system", "--json", path("j"),
+      start({"compare", "-n", "1000", "--warmup", "0", "--only", "system", "--json=" + path("j"),
              "--show-output", "--", "/bin/sh", "-c", "echo said; sleep 0.1"});
   wait_until_said("said\nsaid");
   ::kill(-child, SIGINT);
@@ -189,14 +182,15 @@ TEST_F(Command, CompareEndsEarlyWithWhatItHas) {
 
 // Standard error is under the same limit, and is longer where there is no drop-in library.
 TEST_F(Run, AReportThatDoesNotFitLeavesWhatWasThere) {
-  support::write_file(path("r"), "the last report");
+  const std::string last = R"({"ashlar": "the last report"})";
+  support::write_file(path("r"), last);
   // 512 or 1024 bytes, as the shell likes.
-  const std::string line = "ulimit -f 1; exec '" ASHLAR_COMMAND "' compare --only system --json '" +
+  const std::string line = "ulimit -f 1; exec '" ASHLAR_COMMAND "' compare --only system --json='" +
                            path("r") + "' -- true >/dev/null 2>'" + path("err") + "'";
   const int status = std::system(line.c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status << said("err");
   EXPECT_TRUE(contains(said("err"), "cannot write '" + path("r") + "'")) << said("err");
-  EXPECT_EQ(read_file(path("r")), "the last report");
+  EXPECT_EQ(read_file(path("r")), last);
   EXPECT_EQ(files(), words{"r"});
 }
 
@@ -254,7 +248,7 @@ TEST_F(Run, AProgramThatASignalEndsHasItsReport) {
   for (const int number : {SIGINT, SIGTERM}) {
     for (const char* what : {"raise", "asks", "clone"}) {
       const ended result =
-          command({"run", "--json", "r.json", "--", program, what, std::to_string(number)});
+          command({"run", "--json=r.json", "--", program, what, std::to_string(number)});
       EXPECT_EQ(result.signal(), number) << what << '\n' << result.err;
       EXPECT_TRUE(contains(result.err, "those of the moment when the signal came")) << result.err;
       const nlohmann::json report = nlohmann::json::parse(support::read_file(path("r.json")));
@@ -285,7 +279,7 @@ TEST_F(Run, ASignalInTheMiddleOfAnAllocationEndsTheProgram) {
 }
 
 TEST_F(Run, TheMostThreadsAreTold) {
-  const ended result = command({"run", "--json", "r.json", "--", program, "threads", "5"});
+  const ended result = command({"run", "--json=r.json", "--", program, "threads", "5"});
   EXPECT_EQ(result.exit_status(), 0);
   EXPECT_TRUE(contains(result.err, "at most 6 threads at one time")) << result.err;
   EXPECT_EQ(nlohmann::json::parse(support::read_file(path("r.json"))).at("most_threads_seen"), 6);
@@ -295,7 +289,7 @@ TEST_F(Run, TheMostThreadsAreTold) {
 TEST_F(Run, TheEndOfTheProgramIsToldThoughItsReportIsNotWritten) {
   const auto run = [&](const char* how, int number) {
     const ended result =
-        command({"run", "--json", "/dev/full", "--", program, how, std::to_string(number)});
+        command({"run", "--json=/dev/full", "--", program, how, std::to_string(number)});
     EXPECT_TRUE(contains(result.err, "ashlar: cannot write '/dev/full'")) << result.err;
     EXPECT_TRUE(contains(result.err, "peak RSS")) << result.err;
     return result;
@@ -331,7 +325,8 @@ TEST_F(Run, HardenedIsPassedOnAndNotBesideExact) {
 }
 
 TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
-  const ended result = command({"run", "--exact", "--json", path("j"), "--", program, "exit", "5"});
+  const ended result =
+      command({"run", "--exact", "--json=" + path("j"), "--", program, "exit", "5"});
   EXPECT_EQ(result.exit_status(), 5) << result.err;
   const auto json = nlohmann::json::parse(read_file(path("j")));
   EXPECT_EQ(json.at("exit_status"), 5);
@@ -351,14 +346,14 @@ TEST_F(Run, JsonHoldsTheStatisticsAndTheProcess) {
 }
 
 TEST_F(Run, AReportThatCannotBeWrittenIsNoticedBeforeTheProgramRuns) {
-  const ended result = command({"run", "--json", "/no/folder/x", "--", program});
+  const ended result = command({"run", "--json=/no/folder/x", "--", program});
   EXPECT_EQ(result.exit_status(), 2);
   EXPECT_EQ(result.out, "");
   EXPECT_TRUE(contains(result.err, "/no/folder/x"));
 }
 
 TEST_F(Run, OtherProcessesAreCounted) {
-  const ended result = command({"run", "--json", path("j"), "--", program, "children", "3"});
+  const ended result = command({"run", "--json=" + path("j"), "--", program, "children", "3"});
   EXPECT_EQ(result.exit_status(), 0);
   EXPECT_TRUE(contains(result.err, "3 other processes")) << result.err;
   EXPECT_EQ(nlohmann::json::parse(read_file(path("j"))).at("other_processes").size(), 3u);
@@ -429,7 +424,7 @@ TEST_F(Run, CheckTellsAFaultWithFunctionAndLineAndEndsAsTheProgram) {
 }
 
 TEST_F(Run, CheckThatContinuesTellsAllFaultsAndFails) {
-  const ended result = command({"check", "--continue", "--json", "f.json", "--", faulty_program});
+  const ended result = command({"check", "--continue", "--json=f.json", "--", faulty_program});
   EXPECT_EQ(result.exit_status(), 1) << result.err;
   EXPECT_TRUE(contains(result.err, "ashlar: 2 faults in process ")) << result.err;
   const std::string objects = read_file(path("f.json"));
@@ -462,7 +457,7 @@ TEST_F(Run, CompareMarksAnAllocatorWhoseRunsFail) {
 TEST_F(Run, CompareDoesNotWriteOverALibrary) {
   fs::copy_file(library, path("lib.so"));
   const ended result = command(
-      {"compare", "--with", "mine=" + path("lib.so"), "--json", path("lib.so"), "--", program});
+      {"compare", "--with", "mine=" + path("lib.so"), "--json=" + path("lib.so"), "--", program});
   EXPECT_EQ(result.exit_status(), 2);
   EXPECT_TRUE(contains(result.err, "is an input")) << result.err;
   EXPECT_EQ(fs::file_size(path("lib.so")), fs::file_size(library));

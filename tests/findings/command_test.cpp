@@ -1,4 +1,4 @@
-// `ashlar findings` as a user meets it: what it prints and writes, and what it says of input that is none.
+// `ashlar report --text` as a user meets it: what it prints and writes, and what it says of input that is none.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tests/support/command_in_folder.hpp>
@@ -28,7 +28,7 @@ class Findings : public support::CommandInFolder {
 TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   record("several_index");
-  ASSERT_EQ(ashlar({"findings", "--json", "found.json", "run.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "--json=found.json", "run.atrace"}), 0) << said("err");
   const std::string text = said("out");
   EXPECT_TRUE(contains(text, "run.atrace: 3 findings in ")) << text;
   EXPECT_TRUE(contains(text, "1. Blocks that live for a moment: saves up to 29,999 allocations, "))
@@ -36,8 +36,7 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   EXPECT_TRUE(contains(text, "several_index.cpp:34, through std::operator+")) << text;
   EXPECT_TRUE(contains(text, "Seen: 30,000 of 30,000 blocks")) << text;
   EXPECT_TRUE(contains(text, "With the standard library:\n     std::string key;")) << text;
-  const json found = json::parse(said("found.json"));
-  EXPECT_EQ(found["report"], "findings");
+  const json found = json::parse(said("found.json"))["findings"];
   ASSERT_EQ(found["findings"].size(), 3u);
   const json& first = found["findings"][0];
   EXPECT_EQ(first["kind"], "temporary");
@@ -54,7 +53,7 @@ TEST_F(Findings, NameTheLineTheCostAndTheRemedy) {
   EXPECT_NEAR(first["milliseconds_saved"].get<double>(), 29'999 * ns / 1e6, 1e-6);
   EXPECT_TRUE(contains(text, first["remedy"].get<std::string>().substr(0, 40)));
   // Code stands once for each kind, and fewer rows say how many there are.
-  EXPECT_EQ(ashlar({"findings", "--rows", "1", "run.atrace"}), 0);
+  EXPECT_EQ(ashlar({"report", "--text", "--rows", "1", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("out"), "\n2 more (--rows 3 lists them)\n")) << said("out");
 }
 
@@ -72,14 +71,14 @@ TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
   ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a huge page brings memory that nobody touched
   record("untouched_reserve");
   ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
-  ASSERT_EQ(ashlar({"findings", "--json", "found.json", "run.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "--json=found.json", "run.atrace"}), 0) << said("err");
   const std::string text = said("out");
   EXPECT_TRUE(contains(text, "Large blocks that are mostly never touched: saves up to 31."))
       << text;
   EXPECT_TRUE(contains(text, " MiB of address space at the peak\n")) << text;
   EXPECT_TRUE(contains(text, "untouched_reserve.cpp:7, through std::")) << text;
   EXPECT_TRUE(contains(text, "Seen: 1 of 1 block was looked at")) << text;
-  const json found = json::parse(said("found.json"))["findings"];
+  const json found = json::parse(said("found.json"))["findings"]["findings"];
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0]["kind"], "untouched");
   EXPECT_EQ(found[0]["bytes_saved_at_peak"], 0);
@@ -90,19 +89,21 @@ TEST_F(Findings, WhatNobodyTouchesIsToldAsAddressSpace) {
 
 TEST_F(Findings, ACleanProgramHasNone) {
   record("matrices");
-  ASSERT_EQ(ashlar({"findings", "run.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
   EXPECT_TRUE(contains(said("out"), "run.atrace: no findings in ")) << said("out");
 }
 
 TEST_F(Findings, WithoutStacksAndWithoutATraceOneLineSaysWhatHelps) {
   ASSERT_EQ(ashlar({"record", "-o", "run.atrace", "--", "/bin/true"}), 0) << said("err");
-  EXPECT_EQ(command({"findings", "run.atrace"}).exit_status(), 2);
-  EXPECT_EQ(said("err"),
-            "ashlar: run.atrace: it has no call stacks, so no line can be named: record "
-            "with 'ashlar record --stacks'\n");
-  EXPECT_EQ(command({"findings", "/bin/true"}).exit_status(), 2);
+  EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
+  EXPECT_TRUE(
+      said("out").ends_with("\nno call stacks, so no line can be named: record with 'ashlar "
+                            "record --stacks'\n"))
+      << said("out");
+  EXPECT_EQ(command({"report", "--text", "/bin/true"}).exit_status(), 2);
   EXPECT_TRUE(contains(said("err"), "/bin/true")) << said("err");
-  EXPECT_EQ(command({"findings", "--json", "nonesuch/found.json", "run.atrace"}).exit_status(), 2);
+  EXPECT_EQ(command({"report", "--text", "--json=nonesuch/found.json", "run.atrace"}).exit_status(),
+            2);
   EXPECT_TRUE(contains(said("err"), "nonesuch/found.json")) << said("err");
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How right `ashlar findings` is: records small programs with known wastes and clean ones, and compares.
+"""How right `ashlar report --text` is: records small programs with known wastes and clean ones, and compares.
 
 A comment `planted: KIND` in a program of planted/ stands at the line that has to be found, or at most two
 lines below it (where a statement has several). `missed: KIND` is a waste that the rules are known not to
@@ -44,8 +44,8 @@ def findings_of(ashlar: pathlib.Path, program: pathlib.Path) -> list[dict]:
             if ended.returncode != 0:
                 sys.exit(f"{program.name}: ashlar {words[0]} ended with {ended.returncode}: {ended.stderr}")
         run("record", "--stacks", "-o", "run.atrace", "--", str(program))
-        run("findings", "--json", "found.json", "run.atrace")
-        return json.loads((pathlib.Path(folder) / "found.json").read_text())["findings"]
+        run("report", "--text", "--json=found.json", "run.atrace")
+        return json.loads((pathlib.Path(folder) / "found.json").read_text())["findings"]["findings"]
 
 
 def compare(source: pathlib.Path, findings: list[dict]) -> Result:

@@ -33,23 +33,23 @@ def setUpModule():
     made = Path(folder.name) / "profiles"
     made.mkdir()
     profiles = sample_profiles(ashlar, made, PROFILES)
-    merged_here = made_by("merge", profiles)
+    merged_here = made_by(profiles)
 
 
 def tearDownModule():
     folder.cleanup()
 
 
-def run_ashlar(command, *arguments):
-    done = subprocess.run([ashlar, command, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
+def run_ashlar(*arguments):
+    done = subprocess.run([ashlar, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode != 0:
-        raise AssertionError(f"ashlar {command}: {done.stderr}")
+        raise AssertionError(f"ashlar {arguments}: {done.stderr}")
 
 
-def made_by(command, inputs):
-    """What the command makes of them on one machine."""
+def made_by(inputs):
+    """The profile of all that is made on one machine."""
     result = Path(folder.name) / "here.aprof"
-    run_ashlar(command, "-o", result, *inputs)
+    run_ashlar("tune", "profile", "-o", result, *inputs)
     return result.read_bytes()
 
 
@@ -293,7 +293,7 @@ class Cluster(Case):
         self.assertIn(f"{lying}/changed.aprof: at byte ", errors)
         self.assertIn("--skip-damaged", errors)
         _, errors = self.reduce("--skip-damaged", "--arity", "3", lying)
-        self.assertEqual(self.output.read_bytes(), made_by("merge", profiles[:2]))
+        self.assertEqual(self.output.read_bytes(), made_by(profiles[:2]))
         for name in ("changed", "cut", "empty", "foreign"):
             self.assertEqual(errors.count(f"fleet: left out: {lying}/{name}.aprof: "), 1, errors)
         self.output.unlink()
@@ -324,7 +324,7 @@ class Cluster(Case):
         self.assertIn("3 of 3 profiles", out)
         kept = list(traces.glob("run-*/*.atrace"))
         self.assertEqual(len(kept), 6)  # each run has a forked process
-        self.assertEqual(self.output.read_bytes(), made_by("profile", kept))
+        self.assertEqual(self.output.read_bytes(), made_by(kept))
         self.output.unlink()
         self.assertIn("run 1 of sh -c 'exit 3' on ", self.assert_refused("--record", "sh -c 'exit 3'"))
         self.assertIn(" ended with 1: ashlar: no trace ", self.assert_refused("--record", "/sbin/ldconfig -p"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Profiles of made-up runs, no two alike, by way of `ashlar dump --from-text` and `ashlar profile`.
+"""Profiles of made-up runs, no two alike, by way of `ashlar export --from-text` and `tune profile`.
 
 Run: sample_profiles.py ASHLAR FOLDER COUNT [EVENTS]      makes FOLDER/0001.aprof ... of so many events each (400)
 """
@@ -33,8 +33,8 @@ def text_trace(seed: int, events: int) -> str:
 
 def make(ashlar: str, file: Path, seed: int, events: int) -> Path:
     trace = file.with_suffix(".atrace")
-    for command, text in (([ashlar, "dump", "--from-text", "-o", trace, "-"], text_trace(seed, events)),
-                          ([ashlar, "profile", "-o", file, trace], "")):
+    for command, text in (([ashlar, "export", "--from-text", "-o", trace, "-"], text_trace(seed, events)),
+                          ([ashlar, "tune", "profile", "-o", file, trace], "")):
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"sample_profiles: ashlar {command[1]}: {done.stderr}")

@@ -1,4 +1,4 @@
-// The JSON that `ashlar check --against` and `ashlar verify` read: any text is either refused, or what it says can be worked
+// The JSON that `ashlar tune check` and `tune verify` read: any text is either refused, or what it says can be worked
 // with.
 #include <cstdint>
 #include <string>

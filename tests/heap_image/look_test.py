@@ -1,4 +1,4 @@
-"""Compares what `ashlar core` and `ashlar inspect` tell with what planted programs know of themselves.
+"""Compares what `ashlar inspect` tells with what planted programs know of themselves.
 
 Run: look_test.py COMMAND DROP_IN PLANTED LINKED DEBUGGER_FOLDER
 """
@@ -218,7 +218,7 @@ class Blocks(LookTest):
     def check(self, scenario, program, others_max):
         with self.subTest(scenario=scenario, program=program, of="core"):
             process = self.planted(scenario, program)
-            self.agrees(ashlar("core", "--list", process.core()), process, others_max)
+            self.agrees(ashlar("inspect", "--list", process.core()), process, others_max)
             process.end()
         with self.subTest(scenario=scenario, program=program, of="process"):
             process = self.planted(scenario, program).start("wait")
@@ -272,8 +272,8 @@ class Blocks(LookTest):
 
     def test_totals_are_sums(self):
         core = self.planted("threads").core()
-        report = json.loads(ashlar("core", "--json", core).stdout)
-        listed = listed_blocks(ashlar("core", "--list", core).stdout)
+        report = json.loads(ashlar("inspect", "--json", core).stdout)
+        listed = listed_blocks(ashlar("inspect", "--list", core).stdout)
         self.assertEqual(report["in_use"], {"blocks": len(listed), "bytes": sum(listed.values())})
         for groups in ("by_size", "by_what"):
             self.assertEqual(sum(group["blocks"] for group in report[groups]), len(listed))
@@ -304,13 +304,13 @@ class Blocks(LookTest):
                 text = ashlar("inspect", process.pid).stdout
                 self.assertIn("MiB  resident, in all\n", text)
                 process.end()
-        core = json.loads(ashlar("core", "--json", self.planted("parts").core()).stdout)["memory"]
+        core = json.loads(ashlar("inspect", "--json", self.planted("parts").core()).stdout)["memory"]
         total = core.pop("sum")
         self.assertEqual(sum(core.values()), total, core)
         self.assertGreater(core["other"], 20 * mib)
 
     def test_a_thread_that_ended_leaves_its_blocks_in_stashes(self):
-        report = json.loads(ashlar("core", "--json", self.planted("lost").core()).stdout)
+        report = json.loads(ashlar("inspect", "--json", self.planted("lost").core()).stdout)
         self.assertGreater(report["free"]["in_stashes"]["blocks"], 0)
 
 
@@ -319,7 +319,7 @@ class Lost(LookTest):
 
     def test_from_a_core_and_a_process(self):
         process = self.planted("lost")
-        results = [ashlar("core", "--json", process.core())]
+        results = [ashlar("inspect", "--json", process.core())]
         process.end()
         process.start("wait")
         results.append(ashlar("inspect", "--json", process.pid))
@@ -373,11 +373,11 @@ class Lost(LookTest):
 
     def test_the_text(self):
         core = self.planted("lost").core()
-        result = ashlar("core", core)
+        result = ashlar("inspect", core)
         self.assertIn("ended by signal 6 (Aborted)", result.stdout)
         self.assertRegex(result.stdout, r"No pointer leads to [0-9.]+ KiB in 12 blocks:")
         self.assertRegex(result.stdout, r" 9 +128 .*lost_circle +0x[0-9a-f]+ 0x[0-9a-f]+ 0x")
-        only = ashlar("core", "--unreachable", core).stdout
+        only = ashlar("inspect", "--unreachable", core).stdout
         self.assertTrue(only.startswith("No pointer leads to"))
         self.assertNotIn("by size", only)
 
@@ -386,15 +386,15 @@ class Lost(LookTest):
         shutil.copy(PLANTED, moved)
         core = self.core_of(moved)
         os.rename(moved, moved + "_again")
-        gone = ashlar("core", core)
+        gone = ashlar("inspect", core)
         self.assertIn("is gone, so what is in it has no names", gone.stderr)
-        result = ashlar("core", core, moved + "_again")
+        result = ashlar("inspect", core, moved + "_again")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("lost_circle", result.stdout)
         with open(moved, "wb") as file:
             with open("/bin/true", "rb") as other:
                 file.write(other.read())
-        self.assertIn("is another file now than the process had", ashlar("core", core).stderr)
+        self.assertIn("is another file now than the process had", ashlar("inspect", core).stderr)
 
     def core_of(self, program):
         process = Process(self.folder, program, "lost")
@@ -413,12 +413,12 @@ class What(LookTest):
         self.core = self.planted("lost").core()
 
     def what(self, address):
-        result = ashlar("core", "--json", "--what", hex(address), self.core)
+        result = ashlar("inspect", "--json", "--what", hex(address), self.core)
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
     def test_a_block_in_use(self):
-        report = json.loads(ashlar("core", "--json", self.core).stdout)
+        report = json.loads(ashlar("inspect", "--json", self.core).stdout)
         square = next(g for g in report["by_what"] if g["what"].endswith("kept_square"))
         first = int(square["examples"][0], 16)
         answer = self.what(first + 9)
@@ -428,7 +428,7 @@ class What(LookTest):
         self.assertEqual(int(answer["block"]["address"], 16), first)
         self.assertIn("kept_square", answer["pointers"][0]["where"])
         self.assertEqual(int(answer["behind"]["address"], 16), first + answer["block"]["bytes"])
-        text = ashlar("core", "--what", hex(first + 9), self.core).stdout
+        text = ashlar("inspect", "--what", hex(first + 9), self.core).stdout
         self.assertIn("9 bytes into a block that is in use", text)
 
     def test_what_a_global_points_to(self):
@@ -439,7 +439,7 @@ class What(LookTest):
 
     def test_other_addresses(self):
         self.assertIn("no mapping", self.what(0x10)["place"])
-        listed = listed_blocks(ashlar("core", "--list", self.core).stdout)
+        listed = listed_blocks(ashlar("inspect", "--list", self.core).stdout)
         size = max(set(listed.values()), key=list(listed.values()).count)
         free = next(a + size for a, s in sorted(listed.items()) if s == size and a + size not in listed
                     and (self.what(a + size).get("block") or {}).get("in_use") is False)
@@ -487,7 +487,7 @@ class What(LookTest):
                 process.end()
 
     def test_no_address(self):
-        self.one_line(ashlar("core", "--what", "there", self.core), 2, "is no address")
+        self.one_line(ashlar("inspect", "--what", "there", self.core), 2, "is no address")
 
 
 class BadCores(LookTest):
@@ -495,20 +495,20 @@ class BadCores(LookTest):
         text = os.path.join(self.folder, "text")
         with open(text, "w", encoding="utf-8") as file:
             file.write("no core\n" * 100)
-        self.one_line(ashlar("core", text), 2, "no core file", "ulimit -c unlimited")
-        self.one_line(ashlar("core", PLANTED), 2, "no core file", "name the core first")
-        self.one_line(ashlar("core", text + "_gone"), 2, "no such file")
-        self.one_line(ashlar("core", self.folder), 2, "a core file is needed")
+        self.one_line(ashlar("inspect", text), 2, "no core file", "ulimit -c unlimited")
+        self.one_line(ashlar("inspect", PLANTED), 2, "no core file", "name the core first")
+        self.one_line(ashlar("inspect", text + "_gone"), 2, "no such file")
+        self.one_line(ashlar("inspect", self.folder), 2, "a core file is needed")
         with open(text, "wb") as file:
             file.write(b"\x28\xb5\x2f\xfd" + bytes(100))
-        self.one_line(ashlar("core", text), 2, "compressed", "zstd -d")
+        self.one_line(ashlar("inspect", text), 2, "compressed", "zstd -d")
 
     def test_without_the_library(self):
         process = self.planted("alone")
         process.start("wait", {"LD_PRELOAD": ""})
         core = os.path.join(self.folder, "other.core")
         write_core_by_debugger(process.pid, core)
-        self.one_line(ashlar("core", core), 1, "no ashlar heap", "LD_PRELOAD")
+        self.one_line(ashlar("inspect", core), 1, "no ashlar heap", "LD_PRELOAD")
         self.one_line(ashlar("inspect", process.pid), 1, "no ashlar heap", "LD_PRELOAD")
 
     def test_cut_off(self):
@@ -520,7 +520,7 @@ class BadCores(LookTest):
             path = os.path.join(self.folder, "short")
             with open(path, "wb") as file:
                 file.write(data[:100 + len(data) * tenths // 10])
-            result = ashlar("core", path)
+            result = ashlar("inspect", path)
             self.assertIn(result.returncode, (1, 2), tenths)
             self.assertRegex(result.stderr, "is cut off|it ends (with|be)", tenths)
             self.assertRegex(result.stderr, "disk full|copied as a whole")
@@ -530,19 +530,19 @@ class BadCores(LookTest):
     def test_another_version(self):
         core = CoreBytes(self.planted("alone").core())
         core.data[core.image + 8:core.image + 12] = (9).to_bytes(4, "little")
-        self.one_line(ashlar("core", core.save("newer")), 1, "version 9", "version 2",
+        self.one_line(ashlar("inspect", core.save("newer")), 1, "version 9", "version 2",
                       "that belongs to that library")
 
     def test_another_version_of_the_checks(self):
         core = CoreBytes(self.planted("alone").core())
         at = core.data.index(b"ashlarw1\1\0\0\0")
         core.data[at + 8:at + 12] = (9).to_bytes(4, "little")
-        self.one_line(ashlar("core", core.save("newer")), 1, "its checks by version 9", "version 1")
+        self.one_line(ashlar("inspect", core.save("newer")), 1, "its checks by version 9", "version 1")
 
     def test_an_overwritten_description(self):
         core = CoreBytes(self.planted("alone").core())
         core.data[core.image:core.image + 8] = bytes(8)
-        self.one_line(ashlar("core", core.save("overwritten")), 1, "was overwritten")
+        self.one_line(ashlar("inspect", core.save("overwritten")), 1, "was overwritten")
 
 
 class BrokenHeaps(LookTest):
@@ -552,17 +552,17 @@ class BrokenHeaps(LookTest):
         super().setUp()
         path = self.planted("alone").core()
         self.core = CoreBytes(path)
-        self.before = len(listed_blocks(ashlar("core", "--list", path).stdout))
+        self.before = len(listed_blocks(ashlar("inspect", "--list", path).stdout))
 
     def broken(self, name, lost_max):
         path = self.core.save("broken")
-        result = ashlar("core", "--json", path)
+        result = ashlar("inspect", "--json", path)
         self.assertEqual(result.returncode, 1)
         report = json.loads(result.stdout)
         self.assertTrue(any(re.search(name, each) for each in report["broken"]), report["broken"])
         self.assertGreaterEqual(report["in_use"]["blocks"], self.before - lost_max)
         self.assertLessEqual(report["in_use"]["blocks"], self.before)
-        self.assertRegex(ashlar("core", path).stdout, "(?s)tables contradict each other.*" + name)
+        self.assertRegex(ashlar("inspect", path).stdout, "(?s)tables contradict each other.*" + name)
 
     def first_slab(self):
         page = 0
@@ -633,7 +633,7 @@ class BrokenHeaps(LookTest):
         table = self.core.number(watch + offset)
         bucket = next(at for at in range(table, table + 8 * 4096, 8) if self.core.number(at) != 0)
         self.core.change(bucket, 64, 8)
-        result = ashlar("core", "--json", self.core.save("broken"))
+        result = ashlar("inspect", "--json", self.core.save("broken"))
         self.assertEqual(result.returncode, 1)
         report = json.loads(result.stdout)
         self.assertIn("a list of records of checks leads to 0x40", report["broken"][0])
@@ -647,7 +647,7 @@ class BrokenHeaps(LookTest):
             self.core.data[:] = original
             for _ in range(40):
                 self.core.change(numbers.choice(tables) + 8 * numbers.randrange(400), numbers.getrandbits(64), 8)
-            result = ashlar("core", self.core.save("random"), timeout=60)
+            result = ashlar("inspect", self.core.save("random"), timeout=60)
             self.assertIn(result.returncode, (0, 1), (round_number, result.stderr))
 
 
@@ -699,7 +699,7 @@ class Processes(LookTest):
         time.sleep(0.3)
         self.one_line(ashlar("inspect", zombie.pid), 1, "has ended")
         zombie.wait()
-        self.one_line(ashlar("inspect", "server"), 2, "is no number of a process")
+        self.one_line(ashlar("inspect", "server"), 2, "there is no such file")
 
     def test_killed_command(self):
         """The process goes on when the command is killed while it stands still."""

@@ -1,4 +1,4 @@
-"""Measures `ashlar core` and `ashlar inspect`: seconds, memory and pauses, and leaks beside LeakSanitizer.
+"""Measures `ashlar inspect`: seconds, memory and pauses, and leaks beside LeakSanitizer.
 
 Run: measure.py COMMAND DROP_IN [--blocks MILLIONS] [--gib GIB] [--programs N]. Tables on standard output. The folder
 of the cores (TMPDIR) needs as much room as the core has.
@@ -48,7 +48,7 @@ def run(command, *words):
 def cores(options, folder, program):
     blocks = int(options.blocks * 1e6)
     core = write_core(folder, options.drop_in, [program, "blocks", str(blocks), str(int(options.gib * 1024)), "abort"], {})
-    report, seconds, mib = run(options.command, "core", "--json", core)
+    report, seconds, mib = run(options.command, "inspect", "--json", core)
     print(f"core of {core.stat().st_size / 2**30:.1f} GiB, {blocks:,} blocks: {seconds:.1f} s, {mib:,.0f} MiB at the "
           f"peak; {report['in_use']['blocks'] - blocks:+} blocks, {report['unreachable']['blocks']} called lost", flush=True)
     core.unlink()
@@ -74,7 +74,7 @@ def leaks(options, folder, program):
         found = re.search(r"SUMMARY: LeakSanitizer: (\d+) byte\(s\) leaked in (\d+) allocation", said)
         core = write_core(folder, options.drop_in, [program, "lost", str(seed), "abort"],
                           {"ASHLAR_CHECK": "full", "ASHLAR_CHECK_GUARD": "0"})
-        report = run(options.command, "core", "--json", core)[0]["unreachable"]
+        report = run(options.command, "inspect", "--json", core)[0]["unreachable"]
         lost += report["blocks"]
         if (report["bytes"], report["blocks"]) == (int(found[1]), int(found[2])):
             same += 1

@@ -16,11 +16,11 @@ import tempfile
 SECONDS = 20
 MEMORY = 4 << 30  # of addresses: a damaged length may not ask for all there is
 COMMANDS = {
-    "a.atrace": ["stat", "symbols", "export --format pprof -o out.pb", "dump", "profile -o out.aprofile", "tune -o out.hpp", "findings",
-                 "replay", "report -o out.html", "diff other.atrace"],
-    "a.aprofile": ["stat", "tune -o out.hpp", "merge -o merged.aprofile"],
-    "pools.json": ["verify"],
-    "core": ["core"],
+    "a.atrace": ["report --text", "export --symbols", "export --format pprof --force -o out.pb", "export --format text",
+                 "tune profile -o out.aprofile", "tune -o out.hpp", "replay", "report -o out.html", "diff other.atrace"],
+    "a.aprofile": ["report --text", "tune -o out.hpp", "tune profile -o merged.aprofile"],
+    "pools.json": ["tune verify"],
+    "core": ["inspect"],
 }
 
 
@@ -30,7 +30,7 @@ def make_inputs(ashlar, program):
         subprocess.run([ashlar, *words], check=True, capture_output=True, timeout=100)
     run("record", "--stacks", "-o", "a.atrace", "--", program)
     shutil.copy("a.atrace", "other.atrace")
-    run("profile", "-o", "a.aprofile", "a.atrace")
+    run("tune", "profile", "-o", "a.aprofile", "a.atrace")
     run("tune", "-o", "pools.hpp", "a.atrace")
     if shutil.which("gdb"):
         library = subprocess.run([ashlar, "run", "--", "sh", "-c", "echo $LD_PRELOAD"], check=True, capture_output=True,

@@ -57,8 +57,8 @@ def main() -> None:
     expect("100000" in said and "at peak" in said, f"ashlar run says: {said}")
     write_row(options.document, "Python wheel", "pip install ashlar-*.whl", "ashlar run -- python app.py", seconds, [wheel])
     run("ashlar", "record", "-o", "app.atrace", "--stacks", "--", "python", "app.py", folder=use, PATH=path)
-    said = run("ashlar", "stat", "app.atrace", folder=use, PATH=path)
-    expect("malloc" in said and "peak" in said, f"ashlar stat says: {said}")
+    said = run("ashlar", "report", "--text", "app.atrace", folder=use, PATH=path)
+    expect("malloc" in said and "peak" in said, f"ashlar report --text says: {said}")
     run(python, "-m", "ashlar", "replay", "-n", "1", "app.atrace", folder=use)  # it finds its workers
     said = run("ashlar", "nonesuch", folder=use, status=2, PATH=path)
     expect("unknown command" in said, f"ashlar nonesuch says: {said}")

@@ -47,7 +47,7 @@ def main():
     folder.mkdir(parents=True)
     run(arguments.program, folder)
 
-    stat = json.loads(run([ashlar, "stat", "--json", trace], folder).stdout)
+    stat = json.loads(run([ashlar, "report", "--text", "--json", trace], folder).stdout)
     require("births", stat["events"]["pool"], arguments.births)
     require("deaths", stat["events"]["pool-free"], arguments.births)
     require("blocks left", stat["live_at_end"]["blocks"], 0)
@@ -59,15 +59,15 @@ def main():
     pools = arguments.pools.split(",")
     require("pools", sorted(site["frames"][0] for site in stat["call_sites"]), sorted(pools))
     require("births of all pools", sum(site["births"] for site in stat["call_sites"]), arguments.births)
-    text = run([ashlar, "stat", trace], folder).stdout
+    text = run([ashlar, "report", "--text", trace], folder).stdout
     for wanted in ["pools with the most bytes at the peak", stat["header"]["program"], *pools]:
         if wanted not in text:
-            raise SystemExit(f"check_chain: `ashlar stat` does not say '{wanted}':\n{text}")
+            raise SystemExit(f"check_chain: `ashlar report --text` does not say '{wanted}':\n{text}")
 
-    (folder / "trace.txt").write_text(run([ashlar, "dump", trace], folder).stdout)
-    run([ashlar, "dump", "--from-text", "trace.txt", "-o", "again.atrace"], folder)
+    (folder / "trace.txt").write_text(run([ashlar, "export", "--format=text", trace], folder).stdout)
+    run([ashlar, "export", "--from-text", "trace.txt", "-o", "again.atrace"], folder)
     require("the trace that came from its text, as text",
-            run([ashlar, "dump", "again.atrace"], folder).stdout == (folder / "trace.txt").read_text(), True)
+            run([ashlar, "export", "--format=text", "again.atrace"], folder).stdout == (folder / "trace.txt").read_text(), True)
 
     classes = arguments.classes.split(",")
     tuned = run([ashlar, "tune", "--classes", len(classes), "--align", arguments.align, "-o", "pools.hpp", trace],
@@ -75,8 +75,8 @@ def main():
     require("warnings of `ashlar tune`", tuned.stderr, "")
     chosen = json.loads((folder / "pools.json").read_text())["classes"]
     require("classes", [f"{c['block_size']}x{c['capacity']}" for c in chosen], classes)
-    run([ashlar, "verify", "pools.json"], folder)
-    run([ashlar, "check", "--against", "pools.json", trace], folder)
+    run([ashlar, "tune", "verify", "pools.json"], folder)
+    run([ashlar, "tune", "check", "--against", "pools.json", trace], folder)
     run([ashlar, "replay", "-n", "1", "--on", "pools.json", trace], folder)
     if arguments.compiler:
         (folder / "pools.cpp").write_text('#include "pools.hpp"\nconstinit tuned::static_pools<> pools;\n')

@@ -1,4 +1,4 @@
-// ashlar profile and ashlar merge as a user meets them: arguments in; streams, files and exit status out.
+// ashlar tune profile as a user meets it: arguments in; streams, files and exit status out.
 #include <random>
 #include <string>
 #include <tests/support/command_by_shell.hpp>
@@ -54,7 +54,8 @@ class ProfileCommand : public support::CommandByShell {
   // Makes NAME.atrace and NAME.aprof.
   void make(const std::string& name, std::uint64_t seed) const {
     write_file(path(name + ".atrace"), some_trace(seed));
-    const ended made = ashlar("profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
+    const ended made =
+        ashlar("tune profile " + path(name + ".atrace") + " -o " + path(name + ".aprof"));
     ASSERT_EQ(made.status, 0) << made.said;
   }
 };
@@ -66,7 +67,7 @@ TEST_F(ProfileCommand, AProfileOfATraceTellsWhatItIsOf) {
   EXPECT_GT(a.births(), 1000u);
   EXPECT_GT(a.deaths(), 500u);
   EXPECT_EQ(count_files(), 2u);
-  const ended again = ashlar("profile " + path("a.atrace") + " -o " + path("a.aprof"));
+  const ended again = ashlar("tune profile " + path("a.atrace") + " -o " + path("a.aprof"));
   EXPECT_EQ(again.status, 0);
   EXPECT_NE(again.said.find("a.aprof: 1 run, 1,"), std::string::npos) << again.said;
   EXPECT_EQ(read_profile(path("a.aprof")), a);
@@ -79,30 +80,34 @@ TEST_F(ProfileCommand, TracesTogetherAreTheirProfilesMergedToTheByte) {
     for (const char name : names) words += " " + path(name + ending);
     return words;
   };
-  ASSERT_EQ(ashlar("profile -o " + path("traces") + in("0123", ".atrace")).status, 0);
-  ASSERT_EQ(ashlar("merge -o " + path("all") + in("0123", ".aprof")).status, 0);
-  ASSERT_EQ(ashlar("merge -o " + path("late") + in("31", ".aprof")).status, 0);
-  ASSERT_EQ(ashlar("merge -o " + path("tree") + in("02", ".aprof") + " " + path("late")).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + path("traces") + in("0123", ".atrace")).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + path("all") + in("0123", ".aprof")).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + path("late") + in("31", ".aprof")).status, 0);
+  ASSERT_EQ(
+      ashlar("tune profile -o " + path("tree") + in("02", ".aprof") + " " + path("late")).status,
+      0);
   const std::string all = read_file(path("all"));
   EXPECT_EQ(read_profile(path("all")).runs, 4u);
   EXPECT_EQ(read_file(path("traces")), all);
   EXPECT_EQ(read_file(path("tree")), all);
 
   write_file(path("names"), path("3.aprof") + "\n\n" + path("2.aprof") + "\n" + path("1.aprof"));
-  const ended listed =
-      ashlar("merge -o " + path("listed") + in("0", ".aprof") + " - < " + path("names"));
+  const ended listed = ashlar("tune profile -o " + path("listed") + in("0", ".aprof") +
+                              " --list - < " + path("names"));
   ASSERT_EQ(listed.status, 0) << listed.said;
   EXPECT_EQ(read_file(path("listed")), all);
 
   // What is merged may be what is replaced.
-  ASSERT_EQ(ashlar("merge -o " + path("late") + in("02", ".aprof") + " " + path("late")).status, 0);
+  ASSERT_EQ(
+      ashlar("tune profile -o " + path("late") + in("02", ".aprof") + " " + path("late")).status,
+      0);
   EXPECT_EQ(read_file(path("late")), all);
 }
 
 TEST_F(ProfileCommand, ATraceThatWasCutIsProfiledUpToThereWithAWarning) {
   const std::string whole = some_trace(1);
   write_file(path("cut.atrace"), whole.substr(0, whole.size() - 7));
-  const ended result = ashlar("profile " + path("cut.atrace") + " -o " + path("cut.aprof"));
+  const ended result = ashlar("tune profile " + path("cut.atrace") + " -o " + path("cut.aprof"));
   EXPECT_EQ(result.status, 0);
   EXPECT_NE(result.said.find("warning"), std::string::npos) << result.said;
   EXPECT_EQ(read_profile(path("cut.aprof")).unfinished_runs, 1u);
@@ -119,19 +124,18 @@ TEST_F(ProfileCommand, BadInputIsNamedAndNothingIsWritten) {
   write_file(path("damaged"), damaged);
   write_file(path("empty"), "");
   write_file(path("other"), "hello\n");
-  expect_refused("merge " + a + " " + path("damaged") + out, "damaged: at byte");
-  expect_refused("merge " + a + " " + path("empty") + out, "empty: at byte 0: the file is empty");
-  expect_refused("merge " + a + " " + path("other") + out, "other: at byte 0: this is no profile");
-  expect_refused("merge " + a + " " + path("a.atrace") + out, "`ashlar profile` makes a profile");
-  expect_refused("merge " + a + " /nowhere/b.aprof" + out, "/nowhere/b.aprof");
-  expect_refused("merge -" + out + " < /dev/null", "names no profile");
-  expect_refused("merge " + a, "--output");
-  expect_refused("merge " + a + " -o /nowhere/out", "/nowhere/out");
-  expect_refused("merge " + path("other") + " -o " + a, "this is no profile");
-  expect_refused("profile " + a + out, "is a profile already");
-  expect_refused("profile " + path("other") + out, "no trace");
-  expect_refused("profile " + path("a.atrace") + " -o " + path("a.atrace"), "is no profile");
-  expect_refused("profile " + out, "TRACE");
+  expect_refused("tune profile " + a + " " + path("damaged") + out, "damaged: at byte");
+  expect_refused("tune profile " + a + " " + path("empty") + out,
+                 "empty: at byte 0: the file is empty");
+  expect_refused("tune profile " + a + " " + path("other") + out,
+                 "other: at byte 0: this is no trace");
+  expect_refused("tune profile " + a + " /nowhere/b.aprof" + out, "/nowhere/b.aprof");
+  expect_refused("tune profile --list -" + out + " < /dev/null", "no trace or profile is named");
+  expect_refused("tune profile " + a, "--output");
+  expect_refused("tune profile " + a + " -o /nowhere/out", "/nowhere/out");
+  expect_refused("tune profile " + path("other") + out, "no trace");
+  expect_refused("tune profile " + path("a.atrace") + " -o " + path("a.atrace"), "is no profile");
+  expect_refused("tune profile " + out, "no trace or profile");
   EXPECT_EQ(read_file(a), was);
 }
 

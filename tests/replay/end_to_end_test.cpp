@@ -45,7 +45,7 @@ class Replay : public support::CommandInFolder {
   // With --json: what that says of the only target.
   json outcome(const std::string& trace, const std::string& on, int exit_status,
                const std::string& planted = "none", const words& more = {}) {
-    words arguments{"replay", trace, "--on", on, "-n", "1", "--json", path("replay.json")};
+    words arguments{"replay", trace, "--on", on, "-n", "1", "--json=" + path("replay.json")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     environment_ = {{"PLANTED", planted}};
     const ended result = command(arguments);
@@ -289,7 +289,7 @@ TEST_F(Replay, PoolsThatThereIsNoMemoryForAreNotSaidToRefuseRequests) {
   const json found = outcome(trace, path("pools.json"), 1);
   EXPECT_TRUE(contains(found.at("worker_failure"), "no memory for pools")) << found;
   EXPECT_EQ(found.at("failures"), 0);
-  const ended verified = command({"verify", path("pools.json")});
+  const ended verified = command({"tune", "verify", path("pools.json")});
   EXPECT_EQ(verified.exit_status(), 2) << verified.err;
   EXPECT_TRUE(contains(verified.err, "too little memory")) << verified.err;
 }
@@ -307,7 +307,7 @@ TEST_F(Replay, WhatATraceCannotSayIsSkippedAndTold) {
 TEST_F(Replay, ASignalEndsTheReadingOfTheTrace) {
   pending_signal_ = SIGTERM;
   const ended result = command(
-      {"replay", write_trace(all_kinds()), "--on", "system", "--json", path("replay.json")});
+      {"replay", write_trace(all_kinds()), "--on", "system", "--json=" + path("replay.json")});
   EXPECT_EQ(result.exit_status(), 128 + SIGTERM);
   EXPECT_EQ(result.err, "ashlar: ended early by SIGTERM: nothing was measured\n");
   EXPECT_EQ(result.out, "");
@@ -315,8 +315,8 @@ TEST_F(Replay, ASignalEndsTheReadingOfTheTrace) {
 }
 
 TEST_F(Replay, AFileThatIsNotWrittenInTheEndIsAFailure) {
-  const words line{
-      "replay", write_trace(all_kinds()), "--on", planted_malloc, "-n", "1", "--json", "/dev/full"};
+  const words line{"replay", write_trace(all_kinds()), "--on", planted_malloc, "-n",
+                   "1",      "--json=/dev/full"};
   for (const char* planted : {"none", "corrupt"}) {
     environment_ = {{"PLANTED", planted}};
     const ended result = command(line);
@@ -330,12 +330,12 @@ TEST_F(Replay, ALibraryIsNotWrittenOverButAFileOfAnAllocatorsNameIs) {
   const std::string trace = write_trace(all_kinds());
   std::filesystem::copy_file(planted_malloc, path("planted.so"));
   const ended refused = command(
-      {"replay", trace, "--on", "mine=" + path("planted.so"), "--json", path("planted.so")});
+      {"replay", trace, "--on", "mine=" + path("planted.so"), "--json=" + path("planted.so")});
   EXPECT_EQ(refused.exit_status(), 2);
   EXPECT_TRUE(contains(refused.err, "is an input")) << refused.err;
   write("system", "of yesterday");
   const ended replaced =
-      command({"replay", trace, "--on", "system", "-n", "1", "--json", "system"});
+      command({"replay", trace, "--on", "system", "-n", "1", "--json=system", "--force"});
   EXPECT_EQ(replaced.exit_status(), 0) << replaced.err;
   EXPECT_TRUE(json::accept(read_file(path("system"))));
 }
@@ -355,7 +355,7 @@ TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
       {{trace, "--on", no_pools}, "no.json"},
       {{trace, "--touch", "none"}, "--touch: 'none'"},
       {{trace, "-n", "0"}, "--runs"},
-      {{trace, "--on", "system", "--json", path("none/such.json")}, "such.json"},
+      {{trace, "--on", "system", "--json=" + path("none/such.json")}, "such.json"},
       {{path("nonesuch.atrace"), "--on", "system"}, "nonesuch.atrace"},
       {{damaged_trace, "--on", "system"}, "damaged.atrace: at byte"},
       {{text, "--on", "system"}, "text.atrace: at byte"},
@@ -369,7 +369,7 @@ TEST_F(Replay, BadInputEndsWithTwoAndNamesTheThing) {
     EXPECT_EQ(result.out, "");
   }
   write("kept.json", "before");
-  command({"replay", damaged_trace, "--on", "system", "--json", path("kept.json")});
+  command({"replay", damaged_trace, "--on", "system", "--json=" + path("kept.json")});
   EXPECT_EQ(read_file(path("kept.json")), "before");
 }
 

@@ -362,7 +362,7 @@ def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]
     for name, lines, charts in (("plain", plain, 4), ("none", none, 0), ("cut", None, 1)):
         if lines is not None:
             (folder / "bare.txt").write_text("\n".join(lines) + "\n")
-            subprocess.run([ashlar, "dump", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
+            subprocess.run([ashlar, "export", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
         command = [ashlar, "report", f"{name}.atrace", "-o", f"{name}.html"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         b.open(folder / f"{name}.html", 1280)

@@ -57,8 +57,8 @@ def make(ashlar: str, folder: Path) -> tuple[Path, dict]:
     """Returns: the page, and what --json writes beside it."""
     for name in ("before", "after"):
         (folder / f"{name}.txt").write_text(trace_text(name == "after"))
-        subprocess.run([ashlar, "dump", "--from-text", f"{name}.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
-    ended = subprocess.run([ashlar, "diff", "-o", "diff.html", "--json", "diff.json", "--fail-above", "1KiB",
+        subprocess.run([ashlar, "export", "--from-text", f"{name}.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)
+    ended = subprocess.run([ashlar, "diff", "-o", "diff.html", "--json=diff.json", "--fail-above", "1KiB",
                             "before.atrace", "after.atrace"], cwd=folder, capture_output=True, text=True)
     if ended.returncode != 1 or "--fail-above" not in ended.stderr:
         raise SystemExit(f"--fail-above beside the page: status {ended.returncode}, {ended.stderr}")

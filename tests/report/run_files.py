@@ -75,7 +75,7 @@ def replay() -> dict:
 def make(ashlar: str, folder: Path) -> tuple[Path, dict]:
     """Returns: the page, and the data that --json prints beside it."""
     (folder / "run.txt").write_text(trace_text())
-    subprocess.run([ashlar, "dump", "--from-text", "run.txt", "-o", "run.atrace"], cwd=folder, check=True)
+    subprocess.run([ashlar, "export", "--from-text", "run.txt", "-o", "run.atrace"], cwd=folder, check=True)
     for name, content in {"pools": pools(), "compare": comparison(), "replay": replay()}.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
     command = [ashlar, "report", "run.atrace", "--json", "-o", "page.html", "--pools", "pools.json",

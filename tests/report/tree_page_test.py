@@ -30,7 +30,7 @@ def make_folder(ashlar: str, folder: Path) -> None:
                 f"header pid {pid}", "header ticks_per_second 1000",
                 f"{1000 * i} 1 malloc 0x1000 {size}", f"{1000 * i + 500} 1 free 0x1000"]
         trace = f"{pid}.atrace"
-        subprocess.run([ashlar, "dump", "--from-text", "-", "-o", folder / trace], check=True,
+        subprocess.run([ashlar, "export", "--from-text", "-", "-o", folder / trace], check=True,
                        input="\n".join(text) + "\n", text=True)
         processes.append({
             "pid": pid, "parent": parent, "program": f"/usr/bin/{name}", "arguments": arguments,

@@ -263,13 +263,13 @@ def pprof(folder: pathlib.Path) -> None:
 
 
 def symbols(folder: pathlib.Path) -> None:
-    """`ashlar symbols` names the calls of a profile, once."""
+    """`ashlar export --symbols` names the calls of a profile, once."""
     path = folder / "mixed.pb"
     run = Run(["mixed"], ASHLAR_SAMPLE="16K", ASHLAR_SAMPLE_FILE=str(path))
     before = Profile(path)
     assert not before.functions
     for said in ("calls have names", "had names before"):
-        done = subprocess.run([COMMAND, "symbols", path], capture_output=True, text=True, check=False)
+        done = subprocess.run([COMMAND, "export", "--symbols", path], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and said in done.stderr, done
         after = Profile(path)
         assert (after.samples, after.types, after.period) == (before.samples, before.types, before.period)
@@ -279,7 +279,7 @@ def symbols(folder: pathlib.Path) -> None:
             assert f"sampled::{site}" in {name.split("(")[0] for name in names}, (site, names)
     for other in (b"", b"no profile", path.read_bytes()[:-3]):
         (folder / "other").write_bytes(other)
-        done = subprocess.run([COMMAND, "symbols", folder / "other"], capture_output=True, text=True, check=False)
+        done = subprocess.run([COMMAND, "export", "--symbols", folder / "other"], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
         assert (folder / "other").read_bytes() == other
 

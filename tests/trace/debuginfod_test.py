@@ -71,7 +71,7 @@ class trial:
                               capture_output=True, text=True)
 
     def has_lines(self, servers, trace="run.atrace"):
-        stat = self.run(servers, "stat", "--json", "--rows", "100", trace)
+        stat = self.run(servers, "report", "--text", "--json", "--rows", "100", trace)
         places = [place for site in json.loads(stat.stdout)["held_at_end"] for place in site["sources"]]
         return any("planted_leak.cpp:" in place for place in places), stat.stderr
 
@@ -113,7 +113,7 @@ def main():
         shutil.copy(folder / "elsewhere", tried.there / "executable")
         require(tried.has_lines(served.url)[0], "the server has the program, too, and there is no line")
 
-        tried.run(served.url, "symbols", "run.atrace", "-o", "named.atrace")
+        tried.run(served.url, "export", "--symbols", "run.atrace", "-o", "named.atrace")
         served.asked.clear()
         require(tried.has_lines(None, "named.atrace")[0], "names from a server are not in the trace")
         require(not served.asked, "asked though the trace has the names")

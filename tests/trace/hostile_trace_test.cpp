@@ -41,7 +41,7 @@ class HostileTrace : public support::CommandByShell {
   }
   [[nodiscard]] support::ended stat() const {
     const memory_limit limit(some_memory);
-    return ashlar("stat '" + path("a.atrace") + "'");
+    return ashlar("report --text '" + path("a.atrace") + "'");
   }
   void expect_refused() const {
     const support::ended result = stat();

@@ -44,7 +44,7 @@ class Lines : public support::CommandInFolder {
     if (!ASHLAR_HAS_LIBDW) GTEST_SKIP() << "no libdw";
   }
   json stat_json(const std::string& trace = "run.atrace") {
-    EXPECT_EQ(ashlar({"stat", "--json", "--rows", "100", trace}), 0) << said("err");
+    EXPECT_EQ(ashlar({"report", "--text", "--json", "--rows", "100", trace}), 0) << said("err");
     return json::parse(said("out"));
   }
 };
@@ -71,7 +71,7 @@ TEST_F(Lines, StatNamesFileAndLineOfInlinedCallsToo) {
   EXPECT_TRUE(contains(site["frames"][0], "make_order")) << site;
   EXPECT_TRUE(is_at(site["sources"][1], line_of("serve")));
   EXPECT_TRUE(contains(site["frames"][1], "shop::serve(int, bool) in planted_leak")) << site;
-  ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("out"), line_of("deep"))) << said("out");
 }
 
@@ -89,10 +89,10 @@ TEST_F(Lines, StatBeginsWithTheLinesOfTheProgram) {
   EXPECT_EQ(order["function"], "shop::make_order");
   EXPECT_EQ(order["births"], 40);
   EXPECT_EQ(order["blocks_at_end"], 30);
-  ASSERT_EQ(ashlar({"stat", "--rows", "1", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "--rows", "1", "run.atrace"}), 0);
   const std::string text = said("out");
   EXPECT_LT(text.find("lines of the program"), text.find("sizes with the most bytes"));
-  ASSERT_EQ(ashlar({"stat", "--json", "--rows", "1", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "--json", "--rows", "1", "run.atrace"}), 0);
   const json few = json::parse(said("out"))["lines"];
   EXPECT_LT(few.size(), stat["lines"].size());
   for (const char* const figure : {"bytes_at_peak", "bytes_at_end", "bytes", "births"}) {
@@ -129,7 +129,7 @@ TEST_F(Lines, SitesAreSortedByBytes) {
 TEST_F(Lines, AStrippedProgramIsNamedWithTheRemedy) {
   ASSERT_EQ(std::system(("strip -o '" + path("stripped") + "' '" + leak + "'").c_str()), 0);
   ASSERT_EQ(ashlar({"record", "--stacks", "--", path("stripped")}), 0) << said("err");
-  ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("err"), "stripped (compile it with -g)")) << said("err");
 }
 
@@ -169,17 +169,17 @@ TEST_F(Lines, OfAnotherBuildAtTheSamePathThereAreOffsetsAndOneLine) {
   EXPECT_TRUE(said("err").starts_with(told)) << said("err");
   EXPECT_FALSE(contains(said("err").substr(told.size()), "program")) << said("err");
   fs::remove(path("program"));
-  ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("err"), "program' is gone, so")) << said("err");
 }
 
 TEST_F(Lines, ADumpAsTextKeepsBuildIds) {
   ASSERT_EQ(ashlar({"record", "--stacks", "--", leak}), 0) << said("err");
-  ASSERT_EQ(ashlar({"dump", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"export", "--format=text", "run.atrace"}), 0);
   const std::string text = said("out");
   support::write_file(path("run.txt"), text);
-  ASSERT_EQ(ashlar({"dump", "--from-text", "run.txt", "-o", "again.atrace"}), 0) << said("err");
-  ASSERT_EQ(ashlar({"dump", "again.atrace"}), 0);
+  ASSERT_EQ(ashlar({"export", "--from-text", "run.txt", "-o", "again.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"export", "--format=text", "again.atrace"}), 0);
   EXPECT_EQ(said("out"), text);
   const std::size_t at = text.find(leak + " ");
   ASSERT_NE(at, std::string::npos) << "no build id behind the path";
@@ -237,7 +237,7 @@ TEST_F(Lines, TheDepthIsAWordOfItsOwnOrNot) {
 class Leaks : public Lines {
  protected:
   json leaks_json(words options, int status = 0) {
-    options.insert(options.begin(), {"leaks", "--json", "leaks.json"});
+    options.insert(options.begin(), {"leaks", "--json=leaks.json"});
     options.insert(options.end(), {"--", leak});
     EXPECT_EQ(ashlar(options), status) << said("err");
     return json::parse(support::read_file(path("leaks.json")));
@@ -308,7 +308,7 @@ TEST_F(Leaks, WhatIsNotAProgramOrNotRecordedIsTold) {
 
 TEST_F(Lines, ATraceWithoutStacksSaysHowToGetThem) {
   ASSERT_EQ(ashlar({"record", "--", leak}), 0) << said("err");
-  ASSERT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   EXPECT_TRUE(contains(said("out"), "ashlar record --stacks")) << said("out");
 }
 

@@ -71,7 +71,7 @@ class RecordProfile : public support::CommandInFolder {
 
 TEST_F(RecordProfile, IsTheProfileOfTheTrace) {
   ASSERT_EQ(ashlar({"record", "--", calls, "mixture"}), 0) << said("err");
-  ASSERT_EQ(ashlar({"profile", "run.atrace", "-o", "of-trace.aprof"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"tune", "profile", "run.atrace", "-o", "of-trace.aprof"}), 0) << said("err");
   ASSERT_EQ(ashlar({"record", "--profile", "--", calls, "mixture"}), 0) << said("err");
   EXPECT_NE(said("err").find("ashlar: run.aprof: "), std::string::npos) << said("err");
   EXPECT_EQ(files(), (words{"of-trace.aprof", "run.aprof", "run.atrace"}));

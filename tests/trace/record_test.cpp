@@ -302,14 +302,14 @@ TEST_F(Record, WhatAForkedProcessInheritedIsToldByEachCommandAndInNoFigure) {
   };
   const std::string before = "1 deaths of blocks from before the recording";
   const std::string not_in_pools = "1 blocks died that were born before the recording";
-  tells({"stat", *child}, "out", before);
-  tells({"stat", "--json", *child}, "out", "\"unknown_deaths\": 1");
+  tells({"report", "--text", *child}, "out", before);
+  tells({"report", "--text", "--json", *child}, "out", "\"unknown_deaths\": 1");
   EXPECT_EQ(said("out").find("\"size\": 444"), std::string::npos) << said("out");
-  tells({"profile", "-o", "child.aprof", *child}, "err", "1 run, 1 births of 1 sizes");
-  tells({"stat", "child.aprof"}, "out", before);
+  tells({"tune", "profile", "-o", "child.aprof", *child}, "err", "1 run, 1 births of 1 sizes");
+  tells({"report", "--text", "child.aprof"}, "out", before);
   tells({"tune", "--certificate", "child.json", *child}, "err", not_in_pools);
-  tells({"check", "--against", "child.json", *child}, "err", not_in_pools);
-  EXPECT_EQ(ashlar({"verify", "child.json"}), 0) << said("err");
+  tells({"tune", "check", "--against", "child.json", *child}, "err", not_in_pools);
+  EXPECT_EQ(ashlar({"tune", "verify", "child.json"}), 0) << said("err");
   tells({"replay", "--on", "system", "-n", "1", *child}, "out", before + ": skipped");
   tells({"report", "--json", *child}, "out", "\"unknown_deaths\": 1");
 }
@@ -370,8 +370,8 @@ TEST_F(Record, AProgramThatAllocatesNothingHasATraceWithoutEvents) {
   trace_reader reader(open_file_source(path("run.atrace")), unfinished::refuse);
   EXPECT_EQ(reader.events(), 0u);
   EXPECT_EQ(reader.header().get(header_name::program), fs::canonical(calls).string());
-  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0) << said("err");
-  EXPECT_EQ(ashlar({"profile", "-o", "run.aprof", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"tune", "profile", "-o", "run.aprof", "run.atrace"}), 0) << said("err");
 }
 
 // What a user is told of a program that no recorder got into, and that this is not taken for success.
@@ -500,7 +500,7 @@ TEST_F(Record, WhatAProgramDidASecondAgoOutlivesTheRecorder) {
     ASSERT_NE(name, "");
     const trace_reader reader(open_file_source(path(name)));
     EXPECT_EQ(reader.stacks().empty(), options.empty());
-    EXPECT_EQ(ashlar({"stat", name}), 0);
+    EXPECT_EQ(ashlar({"report", "--text", name}), 0);
     EXPECT_NE(said("err").find("of a recorder that was killed, at most the last second"),
               std::string::npos)
         << said("err");
@@ -619,7 +619,7 @@ TEST_F(Record, StacksLeadToTheCall) {
   trace_reader reader(open_file_source(path("run.atrace")));
   ASSERT_FALSE(reader.stacks().empty());
   for (const stack_definition& stack : reader.stacks()) EXPECT_LE(stack.frames.size(), 4u);
-  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   const std::string text = said("out");
   EXPECT_NE(text.find("main in known_calls"), std::string::npos) << text;
   EXPECT_EQ(text.find("ashlar-record"), std::string::npos) << text;
@@ -628,7 +628,7 @@ TEST_F(Record, StacksLeadToTheCall) {
 // The loader tells one of its segments alone.
 TEST_F(Record, CallsHaveNamesInAProgramWithAGapBetweenItsSegments) {
   EXPECT_EQ(ashlar({"record", "--stacks", "--", ASHLAR_TEST_CALLS_APART, "calls"}), 0);
-  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0);
+  EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0);
   EXPECT_NE(said("out").find("main in known_calls_apart"), std::string::npos) << said("out");
 }
 
@@ -681,7 +681,7 @@ TEST_F(RecordWithoutHugePages, WhatNobodyTouchedOfALargeBlockIsTold) {
   ASSERT_EQ(names.size(), 2u);
   const std::string child = names[0] == "run.atrace" ? names[1] : names[0];
   expect_untouched(untouched_in(events(child)), {6});
-  EXPECT_EQ(ashlar({"findings", child}), 0) << said("err");
+  EXPECT_EQ(ashlar({"report", "--text", child}), 0) << said("err");
   EXPECT_EQ(ashlar({"record", "--", calls, "touches"}), 0) << said("err");
   EXPECT_EQ(untouched_in(events()), untouched_parts()) << "without stacks there are no findings";
 }
@@ -714,8 +714,8 @@ TEST_F(Record, CodeMadeAtRunTimeIsInStacksWithItsNames) {
   const fs::path map = perf_map_path(reader.header().number(header_name::pid, 0));
   ASSERT_TRUE(fs::exists(map));
   const auto stacks = [&] {
-    EXPECT_EQ(ashlar({"export", "--format=folded", "--figure=alloc_objects", "-o", "run.folded",
-                      "run.atrace"}),
+    EXPECT_EQ(ashlar({"export", "--force", "--format=folded", "--figure=alloc_objects", "-o",
+                      "run.folded", "run.atrace"}),
               0)
         << said("err");
     return '\n' + support::read_file(path("run.folded"));
@@ -731,9 +731,9 @@ TEST_F(Record, CodeMadeAtRunTimeIsInStacksWithItsNames) {
                   "(anonymous namespace)::allocate()"))
       << text;
   EXPECT_TRUE(has(text, "\n" + unknown + ";(anonymous namespace)::allocate()")) << text;
-  EXPECT_EQ(ashlar({"stat", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"report", "--text", "run.atrace"}), 0) << said("err");
   EXPECT_TRUE(has(said("out"), "  Rows.make in rows.py\n")) << "whose line it is: " << said("out");
-  EXPECT_EQ(ashlar({"symbols", "run.atrace"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"export", "--symbols", "run.atrace"}), 0) << said("err");
   EXPECT_FALSE(has(said("err"), "rows.py")) << "a script has no debug information";
   fs::remove(map);
   EXPECT_EQ(stacks(), text) << "the trace has the names";
@@ -804,9 +804,10 @@ TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
   std::ofstream(path("empty"));
   std::ofstream(path("text")) << "hello, I am a text and no trace\n";
   for (const char* name : {"empty", "text", "absent"}) {
-    for (const words& command : {words{"stat", name}, words{"dump", name, "-o", "result"},
-                                 words{"dump", "--from-text", name, "-o", "result"},
-                                 words{"dump", "--from-heaptrack", name, "-o", "result"}}) {
+    for (const words& command :
+         {words{"report", "--text", name}, words{"export", "--format=text", name, "-o", "result"},
+          words{"export", "--from-text", name, "-o", "result"},
+          words{"export", "--from-heaptrack", name, "-o", "result"}}) {
       EXPECT_EQ(WEXITSTATUS(ashlar(command)), 2) << name << command[0];
       EXPECT_NE(said("err").find(name), std::string::npos) << said("err");
     }
@@ -816,19 +817,19 @@ TEST_F(Record, DumpAndStatRefuseWhatIsNoTraceAndLeaveNothing) {
 
 TEST_F(Record, DumpLeavesAloneWhatItDoesNotWrite) {
   ASSERT_EQ(ashlar({"record", "--", calls}), 0);
-  ASSERT_EQ(ashlar({"dump", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"export", "--format=text", "run.atrace"}), 0);
   const std::string text = said("out");
   support::write_file(path("x.txt.part"), "precious");
   fs::create_symlink("file", path("link"));
   for (const char* output : {"x.txt", "link"}) {
-    EXPECT_EQ(ashlar({"dump", "run.atrace", "-o", output}), 0) << said("err");
+    EXPECT_EQ(ashlar({"export", "--format=text", "run.atrace", "-o", output}), 0) << said("err");
     EXPECT_EQ(said(output), text);
   }
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(said("x.txt.part"), "precious");
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const int kept_open = ::open(path("pipe").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  const pid_t command = start({"dump", "run.atrace", "-o", "pipe"});
+  const pid_t command = start({"export", "--format=text", "run.atrace", "-o", "pipe"});
   std::string piped;
   EXPECT_TRUE(becomes_true([&] {
     std::array<char, 4096> piece{};
@@ -846,7 +847,7 @@ TEST_F(Record, ADumpThatASignalEndsLeavesNothing) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   const int text = ::open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);  // it never ends
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const pid_t command = start({"dump", "--from-text", "pipe", "-o", "x.atrace"});
+    const pid_t command = start({"export", "--from-text", "pipe", "-o", "x.atrace"});
     EXPECT_TRUE(becomes_true([&] { return files().size() == 2; }));
     ::kill(command, number);
     EXPECT_EQ(WTERMSIG(wait_for(command)), number);
@@ -857,9 +858,9 @@ TEST_F(Record, ADumpThatASignalEndsLeavesNothing) {
 
 TEST_F(Record, DumpedTextBecomesTheSameTraceAgain) {
   EXPECT_EQ(ashlar({"record", "--stacks", "--", calls, "threads"}), 0);
-  EXPECT_EQ(ashlar({"dump", "run.atrace", "-o", "one.txt"}), 0);
-  EXPECT_EQ(ashlar({"dump", "--from-text", "one.txt", "-o", "again.atrace"}), 0);
-  EXPECT_EQ(ashlar({"dump", "again.atrace", "-o", "two.txt"}), 0);
+  EXPECT_EQ(ashlar({"export", "--format=text", "run.atrace", "-o", "one.txt"}), 0);
+  EXPECT_EQ(ashlar({"export", "--from-text", "one.txt", "-o", "again.atrace"}), 0);
+  EXPECT_EQ(ashlar({"export", "--format=text", "again.atrace", "-o", "two.txt"}), 0);
   EXPECT_EQ(said("one.txt"), said("two.txt"));
   EXPECT_GT(said("one.txt").size(), 1000u);
 }

@@ -1,4 +1,4 @@
-// A trace with names in it: `ashlar symbols`, `ashlar record --symbols`, and each command that reads
+// A trace with names in it: `ashlar export --symbols`, `ashlar record --symbols`, and each command that reads
 // such a trace when the program is gone or was built again.
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ class Symbols : public support::CommandInFolder {
     ASSERT_EQ(ashlar(line), 0) << said("err");
   }
   std::string stat_of(const std::string& trace) const {
-    EXPECT_EQ(ashlar({"stat", "--json", "--rows", "100", trace}), 0) << said("err");
+    EXPECT_EQ(ashlar({"report", "--text", "--json", "--rows", "100", trace}), 0) << said("err");
     json report = json::parse(said("out"));
     report.erase("file");
     return report.dump(1);
@@ -51,21 +51,20 @@ TEST_F(Symbols, EveryCommandReadsTheNamesWhereTheProgramWasBuiltAgainOrIsGone) {
   record("run.atrace");
   const std::string before = stat_of("run.atrace");
   ASSERT_TRUE(contains(before, "shop::serve(int, bool) in program")) << before;
-  const ended named = command({"symbols", "run.atrace"});
+  const ended named = command({"export", "--symbols", "run.atrace"});
   EXPECT_EQ(named.exit_status(), 0);
   EXPECT_TRUE(contains(named.err, "ashlar: run.atrace: ")) << named.err;
   EXPECT_TRUE(contains(named.err, " calls have names, ")) << named.err;
   EXPECT_EQ(stat_of("run.atrace"), before) << "nothing but where the names come from has changed";
 
-  const std::vector<words> readers{{"stat", "run.atrace"},
+  const std::vector<words> readers{{"report", "--text", "run.atrace"},
                                    {"report", "--json", "run.atrace"},
-                                   {"findings", "run.atrace"},
                                    {"leaks", "--trace", "run.atrace"},
                                    {"diff", "run.atrace", "run.atrace"},
-                                   {"dump", "run.atrace"},
+                                   {"export", "--format=text", "run.atrace"},
                                    {"tune", "run.atrace"},
                                    {"replay", "-n", "1", "run.atrace"},
-                                   {"profile", "-o", "run.aprof", "run.atrace"}};
+                                   {"tune", "profile", "-o", "run.aprof", "run.atrace"}};
   std::vector<ended> results;
   for (const words& reader : readers) results.push_back(command(reader));
   for (const bool is_gone : {false, true}) {
@@ -88,7 +87,7 @@ TEST_F(Symbols, DiffNamesTheSitesOfAnOlderBuildAtTheSamePlace) {
   record("before.atrace", {"--symbols"});
   build(ASHLAR_NEWER_SHOP);
   record("after.atrace");
-  const ended result = command({"diff", "--json", "d.json", "before.atrace", "after.atrace"});
+  const ended result = command({"diff", "--json=d.json", "before.atrace", "after.atrace"});
   EXPECT_EQ(result.exit_status(), 0);
   EXPECT_FALSE(contains(result.err, "is another build")) << result.err;
   const json found = json::parse(support::read_file(path("d.json")));
@@ -118,11 +117,11 @@ TEST_F(Symbols, ATraceThatHasThemStaysAsItIsAndGetsWhatCameSince) {
   EXPECT_TRUE(contains(said("err"), "program (compile it with -g)")) << said("err");
   EXPECT_FALSE(contains(stat_of("run.atrace"), "shop::serve"));
   const std::string first = support::read_file(path("run.atrace"));
-  const ended again = command({"symbols", "run.atrace"});
+  const ended again = command({"export", "--symbols", "run.atrace"});
   EXPECT_TRUE(contains(again.err, "; it stays as it was\n")) << again.err;
   EXPECT_EQ(support::read_file(path("run.atrace")), first);
   build(ASHLAR_TEST_LEAK);  // the same build id, with debug information
-  ASSERT_EQ(ashlar({"symbols", "run.atrace"}), 0);
+  ASSERT_EQ(ashlar({"export", "--symbols", "run.atrace"}), 0);
   build(ASHLAR_TEST_OTHER);
   EXPECT_TRUE(contains(stat_of("run.atrace"), "shop::serve(int, bool) in program"));
 }
@@ -130,7 +129,7 @@ TEST_F(Symbols, ATraceThatHasThemStaysAsItIsAndGetsWhatCameSince) {
 TEST_F(Symbols, WhatCannotBeNamedIsToldOnce) {
   record("run.atrace");
   fs::remove(path("program"));
-  const ended result = command({"symbols", "run.atrace"});
+  const ended result = command({"export", "--symbols", "run.atrace"});
   EXPECT_EQ(result.exit_status(), 0);
   const std::string told =
       "program' is gone, so its calls are offsets: put it back, or record again (--symbols ";
@@ -141,27 +140,27 @@ TEST_F(Symbols, WhatCannotBeNamedIsToldOnce) {
 TEST_F(Symbols, AnotherFileIsWrittenWithMinusO) {
   record("a.atrace");
   const std::string before = support::read_file(path("a.atrace"));
-  ASSERT_EQ(ashlar({"symbols", "a.atrace", "-o", "named.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"export", "--symbols", "a.atrace", "-o", "named.atrace"}), 0) << said("err");
   EXPECT_EQ(support::read_file(path("a.atrace")), before);
   fs::copy_file(path("a.atrace"), path("b.atrace"));
-  ASSERT_EQ(ashlar({"symbols", "a.atrace", "b.atrace"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"export", "--symbols", "a.atrace", "b.atrace"}), 0) << said("err");
   EXPECT_EQ(support::read_file(path("a.atrace")), support::read_file(path("named.atrace")));
   EXPECT_EQ(support::read_file(path("b.atrace")), support::read_file(path("named.atrace")));
   support::write_file(path("notes.txt"), "no trace");
-  const ended other = command({"symbols", "a.atrace", "-o", "notes.txt"});
+  const ended other = command({"export", "--symbols", "a.atrace", "-o", "notes.txt"});
   EXPECT_EQ(other.exit_status(), 2);
   EXPECT_TRUE(contains(other.err, "notes.txt")) << other.err;
   EXPECT_EQ(support::read_file(path("notes.txt")), "no trace");
-  const ended both = command({"symbols", "a.atrace", "b.atrace", "-o", "c.atrace"});
+  const ended both = command({"export", "--symbols", "a.atrace", "b.atrace", "-o", "c.atrace"});
   EXPECT_EQ(both.exit_status(), 2);
-  EXPECT_TRUE(contains(both.err, "-o names one file")) << both.err;
+  EXPECT_TRUE(contains(both.err, "without -o")) << both.err;
 }
 
 TEST_F(Symbols, ATraceThatWasCutKeepsWhatItHas) {
   record("run.atrace");
   const std::string events = stat_of("run.atrace");
   fs::resize_file(path("run.atrace"), fs::file_size(path("run.atrace")) - 5);
-  const ended result = command({"symbols", "run.atrace"});
+  const ended result = command({"export", "--symbols", "run.atrace"});
   EXPECT_EQ(result.exit_status(), 0);
   EXPECT_TRUE(contains(result.err, "the trace ends without its end")) << result.err;
   fs::remove(path("program"));
@@ -186,7 +185,7 @@ TEST_F(Symbols, WhatIsNoTraceOrHasNoCallsIsRefusedAndStays) {
            {"folder", "folder"}}) {
     const bool is_file = fs::is_regular_file(path(file));
     const std::string before = is_file ? support::read_file(path(file)) : "";
-    const ended result = command({"symbols", file});
+    const ended result = command({"export", "--symbols", file});
     EXPECT_EQ(result.exit_status(), 2) << file;
     EXPECT_TRUE(contains(result.err, told)) << result.err;
     if (is_file) {
@@ -203,7 +202,7 @@ TEST_F(Symbols, WhereTheDiskIsFullTheTraceStays) {
   const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);  // which the command takes over
   std::signal(SIGXFSZ, SIG_IGN);
-  const ended result = command({"symbols", "run.atrace"});
+  const ended result = command({"export", "--symbols", "run.atrace"});
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
   EXPECT_EQ(result.exit_status(), 2);
   EXPECT_TRUE(contains(result.err, "cannot write 'run.atrace'")) << result.err;

@@ -102,7 +102,7 @@ TEST_F(Tree, AShellsProgramsAreInOneFolderWithAnIndex) {
 TEST_F(Tree, TheFiguresOfAProcessAreThoseOfItsTrace) {
   ASSERT_EQ(record({"--", calls, "calls"}), 0) << said("err");
   const json p = index().at("processes").at(0);
-  ASSERT_EQ(ashlar({"stat", "--json", trace_of(p)}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "--json", trace_of(p)}), 0);
   const json stat = json::parse(said("out"));
   EXPECT_EQ(p.at("events"), stat.at("all_events"));
   EXPECT_EQ(p.at("births"), stat.at("births"));
@@ -129,7 +129,7 @@ TEST_F(Tree, ACompilerIsFoundWithoutGuessing) {
     EXPECT_EQ(found[0].at("exit_status"), 0) << name;
   }
   EXPECT_EQ(called(all, "ld").at(0).at("parent"), called(all, "collect2").at(0).at("pid"));
-  ASSERT_EQ(ashlar({"stat", "run.atree"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atree"}), 0);
   EXPECT_TRUE(contains(said("err"), "(cc1plus), which allocated most of")) << said("err");
   EXPECT_TRUE(contains(said("out"), "    cc1plus  ")) << said("out");  // below g++
 }
@@ -167,7 +167,7 @@ TEST_F(Tree, ADaemonIsRecordedUntilTheProgramEnds) {
     ::kill(p.at("pid").get<pid_t>(), SIGKILL);
   }
   EXPECT_TRUE(found);
-  ASSERT_EQ(ashlar({"stat", "run.atree"}), 0);
+  ASSERT_EQ(ashlar({"report", "--text", "run.atree"}), 0);
   EXPECT_TRUE(contains(said("out"), "  runs  ")) << said("out");
 }
 
@@ -243,7 +243,7 @@ TEST_F(Tree, OnlyRecordsTheProgramsThatItNames) {
   EXPECT_EQ(recorded, 5u);  // with its forked children
   EXPECT_EQ(called(all, "other").size(), 1u);
   EXPECT_EQ(files_in("run.atree"), recorded + 1);
-  expect_refused({"stat", "--process", "other", "run.atree"},
+  expect_refused({"report", "--text", "--process", "other", "run.atree"},
                  "'record --only' named other programs");
   ASSERT_EQ(ashlar({"record", "--only", "nothing,other", "--", "/bin/sh", "-c", script}), 0);
   EXPECT_EQ(files_in("run.atree"), 2u);
@@ -298,7 +298,7 @@ TEST_F(Tree, AKilledRecorderLeavesAFolderThatCanBeRead) {
   EXPECT_TRUE(becomes_true(kept));
   ::kill(-command, SIGKILL);
   wait_for(command);
-  ASSERT_EQ(ashlar({"stat", "run.atree.part"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atree.part"}), 0) << said("err");
   EXPECT_TRUE(contains(said("err"), "has no index.json, since the recorder was killed"))
       << said("err");
   EXPECT_TRUE(contains(said("out"), "known_calls")) << said("out");
@@ -322,7 +322,7 @@ TEST_F(Tree, WhatWasWrittenBeforeAFailureStaysInTheFolder) {
   EXPECT_TRUE(contains(said("err"), "recorded before can be read in 'my.atree.part'"))
       << said("err");
   EXPECT_EQ(files(), words{"my.atree.part"});
-  EXPECT_EQ(ashlar({"stat", "my.atree.part"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"report", "--text", "my.atree.part"}), 0) << said("err");
 }
 
 TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
@@ -333,7 +333,8 @@ TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
   ASSERT_EQ(leak.size(), 1u);
   const std::string pid = std::to_string(leak[0].at("pid").get<int>());
   for (const std::string& name : {std::string("planted_leak"), pid}) {
-    ASSERT_EQ(ashlar({"stat", "--json", "--process", name, "run.atree"}), 0) << said("err");
+    ASSERT_EQ(ashlar({"report", "--text", "--json", "--process", name, "run.atree"}), 0)
+        << said("err");
     const json stat = json::parse(said("out"));
     EXPECT_EQ(stat.at("header").at("pid"), pid);
     EXPECT_EQ(stat.at("tree").at("processes").size(), all.at("processes").size());
@@ -344,7 +345,8 @@ TEST_F(Tree, ACommandReadsTheProcessThatIsNamed) {
   ASSERT_EQ(ashlar({"leaks", "--trace", "run.atree", "--children"}), 0);
   EXPECT_TRUE(contains(said("out"), "process " + pid + ": ")) << said("out");
   EXPECT_TRUE(contains(said("out"), "known_calls calls, process")) << said("out");
-  ASSERT_EQ(ashlar({"findings", "run.atree", "--process", "planted_leak"}), 0) << said("err");
+  ASSERT_EQ(ashlar({"report", "--text", "run.atree", "--process", "planted_leak"}), 0)
+      << said("err");
   EXPECT_TRUE(contains(said("out"), "planted_leak." + pid + ".atrace")) << said("out");
   ASSERT_EQ(ashlar({"report", "--json", "run.atree", "--process", "planted_leak"}), 0)
       << said("err");
@@ -357,15 +359,16 @@ TEST_F(Tree, WhatIsNoFolderOfARecordingIsRefused) {
   ASSERT_EQ(record({"--", calls, "calls"}), 0);
   json all = index();
   const std::string trace = all.at("processes").at(0).at("trace");
-  for (const char* command : {"stat", "findings", "report"}) {
-    expect_refused({command, "tmp"}, "'tmp' is a folder without a recording");
-    expect_refused({command, "run.atree", "--process", "nobody"},
+  for (const char* shown : {"--text", "--json"}) {
+    expect_refused({"report", shown, "tmp"}, "'tmp' is a folder without a recording");
+    expect_refused({"report", shown, "run.atree", "--process", "nobody"},
                    "no process 'nobody'; it has known_calls");
-    expect_refused({command, "run.atree/" + trace, "--process", "x"}, "the trace of one process");
+    expect_refused({"report", shown, "run.atree/" + trace, "--process", "x"},
+                   "the trace of one process");
   }
   const auto refused_with = [&](const std::string& text, const std::string& why) {
     support::write_file(path("run.atree/index.json"), text);
-    expect_refused({"stat", "run.atree"}, why);
+    expect_refused({"report", "--text", "run.atree"}, why);
   };
   all["processes"][0]["trace"] = "../run.atree/" + trace;
   refused_with(all.dump(), "outside of the folder");
@@ -377,7 +380,7 @@ TEST_F(Tree, WhatIsNoFolderOfARecordingIsRefused) {
   refused_with(all.dump(), "a newer ashlar");
   refused_with("{", "damaged");
   fs::remove(path("run.atree/index.json"));
-  EXPECT_EQ(ashlar({"stat", "run.atree"}), 0) << said("err");
+  EXPECT_EQ(ashlar({"report", "--text", "run.atree"}), 0) << said("err");
 }
 
 }  // namespace

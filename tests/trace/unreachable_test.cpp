@@ -22,7 +22,7 @@ class Unreachable : public support::CommandInFolder {
  protected:
   // Returns: of each process that is listed what it holds.
   json processes(words options, const std::string& how = "exit") {
-    options.insert(options.begin(), {"leaks", "--unreachable", "--json", "leaks.json"});
+    options.insert(options.begin(), {"leaks", "--unreachable", "--json=leaks.json"});
     options.insert(options.end(), {"--", program, how});
     EXPECT_EQ(ashlar(options), 0) << said("err");
     return json::parse(support::read_file(path("leaks.json")))["processes"];

@@ -30,12 +30,12 @@ TEST_F(TuneCommand, WritesAHeaderAndACertificateThatIsTrue) {
   for (const std::string& told :
        {json.at("total_bytes").dump(), json.at("inputs").at(0).at("sha256").get<std::string>()})
     EXPECT_NE(header.find(told), std::string::npos) << told;
-  const ended verified = ashlar("verify " + path("p.json"));
+  const ended verified = ashlar("tune verify " + path("p.json"));
   EXPECT_EQ(verified.status, 0) << verified.said;
   EXPECT_EQ(verified.said.find("was recorded"), std::string::npos) << verified.said;
   fs::copy_file(sample, path("moved"));
-  EXPECT_EQ(ashlar("verify " + path("p.json") + " " + path("moved")).status, 0);
-  EXPECT_EQ(ashlar("check --against " + path("p.json") + " " + sample).status, 0);
+  EXPECT_EQ(ashlar("tune verify " + path("p.json") + " " + path("moved")).status, 0);
+  EXPECT_EQ(ashlar("tune check --against " + path("p.json") + " " + sample).status, 0);
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder_)) files += entry.exists();
   EXPECT_EQ(files, 3u) << "a temporary file was left";
@@ -65,7 +65,7 @@ TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
 #endif
   const std::string profile = path("run.aprof");
   for (const std::string& trace : traces) {
-    ASSERT_EQ(ashlar("profile -o " + profile + " " + trace).status, 0);
+    ASSERT_EQ(ashlar("tune profile -o " + profile + " " + trace).status, 0);
     for (const char* options : {"", "--classes 4 --margin 10", "--align 64 --largest 2000"}) {
       const ended traced = ashlar(std::string("tune --resolution profile --certificate ") +
                                   path("t.json") + " " + options + " " + trace);
@@ -80,12 +80,13 @@ TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
       ASSERT_EQ(both.status, 0) << both.said;
       EXPECT_EQ(claimed_in(path("b.json")), claimed_in(path("t.json"))) << options;
       for (const char* certificate : {"t.json", "p.json", "b.json"}) {
-        const ended verified = ashlar("verify " + path(certificate));
+        const ended verified = ashlar("tune verify " + path(certificate));
         EXPECT_EQ(verified.status, 0) << verified.said;
       }
-      EXPECT_EQ(ashlar("check --against " + path("p.json") + " " + trace + " " + profile).status,
-                0);
-      EXPECT_EQ(ashlar("check --percent 50 --against " + path("p.json") + " " + profile).status, 1);
+      EXPECT_EQ(
+          ashlar("tune check --against " + path("p.json") + " " + trace + " " + profile).status, 0);
+      EXPECT_EQ(
+          ashlar("tune check --percent 50 --against " + path("p.json") + " " + profile).status, 1);
     }
     const std::string heap = "tune --mode heap --certificate ";
     ASSERT_EQ(ashlar(heap + path("t.json") + " " + trace).status, 0);
@@ -96,13 +97,13 @@ TEST_F(TuneCommand, AProfileGivesWhatItsTraceGives) {
 
 TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
   const std::string profile = path("run.aprof");
-  ASSERT_EQ(ashlar("profile -o " + profile + " " + sample).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + sample).status, 0);
   expect_refused("tune --borrow " + profile, "--borrow");
   expect_refused("tune --resolution exact " + profile, "--resolution exact");
   expect_refused("tune --resolution coarse " + sample, "--resolution: 'coarse'");
   expect_refused("tune --mode heap --resolution profile " + profile, "--resolution");
   ASSERT_EQ(ashlar("tune --borrow --classes 3 -o " + path("b.hpp") + " " + sample).status, 0);
-  expect_refused("check --against " + path("b.json") + " " + profile, "borrow");
+  expect_refused("tune check --against " + path("b.json") + " " + profile, "borrow");
   std::string damaged = read_file(profile);
   damaged[damaged.size() / 2] ^= 1;
   write_file(path("damaged"), damaged);
@@ -111,9 +112,10 @@ TEST_F(TuneCommand, WhatAProfileDoesNotHaveIsRefused) {
 }
 
 TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
-  ASSERT_EQ(ashlar("profile -o " + path("run.aprof") + " " + sample).status, 0);
-  const auto traced = nlohmann::json::parse(ashlar("stat --json " + sample).said);
-  const auto profiled = nlohmann::json::parse(ashlar("stat --json " + path("run.aprof")).said);
+  ASSERT_EQ(ashlar("tune profile -o " + path("run.aprof") + " " + sample).status, 0);
+  const auto traced = nlohmann::json::parse(ashlar("report --text --json " + sample).said);
+  const auto profiled =
+      nlohmann::json::parse(ashlar("report --text --json " + path("run.aprof")).said);
   for (const char* name : {"births", "birth_bytes", "deaths", "unknown_deaths"})
     EXPECT_EQ(profiled.at(name), traced.at(name)) << name;
   for (const char* name : {"bytes", "blocks"})
@@ -128,7 +130,7 @@ TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
   EXPECT_EQ(deaths, profiled.at("deaths").get<std::uint64_t>());
   EXPECT_EQ(lived, deaths);
   EXPECT_EQ(profiled.at("runs"), 1);
-  const ended text = ashlar("stat --rows 3 " + path("run.aprof"));
+  const ended text = ashlar("report --text --rows 3 " + path("run.aprof"));
   EXPECT_EQ(text.status, 0);
   for (const char* part : {"1 in", "births", "of one run", "size up to", ">= 1.07 s"})
     EXPECT_NE(text.said.find(part), std::string::npos) << part << '\n' << text.said;
@@ -136,14 +138,14 @@ TEST_F(TuneCommand, StatTellsOfAProfileWhatItTellsOfItsTrace) {
 
 // Pools of exact sizes: a step of the profile's sizes may be of two classes.
 TEST_F(TuneCommand, CheckTellsWhatAProfileCannot) {
-  ASSERT_EQ(ashlar("profile -o " + path("run.aprof") + " " + sample).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + path("run.aprof") + " " + sample).status, 0);
   ASSERT_EQ(ashlar("tune --classes 8 --align 8 -o " + path("p.hpp") + " " + sample).status, 0);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   auto& classes = json["classes"];
   ASSERT_EQ(classes[6]["block_size"], 576);
   classes[6]["block_size"] = 568;  // of 545 to 576, which are one size of a profile
   write_file(path("p.json"), json.dump());
-  const std::string check = "check --against " + path("p.json") + " " + path("run.aprof");
+  const std::string check = "tune check --against " + path("p.json") + " " + path("run.aprof");
   const ended checked = ashlar(check);
   EXPECT_EQ(checked.status, 1) << checked.said;
   EXPECT_NE(checked.said.find("perhaps too many"), std::string::npos) << checked.said;
@@ -173,7 +175,7 @@ TEST_F(TuneCommand, HeapModeWritesClassesThatTheDropInLibraryTakes) {
   EXPECT_EQ(json.at("block_sizes").back(), 131072);
 #if defined(ASHLAR_DROP_IN)
   ASSERT_EQ(::setenv("ASHLAR_CONFIG", path("c.classes").c_str(), 1), 0);
-  const ended ran = ashlar("run --json " + path("run.json") + " -- /bin/echo served");
+  const ended ran = ashlar("run --json=" + path("run.json") + " -- /bin/echo served");
   const ended wrong =
       (::setenv("ASHLAR_CONFIG", path("c.json").c_str(), 1), ashlar("run -- /bin/echo served"));
   ::unsetenv("ASHLAR_CONFIG");
@@ -205,16 +207,16 @@ TEST_F(TuneCommand, HeapModeRefusesWhatIsOfCapacities) {
 
 TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
   ASSERT_EQ(ashlar("tune --classes 4 --largest 300 -o " + path("p.hpp") + " " + sample).status, 0);
-  const std::string check = "check --against " + path("p.json") + " " + sample;
+  const std::string check = "tune check --against " + path("p.json") + " " + sample;
   EXPECT_EQ(ashlar(check).status, 0);
   const ended near = ashlar(check + " --percent 99");
   EXPECT_EQ(near.status, 1);
   EXPECT_NE(near.said.find("too many"), std::string::npos) << near.said;
   EXPECT_EQ(near.said.find("cannot be told"), std::string::npos) << near.said;
   write_file(path("t.txt"), "ashlar-trace-text 1\n1 1 malloc 0x1000 16\n");
-  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("small")).status, 0);
+  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("small")).status, 0);
   const std::string of_small =
-      "check --percent 99 --against " + path("p.json") + " " + path("small");
+      "tune check --percent 99 --against " + path("p.json") + " " + path("small");
   EXPECT_EQ(ashlar(of_small).status, 0);
   EXPECT_EQ(ashlar(of_small + " " + sample).status, 1);
   auto json = nlohmann::json::parse(read_file(path("p.json")));
@@ -228,19 +230,19 @@ TEST_F(TuneCommand, CheckTellsWhatIsTooMuch) {
 // Peaks that nobody saw: the exit status is all that a job of continuous integration looks at.
 TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
   ASSERT_EQ(ashlar("tune -o " + path("p.hpp") + " " + sample).status, 0);
-  const std::string check = "check --against " + path("p.json") + " ";
+  const std::string check = "tune check --against " + path("p.json") + " ";
   const std::string whole = read_file(sample);
   write_file(path("cut"), whole.substr(0, whole.size() / 2));
   const ended cut = ashlar(check + path("cut"));
   EXPECT_EQ(cut.status, 1) << cut.said;
   EXPECT_NE(cut.said.find("record again"), std::string::npos) << cut.said;
   EXPECT_EQ(ashlar(check + path("cut") + " " + sample).status, 1);
-  ASSERT_EQ(ashlar("profile -o " + path("cut.aprof") + " " + path("cut")).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + path("cut.aprof") + " " + path("cut")).status, 0);
   EXPECT_EQ(ashlar(check + path("cut.aprof")).status, 1);
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 16\n2 1 lost 7\n");
-  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("lost")).status, 0);
+  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("lost")).status, 0);
   const ended lost = ashlar(check + path("lost"));
   EXPECT_EQ(lost.status, 1) << lost.said;
   EXPECT_NE(lost.said.find("7 events were lost"), std::string::npos) << lost.said;
@@ -248,7 +250,7 @@ TEST_F(TuneCommand, CheckOfAnInputThatIsNotWholeDoesNotPass) {
 
 TEST_F(TuneCommand, CheckOfPoolsThatBorrowDoesNotCallTooManyWhatFits) {
   ASSERT_EQ(ashlar("tune --borrow --classes 5 -o " + path("p.hpp") + " " + sample).status, 0);
-  const std::string check = "check --against " + path("p.json") + " " + sample;
+  const std::string check = "tune check --against " + path("p.json") + " " + sample;
   const ended fits = ashlar(check);
   EXPECT_EQ(fits.status, 0) << fits.said;
   EXPECT_EQ(fits.said.find("too many"), std::string::npos) << fits.said;
@@ -263,11 +265,11 @@ TEST_F(TuneCommand, PoolsThatSomebodyChangedToWhatCannotBeAreRefused) {
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   std::swap(json["classes"][0], json["classes"][1]);
   write_file(path("swapped.json"), json.dump());
-  expect_refused("check --against " + path("swapped.json") + " " + sample, "not sorted");
+  expect_refused("tune check --against " + path("swapped.json") + " " + sample, "not sorted");
   expect_refused("replay --on " + path("swapped.json") + " " + sample, "not sorted");
   ASSERT_EQ(ashlar("tune --mode heap --certificate " + path("heap.json") + " " + sample).status, 0);
-  expect_refused("check --against " + path("heap.json") + " " + sample, "--mode heap");
-  expect_refused("verify " + path("heap.json"), "static pools");
+  expect_refused("tune check --against " + path("heap.json") + " " + sample, "--mode heap");
+  expect_refused("tune verify " + path("heap.json"), "static pools");
 }
 
 TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
@@ -306,10 +308,10 @@ TEST_F(TuneCommand, BadInputIsNamedAndNothingIsWritten) {
   EXPECT_FALSE(fs::exists(path("p.json")));
   expect_refused("tune -o /no/folder/p.hpp " + sample, "/no/folder/p.hpp");
   expect_refused("tune -o " + path("") + " " + sample, path(""));
-  expect_refused("verify " + path("none"), "none");
-  expect_refused("check --against " + path("none") + " " + sample, "none");
-  expect_refused("check --against " + path("foreign") + " " + sample, "foreign");
-  expect_refused("check " + sample, "--against");
+  expect_refused("tune verify " + path("none"), "none");
+  expect_refused("tune check --against " + path("none") + " " + sample, "none");
+  expect_refused("tune check --against " + path("foreign") + " " + sample, "foreign");
+  expect_refused("tune check " + sample, "--against");
 }
 
 // Pools that were too small when they were recorded, and a recorder that lost events: what is tuned may be too little.
@@ -318,16 +320,16 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
       path("t.txt"),
       "ashlar-trace-text 1\nheader options pools\nheader ticks_per_second 1000\n"
       "1 1 pool 0x1000 40 align=8\n2 1 refused 40 messages\n2 1 refused 41 \\e\n3 1 lost 7\n");
-  const ended written = ashlar("dump --from-text " + path("t.txt") + " -o " + path("t.atrace"));
+  const ended written = ashlar("export --from-text " + path("t.txt") + " -o " + path("t.atrace"));
   ASSERT_EQ(written.status, 0) << written.said;
-  EXPECT_EQ(ashlar("dump " + path("t.atrace")).said, read_file(path("t.txt")));
+  EXPECT_EQ(ashlar("export --format text " + path("t.atrace")).said, read_file(path("t.txt")));
   const std::string lacks = "7 events were lost, 2 requests found no block";
   const ended tuned = ashlar("tune -o " + path("p.hpp") + " " + path("t.atrace"));
   EXPECT_EQ(tuned.status, 0) << tuned.said;
   EXPECT_NE(tuned.said.find(lacks), std::string::npos) << tuned.said;
   // So does what is written, and who verifies it.
   EXPECT_NE(read_file(path("p.hpp")).find(lacks), std::string::npos);
-  const ended verified = ashlar("verify " + path("p.json"));
+  const ended verified = ashlar("tune verify " + path("p.json"));
   EXPECT_EQ(verified.status, 0) << verified.said;
   EXPECT_NE(verified.said.find("recorded: " + path("t.atrace") + ": " + lacks), std::string::npos)
       << verified.said;
@@ -338,14 +340,15 @@ TEST_F(TuneCommand, WhatARecordingLacksIsSaid) {
   EXPECT_NE(read_file(path("c.classes")).find(lacks), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(read_file(path("c.json"))).at("inputs")[0].at("lost_events"), 7);
   const std::string in_pools = "requests for which a pool had no block";
-  EXPECT_NE(ashlar("stat " + path("t.atrace")).said.find("2 " + in_pools), std::string::npos);
+  EXPECT_NE(ashlar("report --text " + path("t.atrace")).said.find("2 " + in_pools),
+            std::string::npos);
 
   // Nor do profiles of it, and merged ones, forget that.
   const std::string profile = path("t.aprof");
-  ASSERT_EQ(ashlar("profile -o " + profile + " " + path("t.atrace")).status, 0);
-  ASSERT_EQ(ashlar("merge -o " + profile + " " + profile + " " + profile).status, 0);
-  EXPECT_NE(ashlar("stat " + profile).said.find("4 " + in_pools), std::string::npos);
-  EXPECT_EQ(nlohmann::json::parse(ashlar("stat --json " + profile).said).at("refused"), 4);
+  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + path("t.atrace")).status, 0);
+  ASSERT_EQ(ashlar("tune profile -o " + profile + " " + profile + " " + profile).status, 0);
+  EXPECT_NE(ashlar("report --text " + profile).said.find("4 " + in_pools), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(ashlar("report --text --json " + profile).said).at("refused"), 4);
   const ended by_profile = ashlar("tune " + profile);
   EXPECT_EQ(by_profile.status, 0) << by_profile.said;
   EXPECT_NE(by_profile.said.find("4 requests found no block"), std::string::npos)
@@ -357,12 +360,12 @@ TEST_F(TuneCommand, WhyNoRequestIsLeftIsSaid) {
   write_file(
       path("t.txt"),
       "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 free 0x1000\n2 1 free 0x2000\n");
-  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("frees")).status, 0);
+  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("frees")).status, 0);
   expect_refused("tune " + path("frees"), "no request is left");
   expect_refused("tune " + path("frees"), "2 blocks died that were born before the recording");
   write_file(path("t.txt"),
              "ashlar-trace-text 1\nheader ticks_per_second 1000\n1 1 malloc 0x1000 100\n");
-  ASSERT_EQ(ashlar("dump --from-text " + path("t.txt") + " -o " + path("large")).status, 0);
+  ASSERT_EQ(ashlar("export --from-text " + path("t.txt") + " -o " + path("large")).status, 0);
   expect_refused("tune --largest 64 " + path("large"), "larger than --largest");
 }
 
@@ -373,7 +376,7 @@ TEST_F(TuneCommand, ATraceOfAnyNameIsTuned) {
   const ended tuned = ashlar("tune -o " + path("p.hpp") + " '" + name + "'");
   ASSERT_EQ(tuned.status, 0) << tuned.said;
   EXPECT_NE(read_file(path("p.hpp")).find("\xff\xfe.atrace"), std::string::npos);
-  const ended verified = ashlar("verify " + path("p.json") + " '" + name + "'");
+  const ended verified = ashlar("tune verify " + path("p.json") + " '" + name + "'");
   EXPECT_EQ(verified.status, 0) << verified.said;
   EXPECT_EQ(ashlar("tune --mode heap --certificate " + path("c.json") + " '" + name + "'").status,
             0);
@@ -393,17 +396,18 @@ TEST_F(TuneCommand, ABackslashAtANamesEndEndsNoComment) {
 }
 
 TEST_F(TuneCommand, WhatStoodAtTheOutputStaysWhenItFails) {
-  write_file(path("p.hpp"), "before");
+  const std::string before = "// Pools chosen by ashlar tune";
+  write_file(path("p.hpp"), before);
   expect_refused("tune --budget 10 -o " + path("p.hpp") + " " + sample, "--budget 10");
-  EXPECT_EQ(read_file(path("p.hpp")), "before");
+  EXPECT_EQ(read_file(path("p.hpp")), before);
 }
 
 TEST_F(TuneCommand, NoOutputIsAnInputOrAnotherOutput) {
   const std::string trace = path("t.atrace");
   fs::copy_file(sample, trace);
-  for (const char* words :
-       {"tune -o ", "tune --certificate ", "tune --mode heap -o ",
-        "tune --mode heap --certificate ", "report -o ", "dump -o ", "replay --on system --json "})
+  for (const char* words : {"tune -o ", "tune --certificate ", "tune --mode heap -o ",
+                            "tune --mode heap --certificate ", "report -o ",
+                            "export --format text -o ", "replay --on system --json="})
     expect_refused(words + trace + " " + trace, "is an input");
   EXPECT_EQ(read_file(trace), read_file(sample));
   const std::string made = path("made.json");
@@ -411,7 +415,7 @@ TEST_F(TuneCommand, NoOutputIsAnInputOrAnotherOutput) {
   expect_refused("tune -o " + made + " --certificate " + made + " " + trace, "what -o writes");
   EXPECT_FALSE(fs::exists(made));
   ASSERT_EQ(ashlar("tune --certificate " + made + " " + trace).status, 0);
-  expect_refused("replay --on " + made + " --json " + made + " " + trace, "is an input");
+  expect_refused("replay --on " + made + " --json=" + made + " " + trace, "is an input");
   EXPECT_EQ(ashlar("tune -o /dev/null --certificate /dev/null " + trace).status, 0);
 }
 
@@ -423,7 +427,7 @@ TEST_F(TuneCommand, OnlyACertificateIsReplacedBesideTheHeader) {
   EXPECT_EQ(read_file(path("notes.json")), R"({"precious": 1})");
   EXPECT_FALSE(fs::exists(path("notes.hpp")));
   EXPECT_EQ(ashlar(tune + " --certificate " + path("c.json")).status, 0);
-  EXPECT_EQ(ashlar(tune + " --certificate " + path("notes.json")).status, 0);
+  EXPECT_EQ(ashlar(tune + " --force --certificate " + path("notes.json")).status, 0);
   EXPECT_EQ(ashlar(tune).status, 0);  // it is one now
   write_file(path("notes.json"), "");
   EXPECT_EQ(ashlar(tune).status, 0);
@@ -433,8 +437,9 @@ TEST_F(TuneCommand, WhatStandardOutputDoesNotTakeIsNoSuccess) {
   const std::string certificate = path("p.json");
   ASSERT_EQ(ashlar("tune --certificate " + certificate + " " + sample).status, 0);
   for (const std::string& words :
-       {"stat " + sample, "tune " + sample, "check --against " + certificate + " " + sample,
-        "verify " + certificate, "replay -n 1 --on system " + sample, "dump " + sample,
+       {"report --text " + sample, "tune " + sample,
+        "tune check --against " + certificate + " " + sample, "tune verify " + certificate,
+        "replay -n 1 --on system " + sample, "export --format text " + sample,
         "report --json " + sample, std::string("compare --list"), std::string("--help")}) {
     const ended result = ashlar(words + " 3>&1 >/dev/full 2>&3 3>&- #");
     EXPECT_EQ(result.status, 1) << words << result.said;
@@ -447,17 +452,17 @@ TEST_F(TuneCommand, VerifyRefusesWhatIsNotSo) {
   auto json = nlohmann::json::parse(read_file(path("p.json")));
   json["total_bytes"] = json["total_bytes"].get<int>() + 1;
   write_file(path("p.json"), json.dump());
-  const ended result = ashlar("verify " + path("p.json"));
+  const ended result = ashlar("tune verify " + path("p.json"));
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.said.find("refused"), std::string::npos) << result.said;
   for (const char* text : {"nonsense", ""}) {
     write_file(path("none.json"), text);
-    expect_refused("verify " + path("none.json"), "none.json: no certificate");
+    expect_refused("tune verify " + path("none.json"), "none.json: no certificate");
   }
   json["certificate"] = 1;
   write_file(path("p.json"), json.dump());
-  expect_refused("verify " + path("p.json"), "of version 2: tune again");
-  expect_refused("check --against " + path("p.json") + " " + sample, "another version");
+  expect_refused("tune verify " + path("p.json"), "of version 2: tune again");
+  expect_refused("tune check --against " + path("p.json") + " " + sample, "another version");
 }
 
 }  // namespace

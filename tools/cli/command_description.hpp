@@ -24,6 +24,7 @@ struct command_description {
   std::string footer;   // paragraphs: free text, "Examples:", "Environment:", "Exit status:"
   std::vector<option_description> options;
   std::vector<option_description> arguments;
+  bool is_part = false;        // "tune-verify": it is in no list of commands
   bool takes_program = false;  // what follows the options is a program and its words
 };
 

@@ -6,13 +6,17 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "tools/cli/error.hpp"
 #include "tools/cli/text.hpp"
+#include "tools/files/files.hpp"
+#include "tools/files/replaced_files.hpp"
 
 namespace ashlar::cli {
 
@@ -24,6 +28,15 @@ class help_text : public CLI::Formatter {
   explicit help_text(std::string usage) : usage_(std::move(usage)) {}
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
     return fmt::format("Usage: {}\n", usage_);
+  }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional || option->get_type_name().empty() || option->get_items_expected_min() > 0)
+      return Formatter::make_option_name(option, is_positional);
+    return fmt::format("--{}[={}]", option->get_lnames().front(), option->get_type_name());
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->nonpositional()) return Formatter::make_option_opts(option);
+    return option->get_items_expected_max() > 1 ? "..." : "";
   }
 
  private:
@@ -67,6 +80,42 @@ void require_choice(CLI::Option& option, const char* value_name) {
   });
 }
 
+// "tune-verify", as people write it.
+std::string shown_name(std::string name) {
+  std::replace(name.begin(), name.end(), '-', ' ');
+  return name;
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* each : app.get_options()) {
+    for (const std::string& name : each->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string unknown_option(const CLI::App& app, const std::string& word) {
+  return fmt::format("unknown option '{}'{}", word,
+                     did_you_mean(word.substr(0, word.find('=')), names_of(app)));
+}
+
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-';
+}
+
+// What the library found wrong, in words of this tool.
+std::string refusal_of(const CLI::ParseError& error) {
+  const std::string said = error.what();
+  const std::string name = said.substr(0, said.find_first_of(": "));
+  if (error.get_name() == "ArgumentMismatch")
+    return said.find("override") != std::string::npos ? fmt::format("{} takes no value", name)
+                                                      : fmt::format("{} needs a value", name);
+  constexpr std::string_view conversion = "Could not convert: ";
+  if (said.starts_with(conversion))
+    return fmt::format("{}: it cannot have such a value", said.substr(conversion.size()));
+  return said;
+}
+
 // Not by CLI::App::help, which prints the help of the command that the line names.
 std::string help_of(const CLI::App& app) {
   return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
@@ -97,6 +146,7 @@ command_description description_of(const CLI::App& app, const command_text& text
     (each->nonpositional() ? made.options : made.arguments).push_back(description_of(*each));
   }
   made.takes_program = app.get_prefix_command();
+  made.is_part = app.get_group().empty();
   return made;
 }
 
@@ -114,10 +164,6 @@ split_words split_at_separator(std::vector<std::string> words) {
 std::vector<std::string> program_words(const std::string& command_name,
                                        const std::vector<std::string>& left_over,
                                        const split_words& words) {
-  if (!left_over.empty() && left_over.front().starts_with('-')) {
-    throw command_error(status_usage,
-                        fmt::format("{}: unknown option '{}'", command_name, left_over.front()));
-  }
   std::vector<std::string> program = left_over;
   if (!program.empty() && words.has_separator) program.emplace_back("--");
   program.insert(program.end(), words.behind.begin(), words.behind.end());
@@ -134,7 +180,13 @@ option option::required() {
   return *this;
 }
 option option::within(int least, int most) {
-  added_->check(CLI::Range(least, most).description(""));
+  added_->check([=](const std::string& text) {
+    const std::optional<std::uint64_t> number = parse_count(text);
+    return number && *number >= static_cast<std::uint64_t>(least) &&
+                   *number <= static_cast<std::uint64_t>(most)
+               ? std::string{}
+               : fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+  });
   return *this;
 }
 option option::in_bytes() {
@@ -164,13 +216,16 @@ option command::argument(const char* name, std::string& into, const char* help) 
 option command::arguments(const char* name, std::vector<std::string>& into, const char* help) {
   return further_arguments(name, into, help).required();
 }
-option command::further_argument(const char* name, std::string& into, const char* help) {
+option command::further_argument(const char* name, std::string& into, const char* help,
+                                 bool is_file) {
   CLI::Option& added = *parser_.add_option(name, into, help);
   require_choice(added, name);
+  if (is_file) inputs_.push_back(&into);
   return option(added);
 }
 option command::further_arguments(const char* name, std::vector<std::string>& into,
-                                  const char* help) {
+                                  const char* help, bool are_files) {
+  if (are_files) input_lists_.push_back(&into);
   return option(*parser_.add_option(name, into, help));
 }
 
@@ -198,10 +253,26 @@ option command::value(const char* names, const char* value_name, std::vector<std
   return option(*add_value(parser_, names, value_name, into, help).allow_extra_args(false));
 }
 option command::file(const char* names, std::string& into, const char* help) {
+  inputs_.push_back(&into);
   return value(names, "FILE", into, help);
 }
+option command::output_file(const char* names, std::string& into, const char* help) {
+  const option added = value(names, "FILE", into, help);
+  has_force();
+  return added;
+}
 option command::output(std::string& into, const char* help) {
-  return file("-o,--output", into, help);
+  return output_file("-o,--output", into, help);
+}
+option command::json(std::string& into, const char* help) {
+  const option added(*parser_.add_flag("--json{-}", into, help)->type_name("FILE"));
+  has_force();
+  return added;
+}
+void command::has_force() {
+  if (parser_.get_option_no_throw("--force") == nullptr)
+    parser_.add_flag_callback("--force", files::replace_any_file,
+                              "Replace also a file that ashlar has not written");
 }
 
 option command::flag(const char* name, bool& into, const char* help) {
@@ -214,11 +285,17 @@ option command::flag_with_value(const char* name, const char* value_name, std::u
       *parser_.add_flag(fmt::format("{}{{{}}}", name, implied), into, help)->type_name(value_name));
 }
 
-void command::join_numbers(std::vector<std::string>& words) const {
+void command::join_values(std::vector<std::string>& words) const {
   if (words.empty() || words.front() != parser_.get_name()) return;
-  for (std::size_t i = 1; i + 1 < words.size() && words[i].starts_with('-'); ++i) {
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (!words[i].starts_with('-') && parser_.get_prefix_command()) return;  // a program's words
     const bool takes_number =
         std::find(with_number_.begin(), with_number_.end(), words[i]) != with_number_.end();
+    const bool is_last = i + 2 == words.size() && parser_.get_prefix_command();
+    if (words[i] == "--json" && !words[i + 1].starts_with('-') &&
+        (words[i + 1].ends_with(".json") || (is_last && line_.has_separator)))
+      throw command_error(status_usage,
+                          fmt::format("the file is named as --json={}", words[i + 1]));
     if (takes_number && parse_count(words[i + 1])) {
       words[i] += "=" + words[i + 1];
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -234,7 +311,10 @@ void command::takes_program() {
 }
 
 std::vector<std::string> command::program() const {
-  return program_words(parser_.get_name(), parser_.remaining(), line_);
+  const std::vector<std::string> words = parser_.remaining();
+  if (!words.empty() && is_option(words.front()))
+    throw command_error(status_usage, unknown_option(parser_, words.front()));
+  return program_words(shown_name(parser_.get_name()), words, line_);
 }
 
 bool command::has_program() const {
@@ -256,16 +336,23 @@ bool command::is_named() const {
 }
 
 command_end command::run() const {
+  const auto read = [](std::string& name) {
+    if (name == "-") name = files::standard_input_as_file();
+  };
+  for (std::string* const each : inputs_) read(*each);
+  for (std::vector<std::string>* const all : input_lists_)
+    for (std::string& each : *all) read(each);
   return work_();
 }
 
 command_description command::description() const {
-  return description_of(parser_, text_,
-                        fmt::format("{} {}", parser_.get_parent()->get_name(), text_.name));
+  return description_of(
+      parser_, text_,
+      fmt::format("{} {}", parser_.get_parent()->get_name(), shown_name(text_.name)));
 }
 
-command_parser::command_parser(const command_text& tool)
-    : text_(tool), app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
+command_parser::command_parser(const command_text& tool, std::span<const command_alias> aliases)
+    : text_(tool), aliases_(aliases), app_(std::make_unique<CLI::App>(tool.summary, tool.name)) {
   app_->set_version_flag("--version", fmt::format("{} {}", tool.name, ASHLAR_CLI_VERSION),
                          "Print the version and exit");
   app_->set_help_flag("-h,--help", "Print this help and exit");
@@ -278,25 +365,25 @@ command_parser::~command_parser() = default;
 
 command& command_parser::add(const command_text& text) {
   CLI::App& added = *app_->add_subcommand(text.name, text.summary);
-  added.group("Commands");
+  added.group(added.get_name().find('-') == std::string::npos ? group_ : "");
   added.footer(text.footer);
   added.formatter(std::make_shared<help_text>(
-      fmt::format("{} {} {}", app_->get_name(), text.name, text.usage)));
+      fmt::format("{} {} {}", app_->get_name(), shown_name(text.name), text.usage)));
   return *commands_.emplace_back(std::make_unique<command>(added, line_, text));
 }
 
 command_end command_parser::run(std::vector<std::string> words) {
   line_ = split_at_separator(std::move(words));
-  for (const auto& each : commands_) each->join_numbers(line_.own);
+  resolve(line_.own);
+  for (const auto& each : commands_) each->join_values(line_.own);
   try {
     // The library takes the words in reverse.
     app_->parse(std::vector<std::string>(line_.own.rbegin(), line_.own.rend()));
   } catch (const CLI::Success& wanted) {  // --help, --version
     return {app_->exit(wanted), {}};
-  } catch (const CLI::ExtrasError&) {
-    throw command_error(status_usage, describe_extra_word());
   } catch (const CLI::ParseError& error) {
-    throw command_error(status_usage, error.what());
+    const std::string extra = describe_extra_word();  // which may be why something else is missing
+    throw command_error(status_usage, extra.empty() ? refusal_of(error) : extra);
   }
   for (const auto& each : commands_) {
     if (each->is_named()) return each->run();
@@ -308,7 +395,7 @@ command_end command_parser::run(std::vector<std::string> words) {
 std::string command_parser::help_command() const {
   std::string command_line = app_->get_name();
   const auto named = app_->get_subcommands();
-  if (!named.empty()) command_line += " " + named.back()->get_name();
+  if (!named.empty()) command_line += " " + shown_name(named.back()->get_name());
   return command_line + " --help";
 }
 
@@ -316,12 +403,40 @@ std::string command_parser::help() const {
   return help_of(*app_);
 }
 
-std::string command_parser::help(const std::string& command_name) const {
-  const CLI::App& app = *app_;
-  for (const CLI::App* each : app.get_subcommands({})) {
-    if (each->get_name() == command_name) return help_of(*each);
+std::string command_parser::help(std::vector<std::string> command_words) const {
+  resolve(command_words);
+  if (const CLI::App* const named = find(command_words.front())) return help_of(*named);
+  throw command_error(status_usage, describe_unknown_command(command_words.front()));
+}
+
+void command_parser::resolve(std::vector<std::string>& words) const {
+  if (words.empty()) return;
+  for (const command_alias& each : aliases_) {
+    const auto has_marker = [&](const std::string& word) {
+      return word.substr(0, word.find('=')) == each.marker;
+    };
+    if (words.front() != each.old_name ||
+        (*each.marker != 0 && std::none_of(words.begin(), words.end(), has_marker)))
+      continue;
+    fmt::print(stderr, "ashlar: '{}' is 'ashlar {}' now; the old name goes with the next release\n",
+               *each.marker == 0 ? each.old_name : fmt::format("{} {}", each.old_name, each.marker),
+               each.new_words);
+    std::istringstream text(each.new_words);
+    const std::vector<std::string> now(std::istream_iterator<std::string>(text), {});
+    words.erase(words.begin());
+    words.insert(words.begin(), now.begin(), now.end());
+    break;
   }
-  throw command_error(status_usage, describe_unknown_command(command_name));
+  if (words.size() < 2 || find(words[0] + "-" + words[1]) == nullptr) return;
+  words[0] += "-" + words[1];
+  words.erase(words.begin() + 1);
+}
+
+const CLI::App* command_parser::find(const std::string& command_name) const {
+  const CLI::App& app = *app_;
+  for (const CLI::App* each : app.get_subcommands({}))
+    if (each->get_name() == command_name) return each;
+  return nullptr;
 }
 
 tool_description command_parser::description() const {
@@ -329,7 +444,7 @@ tool_description command_parser::description() const {
   std::vector<std::string> names;
   for (const auto& each : commands_) {
     made.commands.push_back(each->description());
-    names.push_back(made.commands.back().name);
+    if (!made.commands.back().is_part) names.push_back(made.commands.back().name);
   }
   for (command_description& each : made.commands) {
     for (option_description& argument : each.arguments) {
@@ -339,22 +454,28 @@ tool_description command_parser::description() const {
   return made;
 }
 
-// Where no command was named, the first word that is not an option.
+// Empty: there is none. A program's words are its own.
 std::string command_parser::describe_extra_word() const {
   const CLI::App& app = *app_;
-  const std::vector<std::string> extra = app.remaining(true);
-  const bool names_command = !app.get_subcommands().empty();
-  const std::string& word = !extra.empty() ? extra.front() : line_.own.front();
-  if (names_command || word.starts_with('-')) return fmt::format("unknown option '{}'", word);
-  return describe_unknown_command(word);
+  std::vector<std::string> extra = app.remaining(true);
+  const auto named = app.get_subcommands();
+  if (!named.empty() && named.back()->get_prefix_command() && extra.size() > 1) extra.resize(1);
+  const auto option = std::find_if(extra.begin(), extra.end(), is_option);
+  if (option != extra.end()) return unknown_option(named.empty() ? app : *named.back(), *option);
+  if (extra.empty() || (!named.empty() && named.back()->get_prefix_command())) return {};
+  return named.empty() ? describe_unknown_command(extra.front())
+                       : fmt::format("'{}' is a word too many", extra.front());
 }
 
 std::string command_parser::describe_unknown_command(const std::string& word) const {
-  std::string known;
+  std::vector<std::string> known;
   const CLI::App& app = *app_;
   for (const CLI::App* each : app.get_subcommands({}))
-    known += (known.empty() ? "" : ", ") + each->get_name();
-  return fmt::format("unknown command '{}' (there are {})", word, known);
+    if (!each->get_group().empty()) known.push_back(each->get_name());
+  const std::string meant = did_you_mean(word, known);
+  return fmt::format(
+      "unknown command '{}'{}", word,
+      meant.empty() ? fmt::format(" (there are {})", fmt::join(known, ", ")) : meant);
 }
 
 }  // namespace ashlar::cli

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct split_words {
 split_words split_at_separator(std::vector<std::string> words);
 
 // Puts the program's command together from what the option parser left over and what stood behind
-// the separator. Throws: command_error for an option that is none of `command_name`'s.
+// the separator. Throws: command_error where there is none.
 std::vector<std::string> program_words(const std::string& command_name,
                                        const std::vector<std::string>& left_over,
                                        const split_words& words);
@@ -44,10 +45,18 @@ struct command_end {
 };
 
 struct command_text {
-  const char* name;
+  const char* name;     // "tune-verify" is `ashlar tune verify`, and in no list of commands
   const char* summary;  // its line in the list of commands
   const char* usage;    // the words behind the name
   const char* footer;   // of its --help: examples, exit status
+};
+
+// A name that a command had before: a line that begins with it, and has `marker` where that is not
+// empty, begins with the new words instead.
+struct command_alias {
+  const char* old_name;
+  const char* new_words;
+  const char* marker = "";
 };
 
 // An option or argument that a command has; each function says what else holds of it.
@@ -74,11 +83,14 @@ class command {
   command& operator=(const command&) = delete;
 
   // Words without a name, which must not be missing. One with a name like "bash|zsh" is one of these.
+  // Of a file it may be "-", for standard input, which the command then sees as a file of its own.
   option argument(const char* name, std::string& into, const char* help);
   option arguments(const char* name, std::vector<std::string>& into, const char* help);
   // The same, which may.
-  option further_argument(const char* name, std::string& into, const char* help);
-  option further_arguments(const char* name, std::vector<std::string>& into, const char* help);
+  option further_argument(const char* name, std::string& into, const char* help,
+                          bool is_file = true);
+  option further_arguments(const char* name, std::vector<std::string>& into, const char* help,
+                           bool are_files = true);
 
   // Words behind a name, called `value_name` in the help. A list has a value each time that the
   // option is given. A text of a `value_name` like "static|heap" is one of these words.
@@ -89,8 +101,13 @@ class command {
                const char* help);
   option value(const char* names, const char* value_name, std::vector<std::string>& into,
                const char* help);
+  // What is read ("-": standard input), and what is written ("-": standard output). Who writes has
+  // --force, too.
   option file(const char* names, std::string& into, const char* help);
+  option output_file(const char* names, std::string& into, const char* help);
   option output(std::string& into, const char* help);
+  // --json[=FILE]; alone it is "-".
+  option json(std::string& into, const char* help);
 
   option flag(const char* name, bool& into, const char* help);
   // `--name` is `--name=implied`; 0 where it is not given. `--name 5` is `--name=5`.
@@ -112,30 +129,35 @@ class command {
   void ends(std::function<command_end()> work);
 
   // Effects: makes `--name 5` one word, where that is an option of this command and not a word of the
-  // program's.
-  void join_numbers(std::vector<std::string>& words) const;
+  // program's. Throws: command_error for `--json FILE.json`.
+  void join_values(std::vector<std::string>& words) const;
 
   [[nodiscard]] bool is_named() const;  // by the line
   [[nodiscard]] command_end run() const;
   [[nodiscard]] command_description description() const;
 
  private:
+  void has_force();
+
   CLI::App& parser_;
   const split_words& line_;
   command_text text_;
   std::function<command_end()> work_;
   std::vector<std::string> with_number_;  // flag_with_value's
+  std::vector<std::string*> inputs_;      // files that are read
+  std::vector<std::vector<std::string>*> input_lists_;
 };
 
 class command_parser {
  public:
-  explicit command_parser(const command_text& tool);
+  explicit command_parser(const command_text& tool, std::span<const command_alias> aliases = {});
   ~command_parser();
   command_parser(const command_parser&) = delete;
   command_parser& operator=(const command_parser&) = delete;
 
-  // The commands are listed in the order in which they are added. The reference is good as long as
-  // the parser.
+  // The commands are listed in groups, in the order in which they are added. The reference is good as
+  // long as the parser.
+  void begin_group(const char* name) { group_ = name; }
   command& add(const command_text& text);
 
   // Effects: does what the words behind the tool's name say; prints the help where they ask for it
@@ -149,15 +171,20 @@ class command_parser {
   // Returns: what `ashlar --help` prints, or `ashlar COMMAND --help`. Throws: command_error, of
   // status_usage for an unknown command.
   [[nodiscard]] std::string help() const;
-  [[nodiscard]] std::string help(const std::string& command_name) const;
+  [[nodiscard]] std::string help(std::vector<std::string> command_words) const;
   // Returns: what its command lines may say. An argument COMMAND is the name of a command.
   [[nodiscard]] tool_description description() const;
 
  private:
+  // Effects: old names become the new ones, which standard error says; `tune verify` is one word.
+  void resolve(std::vector<std::string>& words) const;
+  [[nodiscard]] const CLI::App* find(const std::string& command_name) const;
   [[nodiscard]] std::string describe_extra_word() const;
   [[nodiscard]] std::string describe_unknown_command(const std::string& word) const;
 
   command_text text_;
+  std::span<const command_alias> aliases_;
+  const char* group_ = "Commands";
   std::unique_ptr<CLI::App> app_;
   split_words line_;
   std::vector<std::unique_ptr<command>> commands_;

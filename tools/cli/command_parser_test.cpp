@@ -23,6 +23,7 @@ struct some_tool {
   std::optional<std::uint64_t> seed;
   words only;
   std::string output;
+  std::string json;
   std::string kind;
   bool all = false;
   std::uint32_t depth = 0;
@@ -39,6 +40,7 @@ struct some_tool {
     every.value("--seed", "N", seed, "Of the order");
     every.value("--only", "NAMES", only, "These").separated_by_commas();
     every.output(output, "What it writes");
+    every.json(json, "All of it");
     every.value("--kind", "near|far", kind, "Of what it writes");
     const option everything = every.flag("--all", all, "Everything");
     every.flag_with_value("--depth", "DEPTH", 16, depth, "So deep").excludes(everything);
@@ -146,6 +148,10 @@ TEST(CommandParser, WhatCannotBeIsRefusedByName) {
       {{"need", "-o", "b"}, {"FILE", "tool need --help"}},
       {{"--most"}, {"unknown option '--most'", "tool --help"}},
       {{"most"}, {"unknown command 'most' (there are every, need, start)", "tool --help"}},
+      {{"evry"}, {"unknown command 'evry'; did you mean 'every'?", "tool --help"}},
+      {{"every", "--al"}, {"unknown option '--al'; did you mean '--all'?", "tool every --help"}},
+      {{"every", "--rows"}, {"--rows needs a value", "tool every --help"}},
+      {{"every", "a", "--json", "a.json"}, {"named as --json=a.json", "tool --help"}},
       {{"start"}, {"which program", "tool start --help"}},
       {{"start", "--most", "ls"}, {"unknown option '--most'", "tool start --help"}}};
   for (const auto& [line, told] : wrong) {
@@ -210,9 +216,9 @@ TEST(CommandParser, TheDescriptionHasWhatALineMaySay) {
 
 TEST(CommandParser, HelpIsThatOfTheNamedCommand) {
   const some_tool tool;
-  EXPECT_TRUE(tool.parser.help("every").find("tool every [OPTIONS]") != std::string::npos);
+  EXPECT_TRUE(tool.parser.help({"every"}).find("tool every [OPTIONS]") != std::string::npos);
   EXPECT_TRUE(tool.parser.help().find("tool COMMAND") != std::string::npos);
-  EXPECT_THROW(static_cast<void>(tool.parser.help("most")), command_error);
+  EXPECT_THROW(static_cast<void>(tool.parser.help({"most"})), command_error);
 }
 
 TEST(CommandParser, HelpIsOnStandardOutput) {
@@ -252,8 +258,6 @@ TEST(CommandLine, ASeparatorBehindTheProgramIsTheProgramsOwn) {
 TEST(CommandLine, WhatCannotBeAProgramIsRefused) {
   EXPECT_THROW(program_words("run", {}, split_at_separator({"run"})), command_error);
   EXPECT_THROW(program_words("run", {}, split_at_separator({"run", "--"})), command_error);
-  EXPECT_THROW(program_words("run", {"--jsn", "x"}, split_at_separator({"run", "--jsn", "x"})),
-               command_error);
 }
 
 }  // namespace

@@ -215,7 +215,8 @@ std::string comparison_picture(const measure::comparison& compared) {
   const double height = chart::panel_height(compared);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" "
-      "height=\"{1:.0f}\" role=\"img\">\n<title>{2}</title>\n<desc>{3} {4}</desc>\n"
+      "height=\"{1:.0f}\" role=\"img\">\n<title>{2}: allocators compared</title>\n<desc>{3} "
+      "{4}</desc>\n"
       "<style>\n{5}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
       chart::width, 2 * height, chart::escaped(compared.label),
       chart::described(compared, chart::panels[0]), chart::described(compared, chart::panels[1]),

@@ -12,7 +12,7 @@ namespace ashlar::cli {
 namespace {
 
 std::string first_line(const tool_description& all, std::string_view shell) {
-  return fmt::format("# Completion of {0} {1} for {2}, as `{0} completion {2}` prints it.\n",
+  return fmt::format("# Completion of {0} {1} for {2}, as `{0} help --completion {2}` prints it.\n",
                      all.tool.name, ASHLAR_CLI_VERSION, shell);
 }
 
@@ -46,10 +46,27 @@ std::vector<std::string> names_of(const std::vector<option_description>& options
   return names;
 }
 
+// The second words of a command: "verify" of tune.
+std::vector<std::string> parts_of(const tool_description& all, const command_description& command) {
+  std::vector<std::string> parts;
+  for (const command_description& each : all.commands)
+    if (each.name.starts_with(command.name + "-"))
+      parts.push_back(each.name.substr(command.name.size() + 1));
+  return parts;
+}
+
+// "tune-check|tune-verify".
+std::string all_parts(const tool_description& all, const char* between) {
+  std::vector<std::string> names;
+  for (const command_description& each : all.commands)
+    if (each.is_part) names.push_back(each.name);
+  return fmt::format("{}", fmt::join(names, between));
+}
+
 // ---- bash -----------------------------------------------------------------------------------------
 
 // One command's branch: what the code behind it needs to know.
-std::string bash_branch(const command_description& command) {
+std::string bash_branch(const command_description& command, const std::vector<std::string>& parts) {
   std::vector<std::string> with_value;
   std::string branch =
       fmt::format("    {})\n      options={}\n", command.name,
@@ -67,6 +84,9 @@ std::string bash_branch(const command_description& command) {
       branch += fmt::format("      arguments={}\n",
                             shell_word(fmt::format("{}", fmt::join(each.choices, " "))));
   }
+  if (!parts.empty())
+    branch += fmt::format("      ((COMP_CWORD > 2)) || arguments={}\n",
+                          shell_word(fmt::format("{}", fmt::join(parts, " "))));
   if (!with_value.empty())
     branch += fmt::format("      with_value={}\n",
                           shell_word(fmt::format(" {} ", fmt::join(with_value, " "))));
@@ -94,7 +114,7 @@ _ashlar() {
 )";
 
 constexpr const char* bash_rest = R"(  esac
-  for ((i = 2; i < COMP_CWORD; ++i)); do
+  for ((i = first; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
       --) _ashlar_program $((i + 1)) && return ;;
       =) ((++i)) ;;
@@ -150,8 +170,11 @@ std::string zsh_option(const option_description& option) {
   return lines;
 }
 
-std::string zsh_branch(const command_description& command) {
-  std::string branch = fmt::format("    {})\n      _arguments -S : \\\n", command.name);
+std::string zsh_branch(const command_description& command, const std::vector<std::string>& parts) {
+  std::string branch = fmt::format("    {})\n", command.name);
+  if (!parts.empty())
+    branch += fmt::format("      ((CURRENT > 2)) || compadd -- {}\n", fmt::join(parts, " "));
+  branch += "      _arguments -S : \\\n";
   for (const option_description& each : command.options) branch += zsh_option(each);
   int place = 0;
   for (const option_description& each : command.arguments) {
@@ -189,7 +212,9 @@ constexpr const char* fish_conditions = R"(
 # The words of the line as typed so far begin with this command, and are not yet a program's.
 function __ashlar_command
     set -l words (commandline -opc)
-    test (count $words) -gt 1; and test "$words[2]" = $argv[1]; and not contains -- -- $words
+    set -l name "$words[2]"
+    contains -- "$name-$words[3]" $__ashlar_parts; and set name "$name-$words[3]"
+    test (count $words) -gt 1; and test "$name" = $argv[1]; and not contains -- -- $words
 end
 function __ashlar_no_command
     test (count (commandline -opc)) -eq 1
@@ -211,8 +236,8 @@ std::string bash_completion(const tool_description& all) {
   std::vector<std::string> first = names_of(all.tool.options);
   std::string branches;
   for (const command_description& each : all.commands) {
-    first.insert(first.begin() + (&each - all.commands.data()), each.name);
-    branches += bash_branch(each);
+    if (!each.is_part) first.push_back(each.name);
+    branches += bash_branch(each, parts_of(all, each));
   }
   return first_line(all, "bash") + bash_program +
          fmt::format(
@@ -220,8 +245,13 @@ std::string bash_completion(const tool_description& all) {
              "    mapfile -t COMPREPLY < <(compgen -W {} -- \"$word\")\n"
              "    return\n"
              "  fi\n"
-             "  case ${{COMP_WORDS[1]}} in\n",
-             shell_word(fmt::format("{}", fmt::join(first, " ")))) +
+             "  local command=${{COMP_WORDS[1]}} first=2\n"
+             "  if ((COMP_CWORD > 2)); then\n"
+             "    case $command-${{COMP_WORDS[2]}} in {}) command+=-${{COMP_WORDS[2]}} first=3 ;; "
+             "esac\n"
+             "  fi\n"
+             "  case $command in\n",
+             shell_word(fmt::format("{}", fmt::join(first, " "))), all_parts(all, " | ")) +
          branches + bash_rest;
 }
 
@@ -229,9 +259,10 @@ std::string zsh_completion(const tool_description& all) {
   std::string names;
   std::string branches;
   for (const command_description& each : all.commands) {
-    names += fmt::format("      {}\n",
-                         shell_word(each.name + ":" + with_backslashes(each.summary, ":\\")));
-    branches += zsh_branch(each);
+    if (!each.is_part)
+      names += fmt::format("      {}\n",
+                           shell_word(each.name + ":" + with_backslashes(each.summary, ":\\")));
+    branches += zsh_branch(each, parts_of(all, each));
   }
   std::string script = "#compdef ashlar\n" + first_line(all, "zsh") + R"(
 _ashlar() {
@@ -247,7 +278,14 @@ _ashlar() {
     _describe command commands
     return
   fi
-  case $line[1] in
+  local command=$line[1]
+  if ((CURRENT > 2)); then
+    case $command-$words[2] in ()" +
+            all_parts(all, "|") + R"()
+      command+=-$words[2]; shift words; ((CURRENT--)) ;;
+    esac
+  fi
+  case $command in
 )";
   // As a file of its own the function is what zsh loads it for; otherwise it is made known.
   return script + branches + R"(  esac
@@ -257,13 +295,20 @@ if [[ $funcstack[1] == _ashlar ]]; then _ashlar "$@"; else compdef _ashlar ashla
 }
 
 std::string fish_completion(const tool_description& all) {
-  std::string script = first_line(all, "fish") + fish_conditions;
+  std::string script = first_line(all, "fish") +
+                       fmt::format("set -g __ashlar_parts {}\n", all_parts(all, " ")) +
+                       fish_conditions;
   for (const option_description& each : all.tool.options)
     script += fish_option("__ashlar_no_command", each);
   for (const command_description& each : all.commands) {
     const std::string condition = "__ashlar_command " + each.name;
-    script += fmt::format("complete -c ashlar -n __ashlar_no_command -a {} -d {}\n", each.name,
-                          fish_quoted(each.summary));
+    if (!each.is_part)
+      script += fmt::format("complete -c ashlar -n __ashlar_no_command -a {} -d {}\n", each.name,
+                            fish_quoted(each.summary));
+    if (const std::vector<std::string> parts = parts_of(all, each); !parts.empty())
+      script += fmt::format("complete -c ashlar -n {} -a {}\n",
+                            fish_quoted(condition + "; and test (count (commandline -opc)) -eq 2"),
+                            fish_quoted(fmt::format("{}", fmt::join(parts, " "))));
     for (const option_description& option : each.options) script += fish_option(condition, option);
     for (const option_description& argument : each.arguments) {
       script += argument.choices.empty()

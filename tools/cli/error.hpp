@@ -9,6 +9,7 @@ namespace ashlar::cli {
 using files::command_error;
 using files::fail_beside;
 using files::input_error;
+using files::reason_of;
 using files::status_failed;
 using files::status_not_executable;
 using files::status_not_found;

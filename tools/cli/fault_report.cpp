@@ -46,7 +46,7 @@ std::string bytes_of(const std::string& utf8) {
 
 class namer {
  public:
-  explicit namer(trace::source_lines& sources) : sources_(sources) {}
+  namer(trace::source_lines& sources, std::FILE* to) : sources_(sources), to_(to) {}
 
   void add_line(const std::string& line) {
     static const std::regex of_frame(
@@ -65,6 +65,7 @@ class namer {
     if (std::regex_match(line, of_fault)) {
       ++all_.faults;
       last_fault_ = line;
+      return tell_fault(line);
     }
     all_.text += line + "\n";
   }
@@ -72,6 +73,8 @@ class namer {
   named_faults take() { return std::move(all_); }
 
  private:
+  void tell_fault(const std::string& fault) { all_.text += in_red(fault, to_) + "\n"; }
+
   void add_frame(const frame& f) {
     std::string line = fmt::format("ashlar:   #{} {}", f.number, f.address);
     if (f.file.empty()) {
@@ -116,6 +119,7 @@ class namer {
     const bool is_told = std::exchange(last_fault_, {}) == fault;
     if (!is_told) {
       ++all_.faults;
+      tell_fault(fault);
       add_place(object, text(object, "address"), text(object, "block"), number(object, "size"));
     }
     for (const char* name : {"found", "allocated", "freed"}) {
@@ -137,7 +141,6 @@ class namer {
         add_names(f, read);
       }
     }
-    if (!is_told) all_.text += fault + "\n";
     all_.json += object.dump(-1, ' ', true, fault_object::error_handler_t::replace) + "\n";
   }
 
@@ -168,14 +171,15 @@ class namer {
   }
 
   trace::source_lines& sources_;
+  std::FILE* to_;
   std::string last_fault_;
   named_faults all_;
 };
 
 }  // namespace
 
-named_faults name_frames(const std::string& log, trace::source_lines& sources) {
-  namer names(sources);
+named_faults name_frames(const std::string& log, trace::source_lines& sources, std::FILE* to) {
+  namer names(sources, to);
   for (std::size_t at = 0; at < log.size();) {
     const std::size_t end = std::min(log.find('\n', at), log.size());
     names.add_line(log.substr(at, end - at));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 #include <string>
 
 #include "tools/trace/source_lines.hpp"
@@ -18,7 +19,8 @@ struct named_faults {
 };
 
 // Returns: a log of faults, text or JSON or both, with the places of its frames. An object whose text
-// is there too is one fault. All other lines stay as they are.
-named_faults name_frames(const std::string& log, trace::source_lines& sources);
+// is there too is one fault; of one alone the fault comes first, then its stacks. All other lines stay
+// as they are. The text is for `to`, where a fault is red if that is a terminal.
+named_faults name_frames(const std::string& log, trace::source_lines& sources, std::FILE* to);
 
 }  // namespace ashlar::cli

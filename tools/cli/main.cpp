@@ -13,6 +13,7 @@
 
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/text.hpp"
 #include "tools/measure/child_process.hpp"
 #include "tools/trace/error.hpp"
 
@@ -20,7 +21,11 @@ namespace ashlar::cli {
 namespace {
 
 constexpr const char* tool_footer =
-    R"(Examples:
+    R"(A file named - is standard input, or standard output where it is written. --json alone is
+--json=-. Colours are for a terminal, and not with NO_COLOR.
+
+Examples:
+  ashlar record --stacks -- ./program    then: ashlar report run.atrace
   ashlar run -- python3 work.py          run it on ashlar's heap, then report its pools
   ashlar compare -n 9 -- ./server --once time and memory beside the system's allocator
   ashlar help COMMAND                    the options of one command
@@ -33,7 +38,7 @@ constexpr command_text tool{
     "COMMAND [OPTIONS] ...", tool_footer};
 
 command_end give_up(const std::exception& error, int exit_status) {
-  fmt::print(stderr, "ashlar: {}\n", error.what());
+  fmt::print(stderr, "{} {}\n", in_red("ashlar:", stderr), reason_of(error));
   return {exit_status, {}};
 }
 
@@ -48,8 +53,11 @@ command_end with_whole_output(command_end end) {
 }
 
 command_end run(const std::vector<std::string>& words) {
-  command_parser parser(tool);
-  for (const auto add : all_commands) add(parser);
+  command_parser parser(tool, old_names);
+  for (const command_row& each : all_commands) {
+    parser.begin_group(each.group);
+    each.add(parser);
+  }
   try {
     return with_whole_output(parser.run(words));
   } catch (const input_error& error) {

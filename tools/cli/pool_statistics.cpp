@@ -60,8 +60,8 @@ pool_statistics parse_pool_statistics(const std::string& text, const std::string
       statistics.classes.push_back(figures_from(entry, class_stats_fields));
     }
   } catch (const nlohmann::json::exception& error) {
-    throw command_error(status_failed,
-                        fmt::format("{} is damaged or incomplete ({})", origin, error.what()));
+    throw command_error(status_failed, fmt::format("{} is damaged or incomplete ({})", origin,
+                                                   files::reason_of(error)));
   }
   std::sort(
       statistics.classes.begin(), statistics.classes.end(),

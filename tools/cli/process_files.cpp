@@ -4,30 +4,16 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tools/cli/error.hpp"
+#include "tools/files/replaced_files.hpp"
 
 namespace ashlar::cli {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-bool may_be_replaced(const std::string& path, std::string_view magic) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return true;
-  if (!fs::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::string start(magic.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return file.gcount() == 0 || start == magic;
-}
-
-}  // namespace
 
 std::string path_for_process(const std::string& output, std::uint32_t pid,
                              std::uint32_t program_pid) {
@@ -43,16 +29,17 @@ std::string free_path_for_process(const std::string& output, std::uint32_t pid,
   std::string path = path_for_process(output, pid, program_pid);
   if (pid == program_pid) return path;  // it was looked at before the program ran
   std::string free = path;
-  for (std::uint32_t number = 2; !may_be_replaced(free, magic); ++number)
+  for (std::uint32_t number = 2; !files::may_be_replaced(free, magic); ++number)
     free = path_for_process(path, number, 0);
   return free;
 }
 
 void require_replaceable(const std::string& output, std::string_view magic, std::string_view kind) {
-  if (!may_be_replaced(output, magic)) {
+  if (output == "-") return;
+  if (!files::is_any_file_replaced() && !files::may_be_replaced(output, magic))
     throw input_error(fmt::format(
-        "'{}' is there and is no {}; name another file with -o, or remove it", output, kind));
-  }
+        "'{}' is there and is no {}; name another file with -o, or replace it by --force", output,
+        kind));
   const fs::path parent = fs::path(output).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {

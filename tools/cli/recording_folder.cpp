@@ -41,7 +41,12 @@ void require_replaceable_folder(const std::string& output) {
     is_empty = false;
     const std::string path = entry.path().string();
     if (entry.path().filename() == index_file_name) continue;
-    require_replaceable(path, trace::magic, "trace, which the recording would replace");
+    if (!files::may_be_replaced(path, trace::magic))
+      throw input_error(
+          fmt::format("'{}' is there and is no trace, which the recording would "
+                      "replace; name another folder with -o, or remove it",
+                      path));
+    require_replaceable(path, trace::magic, "trace");  // and the folder can be written
   }
   // Traces that were recorded one by one stand in a folder of the user's.
   if (!is_empty && !fs::exists(fs::path(output) / index_file_name, error))

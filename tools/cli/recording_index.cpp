@@ -274,7 +274,7 @@ recording_index read_index(const std::string& folder, const std::string& called)
     throw input_error(fmt::format(
         "'{}' is no index of a recording, or is damaged ({}); without it, the traces beside it are "
         "read",
-        path, error.what()));
+        path, files::reason_of(error)));
   } catch (const input_error& error) {
     throw input_error(fmt::format("'{}': {}", path, error.what()));
   }

@@ -8,9 +8,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <langinfo.h>
+#include <unistd.h>
 
 namespace ashlar::cli {
 
@@ -165,6 +168,38 @@ std::string format_bar(double share, std::size_t columns, glyphs set) {
   std::string bar;
   for (std::size_t full = 0; full < parts / 8; ++full) bar += "█";
   return bar.append(eighths[parts % 8]);
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  // Twice the changes of a letter; of as many, the word that begins with what was typed.
+  std::size_t least = 2 * std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& each : known) {
+    std::vector<std::size_t> row(each.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i + 1);
+      for (std::size_t j = 0; j < each.size(); ++j) {
+        const std::size_t changed = diagonal + (word[i] == each[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+      }
+    }
+    const std::size_t distance = 2 * row.back() - (each.starts_with(word) && !word.empty() ? 1 : 0);
+    if (distance < least) nearest = &each;
+    least = std::min(least, distance);
+  }
+  return nearest == nullptr ? std::string{} : fmt::format("; did you mean '{}'?", *nearest);
+}
+
+std::string in_red(std::string_view text, std::FILE* to) {
+  const auto value = [](const char* name) {
+    const char* const found = std::getenv(name);
+    return std::string_view(found == nullptr ? "" : found);
+  };
+  const bool shows = ::isatty(::fileno(to)) == 1 && value("NO_COLOR").empty() &&
+                     !value("TERM").empty() && value("TERM") != "dumb";
+  return shows ? fmt::format("\033[1;31m{}\033[0m", text) : std::string(text);
 }
 
 std::string_view dash(glyphs set) {

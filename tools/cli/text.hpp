@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,12 @@ inline constexpr std::size_t bar_columns = 20;
 
 // One of the lines above a report's tables: "  events         12,345".
 std::string labelled_line(std::string_view label, std::string_view value);
+
+// Returns: "; did you mean 'record'?", where one of the words is like this one; else an empty text.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+// Returns: the text bold and red, where `to` is a terminal that shows colours and NO_COLOR is not set.
+std::string in_red(std::string_view text, std::FILE* to);
 
 // "–" or "-".
 std::string_view dash(glyphs set);

@@ -12,6 +12,9 @@
 
 namespace ashlar::cli {
 
+inline constexpr const char* no_trace_beside_program =
+    "-o -: standard output is the program's, and each process has a trace of its own; name a file";
+
 // A trace grows under NAME.PID.part, which can be read if all else fails, and gets its name when it is whole:
 // path_for_process(). Files that were there are not written over, but for a trace that has the name: with it go the
 // traces of the processes that were recorded with it.

@@ -45,7 +45,10 @@ void put_names_into(const std::string& path, const std::string& output) {
     files::replaced_files files;  // it may be the trace: all is read before it is replaced
     const bool replaces = output == path;
     if (!replaces) require_replaceable(output, trace::magic, "trace");
-    files.prepare(replaces ? "TRACE" : "-o", output);
+    if (replaces)
+      files.prepare_input("TRACE", output);
+    else
+      files.prepare("-o", output);
     const auto reader = open_trace(path);
     if (reader->stacks().empty())
       throw input_error(
@@ -76,7 +79,10 @@ bool put_names_into_profile(const std::string& path, const std::string& output) 
   const auto named = trace::with_names(files::read_input(path));
   if (!named) return false;
   files::replaced_files files;
-  files.prepare(output == path ? "TRACE" : "-o", output);
+  if (output == path)
+    files.prepare_input("TRACE", output);
+  else
+    files.prepare("-o", output);
   files.write(0, named->bytes);
   files.commit();
   const std::uint64_t before = named->is_named;

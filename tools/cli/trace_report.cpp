@@ -242,13 +242,14 @@ std::string render_totals(const trace_report& report) {
 }  // namespace
 
 trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
-                               const std::string& path, std::size_t sites, std::size_t moments) {
+                               const std::string& path, std::size_t sites, std::size_t moments,
+                               const std::function<void(const trace::step&)>& also) {
   using figures = trace::stack_figures;
   trace_report report;
   report.path = path;
   report.header = reader.header();
   report.warning = reader.warning();
-  report.summary = trace::summarise(reader, moments);
+  report.summary = trace::summarise(reader, moments, also);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);

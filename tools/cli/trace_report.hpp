@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -26,9 +27,10 @@ struct trace_report {
   std::vector<std::string> without_lines;  // programs and libraries whose calls come first in these
 };
 
-// Effects: reads the trace to its end. Throws: trace_error.
+// Effects: reads the trace to its end; `also` is told each step. Throws: trace_error.
 trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& names,
-                               const std::string& path, std::size_t sites, std::size_t moments);
+                               const std::string& path, std::size_t sites, std::size_t moments,
+                               const std::function<void(const trace::step&)>& also);
 
 // `rows`: how many sizes are listed, and moments.
 std::string render_trace_report(const trace_report& report, std::size_t rows, glyphs set);

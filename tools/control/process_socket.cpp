@@ -89,7 +89,7 @@ process_socket socket_of(pid_t pid) {
   const auto fail = [](const std::string& why) { throw command_error(status_failed, why); };
   const std::string state = status_of(pid, "State");
   if (state.empty())
-    fail(fmt::format("there is no process {} ('ashlar top' lists those that can be asked)", pid));
+    fail(fmt::format("there is no process {} ('ashlar ctl' lists those that can be asked)", pid));
   if (state.starts_with('Z'))
     fail(fmt::format("process {} has ended, and only its exit status is left", pid));
   const uid_t owner = files::require_own_process(pid);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -28,6 +29,13 @@ struct command_error : std::runtime_error {
 struct input_error : command_error {
   explicit input_error(const std::string& message) : command_error(status_usage, message) {}
 };
+
+// Returns: what went wrong; of what the system refuses, the path and its reason alone.
+inline std::string reason_of(const std::exception& error) {
+  const auto* const by_system = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  if (by_system == nullptr) return error.what();
+  return fmt::format("'{}': {}", by_system->path1().string(), by_system->code().message());
+}
 
 // What a program did cannot be written or was not recorded, but it ran, and how it ended is told by
 // nothing but the status. Effects: says why on standard error. Returns: the status, of an exit or

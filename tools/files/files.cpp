@@ -58,6 +58,23 @@ open_file scratch_directory::make_unnamed_file() const {
   return open_file(descriptor);
 }
 
+std::string standard_input_as_file() {
+  struct stat status{};
+  if (::fstat(STDIN_FILENO, &status) != 0 || S_ISREG(status.st_mode)) return "/dev/stdin";
+  const open_file copy = scratch_directory().make_unnamed_file();
+  std::array<char, 65536> buffer{};
+  for (ssize_t got = 0; (got = ::read(STDIN_FILENO, buffer.data(), buffer.size())) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    const int error =
+        got < 0 ? errno
+                : write_all(copy.descriptor(), {buffer.data(), static_cast<std::size_t>(got)});
+    if (error != 0)
+      throw input_error(fmt::format("cannot read standard input: {}", std::strerror(error)));
+  }
+  ::dup2(copy.descriptor(), STDIN_FILENO);
+  return "/dev/stdin";
+}
+
 std::string read_whole(const open_file& file) {
   std::string contents;
   std::array<char, 4096> buffer{};

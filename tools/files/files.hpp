@@ -44,6 +44,10 @@ class scratch_directory {
 // The contents of a file that the user named. Throws: command_error.
 std::string read_input(const std::string& path);
 
+// Effects: what a pipe brings goes into a file without a name, which is standard input from now on: so
+// it can be read more than once. Returns: its path. Throws: command_error.
+std::string standard_input_as_file();
+
 // Everything from the file's start.
 std::string read_whole(const open_file& file);
 

@@ -14,6 +14,15 @@ namespace ashlar::files {
   return all.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// Returns: why a text is not the JSON that it should be, in words for who wrote it.
+[[nodiscard]] inline std::string reason_of(const nlohmann::json::exception& error) {
+  if (const auto* const text = dynamic_cast<const nlohmann::json::parse_error*>(&error))
+    return "no JSON from byte " + std::to_string(text->byte) + " on";
+  const std::string said = error.what();  // "[...] key 'label' not found"
+  const std::size_t key = said.find("key '");
+  return key != std::string::npos ? said.substr(key) : "a member is missing or of another kind";
+}
+
 /// Returns: the whole number at `name`. Throws: nlohmann::json::exception where there is none. (Its
 /// own get() converts whatever number there is: of 1e40 that is undefined, and of -1 it is
 /// 18446744073709551615.)

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -81,6 +83,9 @@ void forget_name(const char* name) {
 }
 
 [[noreturn]] void fail(const std::string& path, int error) {
+  if (path == "-")
+    throw command_error(status_failed,
+                        fmt::format("cannot write to standard output: {}", std::strerror(error)));
   throw input_error(fmt::format("cannot write '{}': {}", path, std::strerror(error)));
 }
 
@@ -102,6 +107,31 @@ std::string file_behind(const std::string& path) {
   return error ? file.string() : (folder / file.filename()).string();
 }
 
+std::atomic<bool> replaces_any{false};
+
+// What is written for people and for other programs says in its first words whose it is. JSON says it
+// in a member.
+bool is_of_ashlar(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(1024, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (begin.starts_with('{')) {
+    const std::string all = begin + std::string(std::istreambuf_iterator<char>(file), {});
+    return all.find("\"ashlar\":") != std::string::npos;
+  }
+  constexpr std::string_view first_words[] = {
+      "\x89"
+      "A",
+      "ashlar-trace-text ", "label,allocator,library,", ".TH ASHLAR"};
+  constexpr std::string_view words[] = {"hosen by ashlar tune", "<title>ashlar ",
+                                        ": allocators compared</title>"};
+  return std::any_of(std::begin(first_words), std::end(first_words),
+                     [&](std::string_view each) { return begin.starts_with(each); }) ||
+         std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view each) { return begin.find(each) != std::string::npos; });
+}
+
 bool is_same_file(const struct stat& of, const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && status.st_dev == of.st_dev &&
@@ -109,6 +139,30 @@ bool is_same_file(const struct stat& of, const std::string& path) {
 }
 
 }  // namespace
+
+void replace_any_file() {
+  replaces_any = true;
+}
+
+bool is_any_file_replaced() {
+  return replaces_any;
+}
+
+bool may_be_replaced(const std::string& path) {
+  std::error_code none;
+  return is_any_file_replaced() || !fs::is_regular_file(path, none) ||
+         fs::file_size(path, none) == 0 || is_of_ashlar(path);
+}
+
+bool may_be_replaced(const std::string& path, std::string_view magic) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return true;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string start(magic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file.gcount() == 0 || start == magic;
+}
 
 signals_held_back::signals_held_back() {
   sigset_t all{};
@@ -149,6 +203,27 @@ int replaced_files::descriptor_of(const place& of) {
 }
 
 void replaced_files::prepare(std::string_view option, const std::string& path) {
+  prepare(option, path, false);
+}
+
+void replaced_files::prepare_input(std::string_view option, const std::string& path) {
+  prepare(option, path, true);
+}
+
+bool replaced_files::has_standard_output() const {
+  return std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.path == "-"; });
+}
+
+void replaced_files::prepare(std::string_view option, const std::string& path, bool is_input) {
+  if (path == "-") {
+    if (has_standard_output()) refuse(option, path, "standard output has one file already");
+    places_.push_back({std::string(option),
+                       path,
+                       {},
+                       nullptr,
+                       open_file(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3))});
+    return;
+  }
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode)) {
@@ -166,6 +241,10 @@ void replaced_files::prepare(std::string_view option, const std::string& path) {
     if (made.target == other.target || (exists && is_same_file(status, other.path)))
       refuse(option, path, fmt::format("that is what {} writes; name another file", other.option));
   }
+  if (!is_input && !may_be_replaced(path))
+    refuse(
+        option, path,
+        "it is there, and ashlar has not written it: name another file, or replace it by --force");
   // What is not to be written is not replaced either.
   if (exists && ::access(path.c_str(), W_OK) != 0) refuse_by_system(option, path, errno);
   try {
@@ -209,7 +288,7 @@ int replaced_files::commit_beside(int status, const std::vector<std::string>& co
   try {
     commit(contents);
     return status;
-  } catch (const input_error& error) {
+  } catch (const command_error& error) {
     return fail_beside(status, error.what());
   }
 }

@@ -52,6 +52,15 @@ class temporary_file {
 // stops leaves the old contents or the new ones.
 enum class reaches_disk { some_time, before_the_name };
 
+// Effects: from now on a file is replaced whatever is in it. (--force)
+void replace_any_file();
+[[nodiscard]] bool is_any_file_replaced();
+// Returns: whether nothing is lost if something else is written there: the path has no file, an empty
+// one, or one that ashlar has written.
+[[nodiscard]] bool may_be_replaced(const std::string& path);
+// The same of a kind of file that begins with `magic`, whether --force is there or not.
+[[nodiscard]] bool may_be_replaced(const std::string& path, std::string_view magic);
+
 // Files that are there whole or not at all. Contents go into temporary files beside the places;
 // commit() gives them their names, all of them at the end. What a place held stays until then, and
 // when an error or a signal ends the command. Devices and pipes are written as they are, and links
@@ -64,8 +73,13 @@ class replaced_files {
   replaced_files& operator=(const replaced_files&) = delete;
 
   // Effects: finds out whether a file can be written there, which is no input and no other place of
-  // these. Throws: command_error that names `option` and the path.
+  // these, and has nothing but what may_be_replaced(). "-" is standard output. Throws: command_error
+  // that names `option` and the path.
   void prepare(std::string_view option, const std::string& path);
+  // The same of a file that is an input and is replaced by what is made of it.
+  void prepare_input(std::string_view option, const std::string& path);
+  // Whether one of them is standard output, which has no text then.
+  [[nodiscard]] bool has_standard_output() const;
   // Effects: adds to the contents of a place, which are numbered from 0 in the order of prepare().
   // Throws: input_error.
   void write(std::size_t place_number, std::string_view bytes);
@@ -79,6 +93,7 @@ class replaced_files {
   int commit_beside(int status, const std::vector<std::string>& contents);
 
  private:
+  void prepare(std::string_view option, const std::string& path, bool is_input);
   struct place {
     std::string option;
     std::string path;    // as it was named

@@ -19,6 +19,9 @@
 namespace ashlar::files {
 namespace {
 
+// What ashlar writes begins with words of its own, and may be replaced.
+const std::string mark = "ashlar-trace-text ";
+
 std::string contents_of(const std::string& path) {
   return read_whole(open_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
 }
@@ -44,7 +47,7 @@ TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommi
   EXPECT_THROW(none.prepare("--json", "/no/such/folder/x"), command_error);
   const scratch_directory scratch;
   const std::string path = scratch.path() + "/report";
-  for (const char* contents : {"a long first report", "short"}) {
+  for (const std::string& contents : {mark + "a long first report", mark + "short"}) {
     const std::string before = contents_of(path);
     replaced_files files;
     files.prepare("--json", path);
@@ -59,7 +62,7 @@ TEST(ReplacedFiles, WhatCannotBeWrittenIsFoundAtOnceAndOldContentsLastUntilCommi
     dropped.prepare("--json", path);
     dropped.write(0, "half");
   }
-  EXPECT_EQ(contents_of(path), "short");
+  EXPECT_EQ(contents_of(path), mark + "short");
   EXPECT_EQ(files_in(scratch.path()), 1);
 }
 
@@ -67,12 +70,12 @@ TEST(ReplacedFiles, AStatusStaysBesideWhatCannotBeWritten) {
   const auto commit_beside = [](int status, const std::string& path) {
     replaced_files files;
     files.prepare("--json", path);
-    return files.commit_beside(status, {"contents"});
+    return files.commit_beside(status, {mark});
   };
   const scratch_directory scratch;
   const std::string path = scratch.path() + "/report";
   for (const int status : {0, 7, SIGTERM}) EXPECT_EQ(commit_beside(status, path), status);
-  EXPECT_EQ(contents_of(path), "contents");
+  EXPECT_EQ(contents_of(path), mark);
   for (const int status : {7, SIGTERM}) EXPECT_EQ(commit_beside(status, "/dev/full"), status);
   try {
     commit_beside(0, "/dev/full");
@@ -102,12 +105,29 @@ TEST(ReplacedFiles, AnOutputIsNoInputAndNoOtherOutput) {
   EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
 }
 
+TEST(ReplacedFiles, WhatAshlarHasNotWrittenStays) {
+  const scratch_directory scratch;
+  const auto refused = [&](const std::string& contents) {
+    std::ofstream(scratch.path() + "/file") << contents;
+    replaced_files files;
+    return !refusal(files, scratch.path() + "/file").empty();
+  };
+  for (const char* foreign :
+       {"precious", "{\"precious\": 1}", "#include <ashlar/pool.hpp>", " ashlar-trace-text "})
+    EXPECT_TRUE(refused(foreign)) << foreign;
+  for (const std::string& own :
+       {std::string(), mark, std::string("{\"a\": [], \"ashlar\": \"0.1.0\"}"),
+        std::string("// Pools chosen by ashlar tune 0.1.0")})
+    EXPECT_FALSE(refused(own)) << own;
+}
+
 TEST(ReplacedFiles, ALinkStaysOneAndItsFileIsWritten) {
   const scratch_directory scratch;
   std::filesystem::create_directory(scratch.path() + "/folder");
   const std::string link = scratch.path() + "/link";
   std::filesystem::create_symlink("folder/file", link);
-  for (const char* contents : {"new", "newer"}) {  // first its file is not there yet
+  for (const std::string& contents :
+       {mark + "new", mark + "newer"}) {  // first its file is not there yet
     replaced_files files;
     files.prepare("-o", link);
     files.commit({contents});

@@ -1,4 +1,4 @@
-# Takes the lines that `ashlar findings` advises out of an example, so that what it says compiles.
+# Takes the lines that `ashlar report --text` advises out of an example, so that what it says compiles.
 # Run by the build: cmake -DSOURCE=<example> -DOUTPUT=<file> -P join_snippets.cmake
 # A snippet is what stands between `// snippet KIND PART` and `// end`. Snippets of one name are joined.
 cmake_minimum_required(VERSION 3.25)

@@ -21,7 +21,7 @@ namespace ashlar::findings {
 /// Bytes of one piece that an arena or a growing pool takes from the heap, in all estimates.
 inline constexpr std::uint64_t chunk_bytes = 64 * 1024;
 /// A block is temporary if its thread frees it before it called the allocator so often again. (In
-/// `ashlar stat` by the very next call: there it is a count, and here a loop that may be changed.)
+/// `ashlar report --text` by the very next call: there it is a count, and here a loop that may be changed.)
 inline constexpr std::uint64_t near_calls = 4;
 /// Blocks die together if so many at least were there, and ...
 inline constexpr std::uint64_t least_burst = 64;

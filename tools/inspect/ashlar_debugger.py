@@ -7,7 +7,7 @@ lldb:  command script import ashlar_debugger.py    (in ~/.lldbinit)
     ashlar leaks           what no pointer leads to
     ashlar what ADDRESS    the block there, its neighbours, what points to it
 
-Each runs `ashlar inspect` or `ashlar core`, and prints what that says. The environment variable
+Each runs `ashlar inspect`, and prints what that says. The environment variable
 ASHLAR_COMMAND names the command where it is not in the PATH.
 """
 
@@ -61,7 +61,7 @@ def look_in_gdb(gdb, words):
                      gdb.execute("info files", to_string=True))
     if core is not None:
         program = gdb.current_progspace().filename
-        return run(["core", *words, core.group(1), *([program] if program else [])])
+        return run(["inspect", *words, core.group(1), *([program] if program else [])])
     inferior = gdb.selected_inferior()
     if inferior.pid == 0:
         return NOTHING + "\n"
@@ -112,9 +112,9 @@ def look_in_lldb(debugger, words, result):
     core = process.GetCoreFile() if hasattr(process, "GetCoreFile") else None
     if core is not None and core.IsValid():
         path = os.path.join(core.GetDirectory() or "", core.GetFilename())
-        result.AppendMessage(run(["core", *words, path]))
+        result.AppendMessage(run(["inspect", *words, path]))
     elif process.GetPluginName() == "elf-core":
-        result.SetError("ashlar: this lldb does not tell which core it reads: run `ashlar core CORE`")
+        result.SetError("ashlar: this lldb does not tell which core it reads: run `ashlar inspect CORE`")
     else:
         result.AppendMessage(of_process(process.GetProcessID(), registers_in_lldb(process), words))
 

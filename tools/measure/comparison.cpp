@@ -274,9 +274,9 @@ stored_comparison parse_comparison(const std::string& text, const std::string& o
       stored.allocators.push_back(std::move(summary));
     }
   } catch (const nlohmann::json::exception& error) {
-    throw files::command_error(
-        files::status_usage,
-        fmt::format("'{}' is not the JSON of ashlar compare --json ({})", origin, error.what()));
+    throw files::command_error(files::status_usage,
+                               fmt::format("'{}' is not the JSON of ashlar compare --json: {}",
+                                           origin, files::reason_of(error)));
   }
   return stored;
 }

@@ -247,9 +247,10 @@ std::uint32_t check_preamble(trace::byte_source& from) {
   if (got == 0) fail(0, "the file is empty");
   const std::string_view begin =
       trace::text_of(byte_view(preamble).first(std::min(got, profile_magic.size())));
-  if (begin == trace::magic) fail(0, "this is a trace: `ashlar profile` makes a profile of it");
+  if (begin == trace::magic)
+    fail(0, "this is a trace: `ashlar tune profile` makes a profile of it");
   if (begin != profile_magic.substr(0, begin.size()))
-    fail(0, "this is no profile of ashlar's (`ashlar profile` writes them)");
+    fail(0, "this is no profile of ashlar's (`ashlar tune profile` writes them)");
   if (got < preamble.size()) fail(got, "the file ends in the middle of its first 20 bytes");
   const auto version = trace::get_fixed<std::uint32_t>(preamble.data() + 8);
   if (version > profile_version)

@@ -116,7 +116,7 @@ TEST(ProfileFile, EmptyForeignAndNewerFilesAreRefused) {
   const std::string whole = numbers{}.file();
   expect_refused("", "a.aprof: at byte 0: the file is empty");
   expect_refused("#!/bin/sh\n", "a.aprof: at byte 0: this is no profile of ashlar's");
-  expect_refused(trace::test::written({}), "at byte 0: this is a trace: `ashlar profile`");
+  expect_refused(trace::test::written({}), "at byte 0: this is a trace: `ashlar tune profile`");
   expect_refused(whole.substr(0, 19), "at byte 19: the file ends in the middle of its first 20");
   std::string other = whole;
   other[8] = 2;

@@ -19,7 +19,8 @@ auto read_document(const std::string& text, const std::string& file, const std::
   try {
     return read(json::parse(text));
   } catch (const json::exception& fault) {
-    throw attachment_error("'" + file + "' is not what `" + command + "` writes: " + fault.what());
+    throw attachment_error("'" + file + "' is not what `" + command +
+                           "` writes: " + files::reason_of(fault));
   } catch (const std::invalid_argument& fault) {
     throw attachment_error("'" + file + "' is not what `" + command + "` writes: " + fault.what());
   }

@@ -62,7 +62,9 @@ json counter_tracks(const json& data) {
               course["bytes"]);
     all.add("held: other call sites", "bytes", held["others"]);
   }
-  return {{"displayTimeUnit", "ms"}, {"traceEvents", all.take()}};
+  return {{"displayTimeUnit", "ms"},
+          {"otherData", {{"ashlar", "live memory of a trace"}}},
+          {"traceEvents", all.take()}};
 }
 
 }  // namespace ashlar::report

@@ -71,7 +71,7 @@ struct source_place {
   std::uint32_t line = 0;
   friend bool operator==(const source_place&, const source_place&) = default;
 };
-/// What a call is called, found where the program that ran was at hand: `ashlar symbols`.
+/// What a call is called, found where the program that ran was at hand: `ashlar export --symbols`.
 struct name_definition {
   std::uint64_t address = 0;         // that the call returns to, as in stacks
   std::vector<source_place> places;  // first what is inlined innermost, last the whole function

@@ -44,7 +44,7 @@ class trace_reader final : public merged_events {
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> times() const;
   [[nodiscard]] const std::vector<stack_definition>& stacks() const { return stacks_; }
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
-  /// What `ashlar symbols` put into the trace.
+  /// What `ashlar export --symbols` put into the trace.
   [[nodiscard]] const std::vector<name_definition>& names() const { return names_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {

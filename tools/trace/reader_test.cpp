@@ -149,7 +149,7 @@ void expect_old_trace(std::string_view digits) {
   EXPECT_EQ(all.back().text, "two words");
 }
 
-// What `ashlar dump --from-text` wrote when the format had these versions.
+// What `ashlar export --from-text` wrote when the format had these versions.
 TEST(Reader, ATraceOfVersion3IsReadAsItWas) {
   expect_old_trace(
       "894154520d0a1a0a03000000110000000770726f6772616d082f62696e2f6f6c640d65f5f44146524d02"

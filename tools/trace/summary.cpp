@@ -189,7 +189,8 @@ std::size_t decade_of(std::uint64_t ticks, double ticks_per_microsecond) {
 
 }  // namespace
 
-trace_summary summarise(trace_reader& from, std::size_t moments) {
+trace_summary summarise(trace_reader& from, std::size_t moments,
+                        const std::function<void(const step&)>& also) {
   trace_summary all;
   lifetimes steps(from);
   moment_series series(moments);
@@ -206,6 +207,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments) {
     ++all.lifetimes_by_decade[decade_of(ticks, ticks_per_microsecond)];
   };
   for (step s; steps.next(s);) {
+    if (also) also(s);
     if (first) all.first_time = s.time;
     first = false;
     all.last_time = std::max(all.last_time, s.time);

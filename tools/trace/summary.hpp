@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -61,7 +62,8 @@ struct trace_summary : step_counts {
 };
 
 /// Effects: reads the trace to its end. `moments`: how many stretches of time there are to be, at most.
-/// Throws: trace_error.
-trace_summary summarise(trace_reader& from, std::size_t moments);
+/// `also` is told each step, too. Throws: trace_error.
+trace_summary summarise(trace_reader& from, std::size_t moments,
+                        const std::function<void(const step&)>& also = {});
 
 }  // namespace ashlar::trace

@@ -158,7 +158,8 @@ pool_configuration read_configuration(std::string_view json_text) {
   try {
     return read_classes(json::parse(json_text));
   } catch (const json::exception& error) {
-    throw no_configuration(fmt::format("not what `ashlar tune` writes as JSON: {}", error.what()));
+    throw no_configuration(
+        fmt::format("not what `ashlar tune` writes as JSON: {}", files::reason_of(error)));
   }
 }
 

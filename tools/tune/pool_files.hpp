@@ -1,7 +1,7 @@
 // tools/tune/pool_files.hpp: what is written of chosen pools: a C++ header, and its certificate, a
 // JSON with what is claimed of them. Layer: tune.
 //
-// docs/tuning.md lists the fields. `ashlar verify` shares no code with this: it reads the
+// docs/tuning.md lists the fields. `ashlar tune verify` shares no code with this: it reads the
 // documented form.
 #pragma once
 

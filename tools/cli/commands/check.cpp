@@ -1,176 +1,171 @@
-// tools/cli/commands/check.cpp: `ashlar check`: its words, and `--against`: do pools that were chosen
-// before still serve a new trace, or the runs of a profile? Layer: cli.
-#include "tools/cli/commands/check.hpp"
-
-#include <algorithm>
-#include <cstdint>
+// tools/cli/commands/check.cpp: `ashlar check`: the faults of a program, or of a log. Layer: cli.
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include "tools/cli/commands/commands.hpp"
-#include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
-#include "tools/cli/table.hpp"
+#include "tools/cli/fault_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/files/files.hpp"
-#include "tools/tune/pool_check.hpp"
-#include "tools/tune/tuning.hpp"
+#include "tools/files/replaced_files.hpp"
+#include "tools/measure/allocator_list.hpp"
+#include "tools/measure/child_process.hpp"
+#include "tools/measure/program_file.hpp"
 
 namespace ashlar::cli {
+namespace fs = std::filesystem;
 namespace {
 
-struct check_options {
-  std::string against;  // what `ashlar tune` wrote as JSON
-  std::vector<std::string> inputs;
-  std::uint64_t percent = 100;  // of each capacity
+struct fault_options {
+  std::vector<std::string> command;
+  std::string log;        // what was written before; empty: a program is run
+  std::string json_path;  // empty: none
+  bool goes_on = false;
 };
 
-constexpr const char* check_footer =
-    R"(-- PROGRAM runs it with full checks (ASHLAR_CHECK=full), and tells each fault with the function,
-file and line of its call stacks, on standard error. --log does the same for what the library
-wrote before, on standard output. --against is for continuous integration: record a test run, and
-find out when it comes near the pools.
+constexpr const char* fault_footer =
+    R"(It runs the program with full checks (ASHLAR_CHECK=full), and tells each fault with the function, file
+and line of its call stacks, on standard error. --log does the same for what the library wrote before, on
+standard output.
 
 Examples:
   ashlar check -- ./server --once
-  ashlar check --continue --json faults.json -- ./server --once
+  ashlar check --continue --json=faults.json -- ./server --once
   ashlar check --log server.log
-  ashlar check --against pools.json --percent 90 run.atrace
 
 Environment: docs/checks.md has the variables; ASHLAR_CHECK and ASHLAR_FAULT_* are set here.
 
 Exit status: of a program its own, and where a signal killed it, ashlar dies by that signal, too;
-1 where it ends with 0 and a fault was found. Of a log: 0 no fault, 1 a fault. Of pools: 0 it fits;
-1 a class passes that part of its capacity, a request fits no class, or it cannot be told, as of a
-trace without its end. 2 something cannot be read.)";
+1 where it ends with 0 and a fault was found. Of a log: 0 no fault, 1 a fault. 2 something cannot be
+read.)";
 
-std::string_view verdict_on(const tune::class_use& c, bool borrow, std::uint64_t percent) {
-  if (!c.passes(percent)) return c.at_most ? "at most" : "";
-  if (borrow) return "borrows";  // whether it finds enough depends on the order
-  return c.at_most ? "perhaps too many" : "too many";
+constexpr const char* faults_end = ".faults";
+constexpr const char* statistics_end = ".statistics";
+
+// Faults of each process that ran, by its number.
+std::map<std::string, std::string> faults_in(const std::string& folder) {
+  std::map<std::string, std::string> logs;
+  std::error_code is_gone;  // the program may have removed it
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, is_gone))
+    if (entry.path().extension() == faults_end)
+      logs[entry.path().stem().string()] = files::read_input(entry.path().string());
+  return logs;
 }
 
-std::string render(const tune::pool_use& use, bool borrow, std::uint64_t percent) {
-  table classes({{"block"}, {"capacity"}, {"peak"}, {"percent"}, {"", align::left}});
-  for (const tune::class_use& c : use.classes) {
-    classes.add_row(
-        {format_count(c.block_size), format_count(c.capacity), format_count(c.peak),
-         fmt::format("{:.1f}", 100 * static_cast<double>(c.peak) / static_cast<double>(c.capacity)),
-         std::string(verdict_on(c, borrow, percent))});
-  }
-  return classes.render(2);
-}
-
-// Whether what passes is nowhere more than a bound.
-bool perhaps_enough(const tune::pool_use& use, std::uint64_t percent) {
-  return std::none_of(use.classes.begin(), use.classes.end(),
-                      [&](const tune::class_use& c) { return c.passes(percent) && !c.at_most; });
-}
-
-struct found_use {
-  tune::pool_use of_all;
-  bool inputs_are_whole = true;  // else peaks may have been higher
-};
-
-found_use use_of_all(const tune::pool_configuration& pools, const check_options& options) {
-  std::vector<tune::pool_use> uses;
-  found_use found;
-  try {
-    for (const std::string& file : options.inputs) {
-      const tune::input_request request = tune::request_for(pools, tune::kind_of(file));
-      const tune::input_workload read = tune::read_inputs({file}, request);
-      warn_of_missing(read.inputs.front());
-      found.inputs_are_whole =
-          found.inputs_are_whole && read.inputs.front().gaps == tune::recording_gaps{};
-      uses.push_back(tune::use_of(pools, read.load, options.percent));
-    }
-  } catch (const tune::impossible& error) {
-    throw command_error(status_usage, error.what());
-  }
-  found.of_all = std::move(uses.front());  // at least one: the option is required
-  for (std::size_t u = 1; u < uses.size(); ++u) tune::join(found.of_all, uses[u]);
-  return found;
-}
-
-// Effects: prints each class with its new peak. Returns: 0 where no class passes that many percent
-// of its capacity, 1 where one does, a request fits no class, or an input is not whole, so that it
-// cannot be told. Throws: command_error; what tools/trace throws.
-int check_command(const check_options& options) {
-  tune::pool_configuration pools;
-  try {
-    pools = tune::read_configuration(files::read_input(options.against));
-  } catch (const tune::no_configuration& error) {
-    throw command_error(status_usage,
-                        fmt::format("--against {}: {}", options.against, error.what()));
-  }
-  const found_use found = use_of_all(pools, options);
-  const tune::pool_use& use = found.of_all;
-  std::fputs(render(use, pools.borrow, options.percent).c_str(), stdout);
-  if (use.serves && found.inputs_are_whole) return 0;
-  if (use.serves) {
+void tell_what_is_missing(const named_faults& named) {
+  if (!named.has_frames || named.has_lines) return;
+  if (trace::source_lines::reads_lines())
     fmt::print(
         stderr,
-        "ashlar: the pools serve what was read; whether they serve what is missing cannot be "
-        "told: record again\n");
-    return status_failed;
+        "ashlar: no frame has a line: the files have no debug information (compile with -g, or "
+        "install the -dbgsym package)\n");
+  else
+    fmt::print(stderr,
+               "ashlar: this command was built without libdw, so it reads no lines: the addr2line "
+               "commands above do (Debian: apt-get install libdw-dev, and build it again)\n");
+}
+
+// Effects: runs the program with full checks; tells its faults on standard error. Returns: how it
+// ended; 1 where a fault was found and it ended with 0. Throws: command_error.
+command_end check_program(const fault_options& options) {
+  const std::string program = measure::find_program(options.command.front());
+  const std::string library = measure::find_ashlar_library();
+  files::replaced_files files({program, library});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+
+  const measure::signal_watch watch;
+  const files::scratch_directory scratch;
+  std::vector<std::pair<std::string, std::string>> changes{
+      {"ASHLAR_CHECK", "full"},
+      {"ASHLAR_FAULT_FORMAT", "json-only"},
+      {"ASHLAR_FAULT_FILE", scratch.path() + "/%p" + faults_end},
+      {"ASHLAR_STATS_FILE", scratch.path() + "/%p" + statistics_end}};
+  if (options.goes_on) changes.emplace_back("ASHLAR_FAULT", "continue");
+  const measure::child_outcome outcome =
+      measure::run_preloaded(library, program, options.command, std::move(changes), scratch, watch);
+
+  trace::source_lines sources;
+  named_faults all;
+  const std::string own = fmt::format("{}", outcome.pid);
+  for (const auto& [process, log] : faults_in(scratch.path())) {
+    const named_faults named = name_frames(log, sources, stderr);
+    all.faults += named.faults;
+    all.has_frames = all.has_frames || named.has_frames;
+    all.has_lines = all.has_lines || named.has_lines;
+    all.json += named.json;
+    all.text += fmt::format("{}ashlar: {} fault{} in {}process {}\n", named.text, named.faults,
+                            named.faults == 1 ? "" : "s", process == own ? "" : "another process, ",
+                            process);
   }
-  const char* const perhaps =
-      ", or it cannot be told at a profile's resolution: check traces, or tune with --resolution "
-      "profile";
-  if (use.unserved) {
-    fmt::print(stderr, "ashlar: no class serves requests that need {} bytes at alignment {}{}\n",
-               format_count(use.unserved->size), format_count(use.unserved->alignment),
-               use.unserved->perhaps ? perhaps : "");
-  } else {
-    fmt::print(stderr, "ashlar: {} percent of the capacities are not enough{}\n", options.percent,
-               perhaps_enough(use, options.percent) ? perhaps : "");
+  std::fputs(all.text.c_str(), stderr);
+  tell_what_is_missing(all);
+
+  int status = outcome.wait_status;
+  std::error_code none;
+  const bool has_served = fs::exists(scratch.path() + "/" + own + statistics_end, none);
+  const measure::preload_effect effect = measure::effect_of_preload(program, library);
+  if (all.faults == 0 && !has_served && effect != measure::preload_effect::works) {
+    fmt::print(stderr, "ashlar: '{}' did not run on ashlar, so nothing was checked: {}\n", program,
+               measure::describe(effect));
+    if (status == 0) status = W_EXITCODE(status_failed, 0);
+  } else if (all.faults == 0) {
+    fmt::print(stderr, "ashlar: {}: no fault was seen{}\n", shell_quoted(options.command),
+               has_served || WIFSIGNALED(status)
+                   ? ""
+                   : "; it left by _exit, so blocks that were never freed were not looked at");
+  } else if (status == 0) {
+    status = W_EXITCODE(status_failed, 0);
   }
-  return status_failed;
+  if (!options.json_path.empty()) status = files.commit_beside(status, {all.json});
+  return {0, status};
+}
+
+// Effects: prints the log with the places of its frames. Returns: 0; 1 where it has a fault. Throws:
+// command_error.
+command_end check_log(const fault_options& options) {
+  files::replaced_files files({options.log});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  trace::source_lines sources;
+  const named_faults named = name_frames(files::read_input(options.log), sources, stdout);
+  print_beside(files, named.text);
+  tell_what_is_missing(named);
+  const int status = named.faults == 0 ? 0 : status_failed;
+  if (options.json_path.empty()) return {status, {}};
+  files.commit({named.json});
+  return {status, {}};
 }
 
 }  // namespace
 
 void add_check(command_parser& to) {
-  command& check = to.add({"check", "Find a program's faults; do pools still serve a new trace?",
-                           "[OPTIONS] -- PROGRAM [ARGUMENTS...]\n       ashlar check --log FILE\n"
-                           "       ashlar check --against POOLS.json [OPTIONS] TRACE...",
-                           check_footer});
-  const auto pools = std::make_shared<check_options>();
-  const auto faults = std::make_shared<fault_options>();
-  check.further_arguments("TRACE", pools->inputs, "What ashlar record or profile wrote");
-  const option against = check.file("--against", pools->against, "The JSON that tune wrote");
-  check.value("--percent", "N", pools->percent, "Of a capacity that may be used (default 100)")
-      .within(1, 100'000);
+  command& check =
+      to.add({"check", "Find a program's faults: double frees, overflows, use after free, leaks",
+              "[OPTIONS] -- PROGRAM [ARGUMENTS...]\n       ashlar check --log FILE", fault_footer});
+  const auto with = std::make_shared<fault_options>();
   const option log =
-      check.file("--log", faults->log, "What the library wrote of faults, as text or JSON")
-          .excludes(against);
-  check
-      .file("--json", faults->json_path,
-            "Write the faults to FILE, too: a JSON object a line, with function, file and line")
-      .excludes(against);
-  check.flag("--continue", faults->goes_on, "The program goes on after faults that allow it")
-      .excludes(against)
+      check.file("--log", with->log, "What the library wrote of faults, as text or JSON");
+  check.json(with->json_path,
+             "The faults, too: a JSON object a line, with function, file and line");
+  check.flag("--continue", with->goes_on, "The program goes on after faults that allow it")
       .excludes(log);
-  check.ends([&check, pools, faults]() -> command_end {
-    if ((!pools->against.empty() || !faults->log.empty()) && check.has_program())
-      throw command_error(status_usage,
-                          "check: --against and --log run nothing; a program is one too many");
-    if (!pools->against.empty()) {
-      if (pools->inputs.empty()) throw command_error(status_usage, "check: TRACE is required");
-      return {check_command(*pools), {}};
+  check.takes_program();
+  check.ends([&check, with]() -> command_end {
+    if (with->log.empty()) {
+      with->command = check.program();
+      return check_program(*with);
     }
-    if (!pools->inputs.empty())
-      throw command_error(
-          status_usage, "check: a trace needs --against POOLS.json, and a program '--' before it");
-    if (!faults->log.empty()) return check_log(*faults);
-    faults->command = check.program();
-    return check_program(*faults);
+    if (check.has_program())
+      throw command_error(status_usage, "check: --log runs nothing; a program is one too many");
+    return check_log(*with);
   });
 }
 

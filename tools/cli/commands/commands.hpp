@@ -4,43 +4,72 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
+#include <string>
 
 #include "tools/cli/command_parser.hpp"
+#include "tools/files/replaced_files.hpp"
 
 namespace ashlar::cli {
 
-// Each tells the parser the words of a command, and what to do then. In the order of the help.
-void add_run(command_parser& to);
+// Each tells the parser the words of a command, and what to do then.
 void add_record(command_parser& to);
 void add_report(command_parser& to);
-void add_stat(command_parser& to);
-void add_diff(command_parser& to);
-void add_symbols(command_parser& to);
-void add_export(command_parser& to);
-void add_dump(command_parser& to);
-void add_compare(command_parser& to);
-void add_summary(command_parser& to);  // commands/compare.cpp
-void add_profile(command_parser& to);
-void add_merge(command_parser& to);  // commands/profile.cpp
-void add_tune(command_parser& to);
-void add_replay(command_parser& to);
-void add_verify(command_parser& to);
-void add_check(command_parser& to);
 void add_leaks(command_parser& to);
-void add_core(command_parser& to);
-void add_inspect(command_parser& to);  // commands/core.cpp
+void add_diff(command_parser& to);
+void add_check(command_parser& to);
+void add_inspect(command_parser& to);
 void add_ctl(command_parser& to);
-void add_top(command_parser& to);
-void add_findings(command_parser& to);
+void add_run(command_parser& to);
+void add_compare(command_parser& to);
+void add_replay(command_parser& to);
+void add_tune(command_parser& to);
+void add_tune_check(command_parser& to);
+void add_tune_profile(command_parser& to);
+void add_tune_verify(command_parser& to);
+void add_export(command_parser& to);
 void add_help(command_parser& to);
-void add_completion(command_parser& to);  // commands/help.cpp
 
-inline constexpr void (*all_commands[])(command_parser&) = {
-    add_run,     add_record, add_report,  add_stat,     add_diff,    add_symbols,
-    add_export,  add_dump,   add_compare, add_summary,  add_profile, add_merge,
-    add_tune,    add_replay, add_verify,  add_check,    add_leaks,   add_core,
-    add_inspect, add_ctl,    add_top,     add_findings, add_help,    add_completion};
+// All of them, in the order of the help: manual pages, completions and tests come from this list.
+struct command_row {
+  const char* group;
+  void (*add)(command_parser&);
+};
+inline constexpr const char* find_group = "Find where memory goes";
+inline constexpr const char* live_group = "Look at what runs";
+inline constexpr const char* allocator_group = "Choose and measure allocators";
+inline constexpr const char* other_group = "Other";
+inline constexpr command_row all_commands[] = {{find_group, add_record},
+                                               {find_group, add_report},
+                                               {find_group, add_leaks},
+                                               {find_group, add_diff},
+                                               {find_group, add_check},
+                                               {live_group, add_inspect},
+                                               {live_group, add_ctl},
+                                               {allocator_group, add_run},
+                                               {allocator_group, add_compare},
+                                               {allocator_group, add_replay},
+                                               {allocator_group, add_tune},
+                                               {allocator_group, add_tune_check},
+                                               {allocator_group, add_tune_profile},
+                                               {allocator_group, add_tune_verify},
+                                               {other_group, add_export},
+                                               {other_group, add_help}};
+
+// Names of release 0.1.0, until the next one. CHANGELOG.md has the same table.
+inline constexpr command_alias old_names[] = {{"stat", "report --text"},
+                                              {"findings", "report --text"},
+                                              {"core", "inspect"},
+                                              {"top", "ctl"},
+                                              {"summary", "compare --summary"},
+                                              {"verify", "tune verify"},
+                                              {"profile", "tune profile"},
+                                              {"merge", "tune profile"},
+                                              {"check", "tune check", "--against"},
+                                              {"dump", "export --format=text"},
+                                              {"symbols", "export --symbols"},
+                                              {"completion", "help --completion"}};
 
 // The options of commands that run in rounds, on several allocators.
 inline constexpr int most_rounds = 100'000;
@@ -51,6 +80,25 @@ inline void add_rounds(command& to, std::size_t& rounds, const char* help) {
 
 inline void add_seed(command& to, std::optional<std::uint64_t>& seed, const char* help) {
   to.value("--seed", "N", seed, help);
+}
+
+// Effects: prints the text, unless one of the files is standard output. Not by fmt::print, which throws
+// where the reader has gone: the files are written all the same.
+inline void print_beside(const files::replaced_files& files, const std::string& text) {
+  if (files.has_standard_output()) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// Effects: prints the text; writes the JSON where --json asks for it (`path`).
+template <class Json, class Text>
+void print_report(const std::string& path, Json make_json, Text make_text) {
+  files::replaced_files files;
+  if (!path.empty()) {
+    files.prepare("--json", path);
+    files.commit({make_json() + "\n"});
+  }
+  if (path != "-") print_beside(files, make_text());
 }
 
 }  // namespace ashlar::cli

@@ -1,14 +1,10 @@
 // tools/cli/commands/compare.cpp: `ashlar compare`: one program on several allocators, runs
 // interleaved. Layer: cli.
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
@@ -45,7 +41,8 @@ struct compare_options {
   std::string json_path;
   std::string csv_path;
   bool show_output = false;
-  bool list_only = false;  // list_allocators() instead
+  bool list_only = false;   // list_allocators() instead
+  bool summarises = false;  // files instead of a program
 };
 
 constexpr const char* compare_footer =
@@ -56,19 +53,14 @@ what there is; a second one kills a program that goes on.
 
 Examples:
   ashlar compare -- ./parser big.json
-  ashlar compare -n 15 --only system,ashlar --json out.json -- python3 work.py
+  ashlar compare -n 15 --only system,ashlar --json=parser.json -- ./parser big.json
   ashlar compare -o parser.html -- ./parser big.json
   ashlar compare --with mine=./libmine.so -- sh -c './filter < input.txt'
+  ashlar compare --summary parser.json server.json
   ashlar compare --list
 
 Exit status: 0; 1 when a run failed or a file could not be written in the end; 128 + N when signal N
 ended the measuring.)";
-
-constexpr const char* summary_footer =
-    R"(Example:
-  ashlar compare --label parser --json parser.json -- ./parser big.json
-  ashlar compare --label server --json server.json -- ./server --once
-  ashlar summary parser.json server.json)";
 
 // Progress for a person at a terminal: one line that is written over. Otherwise: one line a round.
 class progress {
@@ -227,9 +219,7 @@ int compare_command(const compare_options& options) {
     measure::run_comparison(compared, how, watch);
   }
 
-  // Not fmt::print, which throws where the reader has gone: the files are written all the same.
-  std::fputs(render_comparison(compared, reader_glyphs()).c_str(), stdout);
-  std::fflush(stdout);
+  print_beside(files, render_comparison(compared, reader_glyphs()));
   std::vector<std::string> contents;
   if (!options.json_path.empty()) {
     contents.push_back(files::json_text(measure::comparison_json(compared), 1) + "\n");
@@ -250,17 +240,13 @@ int list_allocators(const std::vector<std::string>& with) {
   return 0;
 }
 
-// `ashlar summary`: one table of several --json files of compare. Throws: command_error.
-int summary_command(const std::vector<std::string>& paths) {
+// One table of several --json files. Throws: command_error.
+int summary_command(std::vector<std::string> paths) {
+  if (paths.empty()) throw command_error(status_usage, "--summary: FILE is required");
   std::vector<measure::stored_comparison> programs;
-  for (const std::string& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-      throw command_error(status_usage,
-                          fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-    }
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    programs.push_back(measure::parse_comparison(text, path));
+  for (std::string& path : paths) {
+    if (path == "-") path = files::standard_input_as_file();
+    programs.push_back(measure::parse_comparison(files::read_input(path), path));
   }
   fmt::print("{}", render_summary(programs, reader_glyphs()));
   return 0;
@@ -269,8 +255,10 @@ int summary_command(const std::vector<std::string>& paths) {
 }  // namespace
 
 void add_compare(command_parser& to) {
-  command& compare = to.add({"compare", "Time and memory of a program on several allocators",
-                             "[OPTIONS] -- PROGRAM [ARGUMENTS...]", compare_footer});
+  command& compare =
+      to.add({"compare", "Time and memory of a program on several allocators",
+              "[OPTIONS] -- PROGRAM [ARGUMENTS...]\n       ashlar compare --summary FILE...",
+              compare_footer});
   const auto with = std::make_shared<compare_options>();
   add_rounds(compare, with->rounds, "Measured runs on each allocator (default 5)");
   compare.value("--warmup", "K", with->warmup, "Runs before them that do not count (default 1)")
@@ -282,24 +270,20 @@ void add_compare(command_parser& to) {
   add_seed(compare, with->seed, "Of the order (default: a random one, printed)");
   compare.output(with->output,
                  "Write a page with charts to FILE, too; the charts alone where it ends in .svg");
-  compare.file("--json", with->json_path, "Write all samples as JSON to FILE");
-  compare.file("--csv", with->csv_path, "Write all samples as CSV to FILE");
+  compare.json(with->json_path, "All samples as JSON, on standard output or into FILE");
+  compare.output_file("--csv", with->csv_path, "Write all samples as CSV to FILE");
   compare.flag("--show-output", with->show_output, "Do not drop the program's output");
   compare.flag("--list", with->list_only, "List the allocators found and exit");
+  compare.flag("--summary", with->summarises, "One table of what --json wrote: FILE...");
   compare.takes_program();
   compare.does([&compare, with] {
+    if (with->summarises)
+      return summary_command(compare.has_program() ? compare.program()
+                                                   : std::vector<std::string>());
     if (with->list_only) return list_allocators(with->with);
     with->command = compare.program();
     return compare_command(*with);
   });
-}
-
-void add_summary(command_parser& to) {
-  command& summary = to.add(
-      {"summary", "One table of several results of compare --json", "FILE...", summary_footer});
-  const auto paths = std::make_shared<std::vector<std::string>>();
-  summary.arguments("FILE", *paths, "What compare --json wrote");
-  summary.does([paths] { return summary_command(*paths); });
 }
 
 }  // namespace ashlar::cli

@@ -1,4 +1,5 @@
-// tools/cli/commands/ctl.cpp: `ashlar ctl`: one request to a process that runs. Layer: cli.
+// tools/cli/commands/ctl.cpp: `ashlar ctl`: one request to a process that runs, or the list of all.
+// Layer: cli.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,7 +16,8 @@
 #include <ashlar/core/control_protocol.hpp>
 
 #include "tools/cli/commands/commands.hpp"
-#include "tools/cli/commands/core.hpp"
+#include "tools/cli/commands/ctl_list.hpp"
+#include "tools/cli/commands/inspect.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/pool_report.hpp"
 #include "tools/cli/pool_statistics.hpp"
@@ -33,12 +35,19 @@ struct ctl_options {
   std::string request;
   std::vector<std::string> words;
   std::vector<std::string> labels;
-  bool json = false;
+  std::string json_path;
   bool full_report = false;
+  process_list list;
 };
 
 constexpr const char* ctl_footer =
-    R"(PROCESS is the number of a process, or the path of its socket. The process runs on
+    R"(Without a PROCESS it lists the processes of this user that have a control socket in the usual folder. The
+list is drawn anew each second; q or Ctrl-C ends it. Where standard output is no terminal, it is printed
+once. Live bytes, resident bytes and the peak are exact, but for blocks in threads' caches, which count as
+live. The two rates are lower bounds: the heap counts blocks where they leave it for a thread's cache. With
+ASHLAR_STATS=exact in the process they are exact.
+
+PROCESS is the number of a process, or the path of its socket. The process runs on
 libashlar-malloc.so, or is linked with libashlar, and has a control socket: it was started with
 ASHLAR_CONTROL=1, or calls ashlar_control.
 
@@ -53,6 +62,8 @@ Requests:
   metrics            what its heap has, in Prometheus's text format
 
 Examples:
+  ashlar ctl
+  ashlar ctl --once --json | jq '.processes[0]'
   ashlar ctl $(pidof server) stats
   ashlar ctl 4711 sample 512K; sleep 60; ashlar ctl 4711 profile heap.pb
   ashlar ctl --label service=web 4711 metrics > ashlar.prom
@@ -98,14 +109,15 @@ int stats_request(const ctl_options& options) {
   expect_no_words(options);
   const std::string text = ask_process(options, "stats");
   const pool_statistics statistics = parse_pool_statistics(text, "the answer of the process");
-  if (options.json) {
-    fmt::print("{}\n", files::json_text(statistics.document, 2));
-    return 0;
-  }
-  fmt::print("{}, process {}\n\n{}", printable(statistics.command), statistics.pid,
-             render_pool_report(statistics,
-                                options.full_report ? report_detail::full : report_detail::summary,
-                                reader_glyphs(), report_moment::now));
+  print_report(
+      options.json_path, [&] { return files::json_text(statistics.document, 2); },
+      [&] {
+        return fmt::format(
+            "{}, process {}\n\n{}", printable(statistics.command), statistics.pid,
+            render_pool_report(statistics,
+                               options.full_report ? report_detail::full : report_detail::summary,
+                               reader_glyphs(), report_moment::now));
+      });
   return 0;
 }
 
@@ -115,13 +127,12 @@ int trim_request(const ctl_options& options) {
   std::uint64_t bytes = 0;
   try {
     bytes = files::count_at(nlohmann::json::parse(text), "given_back_bytes");
-  } catch (const nlohmann::json::exception& error) {
-    throw command_error(status_failed, fmt::format("the answer is damaged ({})", error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw command_error(status_failed, "the answer is damaged: it has no given_back_bytes");
   }
-  if (options.json)
-    fmt::print("{}", text);
-  else
-    fmt::print("{} went back to the system\n", format_bytes(bytes));
+  print_report(
+      options.json_path, [&] { return text.substr(0, text.find_last_not_of('\n') + 1); },
+      [&] { return fmt::format("{} went back to the system\n", format_bytes(bytes)); });
   return 0;
 }
 
@@ -159,8 +170,7 @@ int leaks_request(const ctl_options& options) {
   if (socket.pid == 0) fail_usage("leaks needs the number of the process, and not its socket");
   // The process lets this command look, where the system would ask for root.
   control::ask(socket, "leaks", answer_time);
-  constexpr std::size_t rows = 20;
-  return tell_unreachable(socket.pid, rows, options.json);
+  return tell_unreachable(socket.pid, options.json_path);
 }
 
 // Returns: {name="value"} as text that stands in a metric's braces.
@@ -213,6 +223,9 @@ int metrics_request(const ctl_options& options) {
 }
 
 int request(const ctl_options& options) {
+  if (options.request.empty())
+    fail_usage(fmt::format("REQUEST is required: ashlar ctl {} stats", printable(options.subject)));
+  if (options.list != process_list{}) fail_usage("--once and --sort are for the list of processes");
   if (!options.labels.empty() && options.request != "metrics")
     fail_usage("--label is for metrics alone");
   if (options.request == "stats") return stats_request(options);
@@ -227,17 +240,25 @@ int request(const ctl_options& options) {
 }  // namespace
 
 void add_ctl(command_parser& to) {
-  command& ctl = to.add({"ctl", "Ask a running process for its statistics, samples, a recording",
-                         "[OPTIONS] PROCESS REQUEST [WORDS...]", ctl_footer});
+  command& ctl =
+      to.add({"ctl", "List running processes; ask one for statistics, samples, a recording",
+              "[OPTIONS] [PROCESS REQUEST [WORDS...]]", ctl_footer});
   const auto with = std::make_shared<ctl_options>();
-  ctl.argument("PROCESS", with->subject, "The number of the process, or its socket");
-  ctl.argument("stats|trim|sample|profile|record|leaks|metrics", with->request, "What it is to do");
-  ctl.further_arguments("WORDS", with->words, "What the request needs");
-  ctl.flag("--json", with->json, "stats, trim, leaks: as JSON");
+  ctl.further_argument("PROCESS", with->subject, "The number of the process, or its socket", false);
+  ctl.further_argument("stats|trim|sample|profile|record|leaks|metrics", with->request,
+                       "What it is to do", false);
+  ctl.further_arguments("WORDS", with->words, "What the request needs", false);
+  ctl.json(with->json_path,
+           "The list, stats, trim, leaks: as JSON, on standard output or into FILE");
+  ctl.flag("--once", with->list.once, "Print one list, of the second that follows, and end");
+  ctl.value("--sort", "live|resident|growth|rate|peak", with->list.order,
+            "The list by which column, the largest first (default live)");
   ctl.flag("--stats", with->full_report, "stats: every class that was used, with every column");
   ctl.value("--label", "NAME=VALUE", with->labels,
             "metrics: put this label to each of them; may be repeated");
-  ctl.does([with] { return request(*with); });
+  ctl.does([with] {
+    return with->subject.empty() ? list_processes(with->list, with->json_path) : request(*with);
+  });
 }
 
 }  // namespace ashlar::cli

@@ -52,7 +52,7 @@ Examples:
   ashlar record --stacks -o after.atrace -- ./new/server --once
   ashlar diff before.atrace after.atrace
   ashlar diff -o diff.html before.atrace after.atrace
-  ashlar diff --fail-above 1MiB --json diff.json before.atrace after.atrace
+  ashlar diff --fail-above 1MiB --json=diff.json before.atrace after.atrace
   ashlar diff --by allocations --fail-above 1000 before.atrace after.atrace
   ashlar diff --depth 1 before.atrace after.atrace     by the function that allocates
 
@@ -139,8 +139,7 @@ int diff_command(const diff_options& options) {
     // The files first: a reader who has seen enough ends this process (diff ... | head).
     const std::vector<std::string> contents = contents_of(report, options);
     files.commit(contents);
-    fmt::print("{}", render_difference(report, static_cast<std::size_t>(options.rows)));
-    std::fflush(stdout);
+    print_beside(files, render_difference(report, static_cast<std::size_t>(options.rows)));
     tell_what_has_no_name(before, after, report, static_cast<std::size_t>(options.rows));
     if (!options.output.empty())
       fmt::print(stderr, "ashlar diff: {} ({})\n", options.output,
@@ -163,7 +162,7 @@ void add_diff(command_parser& to) {
              "Exit status 1 where it grew by more (0, 64KiB, ...)")
       .in_bytes();
   diff.output(with->output, "Write a page about all that differs to FILE, too");
-  diff.file("--json", with->json_path, "Write all that differs to FILE, too");
+  diff.json(with->json_path, "All that differs as JSON, on standard output or into FILE");
   diff.value("--rows", "N", with->rows, "So many call sites and sizes (default 10)");
   diff.value("--depth", "N", with->depth,
              "Tell call sites apart by their N innermost functions (default: all)")

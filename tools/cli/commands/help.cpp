@@ -1,5 +1,5 @@
-// tools/cli/commands/help.cpp: `ashlar help` and `ashlar completion`: what the other commands say of
-// themselves, for people, man and shells. Layer: cli.
+// tools/cli/commands/help.cpp: `ashlar help`: what the other commands say of themselves, for people, man
+// and shells. Layer: cli.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -18,24 +18,18 @@ namespace ashlar::cli {
 namespace {
 
 constexpr const char* help_footer =
-    R"(It prints the same as ashlar COMMAND --help. The manual pages have the same facts.
+    R"(It prints the same as ashlar COMMAND --help. The manual pages have the same facts. Debian's package
+ashlar-tools installs them, and the completion for all three shells.
 
 Examples:
   ashlar help
-  ashlar help record
+  ashlar help tune verify
   ashlar help --pages ~/.local/share/man/man1 && man ashlar-record
+  source <(ashlar help --completion bash)
+  ashlar help --completion zsh > ~/.zfunc/_ashlar
+  ashlar help --completion fish > ~/.config/fish/completions/ashlar.fish
 
-Exit status: 0; 2 for an unknown command, or a page that cannot be written.)";
-
-constexpr const char* completion_footer =
-    R"(The script goes to standard output. Debian's package ashlar-tools installs it for all three shells.
-
-Examples:
-  source <(ashlar completion bash)
-  ashlar completion zsh > ~/.zfunc/_ashlar
-  ashlar completion fish > ~/.config/fish/completions/ashlar.fish
-
-Exit status: 0; 2 for another shell.)";
+Exit status: 0; 2 for an unknown command or shell, or a page that cannot be written.)";
 
 // Effects: writes a page for each command, and one for the tool. Throws: command_error.
 void write_pages(const tool_description& all, const std::string& folder) {
@@ -57,37 +51,29 @@ void write_pages(const tool_description& all, const std::string& folder) {
 }  // namespace
 
 void add_help(command_parser& to) {
-  command& help =
-      to.add({"help", "The commands, or the options of one", "[OPTIONS] [COMMAND]", help_footer});
+  command& help = to.add({"help", "The options of a command, manual pages, completion for a shell",
+                          "[OPTIONS] [COMMAND]", help_footer});
   struct help_words {
-    std::string command;
+    std::vector<std::string> command;
     std::string folder;
+    std::string shell;
   };
   const auto with = std::make_shared<help_words>();
-  help.further_argument("COMMAND", with->command, "Which: ashlar help has the list");
+  help.further_arguments("COMMAND", with->command, "Which: ashlar help has the list", false);
   help.value("--pages", "FOLDER", with->folder, "Write all manual pages into FOLDER instead");
+  help.value("--completion", "bash|zsh|fish", with->shell,
+             "Print the script that completes command lines in this shell instead");
   help.does([&to, with] {
     if (!with->folder.empty()) {
       write_pages(to.description(), with->folder);
-    } else {
-      const std::string text = with->command.empty() ? to.help() : to.help(with->command);
-      std::fputs(text.c_str(), stdout);
+      return 0;
     }
-    return 0;
-  });
-}
-
-void add_completion(command_parser& to) {
-  command& completion = to.add({"completion", "A script that completes command lines in a shell",
-                                "SHELL", completion_footer});
-  const auto shell = std::make_shared<std::string>();
-  completion.argument("bash|zsh|fish", *shell, "The shell");
-  completion.does([&to, shell] {
-    const tool_description all = to.description();
-    const std::string script = *shell == "bash"  ? bash_completion(all)
-                               : *shell == "zsh" ? zsh_completion(all)
-                                                 : fish_completion(all);
-    std::fputs(script.c_str(), stdout);
+    const std::string text = with->shell == "bash"   ? bash_completion(to.description())
+                             : with->shell == "zsh"  ? zsh_completion(to.description())
+                             : with->shell == "fish" ? fish_completion(to.description())
+                             : with->command.empty() ? to.help()
+                                                     : to.help(with->command);
+    std::fputs(text.c_str(), stdout);
     return 0;
   });
 }

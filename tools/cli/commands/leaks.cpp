@@ -56,7 +56,7 @@ what no pointer leads to. The program's standard streams are its own. The list i
 Examples:
   ashlar leaks --unreachable -- ./server --once
   ashlar leaks -- ./server --once
-  ashlar leaks --fail-above 64KiB --json leaks.json -- ./tests
+  ashlar leaks --fail-above 64KiB --json=leaks.json -- ./tests
   ashlar leaks --trace run.atrace
   ashlar leaks --trace build.atree --process cc1plus
 
@@ -93,7 +93,7 @@ exit_look look_at(const trace::exiting_process& process, const std::string& path
   return found;
 } catch (const std::exception& error) {
   exit_look none;
-  none.failure = error.what();
+  none.failure = reason_of(error);
   return none;
 }
 
@@ -239,9 +239,8 @@ command_end leaks_of_trace(const leak_options& options) {
         found.add(held_in(fmt::format("{}/{}", chosen.folder, p.trace), options, nullptr));
   // The file first: a reader who has seen enough ends this process (leaks ... | head).
   if (!options.json_path.empty()) files.commit({json_text_of(found)});
-  if (chosen.tree)
-    std::fputs(render_tree(*chosen.tree, chosen.folder, options.rows).c_str(), stdout);
-  std::fputs(found.text.c_str(), stdout);
+  if (chosen.tree) print_beside(files, render_tree(*chosen.tree, chosen.folder, options.rows));
+  print_beside(files, found.text);
   tell_missing_names(found.lost, found.without_lines);
   return {is_too_much(found, options) ? status_failed : 0, {}};
 }
@@ -307,7 +306,7 @@ command_end leaks_of_program(const leak_options& options) {
   try {
     found = leaks_of(recorder, files, own, found_at_exit, options);
   } catch (const std::exception& error) {
-    return {0, fail_beside(status, error.what())};
+    return {0, fail_beside(status, reason_of(error))};
   }
   std::fputs(found.text.c_str(), stderr);
   tell_missing_names(found.lost, found.without_lines);
@@ -333,7 +332,7 @@ void add_leaks(command_parser& to) {
       .value("--fail-above", "SIZE", with->fail_above,
              "Exit status 1 where a process holds more bytes (0, 64KiB, ...)")
       .in_bytes();
-  leaks.file("--json", with->json_path, "Write all call sites to FILE, too");
+  leaks.json(with->json_path, "All call sites as JSON, on standard output or into FILE");
   leaks.flag("--unreachable", with->unreachable,
              "List only what no pointer leads to when the program exits");
   leaks.flag("--children", with->children, "List the processes that it starts, too");
@@ -341,7 +340,7 @@ void add_leaks(command_parser& to) {
   const option depth =
       leaks.value("--depth", "N", with->stack_depth, "At most N calls of each (default 64)")
           .within(1, 64);
-  const option output = leaks.output(with->output, "Keep the trace, for ashlar stat and report");
+  const option output = leaks.output(with->output, "Keep the trace, for ashlar report");
   leaks
       .file("--trace", with->trace,
             "Run nothing: read what ashlar record wrote, a file or a folder")
@@ -367,6 +366,7 @@ void add_leaks(command_parser& to) {
     }
     if (!with->process.empty())
       throw command_error(status_usage, "--process chooses from the folder that --trace names");
+    if (with->output == "-") throw command_error(status_usage, no_trace_beside_program);
     if (names_folder(with->output))
       throw command_error(
           status_usage,

@@ -49,7 +49,7 @@ constexpr std::uint32_t most_calls = 64;  // of a stack
 constexpr const char* record_footer =
     R"(The program's standard streams are its own; what was written is said on standard error. Each process
 that the program starts has a trace of its own: run.PID.atrace. With -o NAME.atree all of them are in
-one folder, with an index of the processes; stat, report, findings and leaks --trace read it.
+one folder, with an index of the processes; report and leaks --trace read it.
 
 Examples:
   ashlar record -- python3 work.py
@@ -255,7 +255,7 @@ int record_tree(const record_options& options) {
           put_names_into(trace, trace);
         }
   } catch (const std::exception& error) {
-    return fail_beside(outcome.wait_status, error.what() + kept());
+    return fail_beside(outcome.wait_status, reason_of(error) + kept());
   }
   tell_folder(folder.path(), index);
   return outcome.wait_status;
@@ -287,6 +287,7 @@ void complete(record_options& options) {
   if (options.symbols && options.stack_depth == 0) options.stack_depth = most_calls;
   if (options.output.empty())
     options.output = is_profile ? "run.aprof" : options.only.empty() ? "run.atrace" : "run.atree";
+  if (options.output == "-") throw command_error(status_usage, no_trace_beside_program);
   const bool is_tree = names_folder(options.output);
   if (is_profile && is_tree)
     throw command_error(status_usage, "a folder has traces: with --profile, -o names a file");
@@ -327,9 +328,9 @@ void add_record(command_parser& to) {
   const option stacks = record.flag_with_value(
       "--stacks", "DEPTH", most_calls, with->stack_depth,
       "The calls that led to each block, at most DEPTH (64, which is the most)");
-  const option symbols = record.flag(
-      "--symbols", with->symbols,
-      "Put the names of these calls into the trace, as ashlar symbols does; implies --stacks");
+  const option symbols = record.flag("--symbols", with->symbols,
+                                     "Put the names of these calls into the trace, as ashlar "
+                                     "export --symbols does; implies --stacks");
   const option only = record
                           .value("--only", "NAME", with->only,
                                  "Record the processes of these programs only, into a folder "
@@ -339,7 +340,7 @@ void add_record(command_parser& to) {
       record
           .flag_with_value(
               "--profile", "SECONDS", 60, with->profile_seconds,
-              "No trace, but what ashlar profile makes of one; written every SECONDS (60)")
+              "No trace, but what ashlar tune profile makes of one; written every SECONDS (60)")
           .within(1, 1'000'000)
           .excludes(stacks)
           .excludes(symbols)

@@ -41,7 +41,7 @@ latencies, then slack. What is written into a block is checked when it dies. On 
 
 Examples:
   ashlar replay run.atrace
-  ashlar replay run.atrace --on all -n 5 --json replay.json
+  ashlar replay run.atrace --on all -n 5 --json=replay.json
   ashlar replay run.atrace --on system,mimalloc,./libmine.so --touch all
   ashlar replay run.atrace --on pools.json
 
@@ -134,8 +134,7 @@ int replay_command(const replay_options& options) try {
   }
   report.stopped_by = run_replays(report.plan, scripts.of_target(), report.outcomes, watch);
 
-  std::fputs(render_replay(report, reader_glyphs()).c_str(), stdout);
-  std::fflush(stdout);
+  print_beside(files, render_replay(report, reader_glyphs()));
   if (options.json_path.empty()) return status_of(report);
   return files.commit_beside(status_of(report), {files::json_text(replay_json(report), 1) + "\n"});
 } catch (const interrupted& by) {
@@ -160,7 +159,7 @@ void add_replay(command_parser& to) {
   replay.value("--touch", "ends|all", with->touch,
                "What is written into a block and checked: its ends (default), or all of it");
   add_seed(replay, with->seed, "Of the order (default: a random one)");
-  replay.file("--json", with->json_path, "Write all of it as JSON to FILE, too");
+  replay.json(with->json_path, "All of it as JSON, on standard output or into FILE");
   replay.does([with] { return replay_command(*with); });
 }
 

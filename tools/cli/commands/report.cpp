@@ -1,4 +1,5 @@
-// tools/cli/commands/report.cpp: `ashlar report`: one page about one run. Layer: cli.
+// tools/cli/commands/report.cpp: `ashlar report`: one page about one run, or its text: figures, then
+// findings. Layer: cli.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -18,12 +19,15 @@
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/finding_report.hpp"
+#include "tools/cli/profile_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
+#include "tools/cli/trace_report.hpp"
 #include "tools/files/files.hpp"
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/findings/finder.hpp"
+#include "tools/profile/profile_file.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
 #include "tools/report/trace_data.hpp"
@@ -33,24 +37,110 @@ namespace ashlar::cli {
 namespace {
 
 struct report_options {
-  std::string trace;
-  std::string process;  // of a folder
-  std::string pools;    // of `ashlar tune`; empty: none
-  std::string compare;  // of `ashlar compare --json`; empty: none
-  std::string replay;   // of `ashlar replay --json`; empty: none
-  std::string output;   // empty: report.html, but nothing with `json`
-  bool json = false;    // print the page's data
+  std::vector<std::string> traces;  // one
+  std::string process;              // of a folder
+  std::string pools;                // of `ashlar tune`; empty: none
+  std::string compare;              // of `ashlar compare --json`; empty: none
+  std::string replay;               // of `ashlar replay --json`; empty: none
+  std::string output;               // empty: report.html, but nothing with `json_path`
+  std::string json_path;
+  bool text = false;          // instead of a page
+  std::size_t rows = 10;      // of sizes, call sites and findings
+  std::size_t moments = 200;  // of the JSON's figures over time
 };
 
 constexpr const char* report_footer =
     R"(The page needs nothing beside it: it loads no file, and asks no network. Of a folder it has a table
 of all processes, and the figures of the 12 that allocated most, to choose from.
 
+--text prints the figures of a trace or a profile, then the findings: each is a line of the program, what
+it costs, and what would be better. The first is worth the most: bytes at the peak, then allocations, then
+address space. docs/findings.md has the kinds and their thresholds.
+
 Examples:
   ashlar report run.atrace -o run.html
   ashlar report run.atrace --pools pools.json --compare compare.json
   ashlar report build.atree -o build.html
-  ashlar report run.atrace --json | jq .peak)";
+  ashlar report --text run.atrace
+  ashlar report --text --process cc1plus build.atree
+  ashlar report --text --json run.atrace | jq .peak
+
+Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer version.)";
+
+// What to change, found while another reader of the trace passes its steps on.
+class finding_pass {
+ public:
+  finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of)
+      : has_stacks_(!reader.stacks().empty()), finder_(reader.stacks(), names_of) {}
+  void count(const trace::step& s) {
+    if (!has_stacks_) return;
+    finder_.count(s);
+    timer_.count(s);
+  }
+  // Requires: called once, behind all steps. Throws: command_error.
+  void finish() {
+    if (!has_stacks_) return;
+    found_ = finder_.findings();
+    if (take_time(found_)) times_ = timer_.measure();
+  }
+  [[nodiscard]] nlohmann::json json() const {
+    return has_stacks_ ? findings_json(found_, times_) : nlohmann::json();
+  }
+  [[nodiscard]] std::string text(const std::string& path, std::size_t rows) const {
+    return has_stacks_ ? render_findings(path, found_, times_, rows)
+                       : "no call stacks, so no line can be named: record with 'ashlar record "
+                         "--stacks'\n";
+  }
+  [[nodiscard]] const std::vector<std::string>& without_lines() const {
+    return found_.without_lines;
+  }
+
+ private:
+  bool has_stacks_;
+  findings::finder finder_;
+  call_timer timer_;
+  findings::findings_of_run found_;
+  std::optional<call_times> times_;
+};
+
+int text_of_profile(const report_options& options) {
+  const std::string& path = options.traces.front();
+  const profiling::profile runs = profiling::read_profile(path);
+  print_report(
+      options.json_path, [&] { return files::json_text(profile_report_json(runs, path), 2); },
+      [&] { return render_profile_report(runs, path, options.rows, reader_glyphs()); });
+  return 0;
+}
+
+int text_report(const report_options& options) {
+  const chosen_trace chosen = choose_trace(options.traces.front(), options.process);
+  if (!chosen.tree && profiling::is_profile(chosen.path)) return text_of_profile(options);
+  const auto reader = open_trace(chosen.path);
+  trace::call_names names(*reader);
+  finding_pass pass(*reader, [&](const trace::stack_definition& stack) { return names.of(stack); });
+  trace_report report =
+      make_trace_report(*reader, names, chosen.path, options.rows, options.moments,
+                        [&](const trace::step& s) { pass.count(s); });
+  pass.finish();
+  const auto json = [&] {
+    nlohmann::json figures = trace_report_json(report);
+    if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
+    figures["findings"] = pass.json();
+    return files::json_text(figures, 2);
+  };
+  const auto text = [&] {
+    return (chosen.tree ? render_tree(*chosen.tree, chosen.folder, options.rows) : "") +
+           render_trace_report(report, options.rows, reader_glyphs()) + "\n" +
+           pass.text(chosen.path, options.rows);
+  };
+  print_report(options.json_path, json, text);
+  for (const std::string& file : pass.without_lines())
+    if (std::find(report.without_lines.begin(), report.without_lines.end(), file) ==
+        report.without_lines.end())
+      report.without_lines.push_back(file);
+  tell_missing_names(names.lost(), report.without_lines);
+  return 0;
+}
 
 constexpr unsigned report_schema = 1;
 
@@ -72,19 +162,11 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   const auto reader = open_trace(trace);
   trace::call_names calls(*reader);
   request.names_of = [&](const trace::stack_definition& stack) { return calls.of(stack); };
-  findings::finder finder(reader->stacks(), request.names_of);
-  call_timer timer;
-  request.also = [&](const trace::step& s) {
-    finder.count(s);
-    timer.count(s);
-  };
+  finding_pass pass(*reader, request.names_of);
+  request.also = [&](const trace::step& s) { pass.count(s); };
   nlohmann::json data = report::trace_data(*reader, request);
-  if (!reader->stacks().empty()) {
-    const findings::findings_of_run found = finder.findings();
-    data["findings"] = findings_json(found, take_time(found) ? timer.measure() : std::nullopt);
-  } else {
-    data["findings"] = nullptr;
-  }
+  pass.finish();
+  data["findings"] = pass.json();
   tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";
@@ -124,43 +206,61 @@ nlohmann::json tree_data(const report_options& options, const chosen_trace& chos
           {"pages", std::move(pages)}};
 }
 
-// Effects: writes the page, the data on standard output. Throws: command_error, status_usage for
-// whatever cannot be read.
-int report_command(const report_options& options) {
+// Effects: writes the page and the data. Throws: command_error, status_usage for whatever cannot be
+// read.
+int page_report(const report_options& options) {
   const std::string output =
-      options.output.empty() && !options.json ? "report.html" : options.output;
-  return with_trace_errors([&] {
-    const chosen_trace chosen = choose_trace(options.trace, options.process);
-    files::replaced_files files({chosen.path, options.pools, options.compare, options.replay});
-    if (!output.empty()) files.prepare("-o", output);
-    nlohmann::json data;
-    try {
-      data = chosen.tree ? tree_data(options, chosen) : report_data(options, chosen.path);
-    } catch (const report::attachment_error& error) {
-      throw input_error(error.what());
-    }
-    if (options.json) fmt::print("{}\n", files::json_text(data, 1));
-    if (output.empty()) return 0;
-    const std::string page = report::html_page(data);
-    files.commit({page});
-    fmt::print(stderr, "ashlar report: {} ({})\n", output, format_bytes(page.size()));
-    return 0;
-  });
+      options.output.empty() && options.json_path.empty() ? "report.html" : options.output;
+  const chosen_trace chosen = choose_trace(options.traces.front(), options.process);
+  if (!chosen.tree && profiling::is_profile(chosen.path))
+    throw input_error(fmt::format(
+        "'{0}' is a profile, of which there is no page: ashlar report --text {0}", chosen.path));
+  files::replaced_files files({chosen.path, options.pools, options.compare, options.replay});
+  if (!options.json_path.empty()) files.prepare("--json", options.json_path);
+  if (!output.empty()) files.prepare("-o", output);
+  nlohmann::json data;
+  try {
+    data = chosen.tree ? tree_data(options, chosen) : report_data(options, chosen.path);
+  } catch (const report::attachment_error& error) {
+    throw input_error(error.what());
+  }
+  std::vector<std::string> contents;
+  if (!options.json_path.empty()) contents.push_back(files::json_text(data, 1) + "\n");
+  if (!output.empty()) contents.push_back(report::html_page(data));
+  files.commit(contents);
+  if (!output.empty())
+    fmt::print(stderr, "ashlar report: {} ({})\n", output, format_bytes(contents.back().size()));
+  return 0;
+}
+
+int report_command(const report_options& options) {
+  if (options.traces.size() > 1)
+    throw command_error(
+        status_usage,
+        fmt::format("report: one trace at a time; two are compared by: ashlar diff {}",
+                    shell_quoted(options.traces)));
+  return with_trace_errors(
+      [&] { return options.text ? text_report(options) : page_report(options); });
 }
 
 }  // namespace
 
 void add_report(command_parser& to) {
-  command& report = to.add({"report", "One page about a trace: charts, tables, call sites",
-                            "[OPTIONS] TRACE", report_footer});
+  command& report =
+      to.add({"report", "What a trace says: a page with charts, or text; what to change",
+              "[OPTIONS] TRACE", report_footer});
   const auto with = std::make_shared<report_options>();
-  report.argument("TRACE", with->trace, "What ashlar record wrote: a file, or a folder");
+  report.arguments("TRACE", with->traces, "What ashlar record wrote: a file, or a folder");
   report.value("--process", "NAME", with->process, process_help);
-  report.output(with->output, "The page (default: report.html)");
+  const option output = report.output(with->output, "The page (default: report.html)");
+  report.flag("--text", with->text, "Print figures and findings instead, also of a profile")
+      .excludes(output);
+  report.value("--rows", "N", with->rows,
+               "--text: so many sizes, call sites, processes and findings (default 10)");
   report.file("--pools", with->pools, "The classes that ashlar tune chose (JSON)");
   report.file("--compare", with->compare, "Several allocators, by ashlar compare --json");
   report.file("--replay", with->replay, "The trace on several allocators, by ashlar replay --json");
-  report.flag("--json", with->json, "Print the page's data; the page itself only with -o");
+  report.json(with->json_path, "What the page, or the text, shows; a page then only with -o");
   report.does([with] { return report_command(*with); });
 }
 

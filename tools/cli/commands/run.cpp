@@ -50,7 +50,7 @@ constexpr const char* run_footer =
 Examples:
   ashlar run -- python3 -c 'print(sum(range(10**6)))'
   ashlar run --exact --stats -- ./parser big.json
-  ashlar run --json pools.json -- make -j2 2> report.txt
+  ashlar run --json=pools.json -- make -j2 2> report.txt
 
 Environment: ASHLAR_MALLOC_LIB is the path of the library to preload (default: the one of this
 build or installation). ASHLAR_PURGE_DELAY_MS and ASHLAR_KEEP_BYTES are passed on to it.
@@ -258,7 +258,7 @@ void add_run(command_parser& to) {
   command& run = to.add({"run", "Run a program on ashlar's heap, then report its pools",
                          "[OPTIONS] -- PROGRAM [ARGUMENTS...]", run_footer});
   const auto with = std::make_shared<run_options>();
-  run.file("--json", with->json_path, "Write the report as JSON to FILE, too");
+  run.json(with->json_path, "The report as JSON, too, on standard output or into FILE");
   run.flag("--stats", with->full_report, "List every class that was used, with every column");
   const option exact =
       run.flag("--exact", with->exact, "Count every call (slower; sets ASHLAR_STATS=exact)");

@@ -16,9 +16,14 @@ namespace {
 
 constexpr const char* tune_footer =
     R"(The classes are printed; with -o they are written as a C++ header, and beside it, as .json,
-their certificate: what is claimed of them, for ashlar verify and ashlar check. Files are
+their certificate: what is claimed of them, for ashlar tune verify and tune check. Files are
 written whole or not at all. With --mode heap: the size classes of the process heap, for
 ASHLAR_CONFIG=FILE with the drop-in library, or as a header to build the library with.
+
+More that is done with traces and pools, each with a --help of its own:
+  ashlar tune profile   what tune needs of traces and profiles, in a small file
+  ashlar tune verify    is what tune claims true?
+  ashlar tune check     do pools still serve a new trace?
 
 Examples:
   ashlar tune run.atrace
@@ -98,10 +103,11 @@ void warn_of(const std::vector<tune::input_identity>& inputs) {
 }
 
 void add_tune(command_parser& to) {
-  command& tune = to.add({"tune", "Choose pools from traces or profiles: fewest bytes",
-                          "[OPTIONS] TRACE...", tune_footer});
+  command& tune =
+      to.add({"tune", "Choose pools from traces or profiles: fewest bytes",
+              "[OPTIONS] TRACE...\n       ashlar tune profile|verify|check ...", tune_footer});
   const auto with = std::make_shared<tune_words>();
-  tune.arguments("TRACE", with->of_both.inputs, "What ashlar record or ashlar profile wrote");
+  tune.arguments("TRACE", with->of_both.inputs, "What ashlar record or tune profile wrote");
   tune.value("--classes", "K", with->of_both.classes,
              "At most K classes, or auto: the knee of the curve");
   tune.value("--mode", "static|heap", with->mode,
@@ -122,8 +128,8 @@ void add_tune(command_parser& to) {
   tune.output(
       with->of_both.header_path,
       "The C++ header; with --mode heap and another name than *.hpp, what ASHLAR_CONFIG names");
-  tune.file("--certificate", with->of_both.certificate_path,
-            "The JSON (default: beside the header, if there is one)");
+  tune.output_file("--certificate", with->of_both.certificate_path,
+                   "The JSON (default: beside the header, if there is one)");
   tune.value("--namespace", "NAME", with->pools.space, "Of the header (default tuned)");
   tune.does([with] { return tune_command(*with); });
 }

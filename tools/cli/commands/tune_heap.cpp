@@ -9,6 +9,7 @@
 
 #include <ashlar/core/size_class.hpp>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
@@ -87,7 +88,7 @@ int tune_heap(const tune_options& options, const heap_options& heap) {
   line.reset();
   tuned.ashlar_version = ASHLAR_CLI_VERSION;
   warn_of(tuned.inputs);
-  std::fputs(render_heap(tuned).c_str(), stdout);
+  print_beside(files, render_heap(tuned));
   std::vector<std::string> contents;
   if (!options.header_path.empty())
     contents.push_back(is_header(options.header_path) ? tune::classes_header(tuned)

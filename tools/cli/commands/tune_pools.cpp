@@ -11,6 +11,7 @@
 
 #include <ashlar/core/bits.hpp>
 
+#include "tools/cli/commands/commands.hpp"
 #include "tools/cli/commands/tune.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/progress_line.hpp"
@@ -70,7 +71,8 @@ tune::resolution resolution_for(const tune_options& options, const pool_options&
 
 // Beside the header, where the user named none; then only what tune wrote is written over there.
 std::string certificate_path_of(const tune_options& options) {
-  if (!options.certificate_path.empty() || options.header_path.empty())
+  if (!options.certificate_path.empty() || options.header_path.empty() ||
+      options.header_path == "-")
     return options.certificate_path;
   namespace fs = std::filesystem;
   const std::string path = fs::path(options.header_path).replace_extension(".json").string();
@@ -179,7 +181,7 @@ int tune_pools(const tune_options& options, const pool_options& pools) {
         pools.rules ? fmt::format("\n{}", render_rules(read.load, result)) : std::string{};
     line.reset();
     warn_of(result.inputs);
-    std::fputs((render(result) + rules).c_str(), stdout);
+    print_beside(files, render(result) + rules);
   } catch (const tune::impossible& error) {
     line.reset();
     warn_of(result.inputs);  // perhaps the reason

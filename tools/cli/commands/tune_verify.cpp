@@ -1,7 +1,5 @@
-// tools/cli/commands/verify.cpp: `ashlar verify`: is a certificate of `ashlar tune` true? Layer:
-// cli.
-#include "tools/verify/verify.hpp"
-
+// tools/cli/commands/tune_verify.cpp: `ashlar tune verify`: is a certificate of `ashlar tune` true?
+// Layer: cli.
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 #include "tools/files/json.hpp"
 #include "tools/trace/error.hpp"
 #include "tools/tune/inputs.hpp"
+#include "tools/verify/verify.hpp"
 
 namespace ashlar::cli {
 namespace {
@@ -31,8 +30,8 @@ constexpr const char* verify_footer =
 these sizes.
 
 Examples:
-  ashlar verify pools.json
-  ashlar verify pools.json moved/run.atrace
+  ashlar tune verify pools.json
+  ashlar tune verify pools.json moved/run.atrace
 
 Exit status: 0 it is true; 1 it is refused; 2 something cannot be read.)";
 
@@ -75,9 +74,9 @@ int verify_command(const verify_options& options) {
 
 }  // namespace
 
-void add_verify(command_parser& to) {
+void add_tune_verify(command_parser& to) {
   command& verify = to.add(
-      {"verify", "Is what ashlar tune claims true?", "CERTIFICATE [TRACE...]", verify_footer});
+      {"tune-verify", "Is what ashlar tune claims true?", "CERTIFICATE [TRACE...]", verify_footer});
   const auto with = std::make_shared<verify_options>();
   verify.argument("CERTIFICATE", with->certificate, "The JSON that tune wrote");
   verify.further_arguments("TRACE", with->traces,

@@ -1,7 +1,6 @@
-// tools/cli/commands/core.hpp: what other commands need of `ashlar inspect`. Layer: cli.
+// tools/cli/commands/inspect.hpp: what other commands need of `ashlar inspect`. Layer: cli.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include <sys/types.h>
@@ -12,6 +11,6 @@ namespace ashlar::cli {
 pid_t process_number_of(const std::string& word);
 
 // Effects: as `ashlar inspect --unreachable`. Returns: the exit status. Throws: command_error.
-int tell_unreachable(pid_t process, std::size_t rows, bool json);
+int tell_unreachable(pid_t process, const std::string& json_path);
 
 }  // namespace ashlar::cli

@@ -1,10 +1,10 @@
-// tools/cli/commands/top.cpp: `ashlar top`: what the heaps of running processes have, again and
-// again.
-// Layer: cli.
+// tools/cli/commands/ctl_list.cpp: `ashlar ctl` without a process: what the heaps of running ones have,
+// again and again. Layer: cli.
+#include "tools/cli/commands/ctl_list.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,27 +28,6 @@ namespace ashlar::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-struct top_options {
-  std::string order = "live";
-  bool once = false;
-  bool json = false;
-};
-
-constexpr const char* top_footer =
-    R"(It lists the processes of this user that have a control socket in the usual folder: they were
-started with ASHLAR_CONTROL=1. The list is drawn anew each second; q or Ctrl-C ends it. Where
-standard output is no terminal, it is printed once.
-
-Live bytes, resident bytes and the peak are exact, but for blocks in threads' caches, which count as
-live. The two rates are lower bounds: the heap counts blocks where they leave it for a thread's
-cache. With ASHLAR_STATS=exact in the process they are exact.
-
-Examples:
-  ashlar top
-  ashlar top --once --json | jq '.processes[0]'
-
-Exit status: 0; 2 a wrong command line.)";
 
 constexpr milliseconds period(1000);
 /// A process that has not answered by then is counted as silent this time.
@@ -100,21 +79,19 @@ row_order order_of(std::string_view word) {
   return row_order::live;
 }
 
-int top_once(const top_options& options) {
+int print_once(const process_list& options, const std::string& json_path) {
   const moment before = look();
   if (!before.processes.empty()) std::this_thread::sleep_for(period);
   const moment now = look();
   const std::vector<process_row> rows = rows_between(before, now, order_of(options.order));
-  if (options.json) {
-    fmt::print("{}\n", files::json_text(rows_json(rows, now.silent), 2));
-    return 0;
-  }
   constexpr std::size_t no_limit = 1'000'000;
-  fmt::print("{}", render_rows(rows, now.silent, no_limit, no_limit, reader_glyphs()));
+  print_report(
+      json_path, [&] { return files::json_text(rows_json(rows, now.silent), 2); },
+      [&] { return render_rows(rows, now.silent, no_limit, no_limit, reader_glyphs()); });
   return 0;
 }
 
-int top_on_screen(const top_options& options) {
+int show_on_screen(const process_list& options) {
   const screen shown;
   moment before = look();
   for (;;) {
@@ -129,18 +106,10 @@ int top_on_screen(const top_options& options) {
 
 }  // namespace
 
-void add_top(command_parser& to) {
-  command& top = to.add({"top", "List running processes by what they have in ashlar's heap",
-                         "[OPTIONS]", top_footer});
-  const auto with = std::make_shared<top_options>();
-  top.flag("--once", with->once, "Print one list, of the second that follows, and end");
-  top.flag("--json", with->json, "The same as JSON");
-  top.value("--sort", "live|resident|growth|rate|peak", with->order,
-            "By which column, the largest first (default live)");
-  top.does([with] {
-    return with->once || with->json || !screen::is_possible() ? top_once(*with)
-                                                              : top_on_screen(*with);
-  });
+int list_processes(const process_list& options, const std::string& json_path) {
+  return options.once || !json_path.empty() || !screen::is_possible()
+             ? print_once(options, json_path)
+             : show_on_screen(options);
 }
 
 }  // namespace ashlar::cli

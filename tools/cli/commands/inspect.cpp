@@ -1,6 +1,6 @@
-// tools/cli/commands/core.cpp: `ashlar core` and `ashlar inspect`: what a dead or a running process
-// holds in ashlar's heap. Layer: cli.
-#include "tools/cli/commands/core.hpp"
+// tools/cli/commands/inspect.cpp: `ashlar inspect`: what a running or a dead process holds in ashlar's
+// heap. Layer: cli.
+#include "tools/cli/commands/inspect.hpp"
 
 #include <cerrno>
 #include <cstdint>
@@ -36,35 +36,30 @@ struct look_options {
   std::vector<std::string> roots;  // words that lead to blocks
   bool unreachable = false;        // list nothing else
   bool list = false;               // each block
-  bool json = false;
+  std::string json_path;
   std::size_t rows = 20;
 };
 
-constexpr const char* core_footer =
-    R"(It needs no recording: the program ran with libashlar-malloc.so, or was linked with libashlar.
-The core names the files of the program. They should be at their places: types have their names from
-there.
-
-Examples:
-  ashlar core core.4711
-  ashlar core core.4711 ./server       the program is elsewhere now
-  ashlar core --what 0x7f3a10002340 core.4711
-
-Exit status: 0; 1 where the heap's tables contradict each other, bytes are missing, or there is no
-heap of ashlar; 2 for what is no core file.)";
-
 constexpr const char* inspect_footer =
-    R"(The process stands still while its memory is copied, and goes on then, also if this command is
+    R"(It needs no recording: the program runs or ran with libashlar-malloc.so, or is linked with libashlar.
+A word of digits is the number of a process, any other a core file.
+
+The process stands still while its memory is copied, and goes on then, also if this command is
 killed. A call of it that waits goes on; on other processors than x86-64 it may return EINTR.
 A process that a debugger holds is read as it stands.
+
+The core names the files of the program. They should be at their places: types have their names from
+there.
 
 Examples:
   ashlar inspect $(pidof server)
   ashlar inspect --unreachable --rows 50 4711
   ashlar inspect --what 0x7f3a10002340 4711
+  ashlar inspect core.4711
+  ashlar inspect core.4711 ./server       the program is elsewhere now
 
-Exit status: 0; 1 where the heap's tables contradict each other, there is no heap of ashlar, or the
-system refuses; 2 for what is no number.)";
+Exit status: 0; 1 where the heap's tables contradict each other, bytes are missing, there is no heap of
+ashlar, or the system refuses; 2 for what is no process and no core file.)";
 
 std::uint64_t number_of(const std::string& text, const char* option) {
   char* end = nullptr;
@@ -76,11 +71,11 @@ std::uint64_t number_of(const std::string& text, const char* option) {
   return number;
 }
 
-void print_look(nlohmann::json body) {
+std::string look_json(nlohmann::json body) {
   body["ashlar"] = ASHLAR_CLI_VERSION;
   body["schema"] = 1;
   body["report"] = "heap image";
-  fmt::print("{}\n", files::json_text(body, 2));
+  return files::json_text(body, 2);
 }
 
 void tell(const std::vector<std::string>& remarks) {
@@ -102,10 +97,9 @@ int look_into(const image::memory_image& image, const look_options& options,
   if (!options.what.empty()) {
     const inspect::address_answer answer =
         inspect::answer_for(image, heaps, number_of(options.what, "--what"), names);
-    if (options.json)
-      print_look(answer_json(answer, heaps, calls));
-    else
-      fmt::print("{}", render_answer(answer, heaps, calls));
+    print_report(
+        options.json_path, [&] { return look_json(answer_json(answer, heaps, calls)); },
+        [&] { return render_answer(answer, heaps, calls); });
     return status;
   }
   if (options.list) {
@@ -115,37 +109,25 @@ int look_into(const image::memory_image& image, const look_options& options,
   image_report report{path, &image, &heaps, {}, &calls, pause_ms};
   if (!options.unreachable) report.survey.by_what = inspect::groups_by_what(image, heaps, names);
   inspect::find_unreachable_groups(image, heaps, roots, names, report.survey);
-  if (options.json)
-    print_look(image_json(report));
-  else
-    fmt::print("{}", options.unreachable ? render_unreachable(report, options.rows).substr(1)
-                                         : render_image(report, options.rows));
+  print_report(
+      options.json_path, [&] { return look_json(image_json(report)); },
+      [&] {
+        return options.unreachable ? render_unreachable(report, options.rows).substr(1)
+                                   : render_image(report, options.rows);
+      });
   return status;
-}
-
-int core_command(const look_options& options) {
-  if (!options.what.empty()) static_cast<void>(number_of(options.what, "--what"));
-  return look_into(image::read_core_file(options.subject, options.program), options,
-                   options.subject, 0);
 }
 
 int inspect_command(const look_options& options) {
   if (!options.what.empty()) static_cast<void>(number_of(options.what, "--what"));
+  if (options.subject.find_first_not_of("0123456789") != std::string::npos)
+    return look_into(image::read_core_file(options.subject, options.program), options,
+                     options.subject, 0);
+  if (!options.program.empty())
+    throw command_error(status_usage,
+                        "inspect: PROGRAM is of a core file, and a process has its own");
   const image::process_copy copy = image::copy_process(process_number_of(options.subject));
   return look_into(copy.image, options, {}, copy.pause_ms);
-}
-
-void add_look(command& to, look_options& with) {
-  const option what =
-      to.value("--what", "ADDRESS", with.what,
-               "Tell only what is there: its block, the neighbours, what points to it");
-  to.flag("--unreachable", with.unreachable, "List only what no pointer leads to").excludes(what);
-  to.flag("--list", with.list, "List each block in use: its address, its bytes, what is in it")
-      .excludes(what);
-  to.value("--root", "WORD", with.roots,
-           "A word that leads to a block, as a register does; may be repeated");
-  to.flag("--json", with.json, "As JSON, with every group");
-  to.value("--rows", "N", with.rows, "So many lines of each list (default 20)");
 }
 
 }  // namespace
@@ -159,31 +141,34 @@ pid_t process_number_of(const std::string& word) {
   return static_cast<pid_t>(*pid);
 }
 
-int tell_unreachable(pid_t process, std::size_t rows, bool json) {
+int tell_unreachable(pid_t process, const std::string& json_path) {
   look_options options;
+  options.subject = fmt::format("{}", process);
   options.unreachable = true;
-  options.rows = rows;
-  options.json = json;
-  const image::process_copy copy = image::copy_process(process);
-  return look_into(copy.image, options, {}, copy.pause_ms);
-}
-
-void add_core(command_parser& to) {
-  command& core = to.add({"core", "Tell what a core file has in ashlar's heap, without a recording",
-                          "[OPTIONS] CORE [PROGRAM]", core_footer});
-  const auto with = std::make_shared<look_options>();
-  core.argument("CORE", with->subject, "The core file");
-  core.further_argument("PROGRAM", with->program, "The program's file, if it is not where it was");
-  add_look(core, *with);
-  core.does([with] { return core_command(*with); });
+  options.json_path = json_path;
+  return inspect_command(options);
 }
 
 void add_inspect(command_parser& to) {
-  command& inspect = to.add({"inspect", "Tell what a running process has in ashlar's heap",
-                             "[OPTIONS] PID", inspect_footer});
+  command& inspect =
+      to.add({"inspect", "What a running process or a core file has in ashlar's heap",
+              "[OPTIONS] PID\n       ashlar inspect [OPTIONS] CORE [PROGRAM]", inspect_footer});
   const auto with = std::make_shared<look_options>();
-  inspect.argument("PID", with->subject, "The number of the process");
-  add_look(inspect, *with);
+  inspect.argument("PROCESS", with->subject, "The number of the process, or the core file");
+  inspect.further_argument("PROGRAM", with->program,
+                           "The program's file, if it is not where the core says");
+  const option what =
+      inspect.value("--what", "ADDRESS", with->what,
+                    "Tell only what is there: its block, the neighbours, what points to it");
+  inspect.flag("--unreachable", with->unreachable, "List only what no pointer leads to")
+      .excludes(what);
+  inspect
+      .flag("--list", with->list, "List each block in use: its address, its bytes, what is in it")
+      .excludes(what);
+  inspect.value("--root", "WORD", with->roots,
+                "A word that leads to a block, as a register does; may be repeated");
+  inspect.json(with->json_path, "As JSON, with every group, on standard output or into FILE");
+  inspect.value("--rows", "N", with->rows, "So many lines of each list (default 20)");
   inspect.does([with] { return inspect_command(*with); });
 }
 
