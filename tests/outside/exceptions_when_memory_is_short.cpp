@@ -1,7 +1,8 @@
 // At a limit of addresses: bad_alloc, exceptions thrown without memory, null from nothrow, threads
 // and files refused; then all is freed and everything works again. Three times.
-// Full checks keep the addresses of records, and the background thread has a stack: then a new thread's does not fit.
-// Editions: default hardened samples
+// Full checks and samples keep the addresses of records, and the background thread has a stack: then a new thread's stack
+// does not always fit.
+// Editions: default hardened
 #include <future>
 #include <new>
 #include <stdexcept>
