@@ -122,6 +122,16 @@ class chunk_sized : public chunk_set<Overflow, N, Sz...> {
   void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
     return chunk_set<Overflow, N, Sz...>::allocate(size, alignment);
   }
+  /// As deallocate_as, of a block that may be an over-aligned one of ::operator new.
+  template <class Call>
+  void deallocate_aligned(void* p, std::align_val_t alignment, Call call) noexcept {
+    if constexpr (Overflow::borrows) {
+      if (p != nullptr && !this->try_deallocate_as(p, call))
+        Overflow::give_back(p, {0, static_cast<std::size_t>(alignment), nullptr});
+    } else {
+      this->deallocate_as(p, call);
+    }
+  }
   chunk_sized& operator=(const chunk_sized&) = delete;
   ~chunk_sized() = default;
 };
@@ -176,7 +186,7 @@ class BoundedChunkSizedAllocator
 
 // new (chunks) T, new (chunks) T[n]: an over-aligned T is as right as any other, and a throwing
 // constructor gives the memory back. An object ends by its destructor and ::operator delete(p,
-// chunks); an array of a type with a destructor cannot: its address is not that of its block (the
+// chunks), one that is over-aligned by ::operator delete(p, std::align_val_t{alignof(T)}, chunks); an array of a type with a destructor cannot: its address is not that of its block (the
 // language puts the length there). Always inlined: gcc 12 takes a template's operator new and
 // operator delete for a mismatched pair, and warns at the user's new-expression.
 
@@ -206,9 +216,9 @@ ASHLAR_HOT void operator delete(void* p,
   chunks.deallocate_as(p, ashlar::call_name<"delete">{});
 }
 template <class Overflow, int N, auto... Sz>
-ASHLAR_HOT void operator delete(void* p, std::align_val_t,
+ASHLAR_HOT void operator delete(void* p, std::align_val_t alignment,
                                 ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate_as(p, ashlar::call_name<"delete">{});
+  chunks.deallocate_aligned(p, alignment, ashlar::call_name<"delete">{});
 }
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete[](
@@ -217,6 +227,7 @@ ASHLAR_HOT void operator delete[](
 }
 template <class Overflow, int N, auto... Sz>
 ASHLAR_HOT void operator delete[](
-    void* p, std::align_val_t, ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
-  chunks.deallocate_as(p, ashlar::call_name<"delete[]">{});
+    void* p, std::align_val_t alignment,
+    ashlar::compat::chunk_sized<Overflow, N, Sz...>& chunks) noexcept {
+  chunks.deallocate_aligned(p, alignment, ashlar::call_name<"delete[]">{});
 }

@@ -87,7 +87,7 @@ void* make_wide(ChunkSizedAllocator<N, Sz...>& chunks) {
 void end_wide(aligned_as_malloc&, void*) {}
 template <int N, auto... Sz>
 void end_wide(ChunkSizedAllocator<N, Sz...>& chunks, void* p) {
-  ::operator delete(p, chunks);
+  ::operator delete(p, std::align_val_t{alignof(wide)}, chunks);
 }
 
 template <class Chunks>
