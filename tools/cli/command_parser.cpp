@@ -105,7 +105,7 @@ bool is_option(const std::string& word) {
 
 // What the library found wrong, in words of this tool.
 std::string refusal_of(const CLI::ParseError& error) {
-  const std::string said = error.what();
+  std::string said = error.what();
   const std::string name = said.substr(0, said.find_first_of(": "));
   if (error.get_name() == "ArgumentMismatch")
     return said.find("override") != std::string::npos ? fmt::format("{} takes no value", name)
