@@ -323,7 +323,8 @@ def print_faults(b: browser.Browser, folder: Path) -> list[str]:
 
 
 def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
-    """Whatever cannot be read: status 2, a message that names it, and the page that was there stays."""
+    """Whatever cannot be read: status 2, a message that names it, and the page that was there stays, even
+    with --force."""
     whole_trace = (folder / "run.atrace").read_bytes()
     (folder / "damaged.atrace").write_bytes(whole_trace[:200] + b"damage" + whole_trace[206:])
     (folder / "foreign.atrace").write_text("no trace at all")
@@ -340,7 +341,7 @@ def bad_input_faults(ashlar: str, folder: Path) -> list[str]:
         return subprocess.run([ashlar, "report", "-o", *arguments], cwd=folder, capture_output=True, text=True)
     faults = []
     for arguments in cases:
-        ended = report("old.html", *arguments)
+        ended = report("old.html", "--force", *arguments)
         if ended.returncode != 2 or arguments[-1] not in ended.stderr:
             faults.append(f"bad input {arguments}: status {ended.returncode}, {ended.stderr!r}")
     ended = report("nonesuch/a.html", "run.atrace")
