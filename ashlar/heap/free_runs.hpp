@@ -245,7 +245,7 @@ class free_runs {
     }
     char* const begin = address_of(*r);
     const std::size_t bytes = std::size_t{r->pages} << page_shift;
-    if (!space_.commit(begin, bytes)) {
+    if (!space_.reopen(begin, bytes)) {
       put_back(r, run_kind::closed, 0);
       return nullptr;
     }

@@ -11,7 +11,10 @@
 //
 //   | large block, 300 pages | its headroom, 300 | free, clean | ...
 //
-// A freed block is closed where its memory goes back at once: an access after its free ends there.
+// A freed block is closed where its memory goes back at once: an access after its free ends there. So is
+// the page behind each of the first blocks of a process: what runs past such a block ends there, too.
+//
+//   | large block, 64 pages | closed page | large block ...
 //
 // A block moves by remapping where the system can do that. A run that holds pieces of other
 // mappings is healed by a fresh mapping when its memory goes back to the system.
@@ -44,7 +47,8 @@ struct large_block_stats {
 enum class closing : std::uint8_t {
   never,  ///< none but that of outgrown blocks: others use it first
   /// That of blocks that were made before any as large was freed, up to 9 MiB in a heap's life, if free
-  /// memory goes back at all. So it costs a program next to nothing, however it goes on.
+  /// memory goes back at all; and the page behind each of the first 128 blocks above 32 KiB is closed. So it costs a
+  /// program next to nothing, however it goes on.
   first,
   always,  ///< of each block; its pages are zero afterwards, whatever the system says
 };
@@ -89,6 +93,8 @@ class large_blocks : public page_supply<Space, Mutex> {
   /// Requires: pages > 0; align_pages is a power of two.
   [[nodiscard]] run* new_large(std::size_t pages, std::size_t align_pages, growth g) noexcept {
     const std::lock_guard guard(mutex_);
+    if (pages < UINT32_MAX && may_fence())
+      if (run* const r = take(pages + 1, align_pages, g); r != nullptr) return fenced(r);
     return made_large(take(pages, align_pages, g));
   }
 
@@ -204,6 +210,12 @@ class large_blocks : public page_supply<Space, Mutex> {
   using supply::take;
   using supply::within_max;
 
+  /// Returns: whether the page behind a block that is made now is to be closed.
+  [[nodiscard]] bool may_fence() const noexcept {
+    return closing_ == closing::first && fences_left_ != 0 && !space_.is_sealed();
+  }
+  void count_fence() noexcept { --fences_left_; }
+
   large_block_stats stats_;
 
  private:
@@ -212,6 +224,9 @@ class large_blocks : public page_supply<Space, Mutex> {
   std::uint32_t freed_pages_max_ = small_size_max >> page_shift;
   /// So many pages may still be closed by closing::first: what a process pays for them, it pays once.
   std::uint32_t first_pages_left_ = first_pages_max;
+  /// So many blocks still get a closed page behind them by closing::first. One costs a system call, and on Linux
+  /// before 6.13 two mappings.
+  std::uint32_t fences_left_ = 128;
   /// A freed block of more pages than this whose mapping is split gives its memory back at once: it
   /// grew in steps, and what it had is much to hold for somebody else.
   static constexpr std::size_t kept_split_pages_max = 1024;
@@ -255,12 +270,26 @@ class large_blocks : public page_supply<Space, Mutex> {
     stats_.large_pages -= r->pages;
     runs_.end_headroom(*r);
     if (!closed(r)) {
-      if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed())
+      if (r->pieces != 0 && r->pages > split_pages_kept && !space_.is_sealed()) {
         heal(r);
-      else
+      } else {
+        // One page that stays closed would keep the pages on both sides of it apart.
+        if (runs_.is_fenced(*r)) static_cast<void>(grow(r, 1));
         give(r);
+      }
     }
     return bytes;
+  }
+  /// Effects: a run in use is a large block and a closed page behind it. The lock is open meanwhile.
+  /// Returns: the block, which has one page more where the system refuses, or no record can be had.
+  [[nodiscard]] run* fenced(run* r) noexcept {
+    run* const fence = runs_.split(r, r->pages - 1);
+    if (fence == nullptr) return made_large(r);
+    count_fence();
+    runs_.set_kind(fence, run_kind::purging);
+    static_cast<void>(made_large(r));
+    if (!this->close(fence, false)) give(fence);
+    return r;
   }
   /// Returns: whether a block of `pages` that is made now is closed when it is freed.
   [[nodiscard]] bool will_close(std::size_t pages) const noexcept {

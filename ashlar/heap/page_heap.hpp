@@ -305,7 +305,8 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: a run for a slab, with its bitmap and its marks; null when memory for one of them was
   /// refused. Requires: the lock is held.
   [[nodiscard]] run* take_with_tables(const slab_shape& shape, growth g) noexcept {
-    const bool closes = closed_ < closed_max_ && !space_.is_sealed();
+    const bool is_among_first = shape.blocks == 1 && this->may_fence();
+    const bool closes = is_among_first || (closed_ < closed_max_ && !space_.is_sealed());
     run* const r = take(shape.pages + std::size_t{closes}, 1, g);
     if (r == nullptr) return nullptr;
     page_range& range = runs_.range_of(*r);
@@ -318,6 +319,7 @@ class page_heap : public large_blocks<Space, Mutex> {
     }
     if (closes) {
       ++closed_;
+      if (is_among_first) this->count_fence();
       // Where the system refuses, the page is just not used.
       if (!space_.guard(closed_page_of(*r), page_size)) ++closes_refused_;
     }

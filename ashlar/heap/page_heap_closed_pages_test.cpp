@@ -100,9 +100,7 @@ TEST(PageHeap, PagesThatTheSystemDoesNotCloseAreCountedAndUsedByNobody) {
 
 /// A heap with a large block at its end, which stays. So no other one is the last.
 struct closing_heap : modelled {
-  closing_heap(sealable<test_space>& space, closing which) : modelled(space) {
-    heap().close_freed(which);
-  }
+  closing_heap(sealable<test_space>& space, closing which) : modelled(space) { close_freed(which); }
   /// Returns: large blocks of `pages` pages, of which the last is not the heap's last.
   std::vector<run*> blocks(std::size_t count, std::size_t pages) {
     std::vector<run*> made;
@@ -215,6 +213,50 @@ TEST(PageHeap, ByDefaultFewPagesAreClosed) {
   m.audit();
 }
 
+TEST(PageHeap, ByDefaultAClosedPageLiesBehindEachOfTheFirstLargeBlocks) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  const auto behind = [&m](const run* r) { return m.heap().address_of(*r) + r->pages * page_size; };
+  std::vector<run*> made;
+  for (int i = 0; i < 134; ++i) made.push_back(m.new_large(50, 1));
+  for (int i = 0; i < 128; ++i) {
+    EXPECT_TRUE(is_accessible(behind(made[i]) - 1)) << i;
+    EXPECT_FALSE(is_accessible(behind(made[i]))) << i;
+    EXPECT_EQ(made[i]->pages, 50u) << i;
+  }
+  for (int i = 128; i < 133; ++i) EXPECT_TRUE(is_accessible(behind(made[i]))) << i;
+  m.audit();
+  // A block grows over its closed page, and one that leaves takes it along: there is no hole in what is free.
+  m.drop(made[2]);
+  m.resize(made[1], 80);
+  EXPECT_EQ(made[1]->pages, 80u);
+  EXPECT_TRUE(is_accessible(behind(made[1]) - 1));
+  m.audit();
+  for (int i = 3; i < 128; ++i) m.drop(made[i]);
+  m.audit();
+  run* const all = m.new_large(16 * 51, 1);
+  EXPECT_LT(m.heap().address_of(*all), m.heap().address_of(*made[133])) << "no addresses were lost";
+  m.drop_all();
+  m.audit();
+}
+
+TEST(PageHeap, ByDefaultABlockWhosePageIsNotClosedServesAsWell) {
+  sealable<test_space> space;
+  closing_heap m(space, closing::first);
+  space.fail_always(space_call::close, true);
+  run* const open = m.new_large(50, 1);
+  ASSERT_NE(open, nullptr);
+  EXPECT_TRUE(is_accessible(m.heap().address_of(*open) + 50 * page_size));
+  m.audit();
+  space.fail_always(space_call::close, false);
+  space.seal(true);
+  const std::uint64_t calls = space.calls();
+  m.drop(open);
+  EXPECT_NE(m.new_large(40, 1), nullptr);
+  EXPECT_EQ(space.calls(), calls);
+  m.audit();
+}
+
 TEST(PageHeap, ByDefaultNothingIsClosedWhereFreeMemoryIsKept) {
   for (const purge_policy policy : {purge_policy{.delay_ms = -1, .keep_bytes = 0},
                                     purge_policy{.delay_ms = 1000, .keep_bytes = 1 << 20}}) {
@@ -266,9 +308,9 @@ TEST(PageHeap, ClosedPagesServeWhereAddressesAreOut) {
   std::vector<run*> made;
   for (run* r = m.new_large(20, 1); r != nullptr; r = m.new_large(20, 1)) made.push_back(r);
   // Every other one is closed, the others are clean or dirty: only together are they long enough.
-  m.heap().close_freed(closing::never);
+  m.close_freed(closing::never);
   for (std::size_t i = 1; i < made.size(); i += 2) m.drop(made[i]);
-  m.heap().close_freed(closing::always);
+  m.close_freed(closing::always);
   for (std::size_t i = 0; i < made.size(); i += 2) m.drop(made[i]);
   EXPECT_NE(m.new_large(60, 1), nullptr);
   m.audit();

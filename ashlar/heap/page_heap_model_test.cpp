@@ -25,7 +25,7 @@ TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
     modelled m(space);
     m.heap().set_policy({.delay_ms = seed == 3 ? 0 : 1000, .keep_bytes = seed == 4 ? 1 << 20 : 0u});
     if (seed == 5) m.close_behind_slabs();
-    if (seed > 5) m.heap().close_freed(seed == 6 ? closing::first : closing::always);
+    if (seed > 5) m.close_freed(seed == 6 ? closing::first : closing::always);
     for (int i = 0; i < 5000; ++i) {
       // Shrinks to nearly nothing now and then, so that everything merges.
       step(m, space, random, i / 800 % 2 == 0 ? 8000 : 500);
@@ -60,7 +60,7 @@ TEST(PageHeap, RandomProgramsOverSeveralRangesAgreeWithTheModel) {
     sealable<test_space> space;
     space.set_limit(4 << 20);  // the first range: 1 MiB
     modelled m(space);
-    m.heap().close_freed(which);
+    m.close_freed(which);
     run_over_several_ranges(m, space);
   }
 }
@@ -84,7 +84,7 @@ TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
   modelled m(space);
   m.close_behind_slabs();
   for (int i = 0; i < 4000; ++i) {
-    if (i == 2000) m.heap().close_freed(closing::always);
+    if (i == 2000) m.close_freed(closing::always);
     space.fail_always(space_call::close, random() % 4 == 0);
     space.fail_always(space_call::move, random() % 2 == 0);
     space.fail_always(space_call::renew, random() % 8 == 0);
@@ -105,7 +105,7 @@ TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
 void fixed_program(modelled& m, sealable<test_space>& space) {
   std::mt19937_64 random(21);
   m.heap().set_policy({.delay_ms = 200, .keep_bytes = 0});
-  m.heap().close_freed(random() % 2 == 0 ? closing::first : closing::always);
+  m.close_freed(random() % 2 == 0 ? closing::first : closing::always);
   bool counted = m.heap().keep_slack();
   for (int i = 0; i < 120; ++i) {
     step(m, space, random, 3000);

@@ -213,7 +213,10 @@ class page_supply {
     bool done = false;
     {
       const unlock_guard open(mutex_);
-      done = space_.close(runs_.address_of(*r), std::size_t{r->pages} << page_shift);
+      const std::size_t bytes = std::size_t{r->pages} << page_shift;
+      // One page is between others, in their mapping.
+      done = r->pages == 1 ? space_.guard(runs_.address_of(*r), bytes)
+                           : space_.close(runs_.address_of(*r), bytes);
     }
     if (done) runs_.make_closed(r);
     return done;

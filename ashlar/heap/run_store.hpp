@@ -132,6 +132,12 @@ class run_store : public free_runs<Space> {
     make_clean(headroom);
   }
 
+  /// Returns: whether one closed page is behind `r`, which is in use.
+  [[nodiscard]] bool is_fenced(const run& r) const noexcept {
+    const run* const behind = run_behind(r);
+    return behind != nullptr && behind->kind == run_kind::closed && behind->pages == 1;
+  }
+
   struct free_pages {
     bool enough = false;
     std::size_t dirty = 0;  ///< of the pages that were looked at
