@@ -155,8 +155,10 @@ class block_words {
         std::memcpy(at, &zero, sizeof zero);
         asm volatile("" : : : "memory");  // else the compiler calls memset
       }
-    } else {
+    } else if (bytes <= paged_clear_min) {
       std::memset(begin, 0, canary_end(bytes, size));
+    } else {
+      clear_pages(begin, begin + canary_end(bytes, size));
     }
   }
 
@@ -164,7 +166,20 @@ class block_words {
   static constexpr unsigned size_bits = 48;
   static constexpr std::uint64_t size_mask = (std::uint64_t{1} << size_bits) - 1;
   static constexpr std::size_t called_clear_min = 256;  ///< above it memset is faster
-  static constexpr std::uint64_t families = 4;          ///< those that a live block may have
+  static constexpr std::size_t paged_clear_min = 8192;
+  static constexpr std::uint64_t families = 4;  ///< those that a live block may have
+
+  /// Effects: the bytes are zero. A page that is zero is not written: one that its owner never wrote is in no memory.
+  static void clear_pages(std::byte* begin, std::byte* end) noexcept {
+    while (begin != end) {
+      constexpr std::size_t page_bytes = std::size_t{1} << heap_page_shift;
+      const std::size_t to_next = page_bytes - reinterpret_cast<std::uintptr_t>(begin) % page_bytes;
+      const std::size_t bytes = std::min(to_next, static_cast<std::size_t>(end - begin));
+      if (*begin != std::byte{0} || std::memcmp(begin, begin + 1, bytes - 1) != 0)
+        std::memset(begin, 0, bytes);
+      begin += bytes;
+    }
+  }
 
   /// Words are in memory as a little-endian machine has them: the byte that an overflow meets first is the lowest.
   [[nodiscard]] static std::uint64_t in_order(std::uint64_t x) noexcept {

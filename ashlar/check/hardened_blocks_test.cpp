@@ -20,7 +20,7 @@ using detail::block_label;
 using detail::block_words;
 
 /// Where every block of these tests lies, one at a time.
-alignas(4096) std::byte the_place[4096];
+alignas(4096) std::byte the_place[65'536];
 
 /// A word passes by chance once in so many cases. So that each run has the same cases, the words depend on an address's
 /// distance from `the_place` alone, and not on where the system put it.
@@ -144,6 +144,20 @@ TEST(HardenedBlocks, ClearedAndUnsealedBlocksAreZero) {
       block_words::take_word(block.data(), bytes);
       block_words::clear(block.data(), bytes, size);
       ASSERT_EQ(block.spoilt(), nullptr) << bytes << " " << size;
+    }
+}
+
+TEST(HardenedBlocks, LongBlocksAreClearedWhereverTheyWereWritten) {
+  for (const std::size_t bytes : {8192u, 8208u, 20'000u, 65'536u})
+    for (const std::size_t step : {1u, 4095u, 4097u, 9001u}) {
+      zeros block(bytes);
+      const std::size_t size = bytes - 100;
+      words.seal(block.data(), bytes, size, block_family::c);
+      for (std::size_t i = 0; i < size; i += step) block.data()[i] = std::byte{1};
+      block.data()[size - 1] = std::byte{1};
+      block_words::take_word(block.data(), bytes);
+      block_words::clear(block.data(), bytes, size);
+      ASSERT_EQ(block.spoilt(), nullptr) << bytes << " " << step;
     }
 }
 
