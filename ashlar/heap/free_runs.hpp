@@ -8,7 +8,7 @@
 //
 // A free run merges with free neighbours of its own kind, never of another. Dirty and clean in one
 // would either lose the knowledge that pages are zero or call memory resident that is not. A closed
-// run is one mapping, of which a process may have some 65,000. Best fit, from bins by length
+// run may be one mapping, of which a process may have some 65,000. Best fit, from bins by length
 // (run_bins.hpp). Of a closed run as many pages are opened as are needed.
 //
 // Thread-safety: none; the page heap locks.
@@ -217,7 +217,7 @@ class free_runs {
   }
 
  protected:
-  /// Each is a mapping between two others: an eighth of the mappings that a process may have.
+  /// Each may be a mapping between two others: an eighth of the mappings that a process may have.
   static constexpr std::size_t closed_runs_max = 4096;
   static constexpr unsigned runs_of_retreat_max = 16;  ///< the work of one call is bounded
 

@@ -214,9 +214,10 @@ class page_supply {
     {
       const unlock_guard open(mutex_);
       const std::size_t bytes = std::size_t{r->pages} << page_shift;
-      // One page is between others, in their mapping.
-      done = r->pages == 1 ? space_.guard(runs_.address_of(*r), bytes)
-                           : space_.close(runs_.address_of(*r), bytes);
+      // A short run is closed within its mapping: else a fork would copy one mapping more for each.
+      char* const begin = runs_.address_of(*r);
+      done =
+          r->pages <= guarded_pages_max ? space_.guard(begin, bytes) : space_.close(begin, bytes);
     }
     if (done) runs_.make_closed(r);
     return done;
@@ -372,6 +373,9 @@ class page_supply {
     if (taken_any && bytes_purged == 0) bin = dirty_bins_end;
     return bytes_purged;
   }
+
+  /// A guarded page keeps its entry in the page tables, 8 bytes.
+  static constexpr std::size_t guarded_pages_max = (std::size_t{2} << 20) >> page_shift;
 
   typename ranked<Mutex, lock_rank::purge>::type purge_mutex_;
   std::atomic<std::int64_t> delay_ms_{purge_policy{}.delay_ms};
