@@ -154,9 +154,9 @@ docs: ## the API reference: build/docs/html/index.html
 	@echo "build/docs/html/index.html"
 
 site: ## the documentation as a site to read offline, with a search: build/site/index.html
-	@scripts/setup.sh build site
+	@scripts/setup.sh build site docs
 	cmake --preset release
-	cmake --build --preset release --target ashlar_cli -j $(JOBS)
+	cmake --build --preset release --target ashlar_cli ashlar_record -j $(JOBS)
 	@/usr/bin/python3 scripts/site.py --program build/release/bin/ashlar
 
 format: ## clang-format every source in place

@@ -6,6 +6,8 @@ build/site-source gets copies that MkDocs understands:
 - A list or a table begins a paragraph of its own.
 - A source file that a page links becomes a page. A folder becomes a page that lists what is in it.
 - docs/options.md is what `ashlar help` prints of each command.
+- docs/api.md leads to what Doxygen makes of the public headers, and docs/sample.md to a report of
+  examples/tutorials/visits.cpp, recorded now.
 MkDocs and its theme go into build/site-venv, with the versions of scripts/site_requirements.txt.
 
 Run: site.py --program FILE [--no-build]. FILE is the command `ashlar`. --no-build makes build/site-source only, which
@@ -18,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -25,6 +28,8 @@ SOURCE = ROOT / "build/site-source"
 VENV = ROOT / "build/site-venv"
 REQUIREMENTS = ROOT / "scripts/site_requirements.txt"
 OPTIONS = "docs/options.md"
+API = "docs/api.md"
+SAMPLE = "docs/sample.md"
 FENCE = re.compile(r"^\s*```")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE_SPAN = re.compile(r"(`[^`]*`)")
@@ -34,6 +39,18 @@ LANGUAGES = {".hpp": "cpp", ".h": "c", ".cpp": "cpp", ".c": "c", ".py": "python"
 CSS = """.md-typeset table:not([class]) { font-size: .64rem; }
 .md-typeset table:not([class]) th { min-width: 0; }
 .md-typeset table:not([class]) :is(th, td) { padding: .5em .9em; }
+.md-typeset table:not([class]) :is(th, td) :is(code, a) { word-break: normal; overflow-wrap: normal; }
+/* A table that is wider than the screen has a shadow where it goes on. */
+.md-typeset table:not([class]) { background: none; }
+.md-typeset__scrollwrap {
+  background:
+    linear-gradient(to right, var(--md-default-bg-color) 40%, transparent) left / 2rem 100%,
+    linear-gradient(to left, var(--md-default-bg-color) 40%, transparent) right / 2rem 100%,
+    linear-gradient(to right, var(--md-default-fg-color--light), transparent) left / .5rem 100%,
+    linear-gradient(to left, var(--md-default-fg-color--light), transparent) right / .5rem 100%;
+  background-attachment: local, local, scroll, scroll;
+  background-repeat: no-repeat;
+}
 [data-md-color-scheme="slate"] .md-typeset img:not([src$=".svg"]) { background: #fff; border-radius: .2rem; }
 """
 
@@ -131,18 +148,49 @@ def options_page(program: str) -> str:
     return text
 
 
-def make_source(program: str) -> int:
-    """Makes build/site-source anew. Returns: the number of pages and other files."""
+def api_page() -> str:
+    """A page that leads to Doxygen's, which are made here."""
+    settings = (ROOT / "docs/Doxyfile").read_text() + f"""
+        OUTPUT_DIRECTORY = {SOURCE}
+        HTML_OUTPUT = api
+        INPUT = ashlar
+        USE_MDFILE_AS_MAINPAGE = ashlar/core/README.md
+        WARN_LOGFILE = {SOURCE.parent}/site-api-warnings.txt
+        """
+    subprocess.run(["doxygen", "-"], cwd=ROOT, input=settings, text=True, check=True)
+    return ("# The C++ API\n\nEach public header with its classes and functions, by Doxygen: "
+            "[the API](../api/index.html), [all classes](../api/annotated.html), [all headers](../api/files.html). "
+            "Begin with [which allocator?](which-allocator.md), which names the header for each use.\n")
+
+
+def sample_page(program: str) -> str:
+    """A page that leads to a report, which is made here."""
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*command: str) -> None:
+            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        run("g++", "-std=c++20", "-O2", "-g", "-o", "visits", str(ROOT / "examples/tutorials/visits.cpp"))
+        run(program, "record", "--stacks", "-o", "visits.atrace", "--", "./visits")
+        run(program, "report", "visits.atrace", "-o", str(SOURCE / "docs/sample-report.html"))
+    return ("# A sample report\n\nWhat `ashlar report` writes of the program of [find what to "
+            "change](how-to/find-what-to-change.md), to click through: [the report](sample-report.html). "
+            "[How to read it](how-to/read-the-report.md).\n")
+
+
+def make_source(program: str, complete: bool) -> int:
+    """Makes build/site-source anew; if `complete`, with what other programs make. Returns: the number of pages and
+    other files."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     SOURCE.mkdir(parents=True)
     (SOURCE / "site.css").write_text(CSS)
     shutil.copy(ROOT / "scripts/site_iframe-worker.js", SOURCE / "iframe-worker.js")
     (SOURCE / OPTIONS).parent.mkdir()
     (SOURCE / OPTIONS).write_text(options_page(program))
+    (SOURCE / API).write_text(api_page() if complete else "# The C++ API\n")
+    (SOURCE / SAMPLE).write_text(sample_page(program) if complete else "# A sample report\n")
     site = Site()
     for name in re.findall(r"^\s*- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M):
         path = ROOT / name
-        if name == OPTIONS:
+        if name in (OPTIONS, API, SAMPLE):
             continue
         if not path.is_file() and not (path.name == "README.md" and path.parent.is_dir()):
             raise SystemExit(f"site: mkdocs.yml names a page that is not there: {name}")
@@ -157,7 +205,7 @@ def main() -> int:
     parser.add_argument("--program", required=True, metavar="FILE", help="the command ashlar, whose options have a page")
     parser.add_argument("--no-build", action="store_true", help="make build/site-source only, which needs no network")
     options = parser.parse_args()
-    print(f"site: {make_source(options.program)} pages and files in {SOURCE.relative_to(ROOT)}")
+    print(f"site: {make_source(str(pathlib.Path(options.program).resolve()), not options.no_build)} pages and files in {SOURCE.relative_to(ROOT)}")
     if options.no_build:
         return 0
     installed = VENV / "installed.txt"
