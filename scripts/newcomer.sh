@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# A stranger's way from an empty folder to the first result, with the seconds of each step: a clone of the last
+# commit, its build, and every command of the page that README names for such a reader.
+# Where debootstrap is and the user is root, all of it happens in a fresh Debian 12 (chroot, with a network); else on
+# this system, with the packages that it has. Nothing is left behind.
+# Usage: scripts/newcomer.sh PATH     with PATH one of: tool container game firmware python leak fault classic
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+declare -A pages=(
+  [tool]=tutorials/first-measurement [container]=how-to/one-hot-container [game]=how-to/frame-arena
+  [firmware]=how-to/bare-metal-without-cmake [python]=how-to/python [leak]=tutorials/find-a-leak
+  [fault]=how-to/debug-a-fault-line [classic]=migration/xallocator
+)
+declare -A packages=(
+  [tool]=sqlite3 [firmware]="gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
+)
+page=${pages[${1:-}]:-}
+[ -n "$page" ] || {
+  echo "usage: scripts/newcomer.sh PATH, with PATH one of: ${!pages[*]}" >&2
+  exit 2
+}
+
+folder=$(mktemp -d)
+trap 'rm -rf --one-file-system "$folder"' EXIT
+log=$folder/log.txt
+inside=()  # what a command is preceded by
+root=
+
+step() {  # NAME COMMAND...
+  local name=$1 begin=$EPOCHREALTIME
+  shift
+  "$@" >"$log" 2>&1 || {
+    tail -n 20 "$log" >&2
+    echo "newcomer: '$name' failed: $*" >&2
+    exit 1
+  }
+  awk -v name="$name" -v begin="$begin" -v end="$EPOCHREALTIME" \
+    'BEGIN { printf "%-28s %7.1f s\n", name, end - begin }'
+}
+
+if command -v debootstrap >/dev/null && [ "$(id -u)" -eq 0 ]; then
+  root=$folder/root
+  step "a fresh Debian 12" debootstrap --variant=minbase --include=ca-certificates,git,make,python3 bookworm "$root"
+  inside=(chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
+else
+  echo "newcomer: without debootstrap and root, on this system and its packages"
+fi
+step "clone" git clone --quiet --no-hardlinks . "$folder/ashlar"
+checkout=$folder/ashlar
+if [ -n "$root" ]; then
+  mv "$folder/ashlar" "$root/ashlar"
+  checkout=/ashlar
+  [ -z "${packages[$1]:-}" ] ||
+    step "the page's packages" "${inside[@]}" sh -c "apt-get update && apt-get install -y ${packages[$1]}"
+fi
+step "make build" "${inside[@]}" make -C "$checkout" build
+# It installs the build into an empty home, and compares what each command prints with the page.
+step "docs/$page.md" "${inside[@]}" python3 "$checkout/tests/docs/run_tutorials.py" "$checkout" \
+  "$checkout/build/release" "$checkout/docs/$page.md"
