@@ -10,10 +10,10 @@ help:  ## what can be made
 setup:  ## install what is missing (Debian packages by name), telling what
 	@scripts/setup.sh build test demo
 
-build: ## Release build in build/release
+build: ## what is installed, in build/release: the libraries and the command
 	@scripts/setup.sh build
 	cmake --preset release
-	cmake --build --preset release -j $(JOBS)
+	cmake --build --preset release --target ashlar_installed -j $(JOBS)
 
 demo: ## real programs on ashlar beside the system's allocator: a table and a pool report
 	@scripts/demo.sh

@@ -177,7 +177,7 @@ def main():
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     if not os.access(options.bench, os.X_OK):
-        parser.error(f"no program at '{options.bench}': build it with 'make build', or give --bench")
+        parser.error(f"no program at '{options.bench}': build its target classic_bench, or give --bench")
     with open(os.path.join(HERE, "documents.json"), encoding="utf-8") as file:
         documents = json.load(file)
     names = listed(options.bench)
