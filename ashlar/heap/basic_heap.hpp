@@ -66,7 +66,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     work left = this->work_of_a_call();
     keep_to_share(own, left);
     const bool first_miss = !own.is_open(c);
-    if (!open(own, c, left)) return allocate_uncached(c, left, &own);
+    if (!prepare(own, c, left)) return allocate_uncached(c, left, &own);
     if (!first_miss) grow(own, c, detail::miss::empty);
     // It need not be empty when counting led here.
     if (void* const block = pop(own, c); block != nullptr) return block;
@@ -98,7 +98,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     keep_to_share(own, left);
     if (is_handed_over(own, c))
       return give_uncached(block, c, call, left, &own, resting_place::slabs);
-    if (!open(own, c, left)) return give_uncached(block, c, call, left, &own);
+    if (!prepare(own, c, left)) return give_uncached(block, c, call, left, &own);
     if (own.top(c) == own.limit(c) && !grow(own, c, detail::miss::full)) {
       // The older half leaves; the newer half is likelier to be in a CPU cache.
       const std::size_t half = (own.capacity[c] + 1u) / 2;
@@ -167,7 +167,7 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// Effects: all blocks of the cache go back; the cache itself is kept for the next owner.
   void detach(cache* own) noexcept {
     flush(*own);
-    this->settle_after(own->moved_blocks);
+    this->note_end(own->moved_blocks);
     caches_.detach(this->sealed_space(), own, this->pages().first_tables());
   }
 
@@ -306,27 +306,32 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
-  /// Returns: whether stacks close, so that the next calls are misses. Else a program that takes and frees a few blocks
-  /// from time to time would hardly miss, and keep what a peak left. Not in a hardened heap: a slab may leave with a
-  /// block that was freed last, and a second free of it would not be told as one.
-  [[nodiscard]] bool brings_on_misses(const cache& own) noexcept {
-    return this->wants_misses(&own) && !this->pages().keys().leaves_no_trace();
+  /// Returns: whether stack `c` is to serve: it is open, unless the cache drains.
+  bool prepare(cache& own, class_index c, work& left) noexcept {
+    if (drains(own)) [[unlikely]]
+      return !close_some(own, c, left);
+    return own.is_open(c) || open(own, c, left);
   }
-  /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes. Returns: whether `c` is closed.
-  ASHLAR_MISS bool close_for_misses(cache& own, class_index c, work& left) noexcept {
+
+  /// Returns: whether stacks close, so that the next calls are misses (reclaimer.hpp). Else a program
+  /// that takes and frees a few blocks from time to time would hardly miss, and keep what a peak left.
+  /// Not in a hardened heap: a slab may leave with a block that was freed last, and a second free of it
+  /// would not be told as one.
+  [[nodiscard]] bool drains(const cache& own) noexcept {
+    return shared::drains(&own) && !this->pages().keys().leaves_no_trace();
+  }
+  /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes. Returns:
+  /// whether `c` is closed.
+  ASHLAR_MISS bool close_some(cache& own, class_index c, work& left) noexcept {
     static_cast<void>(make_room(own, c, 0, 0, 2, left));
     if (own.is_open(c) && flush_class(own, c, resting_place::stash, left))
       own.close(c, classes::block_size(c));
     return !own.is_open(c);
   }
 
-  /// Effects: opens stack `c`, if it is closed and the cache may hold blocks of that size; closes it while misses are
-  /// brought on. Returns: whether it is open.
+  /// Effects: opens stack `c`, which is closed, if the cache may hold blocks of that size. Returns:
+  /// whether it is open.
   bool open(cache& own, class_index c, work& left) noexcept {
-    if (brings_on_misses(own)) [[unlikely]]
-      return !close_for_misses(own, c, left);
-    if (own.is_open(c)) [[likely]]
-      return true;
     const heap_bounds& bounds = this->bounds();
     const std::size_t size = classes::block_size(c), share = caches_.share();
     if (size > std::min(bounds.cached_block_max, heap_bounds::block_max_of_share(share)))

@@ -34,6 +34,19 @@ struct resting_blocks {
   }
 };
 
+/// Where blocks of a cache go: to the stash, or past it to their slabs. The second is for a caller
+/// about to sort stashes back, who would only fault in the stash's pages for nothing.
+enum class resting_place : bool { stash, slabs };
+
+/// What a caller without a cache can give back before the heap grows.
+struct no_cache {
+  [[nodiscard]] resting_blocks all() const noexcept { return {}; }
+  [[nodiscard]] resting_blocks resting() const noexcept { return {}; }
+  [[nodiscard]] std::size_t give_resting(std::uint32_t, work&) const noexcept { return 0; }
+  [[nodiscard]] bool gives_more(std::uint32_t) const noexcept { return false; }
+  void give_all() const noexcept {}
+};
+
 template <address_space Space, class Mutex, class Classes>
 class central_set {
  public:

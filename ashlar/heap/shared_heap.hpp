@@ -3,7 +3,7 @@
 //
 //   engine (basic_heap.hpp)     caches: stacks of free blocks, one owner each
 //      | take, give: batches of one class          | allocate_large, deallocate_large
-//   this file                   asks settling before the heap grows, looks after a miss
+//   this file                   asks the reclaimer before the heap grows, and after a miss
 //      |                                           |
 //   centrals: stashes, slabs                       |
 //      | runs of pages                             | runs of pages
@@ -38,10 +38,9 @@
 #include <ashlar/heap/heap_bounds.hpp>
 #include <ashlar/heap/hit_path.hpp>
 #include <ashlar/heap/interface_hits.hpp>
-#include <ashlar/heap/looks.hpp>
 #include <ashlar/heap/page_heap.hpp>
+#include <ashlar/heap/reclaimer.hpp>
 #include <ashlar/heap/sealable.hpp>
-#include <ashlar/heap/settling.hpp>
 
 namespace ashlar::detail {
 
@@ -124,7 +123,7 @@ class shared_heap {
     }
     run* to = pages_.new_large_to_grow(pages, growth::refused);
     if (to == nullptr) {
-      settle_before_growth(no_cache{}, pages, left);
+      reclaimer_.before_growth(no_cache{}, pages, left);
       to = pages_.new_large_to_grow(pages, growth::allowed);
     }
     if (to == nullptr) return nullptr;
@@ -197,17 +196,12 @@ class shared_heap {
 
   /// Effects: every free block that no cache holds goes back to its slab, every free page to the system, also
   /// those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
-  std::size_t trim() noexcept {
-    if (!has_started()) return 0;
-    centrals_.settle(pages_);
-    const std::size_t bytes = looks_.give_back_all(centrals_, pages_);
-    return bytes + pages_.purge_all();
-  }
+  std::size_t trim() noexcept { return has_started() ? reclaimer_.give_back_all() : 0; }
 
   /// Effects: from now on free pages go back as `policy` says.
   void set_purge_policy(const detail::purge_policy& policy) noexcept {
     pages_.set_policy(policy);
-    looks_.forget_time();
+    reclaimer_.forget_time();
   }
   /// Returns: milliseconds between two looks; negative when free pages never go back.
   [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
@@ -216,16 +210,12 @@ class shared_heap {
 
   /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or the
   /// free pages of some slabs. No lock is held afterwards. Returns: false when `look` has come to its end.
-  bool look_step(look_progress& look) noexcept {
-    return has_started() && looks_.step(look, centrals_, pages_, bounds_.slabs_a_look);
-  }
+  bool look_step(look_progress& look) noexcept { return has_started() && reclaimer_.step(look); }
 
   /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
   void let_misses_look(bool on) noexcept {
-    if (on)
-      looks_.let_misses_look(space_.now_ms() + static_cast<std::uint64_t>(look_interval_ms() + 1));
-    else
-      looks_.let_others_look();
+    const auto wait = static_cast<std::uint64_t>(look_interval_ms() + 1);
+    reclaimer_.let_misses_look(on ? space_.now_ms() + wait : reclaimer_type::never);
   }
 
   /// As page_supply::committed_bytes.
@@ -258,8 +248,10 @@ class shared_heap {
  protected:
   using pages_type = page_heap<space_type, mutex_type>;
   using centrals_type = central_set<space_type, mutex_type, classes>;
+  using reclaimer_type = reclaimer<centrals_type, mutex_type>;
 
-  constexpr shared_heap() noexcept : pages_(space_) {}
+  constexpr shared_heap() noexcept
+      : pages_(space_), reclaimer_(centrals_, pages_, bounds_, held_) {}
 
   [[nodiscard]] pages_type& pages() noexcept { return pages_; }
   [[nodiscard]] centrals_type& centrals() noexcept { return centrals_; }
@@ -274,14 +266,14 @@ class shared_heap {
     std::size_t got = centrals_[c].take(pages_, out, count, growth::refused, left, start);
     left.spend<space_type>(turn::block_taken, got);
     if (got == 0) {
-      const std::size_t bytes = settle_before_growth(cached, classes::shape(c).pages, left);
+      const std::size_t bytes = reclaimer_.before_growth(cached, classes::shape(c).pages, left);
       count = std::clamp<std::size_t>(bytes / classes::block_size(c), 1, count);
       got = centrals_[c].take(pages_, out, count, growth::allowed, left);
-      if (got == 0 && settle_all(cached))
+      if (got == 0 && reclaimer_.sort_all(cached))
         got = centrals_[c].take(pages_, out, count, growth::allowed, left);
       if (got == 0) return 0;
       left.spend<space_type>(turn::block_taken, got);
-      looks_.after_growth(centrals_, pages_, held(), left);
+      reclaimer_.after_growth();
     }
     held_.note(static_cast<std::int64_t>(got * classes::block_size(c)));
     return got;
@@ -312,12 +304,12 @@ class shared_heap {
     run* r = pages_.new_large(pages, align_pages, growth::refused);
     if (r == nullptr) {
       work left = work_of_a_call();
-      settle_before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
+      reclaimer_.before_growth(no_cache{}, pages, left);  // a cache's few pages would not help
       r = pages_.new_large(pages, align_pages, growth::allowed);
-      if (r == nullptr && settle_all(cached))
+      if (r == nullptr && reclaimer_.sort_all(cached))
         r = pages_.new_large(pages, align_pages, growth::allowed);
       if (r == nullptr) return nullptr;
-      looks_.after_growth(centrals_, pages_, held(), left);
+      reclaimer_.after_growth();
     }
     held_.note_large(0, r->pages);
     zeroed = to_be_zero ? pages_.try_clear(*r) : r->zero;
@@ -355,30 +347,12 @@ class shared_heap {
   /// Returns: what one call may spend.
   [[nodiscard]] work work_of_a_call() const noexcept { return work(bounds_.work_a_call); }
 
-  /// As looks::wants_misses.
-  [[nodiscard]] bool wants_misses(const void* cache) const noexcept {
-    return looks_.wants_misses(cache) && pages_.delay_ms() >= 0;
-  }
-  /// Effects: if it is time to look, gives back what nobody has needed for a while, until `left` is spent. Called by
-  /// the misses of `cache`, which may be null, with no lock held: a heap that is not used at all does not look.
+  /// As those of the reclaimer.
+  [[nodiscard]] bool drains(const void* cache) const noexcept { return reclaimer_.drains(cache); }
   void maintain(work& left, const void* cache = nullptr) noexcept {
-    const std::int64_t delay = pages_.delay_ms();
-    if (delay < 0) return static_cast<void>(settling_.go_on(centrals_, pages_, left));
-    if (const std::uint64_t now = space_.now_ms(); looks_.is_time(now)) [[unlikely]]
-      look(now, delay, cache, left);
+    reclaimer_.after_miss(space_, cache, left);
   }
-  ASHLAR_MISS void look(std::uint64_t now_ms, std::int64_t delay_ms, const void* cache,
-                        work& left) noexcept {
-    settling_.go_on(centrals_, pages_, left);
-    looks_.go_on(now_ms, delay_ms, centrals_, pages_, bounds_.slabs_a_look, held(), cache, left);
-    if (settling_.is_under_way()) looks_.hurry();
-  }
-
-  /// Effects: called when an owner of a cache has ended that moved so many blocks: sorts back if it pays.
-  void settle_after(std::size_t moved_blocks) noexcept {
-    if (settling::pays_at_end(centrals_.resting(), moved_blocks, held(), bounds_.settle_bytes_min))
-      centrals_.settle(pages_);
-  }
+  void note_end(std::size_t moved_blocks) noexcept { reclaimer_.at_end(moved_blocks); }
 
   /// As basic_heap::prefault, without caches.
   [[nodiscard]] bool prefault_pages(std::size_t bytes) noexcept {
@@ -425,14 +399,14 @@ class shared_heap {
   /// For a fork.
   void lock() noexcept {
     start_mutex_.lock();
-    looks_.lock();
+    reclaimer_.lock();
     centrals_.lock();
     pages_.lock_all();
   }
   void unlock() noexcept {
     pages_.unlock_all();
     centrals_.unlock();
-    looks_.unlock();
+    reclaimer_.unlock();
     start_mutex_.unlock();
   }
 
@@ -449,43 +423,16 @@ class shared_heap {
   /// memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230 and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
-  /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in `cached`, goes
-  /// back to its slabs, so that empty ones serve instead: now until `left` is spent, then in later misses.
-  /// O(classes), plus the blocks. Returns: bytes to take now: what went back, if there is more to do.
-  template <class Cached>
-  ASHLAR_MISS std::size_t settle_before_growth(Cached cached, std::size_t pages,
-                                               work& left) noexcept {
-    if (!bounds_.sums_before_growth()) return SIZE_MAX;
-    if (!settling_.is_under_way(pages) && !cached.gives_more(settling_.round())) {
-      const resting_blocks all = centrals_.resting() + cached.resting();
-      if (!settling_.pays_before_growth(all, pages, bounds_.settle_bytes_min)) return SIZE_MAX;
-      looks_.hurry();
-    }
-    std::size_t bytes = cached.give_resting(settling_.round(), left);
-    bytes += settling_.go_on(centrals_, pages_, left);
-    return settling_.is_under_way() || cached.gives_more(settling_.round()) ? bytes : SIZE_MAX;
-  }
-
-  /// Effects: sorts back all that rests in stashes and `cached`. Returns: whether anything did.
-  template <class Cached>
-  bool settle_all(Cached cached) noexcept {
-    if ((centrals_.resting() + cached.all()).blocks == 0) return false;
-    cached.give_all();
-    centrals_.settle(pages_);
-    return true;
-  }
-
   sealable<space_type> space_;
   pages_type pages_;
   centrals_type centrals_;
   std::atomic<bool> started_{false};
   typename ranked<mutex_type, lock_rank::start>::type start_mutex_;
-  settling settling_;
-  looks<centrals_type, mutex_type, classes> looks_;
   heap_bounds bounds_;
   std::size_t caches_bytes_ = 0;  ///< what all caches together may hold
   exact_counting<pages_type> counting_;
   held_bytes held_;
+  reclaimer_type reclaimer_;
 };
 
 }  // namespace ashlar::detail
