@@ -167,7 +167,8 @@ class central {
   /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last look
   /// (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the bytes.
   /// Requires: one thread at a time does this. No lock is held during the system calls.
-  std::size_t give_back_free_pages(pages& page_heap, slab_place place, bool at_once) noexcept {
+  ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place,
+                                               bool at_once) noexcept {
     const slab_shape& shape = *shape_;
     run* slab = nullptr;
     page_set leaving = 0;

@@ -268,7 +268,7 @@ class reclaimer {
 
   /// Effects: as `step`, until `left` is spent, one turn at least. The lock is open while blocks
   /// are sorted back: a fault that is found there may run code of the program.
-  bool go_on_with(look_progress& look, work& left) noexcept {
+  ASHLAR_MISS bool go_on_with(look_progress& look, work& left) noexcept {
     for (; look.next_class < classes::count(); ++look.next_class) {
       if (!left.is_left()) return true;
       auto& c = centrals_[static_cast<class_index>(look.next_class)];
