@@ -10,13 +10,13 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
 /// What a range knows of a page: the class of the slab that it is in, and the length of the windows of
-/// its marks (block_marks.hpp). A free loads both at once. Asked for by the class, the length would be
+/// its marks (block_sign.hpp). A free loads both at once. Asked for by the class, the length would be
 /// one load more in the chain from the address to its mark.
 struct page_class {
   class_index size_class = 0;   ///< 0 where the page is in no slab
@@ -29,7 +29,7 @@ struct block_tables {
   std::uintptr_t origin = 0;            ///< R before the range's begin
   std::size_t end = 0;                  ///< 2R
   const page_class* classes = nullptr;  ///< of each page from the origin on
-  std::uintptr_t marks = 0;             ///< `table` of block_marks.hpp
+  std::uintptr_t marks = 0;             ///< `table` of block_sign.hpp
 
   /// Returns: what is known of the page that holds `address`; nothing if it is not here. Any value may
   /// be passed.

@@ -1,21 +1,17 @@
-// heap/block_use.hpp: which blocks of slabs are in use, and which rest: what a miss asks and changes.
+// heap/block_use.hpp: which blocks of slabs are in use, and which rest: what a miss asks and
+// changes.
 // Layer: heap.
 //
-//   in its slab    no mark
-//   rests          no mark, or its mark and its key
-//   in use         its mark, and not its key
-//
-// block_marks.hpp and resting_key.hpp have the two signs; hit_path.hpp does the same for hits. Whoever
-// calls these has the block, or has been told an address that lies in a slab of that shift's windows.
+// block_sign.hpp has the two signs, and does the same for hits. Whoever calls these has the block,
+// or has been told an address that lies in a slab of that shift's windows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/core/memory_tools.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/resting_key.hpp>
 
 namespace ashlar::detail {
 
@@ -38,8 +34,8 @@ class block_use {
       *mark = 0;
     return mark;
   }
-  /// Effects: `block`, which rests, is in use from now on. Returns: false, and nothing has changed, if
-  /// it was written to while it rested, or rests twice.
+  /// Effects: `block`, which rests, is in use from now on. Returns: false, and nothing has changed,
+  /// if it was written to while it rested, or rests twice.
   [[nodiscard]] bool wake(void* block) const noexcept {
     block_mark* const mark = mark_at(block);
     if (*mark == 0)
@@ -59,8 +55,8 @@ class block_use {
       write(block, key_of(secret, block));
     });
   }
-  /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if those
-  /// are to leave no trace.
+  /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if
+  /// those are to leave no trace.
   void take_signs(void* const* blocks, std::size_t count) const noexcept {
     for_each_mark(blocks, count, [](block_mark& mark, void*) { mark = 0; });
     if (!pages_.keys().leaves_no_trace()) [[likely]]
@@ -73,7 +69,8 @@ class block_use {
   }
 
  private:
-  /// Effects: calls `change` with the mark of each block, and the block. Requires: the caller has the blocks.
+  /// Effects: calls `change` with the mark of each block, and the block. Requires: the caller has
+  /// the blocks.
   template <class Change>
   void for_each_mark(void* const* blocks, std::size_t count, Change change) const noexcept {
     if (pages_.has_one_range()) [[likely]] {
@@ -85,8 +82,8 @@ class block_use {
     }
   }
 
-  // A tool may watch: a block that rests is closed, and of one in use the program need not have written
-  // the first word.
+  // A tool may watch: a block that rests is closed, and of one in use the program need not have
+  // written the first word.
   [[nodiscard]] bool rests_with_key(const void* block) const noexcept {
     return pages_.keys().are_in_use() && first_word_is_key(block);
   }

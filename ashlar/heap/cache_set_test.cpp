@@ -62,7 +62,7 @@ TEST(CacheSet, TheSecondCacheBringsKeysIntoUseForAllAndForEver) {
   thread_cache* const a = f.attach();
   EXPECT_FALSE(a->uses_keys());
   thread_cache* const b = f.attach();
-  EXPECT_EQ(a->tops.secret_now(), 7u) << "without a call of its owner's";
+  EXPECT_EQ(a->tops.sign.secret(), 7u) << "without a call of its owner's";
   EXPECT_TRUE(b->uses_keys());
   f.detach(b);
   f.detach(a);

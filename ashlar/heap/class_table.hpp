@@ -15,13 +15,13 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
 struct class_table {
-  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (block_marks.hpp)
+  std::array<std::uint8_t, class_count> mark_shifts{};  ///< of its windows (block_sign.hpp)
   /// The least size for which no allocation hits. It stands beside the classes of small sizes.
   std::size_t hit_end = small_size_max + 1;
   /// Class of a size in granules, rounded up. 8193 bytes, of which a program touches a few lines.

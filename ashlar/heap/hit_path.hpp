@@ -4,11 +4,10 @@
 //   allocate(n):   size -> class (table) -> pop the stack of that class
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class
 //
-// Law: a hit reads `cache_tops`, the tables and its stack, writes one slot, one top and one sign of the
-// block's use, and calls nothing. The sign is the block's mark while the thread is alone in the heap
-// (block_marks.hpp), and the block's key among others (resting_key.hpp). All else is a miss, also a
-// free of an address at which no block in use starts, and an allocation of a block that was written to
-// while it rested. The heap's engine handles misses (basic_heap.hpp).
+// Law: a hit reads `cache_tops`, the tables and its stack, writes one slot, one top and one sign of
+// the block's use (block_sign.hpp), and calls nothing. All else is a miss, also a free of an
+// address at which no block in use starts, and an allocation of a block that was written to while
+// it rested. The heap's engine handles misses (basic_heap.hpp).
 // Invariant: both ends of a stack are null; thread_cache.hpp has the rest.
 #pragma once
 
@@ -17,9 +16,8 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/block_tables.hpp>
-#include <ashlar/heap/resting_key.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
@@ -28,23 +26,18 @@ namespace ashlar::detail {
 /// shares one cache line with the tops of the smallest classes.
 struct alignas(64) cache_tops {
   block_tables tables;  ///< of the first range
-  /// Of the keys; 0 while the owner is alone in the heap. Who gets the second cache sets it.
-  std::uint64_t secret;
+  block_sign sign;
   void** top[class_count];
-
-  /// Returns: `secret`, as it is now.
-  [[nodiscard]] ASHLAR_HOT std::uint64_t secret_now() const noexcept {
-    return __atomic_load_n(&secret, __ATOMIC_RELAXED);
-  }
 };
 
 inline constexpr std::size_t slots_total = 32 * 1024;  ///< of a cache (thread_cache.hpp)
 
-/// So many slots behind a slot stands the address of its block's mark. A processor compares the low 12
-/// bits of a load's address with those of the stores that are under way, and lets the load wait where
-/// they agree. A hit stores to a slot and loads the address of a mark, and hits in a row use slots that
-/// are near each other. So the two are half of 4 KiB apart in these bits. One cache line more keeps the
-/// slots of one stack and the marks of another, whose rooms are powers of two, out of the same lines.
+/// So many slots behind a slot stands the address of its block's mark. A processor compares the low
+/// 12 bits of a load's address with those of the stores that are under way, and lets the load wait
+/// where they agree. A hit stores to a slot and loads the address of a mark, and hits in a row use
+/// slots that are near each other. So the two are half of 4 KiB apart in these bits. One cache line
+/// more keeps the slots of one stack and the marks of another, whose rooms are powers of two, out
+/// of the same lines.
 inline constexpr std::size_t mark_distance = slots_total + (2048 + 64) / sizeof(void*);
 static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
                   mark_distance * sizeof(void*) % 4096 <= 3072,
@@ -53,10 +46,6 @@ static_assert(mark_distance * sizeof(void*) % 4096 >= 1024 &&
 /// Returns: where the address of the mark of a slot's block stands.
 [[nodiscard]] ASHLAR_HOT void*& mark_beside(void** slot) noexcept {
   return slot[mark_distance];
-}
-/// Effects: the block in `slot`, which is not null, has its mark.
-ASHLAR_HOT void set_mark(void** slot, const void* block) noexcept {
-  *static_cast<block_mark*>(mark_beside(slot)) = mark_of(block);
 }
 
 /// Effects: `top`, which the caller has read and compared, is `next`. The store is a plain one: an
@@ -80,12 +69,13 @@ class hit_path {
     return pop(tops, Classes::of_size(size));
   }
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, the block is large or null, or no block in use starts there. Never calls anything.
+  /// stack is full, the block is large or null, or no block in use starts there. Never calls
+  /// anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
     return push(tops, tops.tables.page_of(block), block);
   }
-  /// As above for a caller that knows the block's class. It is compared, not believed: a wrong size can
-  /// put no block on a wrong stack. Returns: false also when `c` is 0 or not the block's class.
+  /// As above for a caller that knows the block's class. It is compared, not believed: a wrong size
+  /// can put no block on a wrong stack. Returns: false also when `c` is 0 or not the block's class.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block,
                                                       class_index c) noexcept {
     if (c == 0 || tops.tables.class_of(block) != c) [[unlikely]]
@@ -93,9 +83,10 @@ class hit_path {
     return push(tops, {c, Classes::mark_shift(c)}, block);
   }
 
-  /// As above for a caller who is believed: no misuse is seen. The class is looked up all the same: a
-  /// block of a later range has its mark in other tables. Requires: `block` is in use, and `c` is its
-  /// class, or 0. Returns: false if the stack is full, the block is of a later range, or `c` is 0.
+  /// As above for a caller who is believed: no misuse is seen. The class is looked up all the same:
+  /// a block of a later range has its mark in other tables. Requires: `block` is in use, and `c` is
+  /// its class, or 0. Returns: false if the stack is full, the block is of a later range, or `c` is
+  /// 0.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
                                                                class_index c) noexcept {
     if (tops.tables.class_of(block) != c) [[unlikely]]
@@ -110,20 +101,13 @@ class hit_path {
     void**& top = tops.top[std::size_t{c}];
     void** const slot = top - 1;
     void* const block = *slot;
-    if (block == nullptr) [[unlikely]]
+    if (block == nullptr || !tops.sign.wake(mark_beside(slot), block)) [[unlikely]]
       return nullptr;
-    if (const std::uint64_t secret = tops.secret_now(); secret == 0) {
-      set_mark(slot, block);
-    } else {
-      if (!has_key(secret, block)) [[unlikely]]
-        return nullptr;
-      set_first_word(block, 0);
-    }
     step_to(top, slot);
     return block;
   }
-  /// Effects: puts `block`, which `page` holds, on its stack; nothing if the stack is full, or `Looks`
-  /// and no block of the class that is in use starts there. Returns: whether it did.
+  /// Effects: puts `block`, which `page` holds, on its stack; nothing if the stack is full, or
+  /// `Looks` and no block of the class that is in use starts there. Returns: whether it did.
   template <bool Looks = true>
   [[nodiscard]] ASHLAR_HOT static bool push(cache_tops& tops, page_class page,
                                             void* block) noexcept {
@@ -132,16 +116,8 @@ class hit_path {
     if (*slot == nullptr) [[unlikely]]
       return false;
     block_mark* const mark = tops.tables.mark_at(block, page.mark_shift);
-    if (Looks && *mark != mark_of(block)) [[unlikely]]
+    if (!tops.sign.put_to_rest<Looks>(mark, mark_beside(slot), block)) [[unlikely]]
       return false;
-    if (const std::uint64_t secret = tops.secret_now(); secret == 0) {
-      *mark = 0;
-      mark_beside(slot) = mark;
-    } else {
-      if (Looks && has_key(secret, block)) [[unlikely]]
-        return false;
-      set_first_word(block, key_of(secret, block));
-    }
     *slot = block;
     step_to(top, slot + 1);
     return true;

@@ -11,7 +11,6 @@
 
 #include <ashlar/core/config.hpp>
 #include <ashlar/core/size_class.hpp>
-#include <ashlar/heap/block_marks.hpp>
 #include <ashlar/heap/hit_path.hpp>
 
 namespace ashlar::detail {
@@ -116,10 +115,7 @@ class interface_hits : public hit_path<Classes> {
   /// Requires: `page`, of a slab, is what the tables say of `block`.
   [[nodiscard]] ASHLAR_HOT static bool is_in_use(const cache_tops& tops, page_class page,
                                                  const void* block) noexcept {
-    if (*tops.tables.mark_at(block, page.mark_shift) != mark_of(block)) [[unlikely]]
-      return false;
-    const std::uint64_t secret = tops.secret_now();
-    return secret == 0 || !has_key(secret, block);
+    return tops.sign.is_in_use(tops.tables.mark_at(block, page.mark_shift), block);
   }
 };
 

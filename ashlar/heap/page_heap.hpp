@@ -25,7 +25,7 @@
 #include <ashlar/core/fault.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/heap_keys.hpp>

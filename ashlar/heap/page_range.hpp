@@ -9,7 +9,7 @@
 //   run_of     number of the page's run: every page of a slab, the first of a large block, the first
 //              and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
-//   marks      which blocks are out of their slabs (block_marks.hpp): four tables, up to the last slab that uses each
+//   marks      which blocks are out of their slabs (block_sign.hpp): four tables, up to the last slab that uses each
 //   slack      only while every call is counted
 //
 // A range has its addresses in one of two ways:
@@ -29,14 +29,14 @@
 #include <ashlar/core/bits.hpp>
 #include <ashlar/core/size_class.hpp>
 #include <ashlar/heap/address_space.hpp>
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/block_tables.hpp>
 #include <ashlar/heap/grown_table.hpp>
 #include <ashlar/heap/run.hpp>
 
 namespace ashlar::detail {
 
-/// Where the tables of marks of a range are: R of block_marks.hpp is the range's length, rounded up so that each
+/// Where the tables of marks of a range are: R of block_sign.hpp is the range's length, rounded up so that each
 /// table begins at a page.
 [[nodiscard]] constexpr std::size_t marks_span(std::size_t bytes) noexcept {
   return align_up(bytes, page_size << mark_shift_max);

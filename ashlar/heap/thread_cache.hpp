@@ -15,7 +15,7 @@
 // until the cache starts anew, which is less than what it moves to. A stack that closes keeps its
 // room, and opens and grows in it again.
 //
-// While the owner is alone in the heap, the address of each block's mark (block_marks.hpp) stands
+// While the owner is alone in the heap, the address of each block's mark (block_sign.hpp) stands
 // `mark_distance` behind its slot. So a hit that pops the block need not look for it.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
@@ -99,7 +99,7 @@ struct thread_cache {
   /// Effects: makes every stack empty and closed. Requires: zeroed memory, or that of a cache.
   void start(const block_tables& of_heap) noexcept {
     tops.tables = of_heap;
-    tops.secret = 0;
+    tops.sign.use(0);
     for (std::size_t i = 0; i < class_count; ++i) {
       const auto c = static_cast<class_index>(i);
       bottom_slot[c] = closed_bottom;
@@ -123,11 +123,9 @@ struct thread_cache {
     return reinterpret_cast<thread_cache&>(its);
   }
 
-  [[nodiscard]] bool uses_keys() const noexcept { return tops.secret_now() != 0; }
+  [[nodiscard]] bool uses_keys() const noexcept { return tops.sign.secret() != 0; }
   /// Effects: from now on the owner's hits use keys, not marks. Any thread may call it.
-  void use_keys(const heap_keys& keys) noexcept {
-    std::atomic_ref(tops.secret).store(keys.secret(), std::memory_order_relaxed);
-  }
+  void use_keys(const heap_keys& keys) noexcept { tops.sign.use(keys.secret()); }
 
   [[nodiscard]] void** bottom(class_index c) noexcept { return slots + bottom_slot[c]; }
   [[nodiscard]] void** first(class_index c) noexcept { return bottom(c) + 1; }

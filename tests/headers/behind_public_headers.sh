@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$1" && pwd)
 compiler=$2
 lines_max=1950
-seen='^ashlar/(heap/(block_marks|block_tables|class_table|hit_path|resting_key|run)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
+seen='^ashlar/(heap/(block_sign|block_tables|class_table|hit_path|run)|instance/(heap|heap_body)|runtime/(hit_path|process_classes))\.hpp$'
 
 behind() { # behind HEADER: our headers that it includes, at any depth, and itself, relative to ROOT
   "$compiler" -std=c++20 -I "$root" -I "$root/ashlar/compat" -MM -x c++ -include "$root/$1" /dev/null |

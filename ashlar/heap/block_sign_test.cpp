@@ -1,11 +1,11 @@
-// The sum of heap/block_marks.hpp: no two windows share a mark, and no two addresses of a window look alike.
+// The sum of heap/block_sign.hpp: no two windows share a mark, and no two addresses of a window look alike.
 #include <cstdint>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/heap/block_marks.hpp>
+#include <ashlar/heap/block_sign.hpp>
 #include <ashlar/heap/class_table.hpp>
 #include <ashlar/heap/page_range.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 using namespace ashlar;
 using namespace ashlar::detail;
 
-TEST(BlockMarks, AWindowIsNoLongerThanItsBlock) {
+TEST(BlockSign, AWindowIsNoLongerThanItsBlock) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const std::size_t window = std::size_t{1} << standard::mark_shift(static_cast<class_index>(c));
     EXPECT_LE(window, block_sizes[c]);
@@ -22,7 +22,7 @@ TEST(BlockMarks, AWindowIsNoLongerThanItsBlock) {
   }
 }
 
-TEST(BlockMarks, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasNone) {
+TEST(BlockSign, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasNone) {
   for (std::uintptr_t begin = 0x1000; begin < 0x1200; begin += 1u << mark_shift_max) {
     std::set<block_mark> seen;
     for (std::uintptr_t at = begin; at < begin + (1u << mark_shift_max); ++at) {
@@ -33,7 +33,7 @@ TEST(BlockMarks, NoTwoAddressesOfAWindowHaveTheSameMarkAndNoneHasNone) {
   }
 }
 
-TEST(BlockMarks, TheTablesOfARangeTouchAndNeverOverlap) {
+TEST(BlockSign, TheTablesOfARangeTouchAndNeverOverlap) {
   constexpr std::uintptr_t memory = 0x7000'0000, base = 0x10'2000'0000 & UINTPTR_MAX;
   for (const std::size_t bytes :
        {std::size_t{4096}, std::size_t{1} << 20, (std::size_t{5} << 20) + 8192}) {
