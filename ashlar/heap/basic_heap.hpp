@@ -144,8 +144,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
 
   // ---- caches ---------------------------------------------------------------------------------
 
-  /// Returns: an empty cache for a new owner, or null; or one of the newest caches as it is, where `is_callers` says that
-  /// the caller is its owner already. O(classes).
+  /// Returns: an empty cache for a new owner, or null; or one of the newest caches as it is, where
+  /// `is_callers` says that the caller is its owner already. O(classes).
   template <class IsCallers>
   [[nodiscard]] cache* attach(IsCallers is_callers) noexcept {
     return this->start() ? caches_.attach(this->sealed_space(), this->pages().first_tables(),
@@ -273,7 +273,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   /// How many stacks a miss looks at to find one whose room it can take.
   static constexpr std::size_t stacks_a_miss = 8;
   static constexpr std::size_t cache_line_bytes = 64;
-  /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only frees.
+  /// So many blocks a cache leaves to their slabs. Then it opens stacks, as for a thread that only
+  /// frees.
   static constexpr std::uint8_t handed_over_max = 32;
 
   /// Effects: closes stacks of the cache that rest, until it may have room for `more` bytes within
@@ -306,22 +307,17 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
       static_cast<void>(make_room(own, 0, 0, caches_.share(), 2 * classes::count(), left));
   }
 
-  /// Returns: whether stack `c` is to serve: it is open, unless the cache drains.
+  /// Returns: whether stack `c` is to serve: it is open, unless the cache drains (reclaimer.hpp).
+  /// Else a program that takes and frees a few blocks from time to time would hardly miss, and keep
+  /// what a peak left.
   bool prepare(cache& own, class_index c, work& left) noexcept {
-    if (drains(own)) [[unlikely]]
+    if (this->drains(&own)) [[unlikely]]
       return !close_some(own, c, left);
     return own.is_open(c) || open(own, c, left);
   }
 
-  /// Returns: whether stacks close, so that the next calls are misses (reclaimer.hpp). Else a program
-  /// that takes and frees a few blocks from time to time would hardly miss, and keep what a peak left.
-  /// Not in a hardened heap: a slab may leave with a block that was freed last, and a second free of it
-  /// would not be told as one.
-  [[nodiscard]] bool drains(const cache& own) noexcept {
-    return shared::drains(&own) && !this->pages().keys().leaves_no_trace();
-  }
-  /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes. Returns:
-  /// whether `c` is closed.
+  /// Effects: closes stack `c`, and those of the next two that rest, as far as `left` goes.
+  /// Returns: whether `c` is closed.
   ASHLAR_MISS bool close_some(cache& own, class_index c, work& left) noexcept {
     static_cast<void>(make_room(own, c, 0, 0, 2, left));
     if (own.is_open(c) && flush_class(own, c, resting_place::stash, left))
@@ -361,8 +357,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     for (; i < count; ++i) detail::mark_beside(slots + i) = this->use_of(c).mark_at(slots[i]);
   }
 
-  /// Returns: the block on top of stack `c`, which leaves it; null if the stack is empty. Those that
-  /// were written to while they rested leave it, too, each with a fault.
+  /// Returns: the block on top of stack `c`, which leaves it; null if the stack is empty. Those
+  /// that were written to while they rested leave it, too, each with a fault.
   [[nodiscard]] void* pop(cache& own, class_index c) noexcept {
     for (;;) {
       void* const block = *(own.top(c) - 1);
@@ -372,8 +368,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     }
   }
 
-  /// As allocation from class `c`, straight from the central. `own` (may be null) is the caller's cache. Requires: c != 0;
-  /// started.
+  /// As allocation from class `c`, straight from the central. `own` (may be null) is the caller's
+  /// cache. Requires: c != 0; started.
   [[nodiscard]] void* allocate_uncached(class_index c, work& left, cache* own) noexcept {
     void* block = nullptr;
     do {
@@ -391,20 +387,20 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
     maintain(left, own);
   }
 
-  // Another thread has most likely allocated a block that a cache without a stack for its class frees. The
-  // other thread may have the block's neighbours. If this thread got the block again, both threads would write
-  // to one cache line. So the block goes to its slab, and the first batch of a stack has whole lines.
+  // Another thread has most likely allocated a block that a cache without a stack for its class
+  // frees. The other thread may have the block's neighbours. If this thread got the block again,
+  // both threads would write to one cache line. So the block goes to its slab, and the first batch
+  // of a stack has whole lines.
 
-  /// Returns: whether a block of class `c` may share a cache line, or a pair of lines, which processors fetch
-  /// together, with a block of another thread.
+  /// Returns: whether a block of class `c` may share a cache line, or a pair of lines, which
+  /// processors fetch together, with a block of another thread.
   [[nodiscard]] bool may_share_lines(class_index c) const noexcept {
     return classes::block_size(c) < 2 * cache_line_bytes && caches_.count() > 1;
   }
-  /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it. Not in a hardened heap: its
-  /// slab may leave, and a second free of the block would not be told as one.
+  /// Returns: whether the cache leaves a block of class `c` to its slab. Counts it.
   [[nodiscard]] bool is_handed_over(cache& own, class_index c) noexcept {
     if (own.is_open(c) || !may_share_lines(c) || own.handed_over == handed_over_max) return false;
-    if (this->pages().keys().leaves_no_trace()) return false;
+    if (this->bounds().freed_blocks_rest) return false;
     ++own.handed_over;
     return true;
   }
@@ -452,8 +448,8 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   [[nodiscard]] static bool is_resting(cache& own, class_index c) noexcept {
     return own.count(c) == own.published[c].load(std::memory_order_relaxed);
   }
-  /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round, until `left` is
-  /// spent; looks at the rest, so that next time it may. Returns: the bytes.
+  /// Effects: goes on to give back to the slabs what rests, once round all stacks in each round,
+  /// until `left` is spent; looks at the rest, so that next time it may. Returns: the bytes.
   std::size_t flush_resting(cache& own, std::uint32_t round, work& left) noexcept {
     if (own.settling_round != round) {
       own.settling_round = round;

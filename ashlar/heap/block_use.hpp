@@ -56,10 +56,10 @@ class block_use {
     });
   }
   /// Effects: the blocks, which come back to their slabs, have no marks any more, and no keys if
-  /// those are to leave no trace.
+  /// those are cleared there.
   void take_signs(void* const* blocks, std::size_t count) const noexcept {
     for_each_mark(blocks, count, [](block_mark& mark, void*) { mark = 0; });
-    if (!pages_.keys().leaves_no_trace()) [[likely]]
+    if (!pages_.keys().are_cleared_in_slabs()) [[likely]]
       return;
     for (std::size_t i = 0; i < count; ++i) write(blocks[i], 0);
   }

@@ -1,4 +1,5 @@
-// heap/heap_bounds.hpp: how much a heap may take, and how much of that may rest where it is not shared.
+// heap/heap_bounds.hpp: how much a heap may take, and how much of that may rest where it is not
+// shared.
 // Layer: heap.
 //
 // The defaults are a heap's that has the machine to itself. A heap with a budget holds back less in
@@ -13,10 +14,10 @@
 // n caches share T evenly: each may hold S = T / n, blocks up to S / 8, and a stack of it S / 32 or
 // 4 KiB at first. Stacks grow to half of what the heap has handed out at most, all together.
 //
-// A cache comes back to its share at its misses. The cache of a thread that is idle cannot be reached,
-// and holds what its share was at its last miss. In the order in which they began, the k-th of N
-// caches that exist has shared with the k - 1 before it at least, so all together never hold more
-// than
+// A cache comes back to its share at its misses. The cache of a thread that is idle cannot be
+// reached, and holds what its share was at its last miss. In the order in which they began, the
+// k-th of N caches that exist has shared with the k - 1 before it at least, so all together never
+// hold more than
 //
 //   T * (1 + 1/2 + ... + 1/N)  <=  T * (1 + ln N)
 #pragma once
@@ -32,8 +33,8 @@
 namespace ashlar {
 
 struct heap_bounds {
-  /// Pages of slabs (whole ones) and large blocks in use, and free pages that keep their memory. Not
-  /// the heap's own tables.
+  /// Pages of slabs (whole ones) and large blocks in use, and free pages that keep their memory.
+  /// Not the heap's own tables.
   std::size_t budget_bytes = SIZE_MAX;
   /// What all caches together may hold for each processor, shared out evenly, and what each may
   /// grow by within its share, however little the heap has handed out.
@@ -45,9 +46,13 @@ struct heap_bounds {
   /// What a stash holds, and what all stashes must hold to be sorted back before the heap grows.
   std::size_t stash_bytes = 16 * 1024 * 1024;
   std::size_t settle_bytes_min = 512 * 1024;
-  /// A class with so many slabs grows steadily. Each further one is put into memory when it is made: one
-  /// system call instead of a page fault for each page. Blocks above a page may stay empty, so not theirs.
+  /// A class with so many slabs grows steadily. Each further one is put into memory when it is
+  /// made: one system call instead of a page fault for each page. Blocks above a page may stay
+  /// empty, so not theirs.
   std::size_t steady_slabs = 32;
+  /// A block that was freed last stays out of its slab, so that a second free of it is told as one:
+  /// no cache drains, and none leaves blocks of other threads to their slabs.
+  bool freed_blocks_rest = false;
   /// Slabs whose pages one look looks at: half a GiB of them. The next look goes on there.
   std::size_t slabs_a_look = 8192;
 
@@ -56,11 +61,12 @@ struct heap_bounds {
   /// What a miss may spend on sorting, looking and giving back (work_bound.hpp). Instructions.
   std::size_t work_a_call = 11'000;
 
-  /// Returns: instructions that a malloc or a free takes at most beside system calls, waiting for locks
-  /// and, in a realloc or calloc, copying and clearing. x86-64, gcc. docs/latency.md says what it covers.
+  /// Returns: instructions that a malloc or a free takes at most beside system calls, waiting for
+  /// locks and, in a realloc or calloc, copying and clearing. x86-64, gcc. docs/latency.md says
+  /// what it covers.
   [[nodiscard]] constexpr std::size_t most_instructions() const noexcept {
-    // A miss, in a heap with one range; a slab that it makes; stacks that move; stashes and stacks that are
-    // summed up before growth; what the call may spend; the last turn of that.
+    // A miss, in a heap with one range; a slab that it makes; stacks that move; stashes and stacks
+    // that are summed up before growth; what the call may spend; the last turn of that.
     return 1'500 + detail::price_of(detail::turn::slab_made) + 2 * std::size_t{stack_blocks_max} +
            (sums_before_growth() ? class_count * std::size_t{20} : 0) + work_a_call +
            detail::dearest_turn(stack_blocks_max);
@@ -84,8 +90,8 @@ struct heap_bounds {
     return share / 32;
   }
 
-  /// Returns: bounds for calls that do little each: small batches, little work, stashes that wait for a look,
-  /// and no slab put into memory at once. The heap takes more memory and more misses.
+  /// Returns: bounds for calls that do little each: small batches, little work, stashes that wait
+  /// for a look, and no slab put into memory at once. The heap takes more memory and more misses.
   [[nodiscard]] static constexpr heap_bounds low_latency() noexcept {
     heap_bounds b;
     b.stack_blocks_max = 32;

@@ -22,13 +22,13 @@ class heap_keys {
 
   /// Effects: from now on a block that comes back to its slab is cleared of its key, or not any more.
   /// Requires: there is one thread.
-  void leave_no_trace(bool on) noexcept { leaves_no_trace_ = on; }
-  [[nodiscard]] bool leaves_no_trace() const noexcept { return leaves_no_trace_; }
+  void clear_in_slabs(bool on) noexcept { clears_in_slabs_ = on; }
+  [[nodiscard]] bool are_cleared_in_slabs() const noexcept { return clears_in_slabs_; }
 
  private:
   friend struct heap_layout;  // tells where the members are
   std::uint64_t secret_ = 0;
-  bool leaves_no_trace_ = false;
+  bool clears_in_slabs_ = false;
   std::atomic<bool> in_use_{false};
 };
 

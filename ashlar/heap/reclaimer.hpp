@@ -99,7 +99,8 @@ class reclaimer {
   /// Returns: whether the next calls of the owner of `cache` should be misses: it was the last to
   /// go on with a look, most memory is idle, and more than when looks last saw to that.
   [[nodiscard]] bool drains(const void* cache) const noexcept {
-    return draining_.load(relaxed) == cache && misses_look() && pages_.delay_ms() >= 0;
+    return draining_.load(relaxed) == cache && misses_look() && pages_.delay_ms() >= 0 &&
+           !bounds_.freed_blocks_rest;
   }
 
   /// Effects: called before the heap grows by `pages`: when it pays, what is stashed, or rests in

@@ -69,7 +69,8 @@ class shared_heap {
   /// leave with the blocks that have them: so all free memory is zero, if callers clear all others that they free.
   void close_freed(closing which) noexcept {
     pages_.close_freed(which);
-    pages_.keys().leave_no_trace(which == closing::always);
+    pages_.keys().clear_in_slabs(which == closing::always);
+    bounds_.freed_blocks_rest = which == closing::always;
   }
 
   /// As those of large_blocks, of which each block's owner may note something.
