@@ -38,9 +38,10 @@ struct heap_layout;
 }
 
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
-/// constant-initialised), and may name `classes` (class_table.hpp: classes_in a table, which may
-/// have a load() that the heap calls before it starts). Its constructor is constexpr and reserves
-/// nothing; the heap starts itself at its first miss.
+/// constant-initialised). It may name `classes` (class_table.hpp: classes_in a table, which may have
+/// a load() that the heap calls before it starts), and `owner_part`, which each cache then has for
+/// its owner (part_of). The constructor is constexpr and reserves nothing; the heap starts itself at
+/// its first miss.
 ///
 /// Every function that takes a `cache` must be called by the cache's one owner; all others by
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give
@@ -154,6 +155,13 @@ class basic_heap : public detail::hit_path<detail::classes_of<Config>>,
   }
   [[nodiscard]] cache* attach() noexcept {
     return attach([](cache&) { return false; });
+  }
+
+  /// Returns: what the owner keeps in its cache: a `Config::owner_part`, all zero for a new owner.
+  [[nodiscard]] ASHLAR_HOT static auto& part_of(cache& own) noexcept {
+    using part = typename Config::owner_part;
+    static_assert(sizeof(part) <= sizeof own.of_owner && alignof(part) <= alignof(void*));
+    return reinterpret_cast<part&>(own.of_owner);
   }
 
   /// Returns: caches that have an owner.

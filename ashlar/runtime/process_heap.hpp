@@ -28,10 +28,12 @@ struct process_space : os::system_space {
 /// Effects: memory that the heap takes from now on has huge pages, none, or what the system says.
 void choose_huge_pages(os::huge_pages which) noexcept;
 
+struct owner_part;  // process_thread.hpp
 struct process_config {
   using space = process_space;
   using mutex = os::mutex;
   using classes = process_classes;
+  using owner_part = runtime::owner_part;
 };
 using process_heap = basic_heap<process_config>;
 static_assert(std::is_base_of_v<process_hits, process_heap>,

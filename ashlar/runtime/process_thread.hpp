@@ -42,10 +42,9 @@ struct owner_part {
   detail::freed_blocks* quarantine;       ///< null: it has none (process_hardened.cpp)
   std::int8_t created_free[class_count];  ///< created_blocks.hpp's
   [[nodiscard]] ASHLAR_HOT static owner_part& of(process_heap::cache& own) noexcept {
-    return reinterpret_cast<owner_part&>(own.of_owner);
+    return process_heap::part_of(own);
   }
 };
-static_assert(sizeof(owner_part) <= sizeof(detail::owner_bytes));
 
 /// What stands between a thread and the heap while another thread forks, and what serves meanwhile.
 extern fork_gate gate;
