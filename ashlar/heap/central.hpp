@@ -477,7 +477,7 @@ class central {
     return bad.address == nullptr ? i : i + 1;
   }
 
-  void remove_slab(pages& page_heap, run* r) noexcept {
+  ASHLAR_MISS void remove_slab(pages& page_heap, run* r) noexcept {
     unlink(r);
     --counts_.slabs;
     counts_.made -= shape_->blocks;
