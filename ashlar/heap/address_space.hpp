@@ -12,33 +12,40 @@ namespace ashlar {
 /// Address space that is reserved first and backed by memory later. All sizes are multiples of the
 /// system's page size; nothing throws; every function may be called from any thread.
 ///
-///   reserve(n)         n bytes of addresses, aligned to the system's page, that may not be touched; null if refused
+///   reserve(n)         n bytes of addresses, aligned to the system's page, that may not be
+///                      touched; null if refused
 ///   reserve_zeros(n)   the same, but reading gives zeros; writing needs commit
 ///   commit(p, n)       [p, p+n) may be read and written from now on, contents zero if never used
-///   populate(p, n)     committed [p, p+n) is in memory now, contents unchanged; others may use it meanwhile
+///   populate(p, n)     committed [p, p+n) is in memory now, contents unchanged; others may use it
+///                      meanwhile
 ///   purge(p, n)        the memory goes back to the system; the addresses stay usable, read as zero
 ///   renew(p, n)        as purge, by a fresh mapping: heals what `move` has split
-///   close(p, n)        committed [p, p+n) holds nothing any more, and no access to it is possible until it is
-///                      committed again. False: refused; it may still be as it was
+///   close(p, n)        committed [p, p+n) holds nothing any more, and no access to it is possible
+///                      until it is committed again. False: refused; it may still be as it was
 ///   move(from, to, n)  the pages of `from` appear at `to` (committed, its contents lost); `from`
-///                      stays committed and reads as zero. False: `from` is as it was, and `to` must be
-///                      renewed before anybody touches it
+///                      stays committed and reads as zero. False: `from` is as it was, and `to`
+///                      must be renewed before anybody touches it
 ///   release(p, n)      gives a reservation back, whole; or any part of what was claimed
-///   find_room(near, n) finds addresses for n bytes, or for fewer and then sets n, in which nobody has
-///                      anything. Nothing is reserved, and nothing counts as used. But no other user of
-///                      find_room gets them until `leave_room`, and the system puts other mappings
-///                      there last. `near` is any reservation. Null: there are none
-///   claim(p, n)        [p, p+n) of a room is the caller's from now on, as if reserved and committed. False,
-///                      with nothing changed: refused, or somebody has a part of it
-///   leave_room(p)      the room at p may be found again. What was claimed there was released before
+///   find_room(near, n) finds addresses for n bytes, or for fewer and then sets n, in which nobody
+///                      has anything. Nothing is reserved, and nothing counts as used. But no other
+///                      user of find_room gets them until `leave_room`, and the system puts other
+///                      mappings there last. `near` is any reservation. Null: there are none
+///   claim(p, n)        [p, p+n) of a room is the caller's from now on, as if reserved and
+///                      committed. False, with nothing changed: refused, or somebody has a part of
+///                      it
+///   leave_room(p)      the room at p may be found again. What was claimed there was released
+///                      before
 ///   resident(p, n)     how many bytes of committed [p, p+n) are in memory; 0 where unknown
 ///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
 ///   physical()         bytes of memory in the machine, 0 if unknown
 ///   processors()       how many processors this process may use, 1 if unknown
 ///   now_ms()           a clock that never goes back; coarse is fine
-///   choose_pages(p, n) may be left out: blocks will lie in [p, p+n), which was committed; it may get huge pages
-///   entropy()          may be left out: a random number that tells where in a room things lie; 0 for none
-///   secret()           may be left out: a random number that nobody outside the process can know; 0 for none
+///   choose_pages(p, n) may be left out: blocks will lie in [p, p+n), which was committed; it may
+///                      get huge pages
+///   entropy()          may be left out: a random number that tells where in a room things lie; 0
+///                      for none
+///   secret()           may be left out: a random number that nobody outside the process can know;
+///                      0 for none
 template <class S>
 concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.reserve(n) } noexcept -> std::same_as<void*>;

@@ -38,10 +38,10 @@ struct heap_layout;
 }
 
 /// A heap. `Config` names two types, `space` (address_space.hpp) and `mutex` (a Lockable that is
-/// constant-initialised). It may name `classes` (class_table.hpp: classes_in a table, which may have
-/// a load() that the heap calls before it starts), and `owner_part`, which each cache then has for
-/// its owner (part_of). The constructor is constexpr and reserves nothing; the heap starts itself at
-/// its first miss.
+/// constant-initialised). It may name `classes` (class_table.hpp: classes_in a table, which may
+/// have a load() that the heap calls before it starts), and `owner_part`, which each cache then has
+/// for its owner (part_of). The constructor is constexpr and reserves nothing; the heap starts
+/// itself at its first miss.
 ///
 /// Every function that takes a `cache` must be called by the cache's one owner; all others by
 /// anyone. None throws; null means out of memory. Sizes are bytes. Requests above PTRDIFF_MAX give

@@ -1,4 +1,5 @@
-// The sum of heap/block_sign.hpp: no two windows share a mark, and no two addresses of a window look alike.
+// The sum of heap/block_sign.hpp: no two windows share a mark, and no two addresses of a window
+// look alike.
 #include <cstdint>
 #include <set>
 #include <vector>

@@ -1,8 +1,8 @@
 // heap/block_tables.hpp: from any address to the class and the mark of its block, in one range.
 // Layer: heap.
 //
-// Those of the first range never change once the heap has started. So every cache has a copy beside its
-// tops: a free then reads no line that the heap writes, and takes one instruction less.
+// Those of the first range never change once the heap has started. So every cache has a copy beside
+// its tops: a free then reads no line that the heap writes, and takes one instruction less.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,25 @@
 
 namespace ashlar::detail {
 
-/// What a range knows of a page: the class of the slab that it is in, and the length of the windows of
-/// its marks (block_sign.hpp). A free loads both at once. Asked for by the class, the length would be
-/// one load more in the chain from the address to its mark.
+/// What a range knows of a page: the class of the slab that it is in, and the length of the windows
+/// of its marks (block_sign.hpp). A free loads both at once. Asked for by the class, the length
+/// would be one load more in the chain from the address to its mark.
 struct page_class {
   class_index size_class = 0;   ///< 0 where the page is in no slab
   std::uint8_t mark_shift = 0;  ///< the binary logarithm of the windows' length
 };
 
-/// R is the length of the range, rounded up. Addresses count from R before the range's begin: so the
-/// range lies at [R, 2R). The class table tells of what is before and behind it, too: it is in no slab.
+/// R is the length of the range, rounded up. Addresses count from R before the range's begin: so
+/// the range lies at [R, 2R). The class table tells of what is before and behind it, too: it is in
+/// no slab.
 struct block_tables {
   std::uintptr_t origin = 0;            ///< R before the range's begin
   std::size_t end = 0;                  ///< 2R
   const page_class* classes = nullptr;  ///< of each page from the origin on
   std::uintptr_t marks = 0;             ///< `table` of block_sign.hpp
 
-  /// Returns: what is known of the page that holds `address`; nothing if it is not here. Any value may
-  /// be passed.
+  /// Returns: what is known of the page that holds `address`; nothing if it is not here. Any value
+  /// may be passed.
   [[nodiscard]] ASHLAR_HOT page_class page_of(const void* address) const noexcept {
     return page_of(address, end);
   }

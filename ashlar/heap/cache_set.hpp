@@ -44,8 +44,9 @@ class cache_set {
   }
 
   /// Returns: an empty cache for a new owner, or null. All caches together may hold `bytes`, which
-  /// is the same at every call. The second cache brings `keys` into use. A cache among the newest that
-  /// `is_callers` knows has the caller as its owner already, and is returned as it is. O(classes).
+  /// is the same at every call. The second cache brings `keys` into use. A cache among the newest
+  /// that `is_callers` knows has the caller as its owner already, and is returned as it is.
+  /// O(classes).
   template <class IsCallers>
   [[nodiscard]] thread_cache* attach(sealable<Space>& space, const block_tables& tables,
                                      heap_keys& keys, std::size_t bytes,

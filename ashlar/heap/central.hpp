@@ -57,9 +57,9 @@ class central {
   }
 
   /// Effects: takes up to `count` blocks and writes them to out[-1], out[-2], ... Where keys
-  /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out of
-  /// memory, or when it would take growth and that is refused. A batch from slabs begins at `start`, and is
-  /// shorter when `left` is spent. A slab that is made behind steady_slabs others is in memory afterwards.
+  /// are in use, those that come from slabs get their marks and keys. Returns: how many; 0 when out
+  /// of memory, or when it would take growth and that is refused. A batch from slabs begins at
+  /// `start`, and is shorter when `left` is spent. A slab behind steady_slabs others is in memory.
   [[nodiscard]] std::size_t take(pages& page_heap, void** out, std::size_t count, growth g,
                                  work& left,
                                  batch_start start = batch_start::lowest_block) noexcept {
@@ -89,10 +89,10 @@ class central {
     return got;
   }
 
-  /// Effects: takes blocks back: what fits into the stash, and then others until `left` is spent, one at
-  /// least. A fault naming `call` for an address that is no block in use of this class: at once if it has
-  /// to be sorted into its slab, else when it is. Where the process goes on after it, that address is
-  /// dropped. Returns: how many are dealt with, the first ones.
+  /// Effects: takes blocks back: what fits into the stash, and then others until `left` is spent,
+  /// one at least. A fault naming `call` for an address that is no block in use of this class: at
+  /// once if it has to be sorted into its slab, else when it is. Where the process goes on after
+  /// it, that address is dropped. Returns: how many are dealt with, the first ones.
   [[nodiscard]] std::size_t give(pages& page_heap, void* const* blocks, std::size_t count,
                                  const char* call, work& left) noexcept {
     misused_block bad;
@@ -111,8 +111,7 @@ class central {
     return done;
   }
 
-  /// As `give`, but straight into the slabs: before settling, which would take the blocks out of the stash
-  /// again, and for blocks that the next to take some shall not get.
+  /// As `give`, but straight into the slabs, also blocks that the next to take some shall not get.
   [[nodiscard]] std::size_t give_to_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                                           const char* call, work& left) noexcept {
     misused_block bad;
@@ -125,9 +124,9 @@ class central {
     return done;
   }
 
-  /// Effects: sorts the stash back into the slabs, so that empty ones leave: what is in it now, from
-  /// the top down, until `left` is spent, but `most` blocks at most. Between two pieces (sorted_at_once)
-  /// the lock is open, and others get blocks. Returns: how many have left it.
+  /// Effects: sorts the stash back into the slabs, so that empty ones leave: what is in it now,
+  /// from the top down, until `left` is spent, but `most` blocks at most. Between two pieces
+  /// (sorted_at_once) the lock is open, and others get blocks. Returns: how many have left it.
   std::size_t settle(pages& page_heap, work& left, std::size_t most = SIZE_MAX) noexcept {
     most = std::min(most, stashed());
     std::size_t sorted = 0;
@@ -145,8 +144,8 @@ class central {
     return sorted;
   }
 
-  /// Effects: sorts back what nobody has needed since the last call that came to its end: the stash's
-  /// bottom, below the lowest it has been since. Returns: false where `left` was spent before.
+  /// Effects: sorts back what nobody has needed since the last call that came to its end: the
+  /// stash's bottom, below its lowest since. Returns: false where `left` was spent before.
   bool settle_unused(pages& page_heap, work& left) noexcept {
     for (;;) {
       misused_block bad;
@@ -164,9 +163,9 @@ class central {
     }
   }
 
-  /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last look
-  /// (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the bytes.
-  /// Requires: one thread at a time does this. No lock is held during the system calls.
+  /// Effects: gives back the pages of the slab at `place` that are free, and were so at the last
+  /// look (unless `at_once`). Nothing if there is no slab of this class any more. Returns: the
+  /// bytes. Requires: one thread at a time does this. No lock is held during the system calls.
   ASHLAR_MISS std::size_t give_back_free_pages(pages& page_heap, slab_place place,
                                                bool at_once) noexcept {
     const slab_shape& shape = *shape_;
@@ -198,7 +197,7 @@ class central {
     return pages_in(gone) << page_shift;
   }
 
-  /// Effects: calls visit(where its blocks begin) if the slab at `place` is of this class. The lock is held.
+  /// Effects: visit(its first block) if the slab at `place` is of this class. The lock is held.
   template <class Visit>
   void visit_slab(pages& page_heap, slab_place place, Visit visit) noexcept {
     const std::lock_guard guard(mutex_);
@@ -375,7 +374,7 @@ class central {
     return got;
   }
 
-  /// Returns: how many blocks of slabs get keys at once. That puts them in memory, and many may never be used.
+  /// Returns: how many blocks of slabs get keys at once: that puts them in memory.
   [[nodiscard]] std::size_t keyed_batch() const noexcept {
     return std::max<std::size_t>(keyed_bytes_max / shape_->block_size, 1);
   }
@@ -384,8 +383,8 @@ class central {
     return block_use<pages>(page_heap, mark_shift_of(shape_->block_size));
   }
 
-  /// Effects: the pages from block `lowest` to block `highest` are no longer free: take_blocks leaves none
-  /// between them.
+  /// Effects: the pages from block `lowest` to block `highest` are no longer free: take_blocks
+  /// leaves none between them.
   void forget_taken_pages(run& slab, const slab_shape& shape, const char* base, const void* lowest,
                           const void* highest) noexcept {
     const auto page_of = [base](const void* p, std::size_t byte) {
@@ -410,9 +409,9 @@ class central {
 
   void set_stashed(std::size_t count) noexcept { stashed_.store(count, std::memory_order_relaxed); }
 
-  /// Effects: sorts back some of the `count` blocks of the stash below the one at `end`, up to the first
-  /// misuse, which is dropped and is `bad` then, or until `left` is spent. As many from the top take their
-  /// place. Returns: how many have left, not 0. Requires: the lock is held; 0 < count <= end.
+  /// Effects: sorts back some of the `count` blocks of the stash below the one at `end`, up to the
+  /// first misuse, which is dropped and is `bad` then, or until `left` is spent. As many from the
+  /// top take their place. Returns: how many left, not 0. Requires: the lock; 0 < count <= end.
   [[nodiscard]] std::size_t sort_back(pages& page_heap, std::size_t end, std::size_t count,
                                       misused_block& bad, work& left) noexcept {
     const std::size_t stashed = this->stashed();
@@ -427,9 +426,9 @@ class central {
     return done;
   }
 
-  /// Effects: sorts blocks back, up to the first misuse, which is dropped, or until `left` is spent; counts
-  /// those that were given. Returns: how many are dealt with, one at least; the last of them only where it
-  /// is a misuse, which is `bad` then. Requires: count != 0.
+  /// Effects: sorts blocks back, up to the first misuse, which is dropped, or until `left` is
+  /// spent; counts those that were given. Returns: how many are dealt with, one at least; the last
+  /// of them only where it is a misuse, which is `bad` then. Requires: count != 0.
   [[nodiscard]] std::size_t put_into_slabs(pages& page_heap, void* const* blocks, std::size_t count,
                                            misused_block& bad, work& left) noexcept {
     // Copies: the stores to bitmaps would make the compiler load the originals again and again.

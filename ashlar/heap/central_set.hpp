@@ -59,8 +59,9 @@ class central_set {
   central_set(const central_set&) = delete;
   central_set& operator=(const central_set&) = delete;
 
-  /// Effects: each class has its central, whose stash holds `stash_bytes` at most; slabs that are made when it has
-  /// `steady_slabs` are put into memory. Returns: false when memory was refused; it may be called again then.
+  /// Effects: each class has its central, whose stash holds `stash_bytes` at most; slabs that are
+  /// made when it has `steady_slabs` are put into memory. Returns: false when memory was refused;
+  /// it may be called again then.
   [[nodiscard]] bool start(sealable<Space>& space, std::size_t stash_bytes,
                            std::size_t steady_slabs) noexcept {
     stash_bytes_ = stash_bytes;

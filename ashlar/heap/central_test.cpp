@@ -148,8 +148,8 @@ TEST(Central, SlabsOfBlocksAboveAPageWaitForTheirPages) {
   EXPECT_EQ(f.space.calls(space_call::populate), 0u);
 }
 
-// While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it would move to another
-// list, or all, so that it would go.
+// While pages of a slab leave, with no lock held, its other blocks may come back: one, so that it
+// would move to another list, or all, so that it would go.
 TEST(Central, BlocksComeBackWhilePagesOfTheirSlabLeave) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   for (const bool all : {false, true}) {
@@ -234,7 +234,8 @@ TEST(Central, WhereKeysAreInUseABatchOfSlabsHasThemAndIsShort) {
   }
 }
 
-// Else a block would be handed out by its key and without its mark, and its free be a false double free.
+// Else a block would be handed out by its key and without its mark, and its free be a false double
+// free.
 TEST(Central, ATakeThatWaitsWhileKeysComeIntoUseGivesThem) {
   fixture_with<awaited_mutex> f(6, 0);
   const unsigned shift = mark_shift_of(standard_classes.shapes[6].block_size);
@@ -601,7 +602,7 @@ TEST(CentralDeathTest, MisuseInsideAStretchNamesItsBlock) {
   EXPECT_DEATH(odd.give({behind}), "the address is inside a block");
 }
 
-// ---- what a call does at most --------------------------------------------------------------------
+// ---- what a call does at most -------------------------------------------------------------------
 
 /// A central with `slabs` full slabs, and a block of each of them.
 struct full_slabs : fixture {

@@ -1,4 +1,5 @@
-// heap/class_file.hpp: block sizes as text: what `ashlar tune --mode heap` writes and ASHLAR_CONFIG names.
+// heap/class_file.hpp: block sizes as text: what `ashlar tune --mode heap` writes and ASHLAR_CONFIG
+// names.
 // Layer: heap. docs/tuning.md describes the format for users; this is its one definition in code:
 //
 //   file  := "ashlar-classes" version size...     words, separated by blanks and ends of lines;
@@ -29,7 +30,8 @@ struct class_file {
   std::size_t line = 1;   ///< of that word
 };
 
-/// Returns: the block sizes in `text`, which a heap can have unless `wrong` is set. Takes no memory. O(text).
+/// Returns: the block sizes in `text`, which a heap can have unless `wrong` is set. Takes no
+/// memory. O(text).
 [[nodiscard]] class_file parse_class_file(std::string_view text) noexcept;
 
 }  // namespace ashlar::detail

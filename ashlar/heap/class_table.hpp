@@ -1,8 +1,10 @@
-// heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size and slab.
+// heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size and
+// slab.
 // Layer: heap.
 //
-// The standard classes are known at compile time. A heap may have others, made for one program (its `Config` names
-// them, basic_heap.hpp): at compile time too, or loaded before the heap's first block, which is why the table is data.
+// The standard classes are known at compile time. A heap may have others, made for one program (its
+// `Config` names them, basic_heap.hpp): at compile time too, or loaded before the heap's first
+// block, which is why the table is data.
 #pragma once
 
 #include <algorithm>
@@ -40,31 +42,35 @@ struct class_table {
   [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
     return sizes[std::size_t{c}];
   }
-  /// Whether a class can serve `size` bytes at multiples of `alignment`: a slab starts at a page and promises no more.
+  /// Whether a class can serve `size` bytes at multiples of `alignment`: a slab starts at a page
+  /// and promises no more.
   [[nodiscard]] static constexpr bool serves(std::size_t size, std::size_t alignment) noexcept {
     return size <= small_size_max && alignment <= page_size;
   }
-  /// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max. O(1).
+  /// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max.
+  /// O(1).
   [[nodiscard]] ASHLAR_HOT constexpr class_index of_size(std::size_t size) const noexcept {
     return by_granules[(size + block_granule - 1) / block_granule];
   }
-  /// Returns: the smallest class whose blocks hold `size` bytes at multiples of `alignment` when its slab starts at
-  /// one, or 0 when no class does. Requires: size <= small_size_max, `alignment` a power of two or 0 (none). O(1) where
-  /// classes above 128 bytes are 8 a doubling, as the standard ones are; else O(classes).
+  /// Returns: the smallest class whose blocks hold `size` bytes at multiples of `alignment` when
+  /// its slab starts at one, or 0 when no class does. Requires: size <= small_size_max, `alignment`
+  /// a power of two or 0 (none). O(1) where classes above 128 bytes are 8 a doubling, as the
+  /// standard ones are; else O(classes).
   [[nodiscard]] constexpr class_index of_aligned_size(std::size_t size,
                                                       std::size_t alignment) const noexcept {
     if (alignment <= block_granule) return of_size(size);
     if (alignment > small_size_max) return 0;
-    // What holds a multiple of `alignment` is one, too, among the standard classes: where blocks grow by steps of
-    // `alignment` or more, each is a multiple of the step; where by less, every multiple of `alignment` is a block size.
+    // What holds a multiple of `alignment` is one, too, among the standard classes: where blocks
+    // grow by steps of `alignment` or more, each is a multiple of the step; where by less, every
+    // multiple of `alignment` is a block size.
     for (std::size_t c = of_size(align_up(size == 0 ? 1 : size, alignment)); c < count; ++c)
       if (shapes[c].block_size % alignment == 0) return static_cast<class_index>(c);
     return 0;
   }
 };
 
-/// Returns: why a heap cannot have these block sizes, as the end of a sentence that begins with the first wrong one
-/// (its index is left in `at`), or null when it can.
+/// Returns: why a heap cannot have these block sizes, as the end of a sentence that begins with the
+/// first wrong one (its index is left in `at`), or null when it can.
 constexpr const char* what_is_wrong_with(std::span<const std::uint32_t> sizes,
                                          std::size_t& at) noexcept {
   for (at = 0; at < sizes.size(); ++at) {
@@ -81,7 +87,8 @@ constexpr const char* what_is_wrong_with(std::span<const std::uint32_t> sizes,
   return nullptr;
 }
 
-/// Returns: the table of the classes with these block sizes. Requires: nothing is wrong with them. O(small_size_max).
+/// Returns: the table of the classes with these block sizes. Requires: nothing is wrong with them.
+/// O(small_size_max).
 constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noexcept {
   class_table table;
   table.count = sizes.size() + 1;
@@ -95,8 +102,8 @@ constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noe
     for (; granules * block_granule <= sizes[c - 1]; ++granules)
       table.by_granules[granules] = static_cast<class_index>(c);
   }
-  // Bitmaps are recycled by exact length, so over time each length may come to cover the whole range: what is
-  // reserved (addresses only) is the sum over the lengths.
+  // Bitmaps are recycled by exact length, so over time each length may come to cover the whole
+  // range: what is reserved (addresses only) is the sum over the lengths.
   constexpr std::size_t unit = 1024;  // fractions of a word a page, rounded up
   std::size_t sum = 0;
   for (std::size_t words = 1; words <= slab_words_max; ++words) {
@@ -117,8 +124,9 @@ static_assert([] {
   return what_is_wrong_with(std::span(block_sizes).subspan<1>(), at) == nullptr;
 }());
 
-/// The classes of a table, for `Config::classes`: a heap whose table is a constant has its classes folded into the
-/// code; one whose table is a variable reads it, and it must not change once the heap has started.
+/// The classes of a table, for `Config::classes`: a heap whose table is a constant has its classes
+/// folded into the code; one whose table is a variable reads it, and it must not change once the
+/// heap has started.
 template <const class_table& Table>
 struct classes_in {
   [[nodiscard]] static constexpr const class_table& table() noexcept { return Table; }

@@ -1,4 +1,5 @@
-// The domain is small, so it is tested whole, in both directions; for the standard classes and for others.
+// The domain is small, so it is tested whole, in both directions; for the standard classes and for
+// others.
 #include <cstdint>
 #include <span>
 #include <string_view>

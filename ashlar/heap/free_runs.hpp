@@ -65,7 +65,8 @@ class free_runs {
   /// The same of dirty runs behind large blocks that may grow into them.
   [[nodiscard]] run* take_rest(std::size_t length) noexcept { return take_from(rests_, length); }
   [[nodiscard]] run* take_clean(std::size_t length) noexcept { return take_from(clean_, length); }
-  /// The same of closed runs: so many pages are opened, and clean. Null, too, when the system refuses.
+  /// The same of closed runs: so many pages are opened, and clean. Null, too, when the system
+  /// refuses.
   [[nodiscard]] run* take_closed(std::size_t length) noexcept {
     run* const r = space_.is_sealed() ? nullptr : take_from(closed_, length);
     return r == nullptr ? nullptr : opened(r, length);
@@ -82,8 +83,8 @@ class free_runs {
   [[nodiscard]] run* take_fresh(std::size_t length) noexcept {
     return space_.is_sealed() ? nullptr : ranges_.take_fresh(length);
   }
-  /// Effects: `most` headrooms, which are not kept any more, serve others: where these would get nothing,
-  /// or only by a new range, what is in use comes first. Returns: as take_clean.
+  /// Effects: `most` headrooms, which are not kept any more, serve others: where these would get
+  /// nothing, or only by a new range, what is in use comes first. Returns: as take_clean.
   [[nodiscard]] run* take_from_headrooms(std::size_t length, std::size_t most) noexcept {
     if (headrooms_.pages() == 0) return nullptr;
     headrooms_.visit_from(0, [this, &most](run* headroom) {
@@ -95,8 +96,8 @@ class free_runs {
     return take_from(clean_, length);
   }
 
-  /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may take it
-  /// out. Returns: the bin to go on with; dirty_bins_end where all were visited.
+  /// Effects: visit(run*) for dirty runs from bin `bin` on, until it returns false. The visit may
+  /// take it out. Returns: the bin to go on with; dirty_bins_end where all were visited.
   template <class Visit>
   unsigned each_dirty(unsigned bin, Visit visit) noexcept {
     if (bin < run_bins::bins_end) bin = dirty_.visit_from(bin, visit);
@@ -156,8 +157,8 @@ class free_runs {
     ++closed_runs_;
     put_back(r, run_kind::closed, 0);
   }
-  /// Effects: the clean and closed runs at the top of a range in a room are gone with their addresses,
-  /// if they are long together.
+  /// Effects: the clean and closed runs at the top of a range in a room are gone with their
+  /// addresses, if they are long together.
   void retreat(page_range& range) noexcept {
     const auto is_empty = [](const run* r) {
       return r != nullptr && (r->kind == run_kind::clean || r->kind == run_kind::closed);
@@ -235,9 +236,9 @@ class free_runs {
     return r;
   }
 
-  /// Effects: the first `pages` of a closed run, which is in no bin, are open; the others stay closed
-  /// if a record can be had for them. Returns: the clean run that they are part of, in no bin; null
-  /// when the system refuses, and all is closed.
+  /// Effects: the first `pages` of a closed run, which is in no bin, are open; the others stay
+  /// closed if a record can be had for them. Returns: the clean run that they are part of, in no
+  /// bin; null when the system refuses, and all is closed.
   [[nodiscard]] run* opened(run* r, std::size_t pages) noexcept {
     if (run* const rest = pages < r->pages ? split(r, pages) : nullptr; rest != nullptr) {
       ++closed_runs_;

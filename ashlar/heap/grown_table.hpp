@@ -20,7 +20,8 @@ template <address_space Space>
   return from == ground::room ? space.claim(p, bytes) : space.commit(p, bytes);
 }
 
-/// A table that grows inside a reservation or a room: entries below `count` exist, those committed may.
+/// A table that grows inside a reservation or a room: entries below `count` exist, those committed
+/// may.
 template <class T>
 class grown_table {
  public:

@@ -1,5 +1,5 @@
-// A heap with bounds on a steered address space: the budget in every path that takes pages, classes that
-// no cache keeps, and giving everything back.
+// A heap with bounds on a steered address space: the budget in every path that takes pages, classes
+// that no cache keeps, and giving everything back.
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -49,7 +49,8 @@ TEST(HeapBounds, WithoutABudgetAreTheDefaults) {
   }
 }
 
-/// Returns: slabs that stay when `count` blocks of `size` bytes are freed in the order of their addresses.
+/// Returns: slabs that stay when `count` blocks of `size` bytes are freed in the order of their
+/// addresses.
 std::uint64_t slabs_left_by(std::size_t count, std::size_t size) {
   const auto h = std::make_unique<bounded_heap>();
   auto* own = h->attach();

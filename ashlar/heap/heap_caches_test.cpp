@@ -1,4 +1,5 @@
-// The caches of a heap: how many, how much they hold, who may use them; and threads that pass blocks to each other.
+// The caches of a heap: how many, how much they hold, who may use them; and threads that pass
+// blocks to each other.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -19,10 +19,10 @@ using test::stats_of;
 using test::test_heap;
 using cache = test_heap::cache;
 
-// ---- what rests does not make the heap grow ------------------------------------------------------
+// ---- what rests does not make the heap grow -----------------------------------------------------
 
-/// Blocks of `size`, of which every 256th stays in use until the others are gone: those free last are few,
-/// and lie in all slabs.
+/// Blocks of `size`, of which every 256th stays in use until the others are gone: those free last
+/// are few, and lie in all slabs.
 void leave_a_block_in_each_slab(test_heap& h, cache& own, std::size_t size, std::size_t bytes) {
   std::vector<void*> blocks, last;
   for (std::size_t i = 0; i < bytes / size; ++i)
@@ -39,7 +39,8 @@ TEST(HeapGrowth, FewRestingBlocksHoldNoSlabsBack) {
   std::vector<void*> blocks;
   for (const std::size_t size : {64u, 96u, 128u, 192u, 256u}) {
     leave_a_block_in_each_slab(*h, *own, size, bytes);
-    // What rests in the cache and the stash is a thousandth of the memory, but a block of every slab.
+    // What rests in the cache and the stash is a thousandth of the memory, but a block of every
+    // slab.
     const std::uint64_t before = stats_of(*h, own).total.peak_committed_bytes;
     EXPECT_LE(before, bytes + bytes / 4) << size;
   }
@@ -96,7 +97,8 @@ TEST(HeapGrowth, TheStashesServeAnyRequestBeforeARefusal) {
 
 constexpr std::uint64_t delay = 1000;
 
-/// Misses that change nothing: every miss looks whether it is time to give back, and does a part of it.
+/// Misses that change nothing: every miss looks whether it is time to give back, and does a part of
+/// it.
 void miss(test_heap& h, cache& own, int times = 60) {
   bool zeroed = false;
   for (; times != 0; --times) deallocate(h, own, h.allocate_large(40'000, 1, zeroed));
@@ -226,7 +228,8 @@ TEST(HeapMaintenance, TheHeapDoesNotGrowWhileMuchIsStashed) {
   for (int i = 0; i < 400; ++i) others.push_back(allocate(*h, *own, 1024));
   bool zeroed = false;
   ASSERT_NE(h->allocate_large(300'000, 1, zeroed), nullptr);
-  // A miss sorts back a part of what is stashed, so the first pages that are needed may be new ones.
+  // A miss sorts back a part of what is stashed, so the first pages that are needed may be new
+  // ones.
   EXPECT_LE(stats_of(*h, own).total.committed_bytes, committed + 2 * detail::slab_bytes_min);
   miss(*h, *own);
   EXPECT_LT(stats_of(*h, own).classes[3].slabs, 2u);

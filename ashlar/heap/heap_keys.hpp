@@ -7,7 +7,8 @@
 
 namespace ashlar::detail {
 
-/// The keys of one heap. They come into use when it gets its second cache, and stay: blocks that rest have them.
+/// The keys of one heap. They come into use when it gets its second cache, and stay: blocks that
+/// rest have them.
 class heap_keys {
  public:
   constexpr heap_keys() noexcept = default;
@@ -20,8 +21,8 @@ class heap_keys {
   [[nodiscard]] bool are_in_use() const noexcept { return in_use_.load(); }
   void begin() noexcept { in_use_.store(true); }
 
-  /// Effects: from now on a block that comes back to its slab is cleared of its key, or not any more.
-  /// Requires: there is one thread.
+  /// Effects: from now on a block that comes back to its slab is cleared of its key, or not any
+  /// more. Requires: there is one thread.
   void clear_in_slabs(bool on) noexcept { clears_in_slabs_ = on; }
   [[nodiscard]] bool are_cleared_in_slabs() const noexcept { return clears_in_slabs_; }
 

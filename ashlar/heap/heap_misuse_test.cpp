@@ -278,7 +278,8 @@ TEST_P(HeapDeathTest, ABlockThatIsWrittenToWhileItRestsIsNotHandedOut) {
   }
 }
 
-// A program may hide the second free of a block by a write between the two. It still gets no block twice.
+// A program may hide the second free of a block by a write between the two. It still gets no block
+// twice.
 TEST_P(HeapDeathTest, ASecondFreeThatAWriteHidesHandsNoBlockOutTwice) {
   if (GetParam() == 1) GTEST_SKIP() << "a write hides nothing from marks";
   auto* const block = static_cast<char*>(allocate(*h, *own, 48));

@@ -67,7 +67,8 @@ TEST(FreePages, AreThoseOnWhichNobodyHoldsAByte) {
   }
 }
 
-/// A heap whose blocks of one size all are in use, each with its number written at both ends; then most of them free.
+/// A heap whose blocks of one size all are in use, each with its number written at both ends; then
+/// most of them free.
 class hollow_heap {
  public:
   hollow_heap(std::size_t size, std::size_t bytes, const heap_bounds& bounds = {}) : size_(size) {
@@ -99,7 +100,8 @@ class hollow_heap {
       mark(i);
     }
   }
-  /// Effects: misses at time `ms`, of a class of their own, each of which does a part of a look if it is time.
+  /// Effects: misses at time `ms`, of a class of their own, each of which does a part of a look if
+  /// it is time.
   void look(std::uint64_t ms) {
     heap.space().set_clock(ms);
     bool zeroed = false;
@@ -157,7 +159,8 @@ TEST(HollowSlabs, TrimGivesTheirFreePagesBack) {
   for (const std::size_t size : {16u, 64u, 1024u, 2560u, 3328u, 8192u, 32'768u}) {
     const auto h = std::make_unique<hollow_heap>(size, 4 * mebibyte);
     const std::size_t before = h->resident();
-    // One block stays of every eight pages or so: at most two pages each, and never a slab leaves whole.
+    // One block stays of every eight pages or so: at most two pages each, and never a slab leaves
+    // whole.
     const std::size_t one_in = 8 * page_size / size + (size > page_size ? 2 : 0);
     h->keep_one_in(one_in);
     const std::size_t kept = divide_up(h->blocks.size(), one_in);
@@ -215,7 +218,8 @@ TEST(HollowSlabs, ALookGoesInSteps) {
     EXPECT_GT(steps, full / step_bytes_max);
     return look.bytes;
   };
-  // What the stash held is sorted back by the second look, and leaves at the second one from then on.
+  // What the stash held is sorted back by the second look, and leaves at the second one from then
+  // on.
   std::size_t returned = 0;
   for (std::uint64_t t = delay; t <= 6 * delay; t += delay / 2 + 1) returned += look_at(t);
   EXPECT_LT(h->resident(), full / 4);
@@ -355,8 +359,8 @@ TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
   EXPECT_TRUE(never->opens_stacks());
 }
 
-/// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while no
-/// time passes, so that nobody looks.
+/// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while
+/// no time passes, so that nobody looks.
 class growing_heap : public hollow_heap {
  public:
   explicit growing_heap(std::size_t bytes, std::size_t keep_one = 512) : hollow_heap(64, bytes) {

@@ -1,8 +1,9 @@
-// heap/inspected_heap.hpp: each call checked at once, or counted exactly; every block of a heap visited.
+// heap/inspected_heap.hpp: each call checked at once, or counted exactly; every block of a heap
+// visited.
 // Layer: heap.
 //
-// No hit path comes here: whoever wants calls checked or counted brings each of them. So the functions
-// cost a heap without such callers nothing.
+// No hit path comes here: whoever wants calls checked or counted brings each of them. So the
+// functions cost a heap without such callers nothing.
 // Thread-safety: any caller at any time, unless a function says otherwise.
 #pragma once
 
@@ -49,9 +50,9 @@ class inspected_heap : public shared_heap<Config> {
     return b.size_class != 0 ? use_of(b.size_class).is_in_use(block) : b.bytes != 0;
   }
 
-  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for the place of each block
-  /// in all slabs, whether a block is there or not, until it returns false. The lock of the page heap is held. O(runs +
-  /// blocks).
+  /// Effects: calls visit(address, bytes, class) for each large block, whose class is 0, and for
+  /// the place of each block in all slabs, whether a block is there or not, until it returns false.
+  /// The lock of the page heap is held. O(runs + blocks).
   template <class Visit>
   void for_each_place(Visit visit) noexcept {
     if (!shared::has_started()) return;
@@ -65,8 +66,8 @@ class inspected_heap : public shared_heap<Config> {
     });
   }
 
-  /// Effects: calls visit(address, bytes, note) for each large block, with the lock of the page heap held, until it
-  /// returns false. O(runs).
+  /// Effects: calls visit(address, bytes, note) for each large block, with the lock of the page
+  /// heap held, until it returns false. O(runs).
   template <class Visit>
   void for_each_large(Visit visit) noexcept {
     if (!shared::has_started()) return;
@@ -75,9 +76,10 @@ class inspected_heap : public shared_heap<Config> {
     });
   }
 
-  /// Effects: calls visit(first place, places, bytes of each) for the next `most` places in a slab, or as many as it
-  /// has, and moves `at` behind them. The lock of the slab's class is held. Returns: false, with `at` at the begin
-  /// again, behind the last slab. O(1) but for the runs in between.
+  /// Effects: calls visit(first place, places, bytes of each) for the next `most` places in a slab,
+  /// or as many as it has, and moves `at` behind them. The lock of the slab's class is held.
+  /// Returns: false, with `at` at the begin again, behind the last slab. O(1) but for the runs in
+  /// between.
   template <class Visit>
   bool visit_next_places(block_cursor& at, std::uint32_t most, Visit visit) noexcept {
     if (!shared::has_started()) return false;

@@ -1,4 +1,5 @@
-// heap/interface_hits.hpp: hits of the malloc interface's other calls, which only the library itself makes.
+// heap/interface_hits.hpp: hits of the malloc interface's other calls, which only the library
+// itself makes.
 // Layer: heap.
 //
 // A program that includes ashlar's headers allocates and frees by hit_path.hpp alone. These are
@@ -40,9 +41,9 @@ class interface_hits : public hit_path<Classes> {
     return base::push(tops, tops.tables.page_of(block, end), block);
   }
 
-  /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power of
-  /// two; null if that is for a miss path to do: the stack is empty, the alignment is 0, or not every
-  /// block of the size's class is aligned so. Never calls anything.
+  /// Returns: a block of at least `size` bytes at a multiple of `alignment`, or of the next power
+  /// of two; null if that is for a miss path to do: the stack is empty, the alignment is 0, or not
+  /// every block of the size's class is aligned so. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static void* try_allocate_aligned(cache_tops& tops, std::size_t size,
                                                              std::size_t alignment) noexcept {
     return try_allocate_aligned(tops, size_end, size, alignment);
@@ -77,9 +78,9 @@ class interface_hits : public hit_path<Classes> {
     return is_well_used(Classes::kept_size(c), size, is_of_class) && is_in_use(tops, page, block);
   }
 
-  /// Effects: as an allocation of `size` bytes, a copy and the release of `block`, if both hit. Returns: the
-  /// copy. Null, with nothing changed, if that is for a miss path to do: one would miss, `size` is 0 or has
-  /// the block's class, or `block` is not in use. Calls memcpy alone.
+  /// Effects: as an allocation of `size` bytes, a copy and the release of `block`, if both hit.
+  /// Returns: the copy. Null, with nothing changed, if that is for a miss path to do: one would
+  /// miss, `size` is 0 or has the block's class, or `block` is not in use. Calls memcpy alone.
   [[nodiscard]] static void* try_move(cache_tops& tops, void* block, std::size_t size) noexcept {
     if (size >= Classes::hit_end()) [[unlikely]]
       return nullptr;

@@ -6,8 +6,9 @@
 //   page_supply   which pages a request gets, the most there may be, what goes back and when
 //   run_store     the runs themselves: free ones by length, cutting, merging, headroom
 //
-// In a hardened process a closed page lies behind each slab: a page that no access is possible to. What runs past a
-// slab's last block ends there. It is the last page of the slab's run, and of no class.
+// In a hardened process a closed page lies behind each slab: a page that no access is possible to.
+// What runs past a slab's last block ends there. It is the last page of the slab's run, and of no
+// class.
 //
 //   | slab of 64-byte blocks | closed page | slab of 1 KiB blocks | closed page | ...
 //
@@ -82,8 +83,8 @@ class page_heap : public large_blocks<Space, Mutex> {
   /// Returns: the keys of blocks that rest. Requires: started.
   [[nodiscard]] heap_keys& keys() noexcept { return keys_; }
 
-  /// Returns: whether there is no other range than the first. No lock: a caller who has a block of a
-  /// later range knows of that range.
+  /// Returns: whether there is no other range than the first. No lock: a caller who has a block of
+  /// a later range knows of that range.
   [[nodiscard]] bool has_one_range() const noexcept { return runs_.ranges().count() == 1; }
 
   // ---- lookup: address -> class, slab or large block --------------------------------------------
@@ -131,8 +132,9 @@ class page_heap : public large_blocks<Space, Mutex> {
 
   // ---- runs -----------------------------------------------------------------------------------
 
-  /// Effects: from now on each new slab gets a closed page behind it, while fewer than `most` slabs have one and the
-  /// heap is not sealed. Each costs up to two of the mappings that a process may have.
+  /// Effects: from now on each new slab gets a closed page behind it, while fewer than `most` slabs
+  /// have one and the heap is not sealed. Each costs up to two of the mappings that a process may
+  /// have.
   void close_behind_slabs(std::size_t most) noexcept {
     const std::lock_guard guard(mutex_);
     closed_max_ = most;
@@ -204,8 +206,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     return runs_.ranges().keep_slack();
   }
 
-  /// Effects: calls visit(run, where it begins) for each slab and each large block, with the lock held, until it returns
-  /// false. O(runs).
+  /// Effects: calls visit(run, where it begins) for each slab and each large block, with the lock
+  /// held, until it returns false. O(runs).
   template <class Visit>
   void for_each_in_use(Visit visit) noexcept {
     const std::lock_guard guard(mutex_);
@@ -271,7 +273,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     return done;
   }
 
-  /// Effects: [p, p + bytes), whole pages of a slab, is in memory if the system has it. Others may use it meanwhile.
+  /// Effects: [p, p + bytes), whole pages of a slab, is in memory if the system has it. Others may
+  /// use it meanwhile.
   void populate(void* p, std::size_t bytes) noexcept {
     static_cast<void>(space_.populate(p, bytes));
   }
@@ -363,8 +366,8 @@ class page_heap : public large_blocks<Space, Mutex> {
     return runs_.ranges().find(number_of(address));
   }
 
-  /// Returns: a number that nobody outside knows: the space's; where it has none, what its choice of
-  /// addresses gives.
+  /// Returns: a number that nobody outside knows: the space's; where it has none, what its choice
+  /// of addresses gives.
   [[nodiscard]] std::uint64_t draw_secret() noexcept {
     if constexpr (requires { space_.secret(); }) {
       if (const std::uint64_t drawn = space_.secret(); drawn != 0) return drawn;

@@ -137,7 +137,7 @@ TEST(PageHeap, AVeryLongDelayIsNotAShortOne) {
   }
 }
 
-// ---- what a call does at most --------------------------------------------------------------------
+// ---- what a call does at most -------------------------------------------------------------------
 
 TEST(PageHeap, APurgeGoesOnWhereTheWorkWasSpent) {
   sealable<test_space> space;

@@ -1,4 +1,5 @@
-// Random programs on a page heap against a model, also while moves, renewals or any system call fail.
+// Random programs on a page heap against a model, also while moves, renewals or any system call
+// fail.
 #include <cstdint>
 #include <random>
 #include <tests/support/extent.hpp>
@@ -40,7 +41,8 @@ TEST(PageHeap, RandomProgramsAgreeWithTheModel) {
   }
 }
 
-/// Random steps over several ranges, of which only the first stays. Up to 117 MiB are in use, in pages of any size.
+/// Random steps over several ranges, of which only the first stays. Up to 117 MiB are in use, in
+/// pages of any size.
 void run_over_several_ranges(modelled& m, sealable<test_space>& space) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 5000; ++i) {
@@ -142,8 +144,8 @@ void fail_every_call(std::size_t limit, bool in_a_room) {
       m.drop_all();
       m.heap().purge_all();
       m.audit();
-      // The first range, its tables and its slack, which is in the room if there is one; what is lost keeps its range
-      // for good.
+      // The first range, its tables and its slack, which is in the room if there is one; what is
+      // lost keeps its range for good.
       if (m.lost() == 0 && (!in_a_room || space.rooms() == 1)) {
         EXPECT_EQ(space.live_reservations(), in_a_room ? 2u : 3u);
       }

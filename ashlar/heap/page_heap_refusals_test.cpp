@@ -83,8 +83,8 @@ TEST(PageHeap, HugeRequestsAreRefused) {
   m.audit();
 }
 
-// Records and bitmaps are made for runs of some pages each. Where all are shorter and the system gives no more, a request
-// is refused though there are free pages, and these stay free.
+// Records and bitmaps are made for runs of some pages each. Where all are shorter and the system
+// gives no more, a request is refused though there are free pages, and these stay free.
 TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   // More than the records of which there is memory at first.
   constexpr std::size_t page_count = std::max<std::size_t>(3000, 8 * page_size / sizeof(run));
@@ -135,8 +135,8 @@ TEST(PageHeap, WithoutABitmapASlabIsRefusedAndNoPageIsLost) {
   }
   EXPECT_GT(refused, 0u);
   m.heap().purge_all();  // so that free pages are one run
-  // With large pages, those at the top went back to the system before a slab was refused. They are nobody's until it
-  // gives memory again; but no other pages take their place.
+  // With large pages, those at the top went back to the system before a slab was refused. They are
+  // nobody's until it gives memory again; but no other pages take their place.
   space.refuse_memory(false);
   EXPECT_NE(m.new_large(page_count, 1), nullptr);
   EXPECT_LE(space.live_bytes(), bytes + (std::size_t{1} << 20)) << "pages were lost";

@@ -1,4 +1,5 @@
-// Where a page heap finds its pages: the first range and later ones, runs that grow, move and merge, slabs by their place.
+// Where a page heap finds its pages: the first range and later ones, runs that grow, move and
+// merge, slabs by their place.
 // Needs POSIX.
 #include <algorithm>
 #include <cstdint>
@@ -75,7 +76,8 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
   m.audit();
 }
 
-// The class of any address below the first range's end is looked up without asking who has that address.
+// The class of any address below the first range's end is looked up without asking who has that
+// address.
 TEST(PageHeap, AnAddressInTheRoomThatNobodyHasIsNobodys) {
   sealable<test_space> space;
   modelled m(space);
@@ -143,7 +145,8 @@ TEST(PageHeap, ReusesDirtyMemoryBeforeFresh) {
   modelled m(space);
   run* slab = m.new_slab(1);
   char* const address = m.heap().address_of(*slab);
-  // It keeps the freed run from meeting fresh pages, and its class has a table of marks from now on.
+  // It keeps the freed run from meeting fresh pages, and its class has a table of marks from now
+  // on.
   ASSERT_NE(m.new_slab(2), nullptr);
   const std::uint64_t committed = m.heap().stats().committed_bytes;
   m.drop(slab);

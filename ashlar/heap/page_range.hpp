@@ -4,18 +4,20 @@
 //   addresses  | committed, cut into runs            | committed | nothing yet ...         |
 //              base                                  top       commit_end                pages
 //   tables, one entry a page:
-//   class_of   class of the slab that the page is in, and the length of its windows; 0 when it is in none
-//              (large, free, beyond top)
-//   run_of     number of the page's run: every page of a slab, the first of a large block, the first
-//              and last of a free run; elsewhere it is stale, so a reader compares run.first
+//   class_of   class of the slab that the page is in, and the length of its windows; 0 when it is
+//              in none (large, free, beyond top)
+//   run_of     number of the page's run: every page of a slab, the first of a large block, the
+//              first and last of a free run; elsewhere it is stale, so a reader compares run.first
 //   runs       the records; bits: the slabs' bitmaps, both handed out in order and recycled
-//   marks      which blocks are out of their slabs (block_sign.hpp): four tables, up to the last slab that uses each
+//   marks      which blocks are out of their slabs (block_sign.hpp): four tables, up to the last
+//              slab that uses each
 //   slack      only while every call is counted
 //
 // A range has its addresses in one of two ways:
-//   in a room  only what is committed is mapped, the rest is nobody's: | tables ... | addresses ... |.
-//              When somebody else has mapped what comes next, the range is as good as full. class_of is
-//              reserved whole, for all pages: free's hit reads it for any address below `pages`.
+//   in a room  only what is committed is mapped, the rest is nobody's: | tables ... | addresses ...
+//              |. When somebody else has mapped what comes next, the range is as good as full.
+//              class_of is reserved whole, for all pages: free's hit reads it for any address below
+//              `pages`.
 //   reserved   whole, at once, where there is no room or the range is small; and so are the tables
 //
 // Invariant: top <= commit_end <= pages. Pages in [top, commit_end) were never used: they are zero.
@@ -36,8 +38,8 @@
 
 namespace ashlar::detail {
 
-/// Where the tables of marks of a range are: R of block_sign.hpp is the range's length, rounded up so that each
-/// table begins at a page.
+/// Where the tables of marks of a range are: R of block_sign.hpp is the range's length, rounded up
+/// so that each table begins at a page.
 [[nodiscard]] constexpr std::size_t marks_span(std::size_t bytes) noexcept {
   return align_up(bytes, page_size << mark_shift_max);
 }
@@ -45,8 +47,8 @@ namespace ashlar::detail {
 [[nodiscard]] constexpr std::size_t marks_bytes(std::size_t bytes) noexcept {
   return (marks_span(bytes) >> (mark_shift_min - 1)) - (marks_span(bytes) >> mark_shift_max);
 }
-/// Returns: the tables of the range of `bytes` at `base`, whose marks are at `marks`. Requires: as many zeros are before
-/// `classes` as the range has pages, rounded up.
+/// Returns: the tables of the range of `bytes` at `base`, whose marks are at `marks`. Requires: as
+/// many zeros are before `classes` as the range has pages, rounded up.
 [[nodiscard]] inline block_tables tables_placed(std::uintptr_t base, std::size_t bytes,
                                                 const page_class* classes, void* marks) noexcept {
   const std::size_t span = marks_span(bytes);
@@ -67,9 +69,10 @@ template <class Space>
 
 class page_range {
  public:
-  /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a page; for fewer
-  /// where rooms are smaller, or where that long a class table is refused. Reserves the class table and takes the
-  /// first pages. Returns: false when it cannot have as many as `least`.
+  /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a
+  /// page; for fewer where rooms are smaller, or where that long a class table is refused. Reserves
+  /// the class table and takes the first pages. Returns: false when it cannot have as many as
+  /// `least`.
   template <address_space Space>
   [[nodiscard]] bool open(Space& space, std::size_t page_count, std::size_t least,
                           std::size_t bit_words, std::uint8_t index) noexcept {
@@ -122,7 +125,8 @@ class page_range {
     return false;
   }
 
-  /// Effects: reserves `page_count` pages and their tables, with so many words of bitmaps a page. Returns: false when that was refused.
+  /// Effects: reserves `page_count` pages and their tables, with so many words of bitmaps a page.
+  /// Returns: false when that was refused.
   template <address_space Space>
   [[nodiscard]] bool reserve(Space& space, std::size_t page_count, std::size_t bit_words,
                              std::uint8_t index) noexcept {
@@ -150,7 +154,8 @@ class page_range {
     return true;
   }
 
-  /// Effects: gives everything back; the object is as new. Requires: nothing of the range is in use.
+  /// Effects: gives everything back; the object is as new. Requires: nothing of the range is in
+  /// use.
   template <address_space Space>
   void release(Space& space) noexcept {
     if (room_ != nullptr) {
@@ -199,8 +204,8 @@ class page_range {
     run_of.entries()[r.first] = id;
     run_of.entries()[r.first + r.pages - 1] = id;
   }
-  /// Effects: the first `own_pages` pages of the slab are its class's, with windows of this length; all
-  /// of them are the slab's.
+  /// Effects: the first `own_pages` pages of the slab are its class's, with windows of this length;
+  /// all of them are the slab's.
   void note_slab(const run& r, std::size_t own_pages, std::uint8_t mark_shift) noexcept {
     std::fill_n(run_of.entries() + r.first, r.pages, id_of(r));
     std::fill_n(class_of.entries() + r.first, own_pages, page_class{r.size_class, mark_shift});
@@ -225,8 +230,8 @@ class page_range {
     }
     if (!class_of.ensure(space, wanted, pages) || !run_of.ensure(space, wanted, pages))
       return false;
-    // So that a slab does not want for a record or a bitmap while pages are free, where all memory that
-    // there is became pages. Not a promise: both may come to take more.
+    // So that a slab does not want for a record or a bitmap while pages are free, where all memory
+    // that there is became pages. Not a promise: both may come to take more.
     if (!runs.ensure(space, wanted / run_pages_usual, runs_max(pages)) ||
         !bits.ensure(space, wanted * bit_words_usual, pages * bit_words_per_page_))
       return false;
@@ -236,8 +241,8 @@ class page_range {
     return true;
   }
 
-  /// Effects: the memory of the marks of these pages goes back to the system, if there is much of it.
-  /// Requires: no slab is there, so the marks are 0.
+  /// Effects: the memory of the marks of these pages goes back to the system, if there is much of
+  /// it. Requires: no slab is there, so the marks are 0.
   template <address_space Space>
   void purge_marks(Space& space, std::size_t first, std::size_t count) noexcept {
     if (count < purged_marks_min) return;
@@ -254,15 +259,16 @@ class page_range {
   [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
     return room_ != nullptr && count >= retreat_min;
   }
-  /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no run.
+  /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no
+  /// run.
   template <address_space Space>
   void retreat(Space& space, std::size_t first) noexcept {
     space.release(reinterpret_cast<void*>(address_of(first)), (commit_end - first) << page_shift);
     top = commit_end = first;
   }
 
-  /// Effects: the tables have room, in memory, for `more` pages of new runs and bitmaps of any length.
-  /// Returns: false when memory was refused.
+  /// Effects: the tables have room, in memory, for `more` pages of new runs and bitmaps of any
+  /// length. Returns: false when memory was refused.
   template <address_space Space>
   [[nodiscard]] bool prepare_tables(Space& space, std::size_t more) noexcept {
     const std::size_t runs_wanted = std::min(runs_used_ + runs_max(more), runs_max(pages));
@@ -277,8 +283,8 @@ class page_range {
            runs.populate(space, runs_wanted) && bits.populate(space, bits_wanted);
   }
 
-  /// Effects: the pages before `end` have marks for slabs with windows of this length. Returns: false when memory was
-  /// refused.
+  /// Effects: the pages before `end` have marks for slabs with windows of this length. Returns:
+  /// false when memory was refused.
   template <address_space Space>
   [[nodiscard]] bool have_marks(Space& space, unsigned shift, std::size_t end) noexcept {
     return marks_of(shift).ensure(space, marks_to(shift, end), marks_to(shift, pages));
@@ -382,7 +388,8 @@ class page_range {
   static constexpr std::size_t bit_words_usual = page_size / block_granule / 64;
   static constexpr std::size_t run_pages_usual = 8;
   static constexpr std::size_t commit_step_min = 256 * 1024 / page_size;
-  /// Of so many pages, the marks of the smallest blocks have 16 pages, and those of the largest two.
+  /// Of so many pages, the marks of the smallest blocks have 16 pages, and those of the largest
+  /// two.
   static constexpr std::size_t purged_marks_min = 256;
   static constexpr std::size_t retreat_min = 4 * 1024 * 1024 / page_size;
   static constexpr std::size_t commit_step_max = 64 * 1024 * 1024 / page_size;
@@ -428,9 +435,10 @@ class page_range {
     std::size_t bits, runs, marks, slack, blocks, end;
   };
 
-  /// A room is longer than what is in it, and that begins somewhere in its first part: an address does not follow from
-  /// the room's. The system's choice for the class table tells where. Where the space has entropy, this does, and there
-  /// is such a part before the blocks as well: then no address of a block tells where the tables are.
+  /// A room is longer than what is in it, and that begins somewhere in its first part: an address
+  /// does not follow from the room's. The system's choice for the class table tells where. Where
+  /// the space has entropy, this does, and there is such a part before the blocks as well: then no
+  /// address of a block tells where the tables are.
   static constexpr std::size_t room_spare(std::size_t page_count) noexcept {
     return 2 * huge_page + align_up(page_count * page_size / 2, huge_page);
   }
@@ -442,8 +450,8 @@ class page_range {
     return static_cast<std::uint32_t>(&r - runs.entries());
   }
 
-  /// Effects: reserves `bytes` that begin at a multiple of the heap's page. The system's page may be smaller: then a
-  /// reservation that begins elsewhere is replaced by one that is a page longer.
+  /// Effects: reserves `bytes` that begin at a multiple of the heap's page. The system's page may
+  /// be smaller: then a reservation that begins elsewhere is replaced by one that is a page longer.
   template <address_space Space>
   [[nodiscard]] bool reserve_addresses(Space& space, std::size_t bytes) noexcept {
     reserved_addresses_ = bytes;

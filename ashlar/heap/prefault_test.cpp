@@ -22,8 +22,8 @@ using cache = test_heap::cache;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Allocates blocks of every kind up to `bytes`, written whole, replaces some, frees all. Returns how
-/// many requests were refused.
+/// Allocates blocks of every kind up to `bytes`, written whole, replaces some, frees all. Returns
+/// how many requests were refused.
 std::size_t use(test_heap& h, cache& own, std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   struct block {

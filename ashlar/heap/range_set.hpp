@@ -1,12 +1,13 @@
-// heap/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when needed.
+// heap/range_set.hpp: all ranges of a heap: finding one by address, fresh pages, a new one when
+// needed.
 // Layer: heap.
 //
-// The first range is made for the machine: large enough that it is nearly always the only one. It is
-// what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms (page_range.hpp),
-// so their length costs nothing but four bytes of addresses a page for the class table. Later ranges serve what does not
-// fit it; one of them that becomes empty is given back, so that where addresses are scarce they are
-// there for the next block. Their records have a reservation of their own: a heap with one range is 40 KiB
-// smaller for that.
+// The first range is made for the machine: large enough that it is nearly always the only one. It
+// is what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms
+// (page_range.hpp), so their length costs nothing but four bytes of addresses a page for the class
+// table. Later ranges serve what does not fit it; one of them that becomes empty is given back, so
+// that where addresses are scarce they are there for the next block. Their records have a
+// reservation of their own: a heap with one range is 40 KiB smaller for that.
 // Thread-safety: none but for the first range, whose place never changes; the page heap locks.
 #pragma once
 
@@ -26,7 +27,8 @@
 namespace ashlar::detail {
 
 /// How many ranges a heap may have and the least that one is: as the space says (where ranges are
-/// pieces of somebody's memory, or there are many small heaps), else for a heap as large as the machine.
+/// pieces of somebody's memory, or there are many small heaps), else for a heap as large as the
+/// machine.
 template <class Space>
 inline constexpr std::uint32_t ranges_max_of = 64;
 template <class Space>
@@ -45,8 +47,8 @@ class range_set {
   range_set(const range_set&) = delete;
   range_set& operator=(const range_set&) = delete;
 
-  /// Effects: reserves the first range, once; each will have room for so many words of bitmaps a page. Returns: false
-  /// when the system refuses.
+  /// Effects: reserves the first range, once; each will have room for so many words of bitmaps a
+  /// page. Returns: false when the system refuses.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     bit_words_per_page_ = bit_words_per_page;
     return count() != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
@@ -143,8 +145,8 @@ class range_set {
     return (sizeof(void*) == 8 ? n : 1) << 30;
   }
 
-  // In a room: twice the machine, for blocks are scattered and need addresses side by side. The class table of the
-  // most takes 64 MiB.
+  // In a room: twice the machine, for blocks are scattered and need addresses side by side. The
+  // class table of the most takes 64 MiB.
   static constexpr std::size_t first_room_min = gib(16);
   static constexpr std::size_t first_room_max = gib(256);
   static constexpr std::size_t room_min = std::size_t{64} << 20;
@@ -155,7 +157,8 @@ class range_set {
   static constexpr std::uint32_t later_doublings =
       static_cast<std::uint32_t>(std::countr_zero(later_bytes_max / later_bytes_min));
   static constexpr std::size_t least_bytes = range_bytes_min_of<Space>;
-  /// Page numbers and run lengths are 32 bits. Where addresses are, too, half of them is more than anybody gets.
+  /// Page numbers and run lengths are 32 bits. Where addresses are, too, half of them is more than
+  /// anybody gets.
   static constexpr std::size_t most_bytes =
       sizeof(void*) == 8 ? std::size_t{UINT32_MAX / 2} << page_shift : SIZE_MAX / 2 + 1;
 
@@ -200,8 +203,8 @@ class range_set {
     return keep_slack_ ? bytes / 8 : bytes;
   }
 
-  /// Effects: the range gets addresses for `needed` bytes or more. Returns: false when the system refuses even
-  /// just those.
+  /// Effects: the range gets addresses for `needed` bytes or more. Returns: false when the system
+  /// refuses even just those.
   [[nodiscard]] bool obtain(page_range& range, ground from, std::size_t needed,
                             std::uint8_t number) noexcept {
     const bool first = number == 0;
@@ -241,8 +244,8 @@ class range_set {
     return &range;
   }
 
-  /// Effects: the later ranges have records, all of them empty if they had none. Returns: false when
-  /// memory was refused.
+  /// Effects: the later ranges have records, all of them empty if they had none. Returns: false
+  /// when memory was refused.
   [[nodiscard]] bool have_later_records() noexcept {
     if (later_ != nullptr) return true;
     // Zeros are a record of no range.

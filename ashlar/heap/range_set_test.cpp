@@ -34,7 +34,8 @@ struct fixture {
     return reinterpret_cast<char*>((*ranges)[r->range].address_of(r->first));
   }
 
-  /// Returns: reservations of `ranges`, each with its addresses and tables, and of the records of the later ones.
+  /// Returns: reservations of `ranges`, each with its addresses and tables, and of the records of
+  /// the later ones.
   [[nodiscard]] static std::size_t reservations_of(std::size_t range_count) {
     return 2 * range_count + (range_count > 1 ? 1 : 0);
   }

@@ -3,7 +3,7 @@
 //
 // Every page below a range's top belongs to exactly one run:
 //
-//   | slab, class 4 | slab, class 9 | free, dirty | large block   | its headroom | free, clean | ...
+//   | slab, class 4 | slab, class 9 | free, dirty | large block | its headroom | free, clean | ...
 //
 // A run is a slab (blocks of one class), a large block, free, or kept for a block to grow into. Its
 // record lives outside of it, so that an overflow of a block cannot reach it.
@@ -102,9 +102,10 @@ inline constexpr std::size_t slab_blocks_min = 4;
 
 inline constexpr std::size_t slab_words_max = slab_bytes_min / block_granule / 64;
 
-/// Returns: one block, where that is above `shared_slab_block_max`; else the least pages, at least 64 KiB and 4
-/// blocks, of which less than 1/64 is left over at the end, or of which the least part is where no page_set
-/// holds so many. Requires: a multiple of block_granule; above `shared_slab_block_max` of pages of 4 KiB.
+/// Returns: one block, where that is above `shared_slab_block_max`; else the least pages, at least
+/// 64 KiB and 4 blocks, of which less than 1/64 is left over at the end, or of which the least part
+/// is where no page_set holds so many. Requires: a multiple of block_granule; above
+/// `shared_slab_block_max` of pages of 4 KiB.
 [[nodiscard]] constexpr slab_shape slab_shape_of(std::size_t size) noexcept {
   constexpr std::size_t bytes_max = std::numeric_limits<page_set>::digits * page_size;
   std::size_t bytes = size;

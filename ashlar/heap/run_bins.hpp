@@ -3,8 +3,8 @@
 //
 // Lengths 1..32 have a bin each, above that eight bins a doubling. Inside a bin the newest is
 // first: the pages it holds are the likeliest to be in a CPU cache. Invariant: a run is in
-// bin_of(run.pages); bit b of nonempty is set iff bin b has a run; the first run's `previous` is the
-// last one of its bin, which has waited longest.
+// bin_of(run.pages); bit b of nonempty is set iff bin b has a run; the first run's `previous` is
+// the last one of its bin, which has waited longest.
 #pragma once
 
 #include <bit>
@@ -68,9 +68,9 @@ class run_bins {
     last = last;
   }
 
-  /// Effects: calls visit(run*) for the runs of the first bins from `bin` on, in each from the one that
-  /// has waited longest, until it returns false. `visit` may remove the run it is given. Returns: the bin
-  /// where it did; bins_end where all were visited.
+  /// Effects: calls visit(run*) for the runs of the first bins from `bin` on, in each from the one
+  /// that has waited longest, until it returns false. `visit` may remove the run it is given.
+  /// Returns: the bin where it did; bins_end where all were visited.
   template <class Visitor>
   unsigned visit_from(unsigned bin, Visitor visit) {
     for (unsigned b = next_nonempty(bin); b < bins_end; b = next_nonempty(b + 1)) {

@@ -143,8 +143,8 @@ class run_store : public free_runs<Space> {
     std::size_t dirty = 0;  ///< of the pages that were looked at
     std::size_t fresh = 0;  ///< that the range has to be extended by
   };
-  /// Returns: whether the next `extra` pages behind `r` are free, or end at the range's top. Not where they
-  /// are in more than runs_behind_max runs.
+  /// Returns: whether the next `extra` pages behind `r` are free, or end at the range's top. Not
+  /// where they are in more than runs_behind_max runs.
   [[nodiscard]] free_pages free_behind(const run& r, std::size_t extra) noexcept {
     std::size_t runs = 0;
     const page_range& range = range_of(r);
@@ -188,8 +188,9 @@ class run_store : public free_runs<Space> {
 
   // ---- slabs ------------------------------------------------------------------------------------
 
-  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`. Where `left`
-  /// is spent before, the place to go on from, of class 0. Behind the last slab, a place for which is_end.
+  /// Returns: the first slab that begins at or behind page `from.page` of range `from.range`. Where
+  /// `left` is spent before, the place to go on from, of class 0. Behind the last slab, a place for
+  /// which is_end.
   [[nodiscard]] slab_place next_slab(slab_place from, work& left) noexcept {
     from.size_class = 0;
     for (; from.range < ranges_.count(); ++from.range, from.page = 0) {

@@ -65,8 +65,9 @@ class shared_heap {
     return pages_.class_anywhere(block);
   }
 
-  /// Effects: from now on new large blocks' pages are closed when they are freed, as `which` says. With `always` keys
-  /// leave with the blocks that have them: so all free memory is zero, if callers clear all others that they free.
+  /// Effects: from now on new large blocks' pages are closed when they are freed, as `which` says.
+  /// With `always` keys leave with the blocks that have them: so all free memory is zero, if
+  /// callers clear all others that they free.
   void close_freed(closing which) noexcept {
     pages_.close_freed(which);
     pages_.keys().clear_in_slabs(which == closing::always);
@@ -195,8 +196,9 @@ class shared_heap {
   /// Returns: whether `address` lies where this heap's blocks do, in use or not.
   [[nodiscard]] bool owns(const void* address) noexcept { return pages_.owns(address); }
 
-  /// Effects: every free block that no cache holds goes back to its slab, every free page to the system, also
-  /// those inside slabs. Returns: bytes given to the system. O(slabs + stashed blocks).
+  /// Effects: every free block that no cache holds goes back to its slab, every free page to the
+  /// system, also those inside slabs. Returns: bytes given to the system. O(slabs + stashed
+  /// blocks).
   std::size_t trim() noexcept { return has_started() ? reclaimer_.give_back_all() : 0; }
 
   /// Effects: from now on free pages go back as `policy` says.
@@ -209,11 +211,13 @@ class shared_heap {
     return detail::look_interval_ms(pages_.delay_ms());
   }
 
-  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given back, or the
-  /// free pages of some slabs. No lock is held afterwards. Returns: false when `look` has come to its end.
+  /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
+  /// back, or the free pages of some slabs. No lock is held afterwards. Returns: false when `look`
+  /// has come to its end.
   bool look_step(look_progress& look) noexcept { return has_started() && reclaimer_.step(look); }
 
-  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by look_step.
+  /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
+  /// look_step.
   void let_misses_look(bool on) noexcept {
     const auto wait = static_cast<std::uint64_t>(look_interval_ms() + 1);
     reclaimer_.let_misses_look(on ? space_.now_ms() + wait : reclaimer_type::never);
@@ -221,8 +225,9 @@ class shared_heap {
 
   /// As page_supply::committed_bytes.
   [[nodiscard]] std::size_t committed_bytes() const noexcept { return pages_.committed_bytes(); }
-  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in slabs and
-  /// stashes, also where a slab's pages have left it. At some recent moment; takes no lock.
+  /// Returns: how many of them neither a caller nor a cache holds: free runs, and free blocks in
+  /// slabs and stashes, also where a slab's pages have left it. At some recent moment; takes no
+  /// lock.
   [[nodiscard]] std::size_t idle_bytes() const noexcept {
     const auto held = held_.now();
     const std::size_t committed = committed_bytes();
@@ -259,8 +264,8 @@ class shared_heap {
   [[nodiscard]] exact_counting<pages_type>& counting() noexcept { return counting_; }
 
   /// Effects: takes up to `count` blocks of class `c`, not 0, and writes them to out[-1], out[-2],
-  /// ... `cached` is what the caller's cache can give back (no_cache), `left` what the call may still spend.
-  /// Returns: how many; 0 when memory is out. Requires: started.
+  /// ... `cached` is what the caller's cache can give back (no_cache), `left` what the call may
+  /// still spend. Returns: how many; 0 when memory is out. Requires: started.
   template <class Cached>
   [[nodiscard]] std::size_t take(class_index c, void** out, std::size_t count, Cached cached,
                                  work& left, batch_start start) noexcept {
@@ -280,9 +285,9 @@ class shared_heap {
     return got;
   }
 
-  /// Effects: takes back the first of `count` blocks of class `c`, one at least, until `left` is spent. Ends
-  /// in a fault naming `call` for an address that is no block in use, at once or when it is sorted back.
-  /// Returns: how many.
+  /// Effects: takes back the first of `count` blocks of class `c`, one at least, until `left` is
+  /// spent. Ends in a fault naming `call` for an address that is no block in use, at once or when
+  /// it is sorted back. Returns: how many.
   [[nodiscard]] std::size_t give(class_index c, void* const* blocks, std::size_t count,
                                  const char* call, work& left,
                                  resting_place to = resting_place::stash) noexcept {
@@ -294,7 +299,8 @@ class shared_heap {
   }
 
   /// Returns: a block whose address is a multiple of `alignment`, a power of two; null when memory
-  /// is out. `zeroed` says whether it is to be zero, and then whether it is. `cached` is as for `take`.
+  /// is out. `zeroed` says whether it is to be zero, and then whether it is. `cached` is as for
+  /// `take`.
   template <class Cached>
   [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment, bool& zeroed,
                                      Cached cached) noexcept {
@@ -420,8 +426,9 @@ class shared_heap {
 
  private:
   friend struct heap_layout;  // tells where the members are
-  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as copying to pages in
-  /// memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230 and 2,100 us.
+  /// From this length on, a block that has to move is remapped. For 132 pages that takes 14 us, as
+  /// copying to pages in memory does; copying to fresh ones takes 270 us. For 1056 pages: 33, 230
+  /// and 2,100 us.
   static constexpr std::size_t remap_pages_min = 512 * 1024 / page_size;
 
   sealable<space_type> space_;

@@ -2,8 +2,9 @@
 // Layer: heap.
 //
 // Invariant: free_blocks == number of 1 bits in free_bits; a bit is 1 iff nobody, no cache
-// included, holds the block. Bits are taken from the lowest word up (but for a stack's first batch, see
-// batch_start), so a slab's high pages stay untouched (and cost no memory) until they are needed.
+// included, holds the block. Bits are taken from the lowest word up (but for a stack's first batch,
+// see batch_start), so a slab's high pages stay untouched (and cost no memory) until they are
+// needed.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,8 @@
 
 namespace ashlar::detail {
 
-/// Whether a slab can have free pages and blocks in use at once; it then has few enough for a page_set.
+/// Whether a slab can have free pages and blocks in use at once; it then has few enough for a
+/// page_set.
 [[nodiscard]] constexpr bool may_be_hollow(const slab_shape& shape) noexcept {
   return shape.blocks > 1 && shape.pages > 1;
 }
@@ -30,7 +32,8 @@ namespace ashlar::detail {
 /// Where in a slab a batch begins.
 enum class batch_start : std::uint8_t {
   lowest_block,
-  /// At the first 64 neighbours that are all free, if there are any: their cache lines are in no other use.
+  /// At the first 64 neighbours that are all free, if there are any: their cache lines are in no
+  /// other use.
   free_word
 };
 
@@ -43,10 +46,10 @@ enum class batch_start : std::uint8_t {
   return 0;
 }
 
-/// Effects: takes up to `count` blocks from word `w` of the bitmap up, lowest addresses first, and writes them
-/// to out[-1], out[-2], ...: downwards, because a cache is a stack, so the lowest is handed out first. No free
-/// block between the lowest and the highest of them is left.
-/// Returns: how many; not 0 if the slab has any and `w` is from begin_word.
+/// Effects: takes up to `count` blocks from word `w` of the bitmap up, lowest addresses first, and
+/// writes them to out[-1], out[-2], ...: downwards, because a cache is a stack, so the lowest is
+/// handed out first. No free block between the lowest and the highest of them is left. Returns: how
+/// many; not 0 if the slab has any and `w` is from begin_word.
 inline std::size_t take_blocks(run& slab, const slab_shape& shape, char* base, void** out,
                                std::size_t count, std::uint32_t w = 0) noexcept {
   const std::size_t size = shape.block_size;
@@ -119,8 +122,8 @@ struct misused_block {
   const void* address = nullptr;
 };
 
-/// Effects: puts back blocks[0], of number `index`, and those that follow it with this step in memory.
-/// Returns: how many; 0 when blocks[0] is free already.
+/// Effects: puts back blocks[0], of number `index`, and those that follow it with this step in
+/// memory. Returns: how many; 0 when blocks[0] is free already.
 [[nodiscard]] [[gnu::noinline]] inline std::size_t put_neighbours(
     run& slab, const slab_shape& shape, std::uint32_t index, void* const* blocks, std::size_t count,
     std::ptrdiff_t step) noexcept {

@@ -2,12 +2,12 @@
 // Layer: heap.
 //
 //   slots of class c:  | null | block | block | ... | stale | stale | null |
-//                      bottom                 ^ top[c]              ^ limit (moves up as the room grows)
+//                      bottom                 ^ top[c]              ^ limit (moves as it grows)
 //
-// Both ends are null, so popping and noticing "empty" are one load, and pushing looks for "full" in the
-// slot that it is about to write: no hit reads a limit. What was popped stays in its slot, stale, so no
-// slot between the ends is null. A stack that was never used is closed: it has no room, and shares two null
-// slots with all others that have none.
+// Both ends are null, so popping and noticing "empty" are one load, and pushing looks for "full" in
+// the slot that it is about to write: no hit reads a limit. What was popped stays in its slot,
+// stale, so no slot between the ends is null. A stack that was never used is closed: it has no
+// room, and shares two null slots with all others that have none.
 //
 // Rooms are handed out one behind the other as stacks open and grow, and the slot behind a room is
 // the next one's bottom: so a thread that allocates a little of everything touches few pages for
@@ -19,9 +19,10 @@
 // `mark_distance` behind its slot. So a hit that pops the block need not look for it.
 //
 // Invariant: every address on stack c is a free block of class c that no other stack and no bitmap
-// knows; it has no mark, or has its key; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <= bottom + 1 + room; a slot in
-// [bottom, limit] is null iff it is an end, and so is the slot behind the room. capacity == 0 iff
-// the stack is closed. opened_bytes + capacity_bytes is the sum of capacity * block size.
+// knows; it has no mark, or has its key; bottom + 1 <= top[c] <= limit == bottom + 1 + capacity <=
+// bottom + 1 + room; a slot in [bottom, limit] is null iff it is an end, and so is the slot behind
+// the room. capacity == 0 iff the stack is closed. opened_bytes + capacity_bytes is the sum of
+// capacity * block size.
 // Thread-safety: none; one owner at a time.
 #pragma once
 
@@ -43,8 +44,9 @@
 
 namespace ashlar::detail {
 
-/// A stack is bounded by count and by bytes, whichever is less, but for two blocks at least; it starts
-/// small and doubles when it proves too small, so a thread that allocates little holds little.
+/// A stack is bounded by count and by bytes, whichever is less, but for two blocks at least; it
+/// starts small and doubles when it proves too small, so a thread that allocates little holds
+/// little.
 inline constexpr std::uint16_t cached_blocks_max = 512;
 inline constexpr std::size_t cached_bytes_max = 128 * 1024;
 /// The same of blocks with a slab each, which a miss makes and removes.
@@ -70,8 +72,9 @@ constexpr std::uint16_t first_capacity(std::size_t block_size, std::size_t bytes
   return std::min(cache_capacity(block_size, bytes), most_capacity(block_size));
 }
 
-/// Slots for every stack of a standard class to double from its first room to its largest, each time in a new room,
-/// and two for the stacks that are closed. With other classes stacks may run out of slots, and stay as they are.
+/// Slots for every stack of a standard class to double from its first room to its largest, each
+/// time in a new room, and two for the stacks that are closed. With other classes stacks may run
+/// out of slots, and stay as they are.
 static_assert(slots_total >= [] {
   std::size_t slots = 2;
   for (std::size_t c = 1; c < class_count; ++c) {
@@ -89,8 +92,8 @@ static_assert(slots_total <= UINT16_MAX + std::size_t{1});
 enum class miss : std::uint8_t { empty = 1, full = 2 };
 inline constexpr std::uint8_t both_misses = 3;
 
-/// What the owner of a cache keeps in it, where other threads may look for it: a thread's own memory can
-/// be gone before anybody knows that the thread has ended.
+/// What the owner of a cache keeps in it, where other threads may look for it: a thread's own
+/// memory can be gone before anybody knows that the thread has ended.
 struct owner_bytes {
   alignas(void*) std::byte bytes[192];
 };

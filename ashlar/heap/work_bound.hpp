@@ -56,7 +56,8 @@ inline constexpr std::size_t slab_pages_max = 32;
 /// Neighbours that one turn sorts back, at most.
 inline constexpr std::size_t stretch_blocks_max = 64;
 
-/// Returns: the price of the dearest turn, with what belongs to it, where a stack holds so many blocks.
+/// Returns: the price of the dearest turn, with what belongs to it, where a stack holds so many
+/// blocks.
 [[nodiscard]] constexpr std::size_t dearest_turn(std::size_t stack_blocks_max) noexcept {
   const std::size_t blocks =
       stack_blocks_max < stretch_blocks_max ? stack_blocks_max : stretch_blocks_max;
