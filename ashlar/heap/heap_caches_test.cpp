@@ -226,7 +226,7 @@ TEST(HeapCaches, OfIdleOwnersTogetherStayBelowTheSumOfTheirShares) {
 
 TEST(HeapCaches, WithATinyShareEveryClassIsServed) {
   const auto h = std::make_unique<test_heap>();
-  h->let_misses_look(false);  // a look would close stacks
+  h->let_misses_reclaim(false);  // a look would close stacks
   h->space().set_processors(1);
   heap_bounds bounds;
   bounds.caches_bytes = 4096;

@@ -204,15 +204,15 @@ TEST(HollowSlabs, ALookGoesInSteps) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 16 * mebibyte);
   h->keep_one_in(512);
-  h->heap.let_misses_look(false);
+  h->heap.let_misses_reclaim(false);
   const std::size_t full = h->resident();
   const std::size_t step_bytes_max =
       64 * page_size * standard_classes.shapes[test_heap::classes::of_size(64)].pages;
   const auto look_at = [&](std::uint64_t ms) {
     h->heap.space().set_clock(ms);
-    look_progress look;
+    reclaim_progress look;
     std::size_t steps = 0;
-    for (std::size_t before = 0; h->heap.look_step(look); ++steps, before = look.bytes)
+    for (std::size_t before = 0; h->heap.reclaim_step(look); ++steps, before = look.bytes)
       EXPECT_LE(look.bytes - before, step_bytes_max) << "the free pages of 64 slabs";
     EXPECT_TRUE(look.saw_last_slab);
     EXPECT_GT(steps, full / step_bytes_max);
@@ -237,9 +237,9 @@ TEST(HollowSlabs, ALookAtOnceWaitsForNothing) {
   bool zeroed = false;
   deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte / 2, 1, zeroed));
   ASSERT_EQ(h->resident(), full);
-  look_progress look;
+  reclaim_progress look;
   look.at_once = true;
-  while (h->heap.look_step(look)) {
+  while (h->heap.reclaim_step(look)) {
   }
   EXPECT_GE(look.bytes, mebibyte);
   EXPECT_LT(h->resident(), full / 4);
@@ -252,9 +252,9 @@ TEST(HollowSlabs, WhatIsToBeKeptStaysAtOnceToo) {
   h->keep_one_in(512);
   bool zeroed = false;
   deallocate(h->heap, *h->own, h->heap.allocate_large(mebibyte, 1, zeroed));
-  look_progress look;
+  reclaim_progress look;
   look.at_once = true;
-  while (h->heap.look_step(look)) {
+  while (h->heap.reclaim_step(look)) {
   }
   EXPECT_EQ(look.bytes, 0u);
   EXPECT_TRUE(look.saw_last_slab) << "there is nothing to wait for";
@@ -264,13 +264,13 @@ TEST(HollowSlabs, MissesLookUnlessAnotherDoes) {
   if (!test::small_slabs_have_pages) GTEST_SKIP() << test::slabs_of_one_page;
   const auto h = std::make_unique<hollow_heap>(64, 8 * mebibyte);
   h->keep_one_in(512);
-  h->heap.let_misses_look(false);
+  h->heap.let_misses_reclaim(false);
   for (std::uint64_t t = 1; t <= 10 * delay; t += 10) h->look(t);
   EXPECT_EQ(h->stats().total.given_back_bytes, 0u);
   h->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 0});
   for (std::uint64_t t = 10 * delay; t <= 20 * delay; t += 10) h->look(t);
   EXPECT_EQ(h->stats().total.given_back_bytes, 0u) << "a new policy is for whoever looks";
-  h->heap.let_misses_look(true);
+  h->heap.let_misses_reclaim(true);
   for (std::uint64_t t = 20 * delay; t <= 30 * delay; t += 10) h->look(t);
   EXPECT_GT(h->stats().total.given_back_bytes, 0u);
 }
@@ -352,7 +352,7 @@ TEST(HollowSlabs, MissesBringNoneWhereNoMoreIsIdleThanBefore) {
 
 TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
   const auto background = std::make_unique<heap_in_a_look>(512);
-  background->heap.let_misses_look(false);
+  background->heap.let_misses_reclaim(false);
   EXPECT_TRUE(background->opens_stacks()) << "another thread looks";
   const auto never = std::make_unique<heap_in_a_look>(512);
   never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
@@ -471,7 +471,7 @@ TEST(HollowSlabs, GrowthLeavesWhatIsToBeKept) {
   kept->heap.set_purge_policy({.delay_ms = delay, .keep_bytes = 64 * mebibyte});
   EXPECT_EQ(kept->grow(8 * mebibyte), 0u);
   const auto others = std::make_unique<growing_heap>(8 * mebibyte);
-  others->heap.let_misses_look(false);
+  others->heap.let_misses_reclaim(false);
   EXPECT_EQ(others->grow(8 * mebibyte), 0u) << "another thread looks";
   const auto refused = std::make_unique<growing_heap>(8 * mebibyte);
   refused->heap.space().fail_always(space_call::purge, true);

@@ -48,8 +48,8 @@
 
 namespace ashlar {
 
-/// How far a look at what can be given back has come (basic_heap::look_step).
-struct look_progress {
+/// How far a look at what can be given back has come (basic_heap::reclaim_step).
+struct reclaim_progress {
   bool at_once = false;  ///< all that is free, however short a time: memory is needed elsewhere
   std::size_t next_class = 1;
   unsigned next_bin = 0;       ///< of free runs
@@ -61,7 +61,7 @@ struct look_progress {
 namespace detail {
 
 /// Returns: milliseconds between two looks; negative when free pages never go back.
-[[nodiscard]] constexpr std::int64_t look_interval_ms(std::int64_t delay_ms) noexcept {
+[[nodiscard]] constexpr std::int64_t reclaim_interval_ms(std::int64_t delay_ms) noexcept {
   return delay_ms < 0 ? -1 : delay_ms / 2 + 1;
 }
 
@@ -99,7 +99,7 @@ class reclaimer {
   /// Returns: whether the next calls of the owner of `cache` should be misses: it was the last to
   /// go on with a look, most memory is idle, and more than when looks last saw to that.
   [[nodiscard]] bool drains(const void* cache) const noexcept {
-    return draining_.load(relaxed) == cache && misses_look() && pages_.delay_ms() >= 0 &&
+    return draining_.load(relaxed) == cache && misses_reclaim() && pages_.delay_ms() >= 0 &&
            !bounds_.freed_blocks_rest;
   }
 
@@ -142,7 +142,7 @@ class reclaimer {
   /// Effects: sorts all stashes back, gives back every free page. Returns: the bytes.
   std::size_t give_back_all() noexcept {
     centrals_.settle(pages_);
-    look_progress all{.at_once = true};
+    reclaim_progress all{.at_once = true};
     {
       const std::lock_guard guard(mutex_);
       cursor_ = {};
@@ -156,21 +156,21 @@ class reclaimer {
   /// Effects: the next step of a look: a class's stash is sorted back, or some runs are given back,
   /// or the free pages of some slabs. No lock is held afterwards. Returns: false when `look` has
   /// come to its end.
-  bool step(look_progress& look) noexcept {
+  bool step(reclaim_progress& look) noexcept {
     const std::lock_guard guard(mutex_);
     work left(work_a_step);
     return go_on_with(look, left);
   }
 
   /// Effects: misses look next at `ms`; at `never` not at all, since another thread does.
-  void let_misses_look(std::uint64_t ms) noexcept {
+  void let_misses_reclaim(std::uint64_t ms) noexcept {
     due_ms_.store(ms, relaxed);
     stepped_pages_.store(pages_.grown_pages(), relaxed);
     next_ms_.store(ms, relaxed);
   }
   /// Effects: the next miss looks, unless another thread does: there is a new delay.
   void forget_time() noexcept {
-    if (misses_look()) let_misses_look(0);
+    if (misses_reclaim()) let_misses_reclaim(0);
   }
 
   /// For a fork.
@@ -207,10 +207,10 @@ class reclaimer {
   static constexpr std::size_t taken_share_of_idle = 8;
   static constexpr std::size_t look_cost = 4;
 
-  [[nodiscard]] bool misses_look() const noexcept { return next_ms_.load(relaxed) != never; }
+  [[nodiscard]] bool misses_reclaim() const noexcept { return next_ms_.load(relaxed) != never; }
   /// Effects: the next miss comes by, whether or not it is time to look.
   void make_due() noexcept {
-    if (misses_look()) next_ms_.store(0, relaxed);
+    if (misses_reclaim()) next_ms_.store(0, relaxed);
   }
 
   /// Effects: goes on with what is under way, and begins what is due, until `left` is spent. One
@@ -243,7 +243,7 @@ class reclaimer {
       looks_ = true;
       of_misses_ = {};
       note_idle();
-      const auto wait = static_cast<std::uint64_t>(look_interval_ms(delay_ms));
+      const auto wait = static_cast<std::uint64_t>(reclaim_interval_ms(delay_ms));
       due_ms_.store(now_ms + wait, relaxed);
     }
     while (looks_ && left.is_left()) {
@@ -269,7 +269,7 @@ class reclaimer {
 
   /// Effects: as `step`, until `left` is spent, one turn at least. The lock is open while blocks
   /// are sorted back: a fault that is found there may run code of the program.
-  ASHLAR_MISS bool go_on_with(look_progress& look, work& left) noexcept {
+  ASHLAR_MISS bool go_on_with(reclaim_progress& look, work& left) noexcept {
     for (; look.next_class < classes::count(); ++look.next_class) {
       if (!left.is_left()) return true;
       auto& c = centrals_[static_cast<class_index>(look.next_class)];
@@ -298,7 +298,7 @@ class reclaimer {
 
   /// Effects: gives back free pages of the next slabs, until `look` has seen `most` or the last
   /// one, or `left` is spent. Returns: whether there is more to do.
-  bool look_at_slabs(look_progress& look, std::size_t most, work& left) noexcept {
+  bool look_at_slabs(reclaim_progress& look, std::size_t most, work& left) noexcept {
     while (look.slabs < most && !pages_.is_sealed()) {
       if (!left.is_left()) return true;
       const slab_place place = next_slab(left);
@@ -453,7 +453,7 @@ class reclaimer {
   // Age and idleness.
   std::atomic<std::uint64_t> next_ms_{0};  ///< when a miss has to come by
   std::atomic<std::uint64_t> due_ms_{0};   ///< when misses begin the next look
-  look_progress of_misses_;
+  reclaim_progress of_misses_;
   bool looks_ = false;                          ///< of_misses_ is under way
   std::atomic<const void*> draining_{nullptr};  ///< the cache whose next calls should be misses
   unsigned draining_rounds_ = 0;                ///< to come

@@ -110,22 +110,22 @@ TEST(Reclaimer, ANewDelayMakesTheNextMissLook) {
 
 TEST(Reclaimer, MissesDoNotLookWhileOthersDo) {
   const auto h = std::make_unique<reclaimer_of_a_heap>();
-  h->r.let_misses_look(h->r.never);
+  h->r.let_misses_reclaim(h->r.never);
   EXPECT_FALSE(h->miss(INT64_MAX));
   h->r.forget_time();
   EXPECT_FALSE(h->miss(INT64_MAX)) << "a new delay changes nothing";
   EXPECT_FALSE(h->sorts({1, much}, 1));
   EXPECT_TRUE(h->sorts({1, much}, 1));
   EXPECT_FALSE(h->miss(INT64_MAX)) << "nor does sorting";
-  h->r.let_misses_look(100);
+  h->r.let_misses_reclaim(100);
   EXPECT_FALSE(h->miss(99));
   EXPECT_TRUE(h->miss(100));
 }
 
 TEST(Reclaimer, LooksAreHalfADelayApartOrNever) {
-  EXPECT_EQ(look_interval_ms(1000), 501);
-  EXPECT_EQ(look_interval_ms(0), 1);
-  EXPECT_LT(look_interval_ms(-1), 0);
+  EXPECT_EQ(reclaim_interval_ms(1000), 501);
+  EXPECT_EQ(reclaim_interval_ms(0), 1);
+  EXPECT_LT(reclaim_interval_ms(-1), 0);
   const auto h = std::make_unique<reclaimer_of_a_heap>();
   h->set_delay(-1);
   EXPECT_FALSE(h->miss(INT64_MAX));

@@ -207,20 +207,22 @@ class shared_heap {
     reclaimer_.forget_time();
   }
   /// Returns: milliseconds between two looks; negative when free pages never go back.
-  [[nodiscard]] std::int64_t look_interval_ms() const noexcept {
-    return detail::look_interval_ms(pages_.delay_ms());
+  [[nodiscard]] std::int64_t reclaim_interval_ms() const noexcept {
+    return detail::reclaim_interval_ms(pages_.delay_ms());
   }
 
   /// Effects: the next step of a look: one class's stash is sorted back, or some runs are given
   /// back, or the free pages of some slabs. No lock is held afterwards. Returns: false when `look`
   /// has come to its end.
-  bool look_step(look_progress& look) noexcept { return has_started() && reclaimer_.step(look); }
+  bool reclaim_step(reclaim_progress& look) noexcept {
+    return has_started() && reclaimer_.step(look);
+  }
 
   /// Effects: while it is on, misses do not look at what can be given back: the caller does, by
-  /// look_step.
-  void let_misses_look(bool on) noexcept {
-    const auto wait = static_cast<std::uint64_t>(look_interval_ms() + 1);
-    reclaimer_.let_misses_look(on ? space_.now_ms() + wait : reclaimer_type::never);
+  /// reclaim_step.
+  void let_misses_reclaim(bool on) noexcept {
+    const auto wait = static_cast<std::uint64_t>(reclaim_interval_ms() + 1);
+    reclaimer_.let_misses_reclaim(on ? space_.now_ms() + wait : reclaimer_type::never);
   }
 
   /// As page_supply::committed_bytes.

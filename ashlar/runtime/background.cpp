@@ -36,10 +36,10 @@ constexpr std::int64_t nap_ms_min = 10;
 constexpr unsigned end_ms_max = 5'000;
 
 /// Effects: a whole look, in steps, each of which takes and leaves the heap's locks.
-look_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noexcept {
-  look_progress progress;
+reclaim_progress whole_look(bool at_once, const std::atomic<bool>& must_end) noexcept {
+  reclaim_progress progress;
   progress.at_once = at_once;
-  while (!must_end.load(std::memory_order_relaxed) && look_step(progress)) {
+  while (!must_end.load(std::memory_order_relaxed) && reclaim_step(progress)) {
   }
   return progress;
 }
@@ -63,7 +63,7 @@ bool background::turn(bool on) noexcept {
 }
 
 void background::start_if_worth() noexcept {
-  if (the_heap.committed_bytes() < heap_bytes_min || the_heap.look_interval_ms() < 0 ||
+  if (the_heap.committed_bytes() < heap_bytes_min || the_heap.reclaim_interval_ms() < 0 ||
       the_heap.is_sealed() || !change(state::resting, state::changing))
     return;
   // The system may allocate and free for the thread. Meanwhile the state makes that a plain miss.
@@ -79,7 +79,7 @@ bool background::has_more_to_do() noexcept {
   const std::size_t before = idle_when_asleep_.load(std::memory_order_relaxed);
   // What was idle and is used again can become idle again.
   if (idle < before) idle_when_asleep_.store(idle, std::memory_order_relaxed);
-  return idle >= before + worth_waking_bytes && the_heap.look_interval_ms() >= 0 &&
+  return idle >= before + worth_waking_bytes && the_heap.reclaim_interval_ms() >= 0 &&
          !the_heap.is_sealed();
 }
 
@@ -100,7 +100,7 @@ void background::end(state last) noexcept {
   if (!thread_.join_within(end_ms_max)) return;  // for ever in between: nobody starts another
   must_end_.store(false, std::memory_order_relaxed);
   bell_.reset();
-  the_heap.let_misses_look(true);
+  the_heap.let_misses_reclaim(true);
   state_.store(last, std::memory_order_release);
 }
 
@@ -108,7 +108,7 @@ void background::forget_thread() noexcept {
   if (state_.load(std::memory_order_relaxed) == state::off) return;
   must_end_.store(false, std::memory_order_relaxed);
   bell_.reset();
-  the_heap.let_misses_look(true);
+  the_heap.let_misses_reclaim(true);
   state_.store(state::resting, std::memory_order_relaxed);
 }
 
@@ -127,13 +127,13 @@ void background::sleep_and_work() noexcept {
 }
 
 void background::work() noexcept {
-  the_heap.let_misses_look(false);
+  the_heap.let_misses_reclaim(false);
   const os::memory_group group;
   os::pressure_watch watch;
   std::uint64_t looked_ms = os::system_space::now_ms();
   unsigned looks = 0, passes = 0;
   for (;;) {
-    const std::int64_t interval_ms = the_heap.look_interval_ms();
+    const std::int64_t interval_ms = the_heap.reclaim_interval_ms();
     bell_.wait(std::clamp(interval_ms, nap_ms_min, nap_ms_max));
     if (must_end_.load(std::memory_order_relaxed)) break;
     const std::uint64_t now_ms = os::system_space::now_ms();
@@ -142,14 +142,14 @@ void background::work() noexcept {
     if (interval_ms >= 0) {
       if (!is_short && now_ms - looked_ms < static_cast<std::uint64_t>(interval_ms)) continue;
       looked_ms = now_ms;
-      const look_progress seen = whole_look(is_short, must_end_);
+      const reclaim_progress seen = whole_look(is_short, must_end_);
       looks = seen.bytes != 0 ? 0 : looks + 1;
       passes = seen.bytes != 0 ? 0 : passes + (seen.saw_last_slab ? 1u : 0u);
       if (looks < looks_before_sleep || passes < passes_before_sleep) continue;
     }
     if (fall_asleep()) break;
   }
-  the_heap.let_misses_look(true);
+  the_heap.let_misses_reclaim(true);
 }
 
 /// Returns: whether the thread is to leave its work: it is asleep, or is being stopped.

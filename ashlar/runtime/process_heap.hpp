@@ -51,7 +51,7 @@ std::size_t trim() noexcept;
 
 /// Effects: the next step of a look at what can be given back, with no lock held afterwards. Returns: false at the
 /// look's end. For the background thread.
-[[nodiscard]] bool look_step(look_progress& look) noexcept;
+[[nodiscard]] bool reclaim_step(reclaim_progress& look) noexcept;
 
 /// Effects: the calling thread never has a cache: its calls take the heap's locks. Requires: it has none yet.
 void use_no_cache() noexcept;
