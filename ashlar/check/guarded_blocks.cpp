@@ -21,7 +21,7 @@ constexpr std::size_t slots_for(std::size_t addresses) noexcept {
   return addresses / 8 / guarded_blocks::slot_bytes;
 }
 
-/// Effects: [p, p + bytes) of a room is ours and closed. Returns: false, with nothing changed, when the system refused.
+/// Effects: [p, p + bytes) of a gap is ours and closed. Returns: false, with nothing changed, when the system refused.
 bool close_claimed(std::byte* p, std::size_t bytes) noexcept {
   if (!space::claim(p, bytes)) return false;
   if (space::close(p, bytes)) return true;
@@ -67,7 +67,7 @@ bool guarded_blocks::start(const guard_options& options) noexcept {
       os::page_source::allocate(slots * sizeof(block_record), alignof(block_record)));
   if (records_ == nullptr) return false;
   slots_ = slots;
-  begin_ = find_room();
+  begin_ = find_gap();
   if (begin_ != nullptr) return true;
   // One slot more, for a closed page before the first; aligned, so that blocks of any alignment fit alike.
   void* reserved = space::reserve((slots + 1) * slot_bytes);
@@ -88,10 +88,10 @@ bool guarded_blocks::start(const guard_options& options) noexcept {
 }
 
 /// Returns: where the slots are to be, of which the first ones are reserved, and the page before them; null without room.
-std::byte* guarded_blocks::find_room() noexcept {
+std::byte* guarded_blocks::find_gap() noexcept {
   std::size_t bytes = (slots_ + 2) * slot_bytes;
   const std::size_t wanted = bytes;
-  void* const found = space::find_room(records_, bytes);
+  void* const found = space::find_gap(records_, bytes);
   if (found == nullptr) return nullptr;
   const auto address = reinterpret_cast<std::uintptr_t>(found);
   begin_ = static_cast<std::byte*>(found) +
@@ -101,7 +101,7 @@ std::byte* guarded_blocks::find_room() noexcept {
     in_room_ = true;
     return begin_;
   }
-  space::leave_room(found);
+  space::leave_gap(found);
   return begin_ = nullptr;
 }
 

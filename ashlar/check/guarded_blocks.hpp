@@ -57,7 +57,7 @@ class guarded_blocks {
   /// Linux allows a process some 65,530 mappings; a live block is two of them, and the heap needs some, too.
   static constexpr std::size_t slots_max = 16'384;
   static constexpr std::size_t none = SIZE_MAX - 1;  ///< after a fault: no live block is there
-  /// In a room, so many slots are reserved at once.
+  /// In a gap, so many slots are reserved at once.
   static constexpr std::size_t slots_a_step = 32;
 
   constexpr guarded_blocks() noexcept = default;
@@ -165,7 +165,7 @@ class guarded_blocks {
   bool expect_untouched(block_record& r, const char* call) noexcept;
   /// Effects: tells the fault. Requires: the lock, which is open meanwhile.
   void fail(fault_kind kind, const block_record& r, const void* address, const char* call) noexcept;
-  [[nodiscard]] std::byte* find_room() noexcept;
+  [[nodiscard]] std::byte* find_gap() noexcept;
   [[nodiscard]] bool reserve_slots(std::size_t count) noexcept;
   [[nodiscard]] block_record* take_slot() noexcept;
   void put_slot(block_record* r) noexcept;

@@ -26,14 +26,14 @@ namespace ashlar {
 ///                      stays committed and reads as zero. False: `from` is as it was, and `to`
 ///                      must be renewed before anybody touches it
 ///   release(p, n)      gives a reservation back, whole; or any part of what was claimed
-///   find_room(near, n) finds addresses for n bytes, or for fewer and then sets n, in which nobody
+///   find_gap(near, n)  finds addresses for n bytes, or for fewer and then sets n, in which nobody
 ///                      has anything. Nothing is reserved, and nothing counts as used. But no other
-///                      user of find_room gets them until `leave_room`, and the system puts other
+///                      user of find_gap gets them until `leave_gap`, and the system puts other
 ///                      mappings there last. `near` is any reservation. Null: there are none
-///   claim(p, n)        [p, p+n) of a room is the caller's from now on, as if reserved and
+///   claim(p, n)        [p, p+n) of a gap is the caller's from now on, as if reserved and
 ///                      committed. False, with nothing changed: refused, or somebody has a part of
 ///                      it
-///   leave_room(p)      the room at p may be found again. What was claimed there was released
+///   leave_gap(p)       the gap at p may be found again. What was claimed there was released
 ///                      before
 ///   resident(p, n)     how many bytes of committed [p, p+n) are in memory; 0 where unknown
 ///   limit()            bytes of address space this process may use; SIZE_MAX when unlimited
@@ -42,7 +42,7 @@ namespace ashlar {
 ///   now_ms()           a clock that never goes back; coarse is fine
 ///   choose_pages(p, n) may be left out: blocks will lie in [p, p+n), which was committed; it may
 ///                      get huge pages
-///   entropy()          may be left out: a random number that tells where in a room things lie; 0
+///   entropy()          may be left out: a random number that tells where in a gap things lie; 0
 ///                      for none
 ///   secret()           may be left out: a random number that nobody outside the process can know;
 ///                      0 for none
@@ -57,9 +57,9 @@ concept address_space = requires(S& s, void* p, std::size_t n) {
   { s.close(p, n) } noexcept -> std::same_as<bool>;
   { s.move(p, p, n) } noexcept -> std::same_as<bool>;
   { s.release(p, n) } noexcept;
-  { s.find_room(p, n) } noexcept -> std::same_as<void*>;
+  { s.find_gap(p, n) } noexcept -> std::same_as<void*>;
   { s.claim(p, n) } noexcept -> std::same_as<bool>;
-  { s.leave_room(p) } noexcept;
+  { s.leave_gap(p) } noexcept;
   { s.resident(p, n) } noexcept -> std::same_as<std::size_t>;
   { s.limit() } noexcept -> std::same_as<std::size_t>;
   { s.physical() } noexcept -> std::same_as<std::size_t>;

@@ -130,7 +130,7 @@ TEST(Heap, WithoutACacheExhaustionIsNullAndMemoryComesBack) {
 // It has no mark in the tables that hits have: a hit would write beside them.
 TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
   const auto h = std::make_unique<test_heap>();
-  h->space().set_room_max(0);
+  h->space().set_gap_max(0);
   h->space().set_limit(16 << 20);  // a first range of 4 MiB
   cache* own = h->attach();
   const class_index c = test_heap::classes::class_for(1000, 1);
@@ -148,7 +148,7 @@ TEST(Heap, ABlockOfALaterRangeIsAMissToOneWhoIsBelievedToo) {
 
 void serve_every_size_and_alignment(bool in_rooms) {
   const auto h = std::make_unique<test_heap>();
-  if (!in_rooms) h->space().set_room_max(0);
+  if (!in_rooms) h->space().set_gap_max(0);
   cache* own = h->attach();
   for (std::size_t size = 0; size <= small_size_max + 5000; size += size < 300 ? 1 : 61) {
     void* block = allocate(*h, *own, size);
@@ -275,7 +275,7 @@ TEST(Heap, AFailedMoveThatTookItsTargetAwayHurtsNobody) {
     SCOPED_TRACE(renewed);
     const auto h = std::make_unique<test_heap>();
     h->space().set_refused_moves_unmap(true);
-    h->space().set_room_max(0);
+    h->space().set_gap_max(0);
     h->space().set_limit(64 << 20);  // one range of 16 MiB
     bool zeroed = false;
     constexpr std::size_t size = 1 << 20;

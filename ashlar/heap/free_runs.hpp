@@ -127,7 +127,7 @@ class free_runs {
   }
 
   /// Effects: a run that is in no bin becomes clean, merged with its clean neighbours; a later
-  /// range that is empty then goes, and so does a long run at the top of a range in a room, and `r`
+  /// range that is empty then goes, and so does a long run at the top of a range in a gap, and `r`
   /// with it: what the heap gives back, others can map.
   void make_clean(run* r) noexcept {
     r->grown = r->rest = false;
@@ -157,7 +157,7 @@ class free_runs {
     ++closed_runs_;
     put_back(r, run_kind::closed, 0);
   }
-  /// Effects: the clean and closed runs at the top of a range in a room are gone with their
+  /// Effects: the clean and closed runs at the top of a range in a gap are gone with their
   /// addresses, if they are long together.
   void retreat(page_range& range) noexcept {
     const auto is_empty = [](const run* r) {

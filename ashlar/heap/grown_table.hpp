@@ -12,15 +12,15 @@
 namespace ashlar::detail {
 
 /// Where the memory of a stretch that grows comes from.
-enum class ground : bool { reserved, room };
+enum class ground : bool { reserved, gap };
 
 /// Effects: the next `bytes` of a stretch may be used. Returns: false when the system refused.
 template <address_space Space>
 [[nodiscard]] bool take_ground(Space& space, ground from, void* p, std::size_t bytes) noexcept {
-  return from == ground::room ? space.claim(p, bytes) : space.commit(p, bytes);
+  return from == ground::gap ? space.claim(p, bytes) : space.commit(p, bytes);
 }
 
-/// A table that grows inside a reservation or a room: entries below `count` exist, those committed
+/// A table that grows inside a reservation or a gap: entries below `count` exist, those committed
 /// may.
 template <class T>
 class grown_table {

@@ -72,11 +72,11 @@ TEST(PageHeap, RandomProgramsInARoomThatSomebodyComesIntoAgreeWithTheModel) {
   modelled m(space);
   run* const r = m.new_large(500, 1);
   ASSERT_NE(r, nullptr);
-  if (sizeof(void*) < 8 && space.rooms() == 0) GTEST_SKIP() << "no addresses left for a room";
+  if (sizeof(void*) < 8 && space.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
   space.block_claims(m.heap().address_of(*r) + (4 << 20), std::size_t{1} << 30);
   m.drop(r);
   run_over_several_ranges(m, space);
-  EXPECT_EQ(space.rooms(), 1u);
+  EXPECT_EQ(space.gaps(), 1u);
 }
 
 TEST(PageHeap, RandomProgramsSurviveMovesAndRenewalsThatFail) {
@@ -146,7 +146,7 @@ void fail_every_call(std::size_t limit, bool in_a_room) {
       m.audit();
       // The first range, its tables and its slack, which is in the room if there is one; what is
       // lost keeps its range for good.
-      if (m.lost() == 0 && (!in_a_room || space.rooms() == 1)) {
+      if (m.lost() == 0 && (!in_a_room || space.gaps() == 1)) {
         EXPECT_EQ(space.live_reservations(), in_a_room ? 2u : 3u);
       }
       if (testing::Test::HasFailure()) return;

@@ -20,7 +20,7 @@ constexpr std::size_t range_pages = 1024;
 
 /// Makes the heap's one range a single free run; another range is refused.
 void confine_to_one_range(modelled& m, test_space& space) {
-  space.set_room_max(0);
+  space.set_gap_max(0);
   space.set_limit(4 * range_pages * page_size);
   run* whole = m.new_large(range_pages, 1);
   ASSERT_NE(whole, nullptr);
@@ -91,7 +91,7 @@ TEST(PageHeap, WithoutARecordARequestIsRefusedAndNoPageIsLost) {
   sealable<test_space> space;
   modelled m(space);
   run* const shrinks = m.new_large(2, 1);
-  if (sizeof(void*) < 8 && space.rooms() == 0) GTEST_SKIP() << "no addresses left for a room";
+  if (sizeof(void*) < 8 && space.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
   run* const all = m.new_large(page_count, 1);
   ASSERT_NE(m.new_large(1, 1),
             nullptr);  // at the top, or free pages there would be given up with their record

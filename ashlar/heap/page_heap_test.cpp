@@ -56,7 +56,7 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
   constexpr std::size_t mib = std::size_t{1} << 20;
   {
     sealable<test_space> space;  // no room: 64 MiB, and tables
-    space.set_room_max(0);
+    space.set_gap_max(0);
     space.set_limit(SIZE_MAX);
     space.set_reserve_max(60 * mib);
     modelled m(space);
@@ -65,7 +65,7 @@ TEST(PageHeap, ReservesLessWhereTheSystemRefuses) {
     m.audit();
   }
   if constexpr (sizeof(void*) < 8) return;  // no room has so many pages
-  sealable<test_space> space;               // in a room: a class table of 16 MiB
+  sealable<test_space> space;               // in a gap: a class table of 16 MiB
   space.set_limit(SIZE_MAX);
   space.set_physical(2 * mib * page_size);
   space.set_reserve_max(12 * mib);
@@ -351,7 +351,7 @@ TEST(PageHeap, RoomsGiveWayBeforeARequestIsRefusedOrARangeIsAdded) {
   for (const bool sealed : {false, true}) {
     SCOPED_TRACE(sealed);
     sealable<test_space> space;
-    space.set_room_max(0);
+    space.set_gap_max(0);
     space.set_limit(4096 * page_size);  // the first range: 1024 pages
     modelled m(space);
     ASSERT_NE(m.new_large(1, 1), nullptr);
@@ -539,7 +539,7 @@ TEST(PageHeap, ATargetThatARefusedMoveTookAwayIsRenewedBeforeAnybodyGetsIt) {
 
 TEST(PageHeap, ATargetThatCannotBeRenewedIsNeverHandedOut) {
   sealable<test_space> space;
-  space.set_room_max(0);
+  space.set_gap_max(0);
   space.set_limit(4096 * page_size);  // one range of 1024 pages
   space.set_refused_moves_unmap(true);
   modelled m(space);
@@ -647,7 +647,7 @@ TEST(PageHeap, AFreeRunAtTheTopGoesBackToTheRoom) {
   run* const low = m.new_large(10, 1);
   run* const high = m.new_large(huge_pages / 4, 1);
   ASSERT_TRUE(low != nullptr && high != nullptr);
-  if (sizeof(void*) < 8 && space.rooms() == 0) GTEST_SKIP() << "no addresses left for a room";
+  if (sizeof(void*) < 8 && space.gaps() == 0) GTEST_SKIP() << "no addresses left for a gap";
   const char* const begin = m.heap().address_of(*high);
   const std::size_t bytes = space.live_bytes();
   m.drop(high);
@@ -685,12 +685,12 @@ TEST(PageHeap, ALaterRangeThatAMovedBlockLeftGoesToo) {
 
 TEST(PageHeap, FreshPagesMeetTheCleanOnesBeforeThem) {
   sealable<test_space> space;
-  space.set_room_max(0);
+  space.set_gap_max(0);
   space.set_limit(1024 * page_size);  // the first range: 256 pages
   modelled m(space);
   run* filling = m.new_large(256, 1);
   ASSERT_NE(filling, nullptr);
-  space.set_room_max(SIZE_MAX);
+  space.set_gap_max(SIZE_MAX);
   space.set_limit(std::size_t{1} << 30);  // the next: 128 MiB
   run* low = m.new_large(3, 1);
   run* middle = m.new_large(20, 1);

@@ -14,11 +14,10 @@
 //   slack      only while every call is counted
 //
 // A range has its addresses in one of two ways:
-//   in a room  only what is committed is mapped, the rest is nobody's: | tables ... | addresses ...
-//              |. When somebody else has mapped what comes next, the range is as good as full.
-//              class_of is reserved whole, for all pages: free's hit reads it for any address below
-//              `pages`.
-//   reserved   whole, at once, where there is no room or the range is small; and so are the tables
+//   in a gap   only what is committed is mapped, the rest is nobody's. When somebody else has
+//              mapped what comes next, the range is as good as full. class_of is reserved whole,
+//              for all pages: free's hit reads it for any address below `pages`.
+//   reserved   whole, at once, where there is no gap or the range is small; and so are the tables
 //
 // Invariant: top <= commit_end <= pages. Pages in [top, commit_end) were never used: they are zero.
 #pragma once
@@ -69,8 +68,8 @@ template <class Space>
 
 class page_range {
  public:
-  /// Effects: finds a room for `page_count` pages and their tables, with so many words of bitmaps a
-  /// page; for fewer where rooms are smaller, or where that long a class table is refused. Reserves
+  /// Effects: finds a gap for `page_count` pages and their tables, with so many words of bitmaps a
+  /// page; for fewer where gaps are smaller, or where that long a class table is refused. Reserves
   /// the class table and takes the first pages. Returns: false when it cannot have as many as
   /// `least`.
   template <address_space Space>
@@ -86,40 +85,40 @@ class page_range {
     }
     const std::uint64_t entropy = entropy_of(space);
     const auto bytes_for = [&](std::size_t count) {
-      return layout(count, bit_words).end + room_spare(count) * (entropy != 0 ? 2 : 1);
+      return layout(count, bit_words).end + gap_spare(count) * (entropy != 0 ? 2 : 1);
     };
-    std::size_t room_bytes = bytes_for(page_count);
-    void* const room = space.find_room(classes, room_bytes);
-    while (room != nullptr && page_count >= least && bytes_for(page_count) > room_bytes)
+    std::size_t gap_bytes = bytes_for(page_count);
+    void* const gap = space.find_gap(classes, gap_bytes);
+    while (gap != nullptr && page_count >= least && bytes_for(page_count) > gap_bytes)
       page_count -= page_count / 16;
-    if (room == nullptr || page_count < least) {
-      if (room != nullptr) space.leave_room(room);
+    if (gap == nullptr || page_count < least) {
+      if (gap != nullptr) space.leave_gap(gap);
       space.release(classes, class_bytes);
       return false;
     }
     const layout at(page_count, bit_words);
     const auto somewhere = [&](std::uint64_t choice) {
-      const std::size_t most = room_spare(page_count) - huge_page;
+      const std::size_t most = gap_spare(page_count) - huge_page;
       return align_down(static_cast<std::size_t>(choice % (most + 1)), huge_page);
     };
     const std::uintptr_t begin =
-        align_up(reinterpret_cast<std::uintptr_t>(room), huge_page) +
+        align_up(reinterpret_cast<std::uintptr_t>(gap), huge_page) +
         somewhere(entropy != 0 ? entropy >> 32 << page_shift
                                : reinterpret_cast<std::uintptr_t>(classes));
     auto* const begin_of_tables = reinterpret_cast<char*>(begin);
-    room_ = room;
+    gap_ = gap;
     base = begin + at.blocks + (entropy != 0 ? somewhere((entropy & UINT32_MAX) << page_shift) : 0);
     pages = page_count;
     bit_words_per_page_ = bit_words;
     table_reservation = class_bytes;
     number = index;
     class_of.place(static_cast<char*>(classes) + class_table_bytes(page_count), ground::reserved);
-    run_of.place(begin_of_tables, ground::room);
-    bits.place(begin_of_tables + at.bits, ground::room);
-    runs.place(begin_of_tables + at.runs, ground::room);
-    slack_room_ = begin_of_tables + at.slack;
-    place_marks(begin_of_tables + at.marks, ground::room);
-    // So that a room which somebody has after all is found out now.
+    run_of.place(begin_of_tables, ground::gap);
+    bits.place(begin_of_tables + at.bits, ground::gap);
+    runs.place(begin_of_tables + at.runs, ground::gap);
+    slack_gap_ = begin_of_tables + at.slack;
+    place_marks(begin_of_tables + at.marks, ground::gap);
+    // So that a gap which somebody has after all is found out now.
     if (commit_to(space, commit_step_min)) return true;
     release(space);
     return false;
@@ -158,7 +157,7 @@ class page_range {
   /// use.
   template <address_space Space>
   void release(Space& space) noexcept {
-    if (room_ != nullptr) {
+    if (gap_ != nullptr) {
       const auto give_back = [&space](void* p, std::size_t bytes) {
         if (bytes != 0) space.release(p, bytes);
       };
@@ -168,7 +167,7 @@ class page_range {
       give_back(runs.entries(), runs.committed_bytes());
       give_back(slack.entries(), slack.committed_bytes());
       for (const auto& of_shift : marks) give_back(of_shift.entries(), of_shift.committed_bytes());
-      space.leave_room(room_);
+      space.leave_gap(gap_);
     } else {
       space.release(reserved_, reserved_addresses_);
       if (slack.entries() != nullptr) space.release(slack.entries(), slack_bytes(pages));
@@ -257,7 +256,7 @@ class page_range {
 
   /// Returns: whether so many free pages at the top are worth a retreat.
   [[nodiscard]] bool may_retreat(std::size_t count) const noexcept {
-    return room_ != nullptr && count >= retreat_min;
+    return gap_ != nullptr && count >= retreat_min;
   }
   /// Effects: the pages from `first` on are nobody's again. Requires: may_retreat; they are in no
   /// run.
@@ -294,9 +293,9 @@ class page_range {
   template <address_space Space>
   [[nodiscard]] bool keep_slack(Space& space) noexcept {
     if (slack.entries() == nullptr) {
-      void* memory = room_ != nullptr ? slack_room_ : space.reserve_zeros(slack_bytes(pages));
+      void* memory = gap_ != nullptr ? slack_gap_ : space.reserve_zeros(slack_bytes(pages));
       if (memory == nullptr) return false;
-      slack.place(memory, room_ != nullptr ? ground::room : ground::reserved);
+      slack.place(memory, gap_ != nullptr ? ground::gap : ground::reserved);
     }
     return slack.ensure(space, slots_of(top), slots_of(pages));
   }
@@ -347,7 +346,7 @@ class page_range {
 
   /// Returns: bytes of addresses that the range and its tables have.
   [[nodiscard]] std::size_t reserved_bytes() const noexcept {
-    if (room_ != nullptr) {
+    if (gap_ != nullptr) {
       std::size_t bytes = (commit_end << page_shift) + table_reservation +
                           run_of.committed_bytes() + runs.committed_bytes() +
                           bits.committed_bytes() + slack.committed_bytes();
@@ -373,7 +372,7 @@ class page_range {
   std::size_t pages = 0;
   std::size_t top = 0;
   std::size_t commit_end = 0;
-  std::size_t table_reservation = 0;  ///< bytes reserved at class_of: in a room for it alone
+  std::size_t table_reservation = 0;  ///< bytes reserved at class_of: in a gap for it alone
   std::uint8_t number = 0;
   grown_table<page_class> class_of;
   grown_table<std::uint32_t> run_of;
@@ -435,11 +434,11 @@ class page_range {
     std::size_t bits, runs, marks, slack, blocks, end;
   };
 
-  /// A room is longer than what is in it, and that begins somewhere in its first part: an address
-  /// does not follow from the room's. The system's choice for the class table tells where. Where
+  /// A gap is longer than what is in it, and that begins somewhere in its first part: an address
+  /// does not follow from the gap's. The system's choice for the class table tells where. Where
   /// the space has entropy, this does, and there is such a part before the blocks as well: then no
   /// address of a block tells where the tables are.
-  static constexpr std::size_t room_spare(std::size_t page_count) noexcept {
+  static constexpr std::size_t gap_spare(std::size_t page_count) noexcept {
     return 2 * huge_page + align_up(page_count * page_size / 2, huge_page);
   }
 
@@ -465,7 +464,7 @@ class page_range {
 
   template <address_space Space>
   [[nodiscard]] bool commit_to(Space& space, std::size_t end) noexcept {
-    if (!take_ground(space, room_ != nullptr ? ground::room : ground::reserved,
+    if (!take_ground(space, gap_ != nullptr ? ground::gap : ground::reserved,
                      reinterpret_cast<void*>(address_of(commit_end)),
                      (end - commit_end) << page_shift))
       return false;
@@ -476,11 +475,11 @@ class page_range {
     return true;
   }
 
-  void* room_ = nullptr;      ///< null: reserved
-  void* reserved_ = nullptr;  ///< what the space reserved for the addresses, where there is no room
+  void* gap_ = nullptr;       ///< null: reserved
+  void* reserved_ = nullptr;  ///< what the space reserved for the addresses, where there is no gap
   std::size_t reserved_addresses_ =
-      0;  ///< bytes of it: more than the pages where it is not aligned to them
-  void* slack_room_ = nullptr;  ///< where slack begins in the room
+      0;                       ///< bytes of it: more than the pages where it is not aligned to them
+  void* slack_gap_ = nullptr;  ///< where slack begins in the gap
   run* free_runs_ = nullptr;
   std::size_t runs_used_ = 0;
   std::size_t bits_used_ = 0;

@@ -3,7 +3,7 @@
 // Layer: heap.
 //
 // The first range is made for the machine: large enough that it is nearly always the only one. It
-// is what free's hit path looks into, and it lives as long as the heap. Large ranges are in rooms
+// is what free's hit path looks into, and it lives as long as the heap. Large ranges are in gaps
 // (page_range.hpp), so their length costs nothing but four bytes of addresses a page for the class
 // table. Later ranges serve what does not fit it; one of them that becomes empty is given back, so
 // that where addresses are scarce they are there for the next block. Their records have a
@@ -51,7 +51,7 @@ class range_set {
   /// page. Returns: false when the system refuses.
   [[nodiscard]] bool start(std::size_t bit_words_per_page) noexcept {
     bit_words_per_page_ = bit_words_per_page;
-    return count() != 0 || add(1, ground::room) != nullptr || add(1, ground::reserved) != nullptr;
+    return count() != 0 || add(1, ground::gap) != nullptr || add(1, ground::reserved) != nullptr;
   }
 
   /// Returns: the first range's tables. Requires: it has started.
@@ -85,8 +85,8 @@ class range_set {
   /// Returns: a run of `pages` that were never used, of no kind yet; null when memory was refused.
   [[nodiscard]] run* take_fresh(std::size_t pages) noexcept {
     if (run* r = take_fresh_here(pages); r != nullptr) return r;
-    // A room may turn out to be somebody's, or too small; what is reserved is nobody else's.
-    for (const ground from : {ground::room, ground::reserved}) {
+    // A gap may turn out to be somebody's, or too small; what is reserved is nobody else's.
+    for (const ground from : {ground::gap, ground::reserved}) {
       page_range* const added = add(pages, from);
       if (added == nullptr) continue;
       if (run* r = extend(*added, pages); r != nullptr) return r;
@@ -145,11 +145,11 @@ class range_set {
     return (sizeof(void*) == 8 ? n : 1) << 30;
   }
 
-  // In a room: twice the machine, for blocks are scattered and need addresses side by side. The
+  // In a gap: twice the machine, for blocks are scattered and need addresses side by side. The
   // class table of the most takes 64 MiB.
-  static constexpr std::size_t first_room_min = gib(16);
-  static constexpr std::size_t first_room_max = gib(256);
-  static constexpr std::size_t room_min = std::size_t{64} << 20;
+  static constexpr std::size_t first_gap_min = gib(16);
+  static constexpr std::size_t first_gap_max = gib(256);
+  static constexpr std::size_t gap_min = std::size_t{64} << 20;
   // Reserved.
   static constexpr std::size_t first_bytes_max = std::size_t{sizeof(void*) == 8 ? 64 : 512} << 20;
   static constexpr std::size_t later_bytes_min = std::size_t{64} << 20;
@@ -182,11 +182,11 @@ class range_set {
     return later_bytes_min << std::min(count(), later_doublings);
   }
 
-  /// Returns: how many bytes the next range should have in a room.
-  [[nodiscard]] std::size_t room_bytes_wanted(bool first) const noexcept {
+  /// Returns: how many bytes the next range should have in a gap.
+  [[nodiscard]] std::size_t gap_bytes_wanted(bool first) const noexcept {
     const std::size_t bytes =
-        first ? std::max(std::bit_ceil(std::min(space_.physical(), first_room_max / 2)) * 2,
-                         first_room_min)
+        first ? std::max(std::bit_ceil(std::min(space_.physical(), first_gap_max / 2)) * 2,
+                         first_gap_min)
               : later_bytes_wanted();
     // More addresses than the process may use need no class table.
     const std::size_t limit = space_.limit();
@@ -208,9 +208,9 @@ class range_set {
   [[nodiscard]] bool obtain(page_range& range, ground from, std::size_t needed,
                             std::uint8_t number) noexcept {
     const bool first = number == 0;
-    if (from == ground::room) {
-      const std::size_t least = std::max(room_min, needed) >> page_shift;
-      return range.open(space_, room_bytes_wanted(first) >> page_shift, least, bit_words_per_page_,
+    if (from == ground::gap) {
+      const std::size_t least = std::max(gap_min, needed) >> page_shift;
+      return range.open(space_, gap_bytes_wanted(first) >> page_shift, least, bit_words_per_page_,
                         number);
     }
     std::size_t bytes =

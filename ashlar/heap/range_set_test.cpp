@@ -19,13 +19,13 @@ using set = range_set<test_space>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-/// What a first range has that is in no room.
-constexpr std::size_t without_room = (sizeof(void*) == 8 ? 64 : 256) * mib;
+/// What a first range has that is in no gap.
+constexpr std::size_t without_gap = (sizeof(void*) == 8 ? 64 : 256) * mib;
 
 /// A set whose first range has 256 pages, reserved; limits of later ones are the test's.
 struct fixture {
   fixture() {
-    space.set_room_max(0);
+    space.set_gap_max(0);
     space.set_limit(1024 * page_size);
     EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     EXPECT_EQ((*ranges)[0].pages, 256u);
@@ -44,13 +44,13 @@ struct fixture {
   std::unique_ptr<set> ranges = std::make_unique<set>(space);
 };
 
-/// A space that says where in a room things lie.
+/// A space that says where in a gap things lie.
 struct choosing_space : test_space {
   std::uint64_t choice = 0;
   [[nodiscard]] std::uint64_t entropy() const noexcept { return choice; }
 };
 
-/// Where a range has its blocks and its tables: offsets in its room.
+/// Where a range has its blocks and its tables: offsets in its gap.
 struct placement {
   std::uintptr_t tables, blocks;
 };
@@ -60,16 +60,16 @@ placement placed_by(std::uint64_t choice) {
   const auto ranges = std::make_unique<range_set<choosing_space>>(space);
   EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
   const page_range& first = (*ranges)[0];
-  const auto room = align_up(reinterpret_cast<std::uintptr_t>(space.last_room()), 2 * mib);
-  const placement found{reinterpret_cast<std::uintptr_t>(first.run_of.entries()) - room,
-                        first.base - room};
+  const auto gap = align_up(reinterpret_cast<std::uintptr_t>(space.last_gap()), 2 * mib);
+  const placement found{reinterpret_cast<std::uintptr_t>(first.run_of.entries()) - gap,
+                        first.base - gap};
   ranges->release_all();
-  EXPECT_EQ(space.rooms(), 0u);
+  EXPECT_EQ(space.gaps(), 0u);
   return found;
 }
 
 TEST(RangeSet, EntropyTellsWhereTablesAndBlocksLieEachByItself) {
-  if (sizeof(void*) < 8) GTEST_SKIP() << "so few addresses have no rooms";
+  if (sizeof(void*) < 8) GTEST_SKIP() << "so few addresses have no gaps";
   const placement a = placed_by(0x0000'0123'0000'4567), b = placed_by(0x0000'0123'0000'9567),
                   c = placed_by(0x0000'7123'0000'4567);
   EXPECT_EQ(a.tables, b.tables);
@@ -126,7 +126,7 @@ TEST(RangeSet, FindsAddressesByRange) {
 
 TEST(RangeSet, LaterRangesGrow) {
   fixture f;
-  f.space.set_room_max(SIZE_MAX);
+  f.space.set_gap_max(SIZE_MAX);
   f.space.set_limit(SIZE_MAX);
   ASSERT_NE(f.ranges->take_fresh(256), nullptr);
   for (std::uint32_t i = 1; i <= 3; ++i) {
@@ -238,17 +238,17 @@ TEST(RangeSet, ARefusedRequestLeavesNothingBehind) {
   }
 }
 
-// ---- in rooms --------------------------------------------------------------------------------
+// ---- in gaps --------------------------------------------------------------------------------
 
-/// A set whose first range is in a room, of 1 GiB.
+/// A set whose first range is in a gap, of 1 GiB.
 struct roomy {
   roomy() {
     EXPECT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     if constexpr (sizeof(void*) >= 8) {
-      EXPECT_EQ(space.rooms(), 1u);
+      EXPECT_EQ(space.gaps(), 1u);
     }
   }
-  [[nodiscard]] bool has_no_addresses() { return space.rooms() == 0; }
+  [[nodiscard]] bool has_no_addresses() { return space.gaps() == 0; }
   [[nodiscard]] const page_range& first() const { return (*ranges)[0]; }
 
   static constexpr std::size_t pages = (1024 * mib) >> page_shift;
@@ -258,7 +258,7 @@ struct roomy {
 
 TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   roomy f;
-  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
+  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
   EXPECT_EQ(f.first().pages, roomy::pages);
   EXPECT_LE(f.space.live_bytes(), roomy::pages * sizeof(page_class) + mib)
       << "an entry a page, and the first blocks";
@@ -277,15 +277,15 @@ TEST(RangeSet, ARoomTakesWhatIsUsedAndStaysOneRange) {
   EXPECT_EQ(f.ranges->first_tables().origin, tables.origin);
   EXPECT_EQ(f.ranges->first_tables().end, tables.end);
   EXPECT_EQ(f.ranges->first_tables().classes, tables.classes);
-  EXPECT_EQ(f.space.live_reservations(), 2u) << "the room and the class table";
+  EXPECT_EQ(f.space.live_reservations(), 2u) << "the gap and the class table";
   f.ranges->release_all();
   EXPECT_EQ(f.space.live_bytes(), 0u);
-  EXPECT_EQ(f.space.rooms(), 0u);
+  EXPECT_EQ(f.space.gaps(), 0u);
 }
 
 TEST(RangeSet, WhereSomebodyElseIsInTheRoomTheRangeEnds) {
   roomy f;
-  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
+  if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
   constexpr std::size_t there = 1000;
   f.space.block_claims(reinterpret_cast<void*>(f.first().address_of(there)), page_size);
   ASSERT_NE(f.ranges->take_fresh(900), nullptr);
@@ -323,8 +323,8 @@ TEST(RangeSet, ARoomThatCannotBeUsedIsLeft) {
     run* const r = ranges->take_fresh(10);
     ASSERT_NE(r, nullptr);
     EXPECT_EQ(r->range, start ? 0u : 1u);
-    EXPECT_EQ(space.rooms(), 0u);
-    EXPECT_EQ((*ranges)[r->range].pages << page_shift, start ? without_room : 128 * mib);
+    EXPECT_EQ(space.gaps(), 0u);
+    EXPECT_EQ((*ranges)[r->range].pages << page_shift, start ? without_gap : 128 * mib);
     EXPECT_EQ(ranges->reserved_bytes(), space.live_bytes());
   }
 }
@@ -333,17 +333,17 @@ TEST(RangeSet, ASmallRoomMakesASmallRange) {
   for (const std::size_t most : {700 * mib, 130 * mib, 100 * mib, 20 * mib}) {
     SCOPED_TRACE(most);
     test_space space;
-    space.set_room_max(most);
+    space.set_gap_max(most);
     const auto ranges = std::make_unique<set>(space);
     ASSERT_TRUE(ranges->start(standard_classes.bit_words_per_page));
     ASSERT_TRUE(ranges->keep_slack());
     const std::size_t pages = (*ranges)[0].pages;
     if (most < 110 * mib) {
-      EXPECT_EQ(space.rooms(), 0u) << "too small for any";
-      EXPECT_EQ(pages << page_shift, without_room);
+      EXPECT_EQ(space.gaps(), 0u) << "too small for any";
+      EXPECT_EQ(pages << page_shift, without_gap);
       continue;
     }
-    EXPECT_EQ(space.rooms(), 1u);
+    EXPECT_EQ(space.gaps(), 1u);
     EXPECT_GE(pages << page_shift, most / 2);
     EXPECT_LT(pages << page_shift, most);
     run* const all = ranges->take_fresh(pages);
@@ -359,7 +359,7 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
     for (std::uint64_t n = 1;; ++n) {
       SCOPED_TRACE(testing::Message() << "call " << n << " and later");
       roomy f;
-      if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a room";
+      if (f.has_no_addresses()) GTEST_SKIP() << "no addresses left for a gap";
       if (counted) {
         ASSERT_TRUE(f.ranges->keep_slack());
       }
@@ -373,13 +373,13 @@ TEST(RangeSet, ARefusedRequestInRoomsLeavesNothingBehind) {
       f.space.fail_nth(0);
       if (served) {
         EXPECT_EQ(r->range, 1u);
-        EXPECT_EQ(f.space.rooms(), 2u);
+        EXPECT_EQ(f.space.gaps(), 2u);
         f.ranges->release((*f.ranges)[1]);
         EXPECT_EQ(f.space.live_bytes(), bytes);
         break;
       }
       EXPECT_EQ(f.space.live_bytes(), bytes);
-      EXPECT_EQ(f.space.rooms(), 1u);
+      EXPECT_EQ(f.space.gaps(), 1u);
       EXPECT_EQ(f.ranges->count(), 1u);
       EXPECT_NE(f.ranges->take_fresh(1000), nullptr) << "later it may be served";
       if (HasFailure()) return;

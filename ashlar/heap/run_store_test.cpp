@@ -18,7 +18,7 @@ using test::test_space;
 /// A store whose first range has 256 pages, reserved.
 struct store_fixture {
   store_fixture() {
-    space.set_room_max(0);
+    space.set_gap_max(0);
     space.set_limit(1024 * page_size);
     EXPECT_TRUE(runs->ranges().start(standard_classes.bit_words_per_page));
   }

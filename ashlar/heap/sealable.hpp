@@ -11,7 +11,7 @@ namespace ashlar::detail {
 
 /// `Space`, which while it is sealed refuses whatever would be a system call: so a heap on it has the
 /// paths that it has where the system refuses, and no others. Four calls come through: `release` and
-/// `leave_room`, which cannot refuse (a caller that need not release asks `is_sealed` before),
+/// `leave_gap`, which cannot refuse (a caller that need not release asks `is_sealed` before),
 /// `resident`, which only statistics call, and `reopen`, without which closed pages would be lost.
 template <address_space Space>
 class sealable : public Space {
@@ -28,8 +28,8 @@ class sealable : public Space {
   [[nodiscard]] void* reserve_zeros(std::size_t bytes) noexcept {
     return is_sealed() ? nullptr : Space::reserve_zeros(bytes);
   }
-  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) noexcept {
-    return is_sealed() ? nullptr : Space::find_room(near, bytes);
+  [[nodiscard]] void* find_gap(const void* near, std::size_t& bytes) noexcept {
+    return is_sealed() ? nullptr : Space::find_gap(near, bytes);
   }
   [[nodiscard]] bool claim(void* p, std::size_t bytes) noexcept {
     return !is_sealed() && Space::claim(p, bytes);

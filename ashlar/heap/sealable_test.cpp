@@ -23,9 +23,9 @@ struct granting_space {
   bool close(void*, std::size_t) noexcept { return ++calls, true; }
   bool move(void*, void*, std::size_t) noexcept { return ++calls, true; }
   void release(void*, std::size_t) noexcept { ++calls; }
-  void* find_room(const void*, std::size_t&) noexcept { return ++calls, page; }
+  void* find_gap(const void*, std::size_t&) noexcept { return ++calls, page; }
   bool claim(void*, std::size_t) noexcept { return ++calls, true; }
-  void leave_room(void*) noexcept { ++calls; }
+  void leave_gap(void*) noexcept { ++calls; }
   std::size_t resident(const void*, std::size_t bytes) noexcept { return ++calls, bytes; }
   std::size_t limit() noexcept { return SIZE_MAX; }
   std::size_t physical() noexcept { return SIZE_MAX; }
@@ -40,7 +40,7 @@ int granted(detail::sealable<granting_space>& space) {
   return (space.reserve(1) != nullptr) + (space.reserve_zeros(1) != nullptr) +
          int{space.commit(p, 1)} + int{space.populate(p, 1)} + int{space.purge(p, 1)} +
          int{space.renew(p, 1)} + int{space.close(p, 1)} + int{space.move(p, p, 1)} +
-         (space.find_room(p, bytes) != nullptr) + int{space.claim(p, 1)};
+         (space.find_gap(p, bytes) != nullptr) + int{space.claim(p, 1)};
 }
 
 TEST(Sealable, RefusesEveryCallWhileItIsSealedAndNoneReachesTheSystem) {
@@ -60,7 +60,7 @@ TEST(Sealable, LetsThroughWhatCannotBeRefused) {
   detail::sealable<granting_space> space;
   space.seal(true);
   space.release(space.page, 64);
-  space.leave_room(space.page);
+  space.leave_gap(space.page);
   EXPECT_EQ(space.resident(space.page, 64), 64u);
   EXPECT_TRUE(space.reopen(space.page, 64));
   EXPECT_EQ(space.calls, 4);

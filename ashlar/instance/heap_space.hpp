@@ -69,13 +69,13 @@ class heap_space {
   }
   void release(void* p, std::size_t bytes) noexcept;
   // A source's pieces come whole.
-  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) const noexcept {
-    return has_source() ? nullptr : os::system_space::find_room(near, bytes);
+  [[nodiscard]] void* find_gap(const void* near, std::size_t& bytes) const noexcept {
+    return has_source() ? nullptr : os::system_space::find_gap(near, bytes);
   }
   [[nodiscard]] static bool claim(void* p, std::size_t bytes) noexcept {
     return os::system_space::claim(p, bytes);
   }
-  static void leave_room(void* p) noexcept { os::system_space::leave_room(p); }
+  static void leave_gap(void* p) noexcept { os::system_space::leave_gap(p); }
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept {
     return os::system_space::resident(p, bytes);
   }

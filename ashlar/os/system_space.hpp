@@ -31,9 +31,9 @@ class system_space {
   static void unguard(void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static bool move(void* from, void* to, std::size_t bytes) noexcept;
   static void release(void* p, std::size_t bytes) noexcept;
-  [[nodiscard]] static void* find_room(const void* near, std::size_t& bytes) noexcept;
+  [[nodiscard]] static void* find_gap(const void* near, std::size_t& bytes) noexcept;
   [[nodiscard]] static bool claim(void* p, std::size_t bytes) noexcept;
-  static void leave_room(void* p) noexcept;
+  static void leave_gap(void* p) noexcept;
   [[nodiscard]] static std::size_t resident(const void* p, std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t limit() noexcept;
   [[nodiscard]] static std::size_t physical() noexcept;

@@ -56,14 +56,14 @@ map_result map_at(void* p, std::size_t bytes, int protection, int how) noexcept 
   return map_result::taken;
 }
 
-// Where rooms are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
+// Where gaps are. The system maps downwards from the top of the addresses that it chooses from (or upwards from
 // their bottom), so far below what it chose last there is nothing. That part is cut into slots of one size, the same
-// for every copy of the library in a process. Whoever maps the first page of a slot has its room.
+// for every copy of the library in a process. Whoever maps the first page of a slot has its gap.
 constexpr std::uint64_t slot_bytes_min = std::uint64_t{1} << 30;
 constexpr std::uint64_t slot_bytes_usual = std::uint64_t{32} << 30;
 
 /// Returns: the size of a slot where the system's own mappings are at `near`: 512 GiB where there are 47 bits of
-/// addresses. 0: there are so few addresses that there are no rooms.
+/// addresses. 0: there are so few addresses that there are no gaps.
 std::size_t slot_bytes_at(std::uintptr_t near) noexcept {
   if (sizeof(void*) < 8) return 0;
   const std::uint64_t all = std::bit_floor(near);
@@ -125,7 +125,7 @@ void system_space::release(void* p, std::size_t bytes) noexcept {
   page_calls::unmap(p, bytes);
 }
 
-void* system_space::find_room(const void* near, std::size_t& bytes) noexcept {
+void* system_space::find_gap(const void* near, std::size_t& bytes) noexcept {
   const errno_keeper keeper;
   const auto from = reinterpret_cast<std::uintptr_t>(near);
   const std::size_t slot = slot_bytes_at(from);
@@ -154,7 +154,7 @@ bool system_space::claim(void* p, std::size_t bytes) noexcept {
   return map_at(p, bytes, PROT_READ | PROT_WRITE, only_there) == map_result::done;
 }
 
-void system_space::leave_room(void* p) noexcept {
+void system_space::leave_gap(void* p) noexcept {
   const std::size_t page = page_bytes();
   release(static_cast<char*>(p) - page, page);
 }

@@ -195,56 +195,55 @@ TEST(SystemSpace, PhysicalMemoryAndLimitArePlausible) {
 }
 
 TEST(SystemSpace, ARoomIsNobodysUntilItIsClaimed) {
-  if (support::emulated) GTEST_SKIP() << "an emulator may leave one room only";
+  if (support::emulated) GTEST_SKIP() << "an emulator may leave one gap only";
   const reservation near(system_space::reserve_zeros(mib), mib);
   std::size_t bytes = 512 * mib, other_bytes = 512 * mib;
   errno = 1234;
-  auto* const room = static_cast<char*>(system_space::find_room(near.p, bytes));
-  if (room == nullptr) GTEST_SKIP() << "no rooms here";
-  auto* const other = static_cast<char*>(system_space::find_room(near.p, other_bytes));
+  auto* const gap = static_cast<char*>(system_space::find_gap(near.p, bytes));
+  if (gap == nullptr) GTEST_SKIP() << "no gaps here";
+  auto* const other = static_cast<char*>(system_space::find_gap(near.p, other_bytes));
   ASSERT_NE(other, nullptr);
   EXPECT_EQ(bytes, 512 * mib);
-  EXPECT_TRUE(other + other_bytes <= room || room + bytes <= other) << "two have one room";
-  EXPECT_FALSE(system_space::commit(room, mib)) << "it was reserved";
+  EXPECT_TRUE(other + other_bytes <= gap || gap + bytes <= other) << "two have one gap";
+  EXPECT_FALSE(system_space::commit(gap, mib)) << "it was reserved";
 
-  ASSERT_TRUE(system_space::claim(room + mib, mib));
-  EXPECT_TRUE(all_are(room + mib, mib, 0));
-  std::memset(room + mib, 7, mib);
-  EXPECT_FALSE(system_space::claim(room, bytes)) << "a part of it is claimed";
-  EXPECT_FALSE(system_space::claim(room + mib, mib));
-  EXPECT_FALSE(system_space::claim(room + 2 * mib - page, 2 * mib));
-  EXPECT_TRUE(all_are(room + mib, mib, 7));
-  ASSERT_TRUE(system_space::claim(room + 2 * mib, mib)) << "directly behind";
-  ASSERT_TRUE(system_space::claim(room, mib)) << "and before: nothing was left there";
-  std::memset(room, 8, 3 * mib);
-  system_space::release(room + mib, 2 * mib);  // two claims, in one
-  EXPECT_TRUE(all_are(room, mib, 8));
-  ASSERT_TRUE(system_space::claim(room + mib, mib));
-  EXPECT_TRUE(all_are(room + mib, mib, 0));
-  system_space::release(room, 2 * mib);
+  ASSERT_TRUE(system_space::claim(gap + mib, mib));
+  EXPECT_TRUE(all_are(gap + mib, mib, 0));
+  std::memset(gap + mib, 7, mib);
+  EXPECT_FALSE(system_space::claim(gap, bytes)) << "a part of it is claimed";
+  EXPECT_FALSE(system_space::claim(gap + mib, mib));
+  EXPECT_FALSE(system_space::claim(gap + 2 * mib - page, 2 * mib));
+  EXPECT_TRUE(all_are(gap + mib, mib, 7));
+  ASSERT_TRUE(system_space::claim(gap + 2 * mib, mib)) << "directly behind";
+  ASSERT_TRUE(system_space::claim(gap, mib)) << "and before: nothing was left there";
+  std::memset(gap, 8, 3 * mib);
+  system_space::release(gap + mib, 2 * mib);  // two claims, in one
+  EXPECT_TRUE(all_are(gap, mib, 8));
+  ASSERT_TRUE(system_space::claim(gap + mib, mib));
+  EXPECT_TRUE(all_are(gap + mib, mib, 0));
+  system_space::release(gap, 2 * mib);
   EXPECT_EQ(errno, 1234);
 
-  system_space::leave_room(room);
-  EXPECT_EQ(system_space::find_room(near.p, bytes), room) << "it may be found again";
-  system_space::leave_room(room);
-  system_space::leave_room(other);
+  system_space::leave_gap(gap);
+  EXPECT_EQ(system_space::find_gap(near.p, bytes), gap) << "it may be found again";
+  system_space::leave_gap(gap);
+  system_space::leave_gap(other);
 }
 
-TEST(SystemSpace, RoomsAreNoMoreThanThereAre) {
+TEST(SystemSpace, GapsAreNoMoreThanThereAre) {
   const reservation near(system_space::reserve_zeros(mib), mib);
   std::size_t bytes = SIZE_MAX;
-  void* const all = system_space::find_room(near.p, bytes);
-  if (all == nullptr) GTEST_SKIP() << "no rooms here";
+  void* const all = system_space::find_gap(near.p, bytes);
+  if (all == nullptr) GTEST_SKIP() << "no gaps here";
   EXPECT_GE(bytes, 512 * mib);
   EXPECT_LT(bytes, SIZE_MAX / 2);
-  void* rooms[1024];
+  void* gaps[1024];
   std::size_t count = 0;
-  while (count < 1024 && (rooms[count] = system_space::find_room(near.p, bytes)) != nullptr)
-    ++count;
+  while (count < 1024 && (gaps[count] = system_space::find_gap(near.p, bytes)) != nullptr) ++count;
   EXPECT_LT(count, 1024u);
-  while (count != 0) system_space::leave_room(rooms[--count]);
-  system_space::leave_room(all);
-  EXPECT_EQ(system_space::find_room(reinterpret_cast<void*>(0x10000), bytes), nullptr)
+  while (count != 0) system_space::leave_gap(gaps[--count]);
+  system_space::leave_gap(all);
+  EXPECT_EQ(system_space::find_gap(reinterpret_cast<void*>(0x10000), bytes), nullptr)
       << "there is nothing below so low an address";
 }
 

@@ -139,14 +139,14 @@ bool system_space::move(void*, void*, std::size_t) noexcept {
   return false;
 }
 
-// There are no rooms: memory has no holes.
-void* system_space::find_room(const void*, std::size_t&) noexcept {
+// There are no gaps: memory has no holes.
+void* system_space::find_gap(const void*, std::size_t&) noexcept {
   return nullptr;
 }
 bool system_space::claim(void*, std::size_t) noexcept {
   return false;
 }
-void system_space::leave_room(void*) noexcept {}
+void system_space::leave_gap(void*) noexcept {}
 
 std::size_t system_space::resident(const void*, std::size_t bytes) noexcept {
   return bytes;

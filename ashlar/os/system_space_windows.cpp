@@ -2,8 +2,8 @@
 // Layer: os.
 //
 // The system promises memory when it commits it, so a commit can be refused, and each committed page
-// counts although nobody has touched it. A mapping goes back whole, so there are no rooms
-// (find_room), and a large block that moves is copied.
+// counts although nobody has touched it. A mapping goes back whole, so there are no gaps
+// (find_gap), and a large block that moves is copied.
 #include <atomic>
 #include <cstdint>
 
@@ -97,13 +97,13 @@ void system_space::release(void* p, std::size_t) noexcept {
   ::VirtualFree(p, 0, MEM_RELEASE);
 }
 
-void* system_space::find_room(const void*, std::size_t&) noexcept {
+void* system_space::find_gap(const void*, std::size_t&) noexcept {
   return nullptr;
 }
 bool system_space::claim(void*, std::size_t) noexcept {
   return false;
 }
-void system_space::leave_room(void*) noexcept {}
+void system_space::leave_gap(void*) noexcept {}
 
 std::size_t system_space::resident(const void* p, std::size_t bytes) noexcept {
   const error_keeper keeper;

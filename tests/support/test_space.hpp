@@ -34,7 +34,7 @@ enum class space_call : unsigned {
   renew,
   close,
   move,
-  find_room,
+  find_gap,
   claim
 };
 inline constexpr std::size_t space_call_count = 10;
@@ -45,9 +45,9 @@ class test_space {
   test_space(const test_space&) = delete;
   test_space& operator=(const test_space&) = delete;
   ~test_space() {
-    for (const auto& [begin, r] : rooms_) os::system_space::release(room_memory(begin), r.bytes);
+    for (const auto& [begin, r] : gaps_) os::system_space::release(gap_memory(begin), r.bytes);
     for (const auto& [base, bytes] : live_)
-      if (!in_room(base)) os::system_space::release(reinterpret_cast<void*>(base), bytes);
+      if (!in_gap(base)) os::system_space::release(reinterpret_cast<void*>(base), bytes);
   }
 
   // ---- what the test decides --------------------------------------------------------------------
@@ -63,7 +63,7 @@ class test_space {
     fail_all_after_ = true;
   }
   void fail_always(space_call kind, bool fails) { fails_[index(kind)] = fails; }
-  /// Effects: nothing that is reserved or in a room becomes memory any more, or does again.
+  /// Effects: nothing that is reserved or in a gap becomes memory any more, or does again.
   void refuse_memory(bool refuses) {
     fail_always(space_call::commit, refuses);
     fail_always(space_call::claim, refuses);
@@ -74,13 +74,13 @@ class test_space {
   void set_refused_moves_unmap(bool unmap) { refused_moves_unmap_ = unmap; }
   /// Effects: reservations fail that would bring the live ones above `bytes`.
   void set_reserve_max(std::size_t bytes) { reserve_max_ = bytes; }
-  /// Effects: somebody else has the n bytes at p in a room: claims of a part of them fail.
+  /// Effects: somebody else has the n bytes at p in a gap: claims of a part of them fail.
   void block_claims(const void* p, std::size_t n) {
     blocked_from_ = reinterpret_cast<std::uintptr_t>(p);
     blocked_to_ = blocked_from_ + n;
   }
-  /// Effects: rooms are found of no more than `bytes`; 0: none is.
-  void set_room_max(std::size_t bytes) { room_max_ = bytes; }
+  /// Effects: gaps are found of no more than `bytes`; 0: none is.
+  void set_gap_max(std::size_t bytes) { gap_max_ = bytes; }
   void set_limit(std::size_t bytes) { limit_ = bytes; }
   void set_physical(std::size_t bytes) { physical_ = bytes; }
   void set_processors(std::size_t count) { processors_ = count; }
@@ -98,12 +98,12 @@ class test_space {
   [[nodiscard]] const std::vector<std::pair<std::uintptr_t, std::uintptr_t>>& not_renewed() const {
     return not_renewed_;
   }
-  /// Rooms count as one each, whatever was claimed in them.
+  /// Gaps count as one each, whatever was claimed in them.
   [[nodiscard]] std::size_t live_reservations() {
     const std::lock_guard guard(mutex_);
-    return rooms_.size() +
+    return gaps_.size() +
            static_cast<std::size_t>(std::count_if(
-               live_.begin(), live_.end(), [this](const auto& l) { return !in_room(l.first); }));
+               live_.begin(), live_.end(), [this](const auto& l) { return !in_gap(l.first); }));
   }
   [[nodiscard]] std::size_t live_bytes() {
     const std::lock_guard guard(mutex_);
@@ -170,7 +170,7 @@ class test_space {
   void release(void* p, std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     const auto a = reinterpret_cast<std::uintptr_t>(p);
-    const bool claimed = in_room(a);
+    const bool claimed = in_gap(a);
     if (claimed) {  // any part of it may go
       split_claim(a);
       split_claim(a + bytes);
@@ -195,20 +195,20 @@ class test_space {
     else
       os::system_space::release(p, bytes);
   }
-  // Rooms are the test's own reservations, so that nobody but the test can be in them.
-  [[nodiscard]] void* find_room(const void* near, std::size_t& bytes) noexcept {
+  // Gaps are the test's own reservations, so that nobody but the test can be in them.
+  [[nodiscard]] void* find_gap(const void* near, std::size_t& bytes) noexcept {
     {
       const std::lock_guard guard(mutex_);
       EXPECT_TRUE(live_.contains(reinterpret_cast<std::uintptr_t>(near))) << "near what?";
     }
-    if (refuse(space_call::find_room) || room_max_ == 0) return nullptr;
-    bytes = std::min<std::size_t>(bytes, room_max_);
+    if (refuse(space_call::find_gap) || gap_max_ == 0) return nullptr;
+    bytes = std::min<std::size_t>(bytes, gap_max_);
     char* const memory =
         static_cast<char*>(barely_aligned(&os::system_space::reserve, bytes + granule));
     if (memory == nullptr) return nullptr;
     const std::lock_guard guard(mutex_);
-    rooms_.emplace(reinterpret_cast<std::uintptr_t>(memory + granule), room{bytes + granule});
-    last_room_ = memory + granule;
+    gaps_.emplace(reinterpret_cast<std::uintptr_t>(memory + granule), gap{bytes + granule});
+    last_gap_ = memory + granule;
     return memory + granule;
   }
   [[nodiscard]] bool claim(void* p, std::size_t bytes) noexcept {
@@ -217,8 +217,8 @@ class test_space {
     if (refuse(space_call::claim) || beyond_max(bytes)) return false;
     if (a < blocked_to_ && a + bytes > blocked_from_) return false;
     const std::lock_guard guard(mutex_);
-    if (!in_room(a) || !in_room(a + bytes - 1) || is_live(a, bytes)) {
-      ADD_FAILURE() << p << ", " << bytes << " bytes, is not free and in a room";
+    if (!in_gap(a) || !in_gap(a + bytes - 1) || is_live(a, bytes)) {
+      ADD_FAILURE() << p << ", " << bytes << " bytes, is not free and in a gap";
       return false;
     }
     if (!os::system_space::commit(p, bytes)) return false;
@@ -226,22 +226,22 @@ class test_space {
     live_.emplace(a, bytes);
     return true;
   }
-  void leave_room(void* p) noexcept {
+  void leave_gap(void* p) noexcept {
     const std::lock_guard guard(mutex_);
-    const auto found = rooms_.find(reinterpret_cast<std::uintptr_t>(p));
-    if (found == rooms_.end()) {
-      ADD_FAILURE() << p << " is no room";
+    const auto found = gaps_.find(reinterpret_cast<std::uintptr_t>(p));
+    if (found == gaps_.end()) {
+      ADD_FAILURE() << p << " is no gap";
       return;
     }
     EXPECT_FALSE(is_live(found->first, found->second.bytes - granule)) << "not all was released";
-    os::system_space::release(room_memory(found->first), found->second.bytes);
-    rooms_.erase(found);
+    os::system_space::release(gap_memory(found->first), found->second.bytes);
+    gaps_.erase(found);
   }
-  /// Returns: the room that was found last, or null.
-  [[nodiscard]] void* last_room() const { return last_room_; }
-  [[nodiscard]] std::size_t rooms() {
+  /// Returns: the gap that was found last, or null.
+  [[nodiscard]] void* last_gap() const { return last_gap_; }
+  [[nodiscard]] std::size_t gaps() {
     const std::lock_guard guard(mutex_);
-    return rooms_.size();
+    return gaps_.size();
   }
   [[nodiscard]] std::size_t resident(const void* p, std::size_t bytes) noexcept {
     if (bytes != 0) check(p, bytes);
@@ -261,15 +261,15 @@ class test_space {
 #endif
   static constexpr std::size_t index(space_call kind) { return static_cast<std::size_t>(kind); }
 
-  struct room {
+  struct gap {
     std::size_t bytes;  ///< with the page before it, as the system's have one
   };
-  [[nodiscard]] static void* room_memory(std::uintptr_t begin) {
+  [[nodiscard]] static void* gap_memory(std::uintptr_t begin) {
     return reinterpret_cast<void*>(begin - granule);
   }
-  [[nodiscard]] bool in_room(std::uintptr_t a) const {
-    const auto after = rooms_.upper_bound(a);
-    return after != rooms_.begin() &&
+  [[nodiscard]] bool in_gap(std::uintptr_t a) const {
+    const auto after = gaps_.upper_bound(a);
+    return after != gaps_.begin() &&
            a - std::prev(after)->first < std::prev(after)->second.bytes - granule;
   }
   [[nodiscard]] bool is_live(std::uintptr_t a, std::size_t bytes) const {
@@ -285,7 +285,7 @@ class test_space {
     std::prev(live_.find(a))->second = before;
   }
 
-  void* last_room_ = nullptr;
+  void* last_gap_ = nullptr;
 
   bool refuse(space_call kind) noexcept {
     const std::uint64_t n = ++calls_;
@@ -333,7 +333,7 @@ class test_space {
       left -= std::min(left, begin + length - a);
       // Claims that lie side by side are one.
       for (; inside && left != 0; ++next) {
-        inside = in_room(a) && next != live_.end() && next->first == a + (bytes - left);
+        inside = in_gap(a) && next != live_.end() && next->first == a + (bytes - left);
         if (inside) left -= std::min(left, next->second);
       }
     }
@@ -356,7 +356,7 @@ class test_space {
   std::atomic<std::uint64_t> fail_at_{0};
   std::atomic<bool> fail_all_after_{false};
   std::atomic<std::size_t> reserve_max_{SIZE_MAX};
-  // So much that the first range is in a room, of 1 GiB: quick to reserve under every sanitizer.
+  // So much that the first range is in a gap, of 1 GiB: quick to reserve under every sanitizer.
   std::atomic<std::size_t> limit_{std::size_t{1} << 30};
   std::atomic<std::size_t> physical_{std::size_t{1} << 30};
   std::atomic<std::size_t> processors_{2};
@@ -364,8 +364,8 @@ class test_space {
   std::function<void()> before_purge_;
   std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> live_;
-  std::map<std::uintptr_t, room> rooms_;
-  std::atomic<std::size_t> room_max_{SIZE_MAX};
+  std::map<std::uintptr_t, gap> gaps_;
+  std::atomic<std::size_t> gap_max_{SIZE_MAX};
   std::atomic<std::uintptr_t> blocked_from_{0}, blocked_to_{0};
   std::size_t live_bytes_ = 0;
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> unmapped_, not_renewed_;
