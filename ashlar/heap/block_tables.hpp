@@ -24,8 +24,7 @@ struct page_class {
 };
 
 /// R is the length of the range, rounded up. Addresses count from R before the range's begin: so
-/// the range lies at [R, 2R). The class table tells of what is before and behind it, too: it is in
-/// no slab.
+/// it lies at [R, 2R). The class table tells of what is around it, too: that is in no slab.
 struct block_tables {
   std::uintptr_t origin = 0;            ///< R before the range's begin
   std::size_t end = 0;                  ///< 2R

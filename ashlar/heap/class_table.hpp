@@ -1,10 +1,8 @@
-// heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size and
-// slab.
+// heap/class_table.hpp: the size classes of one heap, as tables: size -> class -> block size, slab.
 // Layer: heap.
 //
-// The standard classes are known at compile time. A heap may have others, made for one program (its
-// `Config` names them, basic_heap.hpp): at compile time too, or loaded before the heap's first
-// block, which is why the table is data.
+// The standard classes are known at compile time. A heap may have others (its `Config` names them):
+// at compile time too, or loaded before its first block, which is why the table is data.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +30,7 @@ struct class_table {
   /// An upper bound of the words of bitmaps that the slabs of a range can have needed, a page.
   std::size_t bit_words_per_page = 0;
   std::array<slab_shape, class_count> shapes{};
-  // What hits ask of a class, side by side: an entry of `shapes` takes two instructions more to
-  // reach.
+  // What hits ask of a class, side by side: an entry of `shapes` takes two instructions more.
   std::array<std::uint32_t, class_count> sizes{};     ///< block sizes again; class 0 has 0
   std::array<std::size_t, class_count> alignments{};  ///< of every block, powers of two
   /// Block sizes once more, for the hits of realloc alone, which can so be diverted.
@@ -42,27 +39,23 @@ struct class_table {
   [[nodiscard]] ASHLAR_HOT constexpr std::size_t block_size(class_index c) const noexcept {
     return sizes[std::size_t{c}];
   }
-  /// Whether a class can serve `size` bytes at multiples of `alignment`: a slab starts at a page
-  /// and promises no more.
+  /// Whether a class can serve `size` bytes at multiples of `alignment`, a page's at most.
   [[nodiscard]] static constexpr bool serves(std::size_t size, std::size_t alignment) noexcept {
     return size <= small_size_max && alignment <= page_size;
   }
-  /// Returns: the smallest class whose blocks hold `size` bytes. Requires: size <= small_size_max.
-  /// O(1).
+  /// Returns: the smallest class whose blocks hold `size` bytes, small_size_max at most. O(1).
   [[nodiscard]] ASHLAR_HOT constexpr class_index of_size(std::size_t size) const noexcept {
     return by_granules[(size + block_granule - 1) / block_granule];
   }
   /// Returns: the smallest class whose blocks hold `size` bytes at multiples of `alignment` when
   /// its slab starts at one, or 0 when no class does. Requires: size <= small_size_max, `alignment`
-  /// a power of two or 0 (none). O(1) where classes above 128 bytes are 8 a doubling, as the
-  /// standard ones are; else O(classes).
+  /// a power of two or 0 (none). O(1) for the standard classes, else O(classes).
   [[nodiscard]] constexpr class_index of_aligned_size(std::size_t size,
                                                       std::size_t alignment) const noexcept {
     if (alignment <= block_granule) return of_size(size);
     if (alignment > small_size_max) return 0;
-    // What holds a multiple of `alignment` is one, too, among the standard classes: where blocks
-    // grow by steps of `alignment` or more, each is a multiple of the step; where by less, every
-    // multiple of `alignment` is a block size.
+    // Among the standard classes, what holds a multiple of `alignment` is one: where blocks grow by
+    // as much or more, each is a multiple of that; where by less, every multiple is a block size.
     for (std::size_t c = of_size(align_up(size == 0 ? 1 : size, alignment)); c < count; ++c)
       if (shapes[c].block_size % alignment == 0) return static_cast<class_index>(c);
     return 0;
@@ -87,8 +80,7 @@ constexpr const char* what_is_wrong_with(std::span<const std::uint32_t> sizes,
   return nullptr;
 }
 
-/// Returns: the table of the classes with these block sizes. Requires: nothing is wrong with them.
-/// O(small_size_max).
+/// Returns: the table of the classes with these sizes, which are not wrong. O(small_size_max).
 constexpr class_table make_class_table(std::span<const std::uint32_t> sizes) noexcept {
   class_table table;
   table.count = sizes.size() + 1;
@@ -124,9 +116,8 @@ static_assert([] {
   return what_is_wrong_with(std::span(block_sizes).subspan<1>(), at) == nullptr;
 }());
 
-/// The classes of a table, for `Config::classes`: a heap whose table is a constant has its classes
-/// folded into the code; one whose table is a variable reads it, and it must not change once the
-/// heap has started.
+/// The classes of a table, for `Config::classes`: folded into the code if it is a constant. Else it
+/// is read, and must not change once the heap has started.
 template <const class_table& Table>
 struct classes_in {
   [[nodiscard]] static constexpr const class_table& table() noexcept { return Table; }

@@ -5,9 +5,8 @@
 //   deallocate(p): address -> page -> class (table) -> push on the stack of that class
 //
 // Law: a hit reads `cache_tops`, the tables and its stack, writes one slot, one top and one sign of
-// the block's use (block_sign.hpp), and calls nothing. All else is a miss, also a free of an
-// address at which no block in use starts, and an allocation of a block that was written to while
-// it rested. The heap's engine handles misses (basic_heap.hpp).
+// the block's use (block_sign.hpp), and calls nothing. All else is a miss (basic_heap.hpp), also a
+// free where no block in use starts, and an allocation of a block that was written to meanwhile.
 // Invariant: both ends of a stack are null; thread_cache.hpp has the rest.
 #pragma once
 
@@ -69,8 +68,7 @@ class hit_path {
     return pop(tops, Classes::of_size(size));
   }
   /// Effects: puts `block` on its stack. Returns: false if that is for `deallocate_slow` to do: the
-  /// stack is full, the block is large or null, or no block in use starts there. Never calls
-  /// anything.
+  /// stack is full, the block is large or null, or not in use. Never calls anything.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate(cache_tops& tops, void* block) noexcept {
     return push(tops, tops.tables.page_of(block), block);
   }
@@ -85,8 +83,7 @@ class hit_path {
 
   /// As above for a caller who is believed: no misuse is seen. The class is looked up all the same:
   /// a block of a later range has its mark in other tables. Requires: `block` is in use, and `c` is
-  /// its class, or 0. Returns: false if the stack is full, the block is of a later range, or `c` is
-  /// 0.
+  /// its class, or 0. Returns: false if the stack is full, it is of a later range, or `c` is 0.
   [[nodiscard]] ASHLAR_HOT static bool try_deallocate_believed(cache_tops& tops, void* block,
                                                                class_index c) noexcept {
     if (tops.tables.class_of(block) != c) [[unlikely]]
