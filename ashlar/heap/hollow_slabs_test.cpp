@@ -357,6 +357,9 @@ TEST(HollowSlabs, MissesBringNoneForALookThatDoesNotGoOn) {
   const auto never = std::make_unique<heap_in_a_look>(512);
   never->heap.set_purge_policy({.delay_ms = -1, .keep_bytes = 0});
   EXPECT_TRUE(never->opens_stacks());
+  const auto rests = std::make_unique<heap_in_a_look>(512);
+  rests->heap.close_freed(detail::closing::always);
+  EXPECT_TRUE(rests->opens_stacks()) << "a block that was freed last is not to leave";
 }
 
 /// A heap whose blocks of 64 bytes are nearly all free. It grows by blocks of another size, while
