@@ -386,6 +386,10 @@ class reclaimer {
   /// Effects: goes on with what growth has begun, or begins it, until `left` is spent. Returns:
   /// whether there is more to do.
   bool give_back_for_growth(work& left) noexcept {
+    if (pages_.is_sealed()) {
+      stepped_pages_.store(pages_.grown_pages(), relaxed);
+      return false;
+    }
     if (next_summed_ == 0 && has_grown_a_step()) {
       next_summed_ = 1;
       idle_ = absent_ = 0;
@@ -417,9 +421,7 @@ class reclaimer {
     const std::size_t resident = committed - std::min(committed, absent_);
     const bool is_peak = resident >= resident_peak_;
     resident_peak_ = std::max(resident_peak_, resident);
-    if (!is_peak || idle_ < held_.now() / idle_share || pages_.is_sealed() ||
-        !pages_.has_more_than_kept())
-      return;
+    if (!is_peak || idle_ < held_.now() / idle_share || !pages_.has_more_than_kept()) return;
     paid_ += grown;
     leaving_ += grown * leaving_each;
     rounds_ = 0;
