@@ -63,6 +63,11 @@ class created_blocks {
   /// more.
   void thread_ends(cache& own) noexcept;
 
+  /// Effects: the figures are in memory: a sealed heap has no page fault for them.
+  void populate() noexcept {
+    for (auto& f : figures_) f.free.fetch_add(0, std::memory_order_relaxed);
+  }
+
   /// Returns: the figures of class `c`, exact for the calling thread and for those that have ended.
   [[nodiscard]] created_count of(class_index c) const noexcept;
 

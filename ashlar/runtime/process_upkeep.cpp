@@ -12,6 +12,7 @@
 #include <ashlar/os/system_space.hpp>
 #include <ashlar/os/thread_words.hpp>
 #include <ashlar/runtime/background.hpp>
+#include <ashlar/runtime/created_blocks.hpp>
 #include <ashlar/runtime/front.hpp>
 #include <ashlar/runtime/hardened_pages.hpp>
 #include <ashlar/runtime/process_hardened.hpp>
@@ -83,6 +84,7 @@ void populate(void* p, std::size_t bytes) noexcept {
 bool prefault(std::size_t bytes, std::size_t threads) noexcept {
   if (os::heap_is_the_sanitizers()) [[unlikely]]
     return true;
+  if constexpr (!is_drop_in) xmalloc_blocks.populate();
   // What another thread's fork refuses comes with its end. Bounded: that thread may wait for this one.
   constexpr int rounds = 10'000;
   for (int round = 0; round < rounds && !gate.is_lost(); ++round) {
