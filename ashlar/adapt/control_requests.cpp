@@ -12,6 +12,7 @@
 #include <ashlar/os/loaded_module.hpp>
 #include <ashlar/os/replaced_file.hpp>
 #include <ashlar/runtime/control.hpp>
+#include <ashlar/runtime/sampling.hpp>
 
 namespace {
 
@@ -51,13 +52,29 @@ bool sample(const request& r) {
                                : ashlar::os::describe_error(errno));
 }
 
-bool profile(const request& r) {
-  if (ashlar_sample_write(r.words) == 0) return true;
-  if (errno == EINVAL)
+/// Returns: whether a profile was written, about `subject`: `error` is 0.
+bool was_written(const request& r, const char* subject, int error) {
+  if (error == 0) return true;
+  if (error == EINVAL)
     return fail(r, "", "nothing was ever sampled: 'ashlar ctl PID sample 512K' begins that");
-  return fail(r, r.words,
-              errno == ENOTSUP ? "only libashlar-malloc.so samples, and this process has libashlar"
-                               : ashlar::os::describe_error(errno));
+  return fail(r, subject,
+              error == ENOTSUP ? "only libashlar-malloc.so samples, and this process has libashlar"
+                               : ashlar::os::describe_error(error));
+}
+
+bool profile(const request& r) {
+  return was_written(r, r.words, ashlar_sample_write(r.words) == 0 ? 0 : errno);
+}
+
+bool profile_here(const request& r) {
+  int error = ENOTSUP;
+  if constexpr (ashlar::is_drop_in)
+    error = ashlar::runtime::write_samples(
+        [](const char* bytes, std::size_t count, void* out) {
+          return std::fwrite(bytes, 1, count, static_cast<std::FILE*>(out)) == count ? 0 : ENOMEM;
+        },
+        r.out);
+  return was_written(r, "", error);
 }
 
 bool leaks(const request& r) {
@@ -102,6 +119,7 @@ constexpr known_request known[] = {
     {"trim", false, trim},
     {"sample", true, sample},
     {"profile", true, profile},
+    {"profile", false, profile_here},
     {"metrics", false, metrics},
     {"leaks", false, leaks},
     {"record start", true, record_start},

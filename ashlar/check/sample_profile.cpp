@@ -174,12 +174,20 @@ class profile_of_samples {
 
 }  // namespace
 
-int write_sample_profile(sampled_blocks& samples, const char* path, std::uint64_t every_bytes,
-                         std::uint64_t begun_ns) noexcept {
+int write_sample_profile(sampled_blocks& samples, profile_taker take, void* to,
+                         std::uint64_t every_bytes, std::uint64_t begun_ns) noexcept {
   profile_of_samples profile;
   profile.write(samples, every_bytes, begun_ns);
   if (!profile.is_whole()) return ENOMEM;
-  return os::replace_file(path, profile.bytes().data(), profile.bytes().size());
+  return take(profile.bytes().data(), profile.bytes().size(), to);
+}
+
+int write_sample_profile(sampled_blocks& samples, const char* path, std::uint64_t every_bytes,
+                         std::uint64_t begun_ns) noexcept {
+  const auto into_file = [](const char* bytes, std::size_t count, void* to) {
+    return os::replace_file(static_cast<const char*>(to), bytes, count);
+  };
+  return write_sample_profile(samples, into_file, const_cast<char*>(path), every_bytes, begun_ns);
 }
 
 }  // namespace ashlar::detail

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string_view>
 
-#include <ashlar/check/sample_profile.hpp>
 #include <ashlar/core/byte_exchange.hpp>
 #include <ashlar/core/line_writer.hpp>
 #include <ashlar/heap/copied_block.hpp>
@@ -234,6 +233,11 @@ int sample(std::uint64_t every) noexcept {
 int write_samples(const char* path) noexcept {
   if (the.begun_ns == 0) return EINVAL;
   return detail::write_sample_profile(samples, path, the.last_every, the.begun_ns);
+}
+
+int write_samples(detail::profile_taker take, void* to) noexcept {
+  if (the.begun_ns == 0) return EINVAL;
+  return detail::write_sample_profile(samples, take, to, the.last_every, the.begun_ns);
 }
 
 void start_sampling(const sampling_settings& s) noexcept {

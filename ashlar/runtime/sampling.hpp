@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include <ashlar/check/sample_gap.hpp>
+#include <ashlar/check/sample_profile.hpp>
 #include <ashlar/check/sampled_blocks.hpp>
 #include <ashlar/core/config.hpp>
 #include <ashlar/heap/interface_hits.hpp>
@@ -80,6 +81,8 @@ void note_resized(const void* block, std::size_t size) noexcept;
 /// Effects: writes a profile to the file at `path`. Returns: 0, or the error's number: EINVAL where
 /// nothing was ever sampled.
 [[nodiscard]] int write_samples(const char* path) noexcept;
+/// Effects: take(bytes, count, to) gets the profile. Returns: the same, or what take returned.
+[[nodiscard]] int write_samples(detail::profile_taker take, void* to) noexcept;
 
 /// Effects: does what the environment says. Requires: no other thread yet, and hits are as they stay.
 void start_sampling(const sampling_settings& s) noexcept;

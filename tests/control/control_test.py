@@ -187,6 +187,11 @@ class ControlTest(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(self.runtime, "here.pb")))
         self.done("ctl", one.pid, "sample", "off")
         self.refused(1, "there is no such folder", "ctl", one.pid, "profile", "/nowhere/at/all")
+        # Without a path the answer is the profile. Nothing was allocated since then but by the answers themselves.
+        answer = self.raw(one.path, b"ashlar 1 profile\n")
+        self.assertEqual(answer[:32], b"ashlar 1 ok    %016d\n" % (len(answer) - 32))
+        with open(profile, "rb") as file:
+            self.assertEqual(answer[32:][:60], file.read()[:60])
 
     def test_recorder_is_called(self):
         one = self.service()
@@ -527,6 +532,10 @@ class ControlTest(unittest.TestCase):
         path = os.path.join(self.runtime, "listener")
         for said, why in ((b"", "ended before its answer was whole"), (b"SSH-2.0-x\r\n", "is not ashlar"),
                           (b"ashlar 1 ok    0000000000000900\nshort", "ended before its answer was whole"),
+                          (b"ashlar 1 ok    0000000000000002\n{}more", "ended before its answer was whole"),
+                          (b"ashlar 1 ok    9999999999999999\n{}", "longer than any that this command takes"),
+                          (b"ashlar 1 ok    -000000000000001\n{}", "longer than any that this command takes"),
+                          (b"ashlar 1 ok\n" + b"x" * 100000, "ended before its answer was whole"),
                           (b"ashlar 7 ok    0000000000000002\n{}", "has version 7 of the control protocol")):
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(path)

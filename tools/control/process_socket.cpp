@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ashlar/core/control_protocol.hpp>
@@ -66,13 +69,16 @@ std::string process_socket::name() const {
   return pid != 0 ? fmt::format("process {}", pid) : path;
 }
 
-std::vector<process_socket> sockets_of_user() {
+namespace {
+
+std::vector<process_socket> sockets_in(const std::vector<std::string>& folders, std::size_t most) {
   std::vector<process_socket> found;
-  for (const std::string& folder : folders_of(::geteuid())) {
-    std::error_code is_missing;
-    for (const fs::directory_entry& each : fs::directory_iterator(folder, is_missing)) {
-      const pid_t pid = process_named(each.path().filename().string());
-      if (pid != 0) found.push_back({pid, each.path().string()});
+  for (const std::string& folder : folders) {
+    std::error_code failed;  // a folder that is not there, or goes meanwhile
+    for (fs::directory_iterator each(folder, failed), end; each != end && found.size() < most;
+         each.increment(failed)) {
+      const pid_t pid = process_named(each->path().filename().string());
+      if (pid != 0) found.push_back({pid, each->path().string()});
     }
   }
   const auto key = [](const process_socket& s) { return std::tie(s.pid, s.path); };
@@ -83,6 +89,46 @@ std::vector<process_socket> sockets_of_user() {
                           [&](const auto& a, const auto& b) { return key(a) == key(b); }),
               found.end());
   return found;
+}
+
+// Effects: adds `folder`, of mode 0700, to `to`. Not a link, nor one that is not the user's.
+void add_folder(const std::string& folder, uid_t user, std::vector<std::string>& to) {
+  struct stat found{};
+  if (::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == user)
+    to.push_back(folder);
+}
+
+// Returns: the user in the name of a folder, or none.
+std::optional<uid_t> user_named(std::string_view text) {
+  uid_t user = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), user);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return user;
+}
+
+}  // namespace
+
+std::vector<process_socket> sockets_of_user() {
+  return sockets_in(folders_of(::geteuid()), SIZE_MAX);
+}
+
+std::vector<process_socket> sockets_of_all(std::size_t most) {
+  if (::geteuid() != 0) return sockets_in(folders_of(::geteuid()), most);
+  std::vector<std::string> folders = folders_of(0);
+  const auto add_users = [&](const fs::path& parent, std::string_view name_begin,
+                             std::string_view inner) {
+    std::error_code failed;
+    for (fs::directory_iterator each(parent, failed), end; each != end; each.increment(failed)) {
+      const std::string name = each->path().filename().string();
+      if (!name.starts_with(name_begin)) continue;
+      if (const auto user = user_named(std::string_view(name).substr(name_begin.size())))
+        add_folder(each->path().string() + std::string(inner), *user, folders);
+    }
+  };
+  const fs::path shared(control_protocol::shared_folder);
+  add_users("/run/user", "", control_protocol::runtime_subfolder);
+  add_users(shared.parent_path(), shared.filename().string(), "");
+  return sockets_in(folders, most);
 }
 
 process_socket socket_of(pid_t pid) {

@@ -2,6 +2,7 @@
 // Layer: control.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct process_socket {
 // Returns: the sockets in this user's folders, by the number of the process. A process that was
 // killed may have left one.
 std::vector<process_socket> sockets_of_user();
+
+// Returns: the same of all users, where this one is root; at most `most`. Another user's folder is
+// looked at only if it is that user's, and no link.
+std::vector<process_socket> sockets_of_all(std::size_t most);
 
 // Returns: the socket of a process. Throws: command_error that says why there is none, and what
 // helps.

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <deque>
+#include <list>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -38,10 +39,12 @@ int connect_to(const std::string& path, int descriptor) {
 // One request on its way. Each is advanced when its descriptor is ready.
 class exchange {
  public:
-  exchange(const process_socket& to, const std::string& request)
+  exchange(const process_socket& to, const std::string& request, const bounds& limits, answer& into)
       : file_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
-        left_(
-            fmt::format("{}{} {}\n", control_protocol::word, control_protocol::version, request)) {
+        until_(clock::now() + limits.each),
+        bytes_max_(limits.bytes),
+        left_(fmt::format("{}{} {}\n", control_protocol::word, control_protocol::version, request)),
+        answer_(&into) {
     const int error = connect_to(to.path, file_.descriptor());
     ucred peer{};
     socklen_t size = sizeof peer;
@@ -50,19 +53,22 @@ class exchange {
     else if (::getsockopt(file_.descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
              (peer.uid != ::geteuid() && peer.uid != 0 && ::geteuid() != 0))
       finish(outcome::not_trusted);
+    answer_->from = peer.pid;
   }
 
   [[nodiscard]] bool is_over() const { return is_over_; }
+  [[nodiscard]] clock::time_point until() const { return until_; }
   [[nodiscard]] pollfd wanted() const {
-    return {is_over_ ? -1 : file_.descriptor(),
-            static_cast<short>(left_.empty() ? POLLIN : POLLOUT), 0};
+    return {file_.descriptor(), static_cast<short>(left_.empty() ? POLLIN : POLLOUT), 0};
   }
   void advance() { left_.empty() ? receive() : send(); }
-  [[nodiscard]] answer result() { return std::move(answer_); }
+  void give_up() { finish(outcome::silent); }
 
  private:
   void finish(outcome how) {
-    answer_.how = how;
+    answer_->how = how;
+    if (how != outcome::done && how != outcome::refused && how != outcome::other_version)
+      std::string().swap(answer_->text);
     is_over_ = true;
   }
   void send() {
@@ -76,62 +82,75 @@ class exchange {
     char bytes[16384];
     const ssize_t got = ::recv(file_.descriptor(), bytes, sizeof bytes, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got > 0)
-      answer_.text.append(bytes, static_cast<std::size_t>(got));
-    else
-      read_answer();
+    if (got > 0) answer_->text.append(bytes, static_cast<std::size_t>(got));
+    const bool is_all = got <= 0;
+    if (is_all || answer_->text.size() >= control_protocol::head_bytes) read_answer(is_all);
   }
-  // The text is all that came. What it says is in its first line.
-  void read_answer() {
+  // The text is what came until now, `is_all` or not. What it says is in its first line.
+  void read_answer(bool is_all) {
     unsigned version = 0;
     char word[8] = {};
     std::size_t bytes = 0;
-    const int read = std::sscanf(answer_.text.c_str(), "ashlar %u %7s %zu", &version, word, &bytes);
-    if (answer_.text.empty()) return finish(outcome::broken);
+    std::string& text = answer_->text;
+    const std::string head = text.substr(0, control_protocol::head_bytes);
+    const int read = std::sscanf(head.c_str(), "ashlar %u %7s %zu", &version, word, &bytes);
+    if (text.empty()) return finish(outcome::broken);
     if (read < 1) return finish(outcome::not_ashlar);
     if (version != control_protocol::version) {
-      answer_.text = fmt::format("{}", version);
+      text = fmt::format("{}", version);
       return finish(outcome::other_version);
     }
-    if (read != 3 || answer_.text.size() != control_protocol::head_bytes + bytes)
-      return finish(outcome::broken);
-    answer_.text.erase(0, control_protocol::head_bytes);
+    if (read == 3 && bytes > bytes_max_) return finish(outcome::too_long);
+    const std::size_t has = text.size() - std::min(text.size(), control_protocol::head_bytes);
+    if (read == 3 && has < bytes && !is_all) return;
+    if (read != 3 || has != bytes) return finish(outcome::broken);
+    text.erase(0, control_protocol::head_bytes);
     finish(std::strcmp(word, "ok") == 0 ? outcome::done : outcome::refused);
   }
 
   files::open_file file_;
+  clock::time_point until_;
+  std::size_t bytes_max_;
   std::string left_;  // of the request
-  answer answer_;
+  answer* answer_;
   bool is_over_ = false;
 };
 
 }  // namespace
 
 std::vector<answer> ask_all(const std::vector<process_socket>& sockets, const std::string& request,
-                            milliseconds limit) {
-  const auto until = clock::now() + limit;
-  std::deque<exchange> all;
-  for (const process_socket& each : sockets) all.emplace_back(each, request);
-  for (;;) {
+                            const bounds& limits) {
+  const auto until = clock::now() + limits.all;
+  std::vector<answer> answers(sockets.size());
+  std::list<exchange> open;
+  for (std::size_t next = 0; clock::now() < until;) {
+    for (; next < sockets.size() && open.size() < limits.at_once; ++next)
+      open.emplace_back(sockets[next], request, limits, answers[next]);
+    open.remove_if([](const exchange& each) { return each.is_over(); });
+    if (open.empty() && next == sockets.size()) return answers;
     std::vector<pollfd> wanted;
-    wanted.reserve(all.size());
-    for (const exchange& each : all) wanted.push_back(each.wanted());
-    const auto left = std::chrono::duration_cast<milliseconds>(until - clock::now()).count();
-    if (left <= 0 ||
-        std::all_of(all.begin(), all.end(), [](const exchange& e) { return e.is_over(); }))
-      break;
-    if (::poll(wanted.data(), wanted.size(), static_cast<int>(left)) <= 0) continue;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i].revents != 0) all[i].advance();
+    auto first_end = until;
+    for (const exchange& each : open) {
+      wanted.push_back(each.wanted());
+      first_end = std::min(first_end, each.until());
+    }
+    const auto left = std::chrono::ceil<milliseconds>(first_end - clock::now()).count();
+    if (!open.empty())
+      ::poll(wanted.data(), wanted.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
+    std::size_t place = 0;
+    for (exchange& each : open) {
+      if (wanted[place++].revents != 0)
+        each.advance();
+      else if (clock::now() >= each.until())
+        each.give_up();
+    }
   }
-  std::vector<answer> answers;
-  answers.reserve(all.size());
-  for (exchange& each : all) answers.push_back(each.result());
+  for (exchange& each : open) each.give_up();
   return answers;
 }
 
 std::string ask(const process_socket& socket, const std::string& request, milliseconds limit) {
-  answer got = ask_all({socket}, request, limit).front();
+  answer got = ask_all({socket}, request, {.each = limit, .all = limit}).front();
   const auto fail = [&](const std::string& why) {
     throw files::command_error(files::status_failed, fmt::format("{}{}", socket.name(), why));
   };
@@ -167,6 +186,9 @@ std::string ask(const process_socket& socket, const std::string& request, millis
       break;
     case outcome::not_ashlar:
       fail(": what listens at its socket is not ashlar");
+      break;
+    case outcome::too_long:
+      fail(": its answer is longer than any that this command takes");
       break;
   }
   return std::move(got.text);

@@ -43,7 +43,8 @@ struct moment {
 moment look() {
   moment now;
   const std::vector<control::process_socket> sockets = control::sockets_of_user();
-  const std::vector<control::answer> answers = control::ask_all(sockets, "stats", look_time);
+  const std::vector<control::answer> answers =
+      control::ask_all(sockets, "stats", {.each = look_time, .all = look_time});
   now.time = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < sockets.size(); ++i) {
     if (answers[i].how == control::outcome::silent) ++now.silent;
