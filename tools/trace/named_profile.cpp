@@ -10,6 +10,7 @@
 
 #include <ashlar/core/pprof.hpp>
 
+#include "tools/trace/profile_fields.hpp"
 #include "tools/trace/symbols.hpp"
 
 namespace ashlar::trace {
@@ -21,7 +22,8 @@ enum profile_field : unsigned {
   of_mapping = 3,
   of_location,
   of_function,
-  of_text
+  of_text,
+  of_shown_first = 14
 };
 enum mapping_field : unsigned {
   mapping_id = 1,
@@ -37,71 +39,6 @@ enum location_field : unsigned {
   location_mapping,
   location_address,
   location_line
-};
-
-struct damaged {};
-
-/// One field of a message.
-struct field {
-  unsigned number = 0;
-  bool is_number = false;
-  std::uint64_t value = 0;
-  std::string_view bytes;  ///< of a part with a length
-  std::string_view whole;  ///< with its key
-};
-
-/// The fields of a message, one after the other. Throws: damaged.
-class field_reader {
- public:
-  explicit field_reader(std::string_view bytes) : all_(bytes) {}
-  [[nodiscard]] bool is_at_end() const { return at_ == all_.size(); }
-  field next() {
-    enum kind : unsigned { varint = 0, eight_bytes = 1, with_length = 2, four_bytes = 5 };
-    const std::size_t begin = at_;
-    const std::uint64_t key = variable();
-    field f;
-    f.number = static_cast<unsigned>(key >> 3);
-    if (key >> 3 == 0 || key >> 3 > 1000) throw damaged();
-    switch (key & 7) {
-      case varint:
-        f.is_number = true;
-        f.value = variable();
-        break;
-      case eight_bytes:
-        take(8);
-        break;
-      case with_length:
-        f.bytes = take(variable());
-        break;
-      case four_bytes:
-        take(4);
-        break;
-      default:
-        throw damaged();
-    }
-    f.whole = all_.substr(begin, at_ - begin);
-    return f;
-  }
-
- private:
-  std::uint64_t variable() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(take(1)[0]);
-      value |= std::uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    throw damaged();
-  }
-  std::string_view take(std::uint64_t count) {
-    if (count > all_.size() - at_) throw damaged();
-    const std::string_view taken = all_.substr(at_, static_cast<std::size_t>(count));
-    at_ += taken.size();
-    return taken;
-  }
-
-  std::string_view all_;
-  std::size_t at_ = 0;
 };
 
 struct string_out {
@@ -122,12 +59,12 @@ std::string bytes_of_digits(std::string_view digits) {
 
 class profile_namer {
  public:
-  explicit profile_namer(std::string_view bytes) : bytes_(bytes) {}
+  profile_namer(std::string_view bytes, const naming& how) : bytes_(bytes), how_(how) {}
 
-  /// Throws: damaged.
+  /// Throws: damaged_profile.
   named_profile name() {
     read();
-    if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged();
+    if (!has_values_ || texts_.empty() || !texts_[0].empty()) throw damaged_profile();
     names_.emplace(modules(), std::span<const name_definition>());
     for (field_reader fields(bytes_); !fields.is_at_end();) write(fields.next());
     for (const auto& [key, added] : functions_)
@@ -138,6 +75,10 @@ class profile_namer {
         part.number(4, made.file);
       });
     for (const std::string& text : new_texts_) out_.text(of_text, text);
+    // Of a number that is there twice the last one counts.
+    const auto first = std::find(texts_.begin(), texts_.end(), how_.shown_first);
+    if (!how_.shown_first.empty() && first != texts_.end())
+      out_.number(of_shown_first, static_cast<std::uint64_t>(first - texts_.begin()));
     result_.lost = names_->lost();
     for (const auto& [path, has_lines] : has_lines_)
       if (!has_lines) result_.without_lines.push_back(path);
@@ -175,13 +116,14 @@ class profile_namer {
     return m;
   }
   [[nodiscard]] std::string text(std::uint64_t index) const {
-    if (index >= texts_.size()) throw damaged();
+    if (index >= texts_.size()) throw damaged_profile();
     return std::string(texts_[static_cast<std::size_t>(index)]);
   }
   [[nodiscard]] std::vector<module_definition> modules() const {
     std::vector<module_definition> all;
     for (const mapped_file& m : mappings_) {
       const std::string path = text(m.file);
+      if (how_.may_read && !how_.may_read(path)) continue;
       all.push_back({m.begin, m.end, m.begin - address_at_offset(path, m.offset), path,
                      bytes_of_digits(text(m.build_id))});
     }
@@ -251,6 +193,7 @@ class profile_namer {
   }
 
   std::string_view bytes_;
+  const naming& how_;
   bool has_values_ = false;
   std::vector<std::string_view> texts_;
   std::vector<mapped_file> mappings_;
@@ -268,10 +211,10 @@ class profile_namer {
 
 }  // namespace
 
-std::optional<named_profile> with_names(std::string_view bytes) {
+std::optional<named_profile> with_names(std::string_view bytes, const naming& how) {
   try {
-    return profile_namer(bytes).name();
-  } catch (const damaged&) {
+    return profile_namer(bytes, how).name();
+  } catch (const damaged_profile&) {
     return std::nullopt;
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,16 @@ struct named_profile {
   std::vector<std::string> without_lines;  ///< files of which no call has a line
 };
 
+/// How names are put in.
+struct naming {
+  /// Whether a file may be opened to look for names; none: any. Of others no call has one.
+  std::function<bool(const std::string& path)> may_read = {};
+  std::string_view shown_first = {};  ///< the value that readers show first; empty: as it was
+};
+
 /// Returns: the profile with the names that the files of this machine tell; nothing where `bytes` are
 /// no profile, or a compressed one. All that is not a name stays as it was. O(bytes).
-[[nodiscard]] std::optional<named_profile> with_names(std::string_view bytes);
+[[nodiscard]] std::optional<named_profile> with_names(std::string_view bytes,
+                                                      const naming& how = {});
 
 }  // namespace ashlar::trace

@@ -80,6 +80,28 @@ TEST(NamedProfile, StaysTheSameWhenAllIsNamed) {
   EXPECT_EQ(twice->named, 0u);
 }
 
+TEST(NamedProfile, OpensNoFileThatMayNotBeRead) {
+  std::string asked;
+  const auto named = with_names(profile(), {.may_read = [&](const std::string& path) {
+                                  asked = path;
+                                  return false;
+                                }});
+  ASSERT_TRUE(named.has_value());
+  EXPECT_FALSE(asked.empty());
+  EXPECT_EQ(named->named, 0u);
+  EXPECT_EQ(named->bytes.find("own_mapping"), std::string::npos);
+}
+
+TEST(NamedProfile, ShowsAnotherValueFirst) {
+  const auto as_it_was = with_names(profile());
+  const auto first = with_names(profile(), {.shown_first = "alloc_space"});
+  const auto unknown = with_names(profile(), {.shown_first = "nothing"});
+  ASSERT_TRUE(as_it_was && first && unknown);
+  // Field 14, and the place of the text: behind the empty one, alloc_objects and count.
+  EXPECT_EQ(first->bytes, as_it_was->bytes + "\x70\x03");
+  EXPECT_EQ(unknown->bytes, as_it_was->bytes);
+}
+
 TEST(NamedProfile, IsNothingOfOtherBytes) {
   EXPECT_FALSE(with_names("").has_value());
   EXPECT_FALSE(with_names("a text, and no profile").has_value());

@@ -21,6 +21,7 @@ void add_diff(command_parser& to);
 void add_check(command_parser& to);
 void add_inspect(command_parser& to);
 void add_ctl(command_parser& to);
+void add_agent(command_parser& to);
 void add_run(command_parser& to);
 void add_compare(command_parser& to);
 void add_replay(command_parser& to);
@@ -47,6 +48,7 @@ inline constexpr command_row all_commands[] = {{find_group, add_record},
                                                {find_group, add_check},
                                                {live_group, add_inspect},
                                                {live_group, add_ctl},
+                                               {live_group, add_agent},
                                                {allocator_group, add_run},
                                                {allocator_group, add_compare},
                                                {allocator_group, add_replay},

@@ -1,0 +1,590 @@
+#!/usr/bin/env python3
+"""`ashlar agent` over services that do what this test says, and over processes that only claim to be some.
+
+Prometheus and promtool are asked where they are installed, and the profile is read by `go tool pprof` where that is.
+
+Run: agent_test.py COMMAND SERVICE DROP_IN
+"""
+import base64
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+COMMAND, SERVICE, DROP_IN = sys.argv[1:4]
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+
+
+def wait_until(condition, seconds=20):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def samples(text):
+    """Metrics: (name, labels) -> number. Each line is one of the format's forms."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            assert re.fullmatch(r"# (HELP \w+ .+|TYPE \w+ (counter|gauge)|EOF)", line), line
+            continue
+        parts = re.fullmatch(rf"(\w+)(?:\{{({LABEL}(?:,{LABEL})*)\}})? ([0-9.e+-]+)", line)
+        assert parts, line
+        key = parts[1], tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', parts[2] or ""))
+        assert key not in found, line
+        found[key] = float(parts[3])
+    return found
+
+
+def variable(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    """The fields of a protobuf message: (number, a number or bytes)."""
+    at = 0
+    while at < len(data):
+        key, at = variable(data, at)
+        value, at = variable(data, at)
+        assert key & 7 in (0, 2), key
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+class Profile:
+    """A profile of pprof's format, read without any code of ashlar's."""
+
+    def __init__(self, data):
+        parts = list(fields(data))
+        texts = [value.decode() for number, value in parts if number == 6]
+        assert texts[0] == ""
+        self.types = [texts[dict(fields(value))[1]] for number, value in parts if number == 1]
+        self.shown_first = [texts[value] for number, value in parts if number == 14][-1]
+        self.functions = {texts[dict(fields(value)).get(2, 0)] for number, value in parts if number == 5}
+        self.sums = dict.fromkeys(self.types, 0)
+        self.labels = {}
+        for number, value in parts:
+            if number == 2:
+                numbers, at, labels = [], 0, {}
+                for inner, content in fields(value):
+                    if inner == 2:
+                        while at < len(content):
+                            one, at = variable(content, at)
+                            numbers.append(one)
+                    if inner == 3:
+                        label = dict(fields(content))
+                        labels[texts[label[1]]] = texts[label[2]]
+                for name, one in zip(self.types, numbers):
+                    self.sums[name] += one
+                    if "tag" in labels and name == "inuse_space":
+                        self.labels[labels["tag"]] = self.labels.get(labels["tag"], 0) + one
+
+
+class Listener:
+    """A socket of a process's name, behind which something else answers."""
+
+    def __init__(self, path, answer):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen(8)
+        self.is_ended = False
+        threading.Thread(target=self.run, args=(answer,), daemon=True).start()
+
+    def run(self, answer):
+        while not self.is_ended:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.say, args=(connection, answer), daemon=True).start()
+
+    def say(self, connection, answer):
+        with connection:
+            try:
+                answer(connection)
+            except OSError:
+                pass
+
+    def end(self):
+        self.is_ended = True
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+class AgentTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="agent", dir="/tmp")
+        self.runtime = self.folder.name
+        self.started = []
+        self.address = None
+
+    def tearDown(self):
+        for each in self.started:
+            if each.poll() is None:
+                each.kill()
+            each.wait()
+            for stream in (each.stdin, each.stdout, each.stderr):
+                if stream:
+                    stream.close()
+        self.folder.cleanup()
+
+    def start(self, words, **environment):
+        made = subprocess.Popen(words, env={**os.environ, "XDG_RUNTIME_DIR": self.runtime, **environment}, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.started.append(made)
+        return made
+
+    def service(self, program=SERVICE, **environment):
+        made = self.start([program], LD_PRELOAD=DROP_IN, ASHLAR_CONTROL="1", **environment)
+        self.assertEqual(made.stdout.readline().strip(), str(made.pid))
+        path = os.path.join(self.runtime, "ashlar", f"{made.pid}.sock")
+        self.assertTrue(wait_until(lambda: os.path.exists(path)), "there is no socket")
+        return made
+
+    def say(self, service, line):
+        service.stdin.write(line + "\n")
+        service.stdin.flush()
+        return service.stdout.readline().strip()
+
+    def agent(self, *words, **environment):
+        made = self.start([COMMAND, "agent", "--port", "0", *words], **environment)
+        line = made.stdout.readline()
+        found = re.fullmatch(r"ashlar agent: http://(\S+?):(\d+)/\n", line)
+        if not found:
+            made.kill()
+            self.fail(line + made.stderr.read())
+        self.address = (found[1].strip("[]"), int(found[2]))
+        return made
+
+    def ask(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection(*self.address, timeout=30)
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response, body
+
+    def text(self, path, **headers):
+        response, body = self.ask(path, **headers)
+        self.assertEqual(response.status, 200, body)
+        return body.decode()
+
+    def metrics(self):
+        return samples(self.text("/metrics"))
+
+    def value(self, name, pid=None):
+        return {labels: number for (found, labels), number in self.metrics().items()
+                if found == name and (pid is None or ("pid", str(pid)) in labels)}
+
+    def one(self, name, pid=None):
+        found = list(self.value(name, pid).values())
+        self.assertEqual(len(found), 1, name)
+        return found[0]
+
+    def strange(self, number, answer):
+        os.makedirs(os.path.join(self.runtime, "ashlar"), mode=0o700, exist_ok=True)
+        made = Listener(os.path.join(self.runtime, "ashlar", f"{number}.sock"), answer)
+        self.addCleanup(made.end)
+        return made
+
+    # ---- what it answers -----------------------------------------------------------------------------
+
+    def test_metrics(self):
+        first = self.service(OTEL_SERVICE_NAME='we"b\\', OTEL_RESOURCE_ATTRIBUTES="service.version=1%2C2,a=b")
+        second = self.service(OTEL_SERVICE_NAME="")
+        self.say(first, "keep 3000")
+        self.agent()
+        found = self.value("ashlar_heap_used_bytes")
+        self.assertEqual(len(found), 2)
+        labels = next(labels for labels in found if ("pid", str(first.pid)) in labels)
+        self.assertEqual([name for name, _ in labels], ["pid", "comm", "service", "version", "cgroup"])
+        self.assertEqual(dict(labels)["service"], r"we\"b\\")
+        self.assertEqual(dict(labels)["version"], "1,2")
+        self.assertGreaterEqual(found[labels], 3000 * 1000)
+        self.assertLess(self.one("ashlar_heap_used_bytes", second.pid), 2_000_000)
+        self.assertGreater(self.one("ashlar_process_resident_bytes", first.pid), 3000 * 1000)
+        self.assertGreater(self.one("ashlar_process_minor_faults_total", first.pid), 700)
+        self.assertGreaterEqual(self.one("ashlar_process_major_faults_total", first.pid), 0)
+        info = dict(next(iter(self.value("ashlar_process_info", first.pid))))
+        self.assertEqual((info["accuracy"], info["library"]), ("batch", "0.1.0"))
+        before = self.one("ashlar_heap_allocations_total", first.pid)
+        self.say(first, "keep 3000")
+        time.sleep(0.6)
+        self.assertGreaterEqual(self.one("ashlar_heap_allocations_total", first.pid), before + 2900)
+        self.assertEqual(self.one("ashlar_agent_processes"), 2)
+        own = json.loads(self.ctl("--json", first.pid, "stats"))["total"]
+        self.assertEqual(self.one("ashlar_heap_peak_committed_bytes", first.pid), own["peak_committed_bytes"])
+
+    def ctl(self, *words):
+        return subprocess.run([COMMAND, "ctl", *map(str, words)], check=True, capture_output=True, text=True,
+                              env={**os.environ, "XDG_RUNTIME_DIR": self.runtime}).stdout
+
+    def test_formats(self):
+        self.service()
+        self.agent()
+        plain, body = self.ask("/metrics")
+        self.assertEqual(plain.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
+        self.assertNotIn(b"# EOF", body)
+        wanted = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+        open_metrics, body = self.ask("/metrics", Accept=wanted)
+        self.assertIn("application/openmetrics-text", open_metrics.getheader("Content-Type"))
+        self.assertTrue(body.endswith(b"\n# EOF\n"))
+        self.assertIn(b"# TYPE ashlar_heap_frees counter\nashlar_heap_frees_total{", body)
+        less = self.ask("/metrics", Accept="application/openmetrics-text;q=0.2,text/plain")[0]
+        self.assertIn("text/plain", less.getheader("Content-Type"))
+        try:
+            from prometheus_client.openmetrics.parser import text_string_to_metric_families
+        except ImportError:
+            return
+        self.assertGreater(len(list(text_string_to_metric_families(body.decode()))), 15)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    def test_promtool(self):
+        self.service()
+        self.agent()
+        checked = subprocess.run(["promtool", "check", "metrics"], input=self.text("/metrics"), text=True, check=False,
+                                 capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
+    def test_prometheus(self):
+        service = self.service(OTEL_SERVICE_NAME="shop")
+        self.say(service, "keep 5000")
+        self.agent("--token-file", self.token())
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        settings = os.path.join(self.runtime, "prometheus.yml")
+        with open(settings, "w", encoding="utf-8") as file:
+            file.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: ashlar\n"
+                       f"  authorization: {{credentials_file: {self.token()}}}\n  static_configs:\n"
+                       f"  - targets: ['127.0.0.1:{self.address[1]}']\n")
+        server = subprocess.Popen(["prometheus", f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}",
+                                   f"--storage.tsdb.path={self.runtime}/data"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        self.started.append(server)
+        found = []
+
+        def is_answered():
+            try:
+                url = f"http://127.0.0.1:{port}/api/v1/query?query=ashlar_heap_used_bytes%7Bservice%3D%22shop%22%7D"
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    found[:] = json.load(answer)["data"]["result"]
+            except (OSError, urllib.error.URLError):
+                return False
+            return bool(found)
+        self.assertTrue(wait_until(is_answered, 60), "Prometheus has no such figure")
+        self.assertEqual(found[0]["metric"]["pid"], str(service.pid))
+        self.assertEqual(found[0]["metric"]["job"], "ashlar")
+        text = self.text("/metrics", Authorization=f"Bearer {32 * 'a'}")
+        live = next(v for (name, labels), v in samples(text).items() if name == "ashlar_heap_used_bytes")
+        self.assertAlmostEqual(float(found[0]["value"][1]), live, delta=200_000)
+        self.assertGreaterEqual(live, 5_000_000)
+
+    def test_profiles(self):
+        service = self.service(ASHLAR_SAMPLE="1K")
+        self.say(service, "keep 4000")
+        self.agent()
+        response, body = self.ask(f"/debug/pprof/heap?pid={service.pid}")
+        self.assertEqual(response.status, 200, body)
+        heap = Profile(body)
+        self.assertEqual(heap.shown_first, "inuse_space")
+        self.assertGreater(heap.sums["inuse_space"], 3_600_000)
+        self.assertLess(heap.sums["inuse_space"], 4_600_000)
+        self.assertTrue(any("keep" in name for name in heap.functions), heap.functions)
+        self.assertEqual(Profile(self.ask("/debug/pprof/allocs")[1]).shown_first, "alloc_space")  # the only process
+        sites = json.loads(self.text(f"/sites?pid={service.pid}"))
+        self.assertEqual(sites["every_bytes"], 1024)
+        self.assertGreater(sites["sites"][0]["live_bytes"], 3_500_000)
+        self.assertTrue(any("keep" in name for name in sites["sites"][0]["frames"]))
+        go = shutil.which("go") or "/usr/local/go/bin/go"
+        if os.path.exists(go):
+            url = f"http://127.0.0.1:{self.address[1]}/debug/pprof/heap?pid={service.pid}"
+            top = subprocess.run([go, "tool", "pprof", "-top", url], capture_output=True, text=True, check=False,
+                                 env={**os.environ, "PPROF_TMPDIR": self.runtime})
+            self.assertEqual(top.returncode, 0, top.stderr)
+            self.assertRegex(top.stdout, r"(?s)inuse_space.*keep")
+
+    def test_profiles_that_there_are_not(self):
+        self.agent()
+        self.assertEqual(self.ask("/debug/pprof/heap")[0].status, 400)
+        service = self.service()
+        time.sleep(0.6)
+        for words, status, why in (("", 409, "nothing was ever sampled"), ("?pid=1", 404, "no such process"),
+                                   ("?pid=-5", 404, "no such"), ("?pid=99999999999999999999", 404, "no such"),
+                                   ("?pid=" + 3000 * "1", 404, "no such")):
+            response, body = self.ask("/debug/pprof/heap" + words)
+            self.assertEqual(response.status, status, body)
+            self.assertIn(why, body.decode())
+            self.assertEqual(body.count(b"\n"), 1)
+        self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST")[0].status, 403)  # another site's page
+        self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=x", "POST", X_Ashlar="1")[0].status, 400)
+        self.assertEqual(self.ask(f"/sample?pid={service.pid}&every=1024", "POST", X_Ashlar="1")[0].status, 200)
+        self.say(service, "keep 1000")
+        self.assertGreater(Profile(self.ask("/debug/pprof/heap")[1]).sums["inuse_space"], 500_000)
+
+    def test_page(self):
+        service = self.service(OTEL_SERVICE_NAME="</script><b>")
+        self.agent()
+        response, body = self.ask("/")
+        self.assertIn("text/html", response.getheader("Content-Type"))
+        self.assertIn("frame-ancestors 'none'", response.getheader("Content-Security-Policy"))
+        self.assertNotIn(b"<b>", body)
+        self.assertTrue(wait_until(lambda: json.loads(self.text("/processes"))["processes"][0]["live_kib"]))
+        found = json.loads(self.text("/processes"))
+        self.assertEqual([p["pid"] for p in found["processes"]], [service.pid])
+        self.assertEqual(len(found["processes"][0]["live_kib"]), 240)
+        self.assertIsNotNone(found["processes"][0]["live_kib"][-1])
+        self.assertIsNone(found["processes"][0]["live_kib"][0])
+        self.assertEqual(self.text("/healthz"), "ok\n")
+        self.assertEqual(self.ask("/nothing")[0].status, 404)
+
+    # ---- processes that are no good ------------------------------------------------------------------
+
+    def test_strange_listeners(self):
+        good = self.service()
+        os.chmod(self.runtime, 0o700)
+        flood = b"x" * 65536
+
+        def floods(connection):
+            connection.recv(100)
+            while True:
+                connection.sendall(flood)
+
+        def floods_in_form(connection):
+            connection.recv(100)
+            connection.sendall(b"ashlar 1 ok    0000000009999999\n")
+            while True:
+                connection.sendall(flood)
+
+        def drips(connection):
+            while True:
+                connection.sendall(b"a")
+                time.sleep(0.05)
+
+        def is_silent(connection):
+            time.sleep(20)
+
+        def says(text):
+            return lambda connection: (connection.recv(100), connection.sendall(text))
+        self.strange(900001, is_silent)
+        self.strange(900002, floods)
+        self.strange(900003, floods_in_form)
+        self.strange(900004, drips)
+        self.strange(900005, says(b"ashlar 1 ok    0000000000000002\n{}"))
+        self.strange(900006, says(b"ashlar 1 ok    9999999999999999\n{}"))
+        self.strange(900007, says(b"ashlar 1 ok    0000000000000900\n{"))
+        self.strange(900008, says(b"ashlar 1 ok    0000000000004000\n" + 4000 * b"["))
+        self.strange(900009, says(b"SSH-2.0\r\n"))
+        self.strange(900010, says(b"ashlar 1 ok    0000000000000024\n" + b'{"total": {"threads": -1}'))
+        open(os.path.join(self.runtime, "ashlar", "900011.sock"), "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
+        os.mkfifo(os.path.join(self.runtime, "ashlar", "900012.sock"))
+        agent = self.agent()
+        begin = time.monotonic()
+        self.assertGreater(self.one("ashlar_heap_used_bytes", good.pid), 0)
+        self.assertLess(time.monotonic() - begin, 4)
+        self.assertEqual(self.one("ashlar_agent_processes"), 1)
+        self.assertIn(self.one("ashlar_agent_silent_processes"), (1, 2))  # one that drips is one of the two kinds
+        self.assertGreaterEqual(self.one("ashlar_agent_wrong_answers"), 6)
+        for _ in range(4):
+            self.metrics()
+            time.sleep(0.5)
+        self.assertLess(self.resident_kib(agent), 60_000)
+
+    def resident_kib(self, process):
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+    def test_two_names_of_one_process(self):
+        """A process has one series, whatever its sockets are called: Prometheus takes no series twice."""
+        service = self.service()
+        folder = os.path.join(self.runtime, "ashlar")
+        os.link(os.path.join(folder, f"{service.pid}.sock"), os.path.join(folder, "1.sock"))
+        self.agent()
+        self.assertEqual([dict(labels)["pid"] for labels in self.value("ashlar_heap_used_bytes")], [str(service.pid)])
+
+    def test_processes_come_and_go(self):
+        services = [self.service() for _ in range(6)]
+        agent = self.agent()
+        end = threading.Event()
+        problems = []
+
+        def scrape():
+            while not end.is_set():
+                try:
+                    self.metrics()
+                except Exception as problem:  # pylint: disable=broad-exception-caught
+                    problems.append(problem)
+        scraping = [threading.Thread(target=scrape, daemon=True) for _ in range(3)]
+        for each in scraping:
+            each.start()
+        os.kill(services[0].pid, signal.SIGSTOP)
+        for each in services[1:4]:
+            each.kill()
+            each.wait()
+            time.sleep(0.2)
+        child = int(self.say(services[4], "fork"))
+        self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", child)))
+        odd = os.path.join(self.runtime, 'a\\"\nb\udcff')
+        os.symlink(SERVICE, odd)
+        strange = self.service(program=odd)
+        self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", strange.pid)))
+        self.assertEqual(dict(next(iter(self.value("ashlar_heap_used_bytes", strange.pid))))["comm"],
+                         'a\\\\\\"\\nb\ufffd')
+        self.say(services[5], "exec")
+        end.set()
+        for each in scraping:
+            each.join()
+        self.assertEqual(problems, [])
+        # What was executed runs on the library, too, and may have a socket by now.
+        self.assertTrue(wait_until(lambda: {dict(k)["pid"] for k in self.value("ashlar_heap_used_bytes")} -
+                                   {str(services[5].pid)} == {str(child), str(services[4].pid), str(strange.pid)}))
+        os.kill(services[0].pid, signal.SIGCONT)
+        self.assertTrue(wait_until(lambda: self.value("ashlar_heap_used_bytes", services[0].pid)))
+        self.assertIsNone(agent.poll())
+
+    # ---- clients that are no good --------------------------------------------------------------------
+
+    def test_slow_and_loud_clients(self):
+        self.service()
+        agent = self.agent()
+        quiet = [socket.create_connection(self.address) for _ in range(90)]
+        self.assertTrue(wait_until(self.is_served, 15), "silent clients keep others from being served")
+        loud = socket.create_connection(self.address)
+        loud.settimeout(20)
+        sent = 0
+        try:
+            loud.sendall(b"GET / HTTP/1.1\r\n")
+            while sent < 500_000_000:
+                loud.sendall(b"A: " + 1000 * b"b" + b"\r\n")
+                sent += 1005
+        except OSError:
+            pass
+        self.assertLess(sent, 300_000_000)
+        for each in (loud, *quiet):
+            each.close()
+        self.assertEqual(self.text("/healthz"), "ok\n")
+        self.assertLess(self.resident_kib(agent), 400_000)
+
+    def is_served(self):
+        try:
+            return self.text("/healthz") == "ok\n"
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def test_nonsense(self):
+        self.service()
+        self.agent()
+        for said in (b"\r\n\r\n", b"GET\r\n\r\n", b"\0\xff\r\n\r\n", b"GET /" + 9000 * b"a" + b" HTTP/1.1\r\n\r\n",
+                     b"POST /sample?every=1 HTTP/1.1\r\nX-Ashlar: 1\r\nContent-Length: 99999999\r\n\r\n" + 5000 * b"x",
+                     b"GET /sites?pid=%ZZ HTTP/1.1\r\n\r\n", b"GET /../../etc/passwd HTTP/1.1\r\n\r\n"):
+            with socket.create_connection(self.address) as one:
+                one.settimeout(20)
+                try:
+                    one.sendall(said)
+                    one.shutdown(socket.SHUT_WR)
+                    answer = one.recv(100)
+                except OSError:
+                    answer = b""
+                self.assertNotIn(b" 200 ", answer, said[:40])
+        self.assertEqual(self.text("/healthz"), "ok\n")
+
+    def test_other_sites(self):
+        self.agent()
+        self.assertEqual(self.ask("/metrics", Host="evil.example")[0].status, 403)
+        self.assertEqual(self.ask("/metrics", Host=f"localhost:{self.address[1]}")[0].status, 200)
+
+    def test_token(self):
+        file = os.path.join(self.runtime, "token")
+        with open(file, "w", encoding="utf-8") as to:
+            to.write("0123456789abcdef0123\n")
+        self.agent("--listen", "0.0.0.0", "--token-file", file)
+        self.address = ("127.0.0.1", self.address[1])
+        basic = base64.b64encode(b"ashlar:0123456789abcdef0123").decode()
+        for given, status in ((None, 401), ("Bearer 0123456789abcdef012", 401), ("Bearer ", 401), ("Basic x", 401),
+                              ("Bearer 0123456789abcdef01234", 401), ("Bearer 0123456789abcdef0123", 200),
+                              (f"Basic {basic}", 200)):
+            for path in ("/", "/metrics", "/processes"):
+                headers = {"Authorization": given} if given is not None else {}
+                self.assertEqual(self.ask(path, **headers)[0].status, status, given)
+        self.assertEqual(self.text("/healthz"), "ok\n")
+
+    # ---- its begin and its end -----------------------------------------------------------------------
+
+    def refused(self, status, pattern, *words):
+        done = subprocess.run([COMMAND, "agent", *words], capture_output=True, text=True, check=False, timeout=20,
+                              env={**os.environ, "XDG_RUNTIME_DIR": self.runtime})
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertRegex(done.stderr, "^ashlar: .*" + pattern)
+        self.assertEqual(len(done.stderr.splitlines()), 2 if status == 2 and "hint" not in pattern else 1, done.stderr)
+
+    def test_wrong_command_lines(self):
+        short = os.path.join(self.runtime, "short")
+        with open(short, "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        self.refused(2, "'host' is no address", "--listen", "host")
+        self.refused(2, "others may reach it, so --token-file is needed", "--listen", "0.0.0.0")
+        self.refused(1, "cannot listen at 203.0.113.9, port 0: ", "--listen", "203.0.113.9", "--port", "0",
+                     "--token-file", self.token())
+        self.refused(2, "65536", "--port", "65536")
+        for words, why in ((("--token-file", short), "its first line is no token"),
+                           (("--token-file", "/nowhere"), "cannot open|No such file")):
+            done = subprocess.run([COMMAND, "agent", *words], capture_output=True, text=True, check=False, timeout=20)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, why)
+
+    def token(self):
+        path = os.path.join(self.runtime, "token")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(32 * "a" + "\n")
+        return path
+
+    def test_busy_port(self):
+        self.agent()
+        self.refused(1, f"port {self.address[1]}: another process has that port", "--port", str(self.address[1]))
+
+    def test_end(self):
+        for how in (signal.SIGINT, signal.SIGTERM):
+            agent = self.agent()
+            slow = socket.create_connection(self.address)
+            slow.sendall(b"GET / HT")
+            time.sleep(0.3)
+            agent.send_signal(how)
+            begin = time.monotonic()
+            self.assertEqual(agent.wait(timeout=20), 0)
+            self.assertLess(time.monotonic() - begin, 12)
+            self.assertEqual(agent.stderr.read(), "")
+            slow.close()
+
+
+def is_built_with_it():
+    done = subprocess.run([COMMAND, "agent", "--listen", "x"], capture_output=True, text=True, check=False)
+    return "was built without cpp-httplib" not in done.stderr
+
+
+if __name__ == "__main__":
+    if not is_built_with_it():
+        print("skipped: this command was built without cpp-httplib")
+    else:
+        unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,89 @@
+// tools/agent/connection_watch.cpp. Layer: agent.
+#include "tools/agent/connection_watch.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <sys/socket.h>
+
+namespace ashlar::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using clock = std::chrono::steady_clock;
+
+std::uint16_t port_of(const sockaddr_storage& address) {
+  // In both versions the port is at the same place.
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+// Returns: the client's port, of a connection to `port`; none: the descriptor is no such one.
+std::optional<std::uint16_t> client_port(int descriptor, std::uint16_t port) {
+  sockaddr_storage own{}, theirs{};
+  socklen_t own_size = sizeof own, their_size = sizeof theirs;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
+      (own.ss_family != AF_INET && own.ss_family != AF_INET6) || port_of(own) != port ||
+      ::getpeername(descriptor, reinterpret_cast<sockaddr*>(&theirs), &their_size) != 0)
+    return std::nullopt;
+  return port_of(theirs);
+}
+
+std::uint64_t bytes_received(int descriptor) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+             ? info.tcpi_bytes_received
+             : 0;
+}
+
+using connection = std::pair<int, std::uint16_t>;  // a descriptor, and the client's port
+
+}  // namespace
+
+connection_watch::connection_watch(std::uint16_t port)
+    : thread_([this, port] {
+        std::map<connection, clock::time_point> known;
+        while (!must_end_.load()) {
+          std::map<connection, clock::time_point> now;
+          std::error_code failed;
+          for (fs::directory_iterator each("/proc/self/fd", failed), end; each != end;
+               each.increment(failed)) {
+            const int descriptor = std::atoi(each->path().filename().c_str());
+            const auto client = client_port(descriptor, port);
+            if (!client) continue;
+            const connection found{descriptor, *client};
+            const auto before = known.find(found);
+            now[found] = before != known.end() ? before->second : clock::now();
+            const auto age = clock::now() - now[found];
+            const std::uint64_t bytes = bytes_received(descriptor);
+            if (age > std::chrono::seconds(seconds_max) || bytes > bytes_max ||
+                (age > std::chrono::seconds(silent_seconds_max) && bytes == 0))
+              ::shutdown(descriptor, SHUT_RDWR);
+          }
+          for (std::size_t more = now.size(); more > connections_max; --more) {
+            const auto oldest =
+                std::min_element(now.begin(), now.end(),
+                                 [](const auto& x, const auto& y) { return x.second < y.second; });
+            ::shutdown(oldest->first.first, SHUT_RDWR);
+            oldest->second = clock::time_point::max();  // it is gone when the list is made again
+          }
+          known.swap(now);
+          std::this_thread::sleep_for(std::chrono::milliseconds(known.empty() ? 500 : 100));
+        }
+      }) {}
+
+connection_watch::~connection_watch() {
+  must_end_.store(true);
+  thread_.join();
+}
+
+}  // namespace ashlar::agent

@@ -1,0 +1,156 @@
+// tools/agent/process_facts.cpp. Layer: agent.
+#include "tools/agent/process_facts.hpp"
+
+#include <charconv>
+#include <fstream>
+
+#include <fmt/format.h>
+
+namespace ashlar::agent {
+namespace {
+
+// Of each file no more is read: a process may have an environment of megabytes.
+constexpr std::size_t file_bytes_max = std::size_t{128} * 1024;
+
+std::string contents(pid_t pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
+  std::string text(file_bytes_max, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+// Effects: calls visit(part) for each part of the text up to `end`.
+template <class Visit>
+void for_each_part(std::string_view text, char end, Visit visit) {
+  while (!text.empty()) {
+    const std::size_t at = text.find(end);
+    visit(text.substr(0, at));
+    text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  }
+}
+
+std::string cgroup_of(pid_t pid) {
+  std::string found;
+  const std::string groups = contents(pid, "cgroup");
+  for_each_part(groups, '\n', [&](std::string_view line) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) return;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    if (controllers.find("memory") != std::string_view::npos ||
+        (controllers.empty() && found.empty()))
+      found = line.substr(second + 1);
+  });
+  return found;
+}
+
+// Returns: how long the UTF-8 character at the beginning is; 0: it is none.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xC2 && first < 0xE0 ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0u) != 0x80) return 0;
+  if (length == 1) return 1;
+  const unsigned second = byte(1);
+  const bool is_too_short = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool is_no_character =
+      (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
+  return is_too_short || is_no_character ? 0 : length;
+}
+
+std::string without_percents(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      plain += static_cast<char>(byte);
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::string label_value(std::string_view bytes) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  std::string text;
+  while (!bytes.empty()) {
+    const std::size_t length = character_bytes(bytes);
+    const std::string_view next = length == 0 ? replacement : bytes.substr(0, length);
+    if (text.size() + next.size() > label_bytes_max) break;
+    text += next;
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
+}
+
+std::string attribute(std::string_view list, std::string_view name) {
+  std::string found;
+  for_each_part(list, ',', [&](std::string_view part) {
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.substr(0, equals) == name)
+      found = without_percents(part.substr(equals + 1));
+  });
+  return found;
+}
+
+std::string unit_of(std::string_view cgroup) {
+  std::string found;
+  for_each_part(cgroup, '/', [&](std::string_view part) {
+    constexpr std::string_view end = ".service";
+    if (!part.ends_with(end) || part.starts_with("user@")) return;
+    part.remove_suffix(end.size());
+    found = part;
+  });
+  return found;
+}
+
+process_facts facts_of(pid_t pid) {
+  process_facts facts;
+  std::string comm = contents(pid, "comm");
+  if (comm.ends_with('\n')) comm.pop_back();
+  const std::string cgroup = cgroup_of(pid);
+  std::string service, version;
+  const std::string environment = contents(pid, "environ");
+  for_each_part(environment, '\0', [&](std::string_view line) {
+    constexpr std::string_view attributes = "OTEL_RESOURCE_ATTRIBUTES=",
+                               name = "OTEL_SERVICE_NAME=";
+    if (line.starts_with(attributes)) {
+      version = attribute(line.substr(attributes.size()), "service.version");
+      if (service.empty()) service = attribute(line.substr(attributes.size()), "service.name");
+    }
+    if (line.starts_with(name) && line.size() > name.size()) service = line.substr(name.size());
+  });
+  if (service.empty()) service = unit_of(cgroup);
+  facts.comm = label_value(comm);
+  facts.service = label_value(service.empty() ? comm : service);
+  facts.version = label_value(version);
+  facts.cgroup = label_value(cgroup);
+  // Behind the name, which may have blanks and brackets: state, then numbers. proc(5) counts from 1.
+  const std::string stat = contents(pid, "stat");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return facts;
+  unsigned field = 2;
+  for_each_part(std::string_view(stat).substr(name_end + 1), ' ', [&](std::string_view part) {
+    std::uint64_t* const into = field == 10   ? &facts.minor_faults
+                                : field == 12 ? &facts.major_faults
+                                : field == 22 ? &facts.started
+                                              : nullptr;
+    if (into != nullptr) std::from_chars(part.data(), part.data() + part.size(), *into);
+    ++field;
+  });
+  return facts;
+}
+
+}  // namespace ashlar::agent

@@ -1,0 +1,323 @@
+// tools/agent/web_server.cpp: what a request gets. Layer: agent.
+#include "tools/agent/web_server.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include "tools/agent/connection_watch.hpp"
+#include "tools/agent/fleet.hpp"
+#include "tools/agent/fleet_page.hpp"
+#include "tools/agent/metrics_text.hpp"
+#include "tools/control/request.hpp"
+#include "tools/files/error.hpp"
+#include "tools/files/files.hpp"
+#include "tools/trace/named_profile.hpp"
+
+namespace ashlar::agent {
+namespace {
+
+using files::command_error;
+using files::status_failed;
+using files::status_usage;
+using httplib::Request;
+using httplib::Response;
+using std::chrono::seconds;
+
+constexpr std::size_t threads = 8;
+constexpr seconds profile_time(10);
+constexpr std::size_t sites_shown = 20;
+// A page of another site cannot send this header without asking first, and is told no.
+constexpr const char* own_header = "X-Ashlar";
+
+constexpr int not_asked_rightly = 400, no_token = 401, not_allowed = 403, not_there = 404,
+              not_possible = 409, too_busy = 503, process_fails = 502;
+
+// go tool pprof prints the text of a response that has its header.
+void refuse(Response& to, int status, const std::string& why) {
+  to.status = status;
+  to.set_header("X-Go-Pprof", "1");
+  to.set_content(why + "\n", "text/plain; charset=utf-8");
+}
+
+// In a time that says nothing of where they differ.
+bool are_equal(std::string_view a, std::string_view b) {
+  unsigned char differs = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    differs =
+        static_cast<unsigned char>(differs | (static_cast<unsigned char>(a[i]) ^
+                                              static_cast<unsigned char>(i < b.size() ? b[i] : 0)));
+  return differs == 0;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || rest != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+// Returns: the files that the process has mapped. Of no other file are names looked for: the process
+// says which ones it has, and might say anything.
+std::set<std::string> mapped_files(pid_t pid) {
+  std::set<std::string> files;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);)
+    if (const std::size_t path = line.find('/'); path != std::string::npos)
+      files.insert(line.substr(path));
+  return files;
+}
+
+class web_server {
+ public:
+  explicit web_server(const server_options& options) : options_(options) {
+    http_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+    http_.set_keep_alive_max_count(1);
+    http_.set_read_timeout(seconds(5));
+    http_.set_write_timeout(seconds(5));
+    http_.set_payload_max_length(1024);
+    // Two agents at one port would answer in turn: no SO_REUSEPORT.
+    http_.set_socket_options([](auto socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    http_.set_default_headers(
+        {{"X-Content-Type-Options", "nosniff"},
+         {"Cache-Control", "no-store"},
+         {"Content-Security-Policy",
+          "default-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+          "frame-ancestors 'none'"}});
+    http_.set_pre_routing_handler([this](const Request& request, Response& to) {
+      return may_ask(request, to) ? httplib::Server::HandlerResponse::Unhandled
+                                  : httplib::Server::HandlerResponse::Handled;
+    });
+    http_.set_exception_handler([](const Request&, Response& to, std::exception_ptr) {
+      refuse(to, 500, "the agent could not do it");
+    });
+    http_.Get("/healthz", [](const Request&, Response& to) {
+      to.set_content("ok\n", "text/plain; charset=utf-8");
+    });
+    http_.Get("/", [](const Request&, Response& to) {
+      to.set_content(agent_page.data(), agent_page.size(), "text/html; charset=utf-8");
+    });
+    http_.Get("/metrics", [this](const Request& request, Response& to) {
+      const metrics_format format = preferred_format(request.get_header_value("Accept"));
+      to.set_content(metrics_text(*fleet_.look(), format), content_type(format));
+    });
+    http_.Get("/processes", [this](const Request&, Response& to) {
+      to.set_content(fleet_json(*fleet_.look(), fleet_), "application/json");
+    });
+    http_.Get("/debug/pprof/heap", [this](const Request& request, Response& to) {
+      send_profile(request, "inuse_space", to);
+    });
+    http_.Get("/debug/pprof/allocs", [this](const Request& request, Response& to) {
+      send_profile(request, "alloc_space", to);
+    });
+    http_.Get("/sites", [this](const Request& request, Response& to) {
+      if (const auto profile = profile_of(request, "inuse_space", to))
+        to.set_content(sites_json(*profile, sites_shown), "application/json");
+    });
+    http_.Post("/sample",
+               [this](const Request& request, Response& to) { begin_sampling(request, to); });
+  }
+
+  // Effects: the port is this one's. Returns: its number. Throws: command_error.
+  std::uint16_t bind() {
+    if (options_.port == 0) {
+      const int port = http_.bind_to_any_port(options_.address);
+      if (port <= 0) fail_to_bind();
+      return static_cast<std::uint16_t>(port);
+    }
+    if (!http_.bind_to_port(options_.address, options_.port)) fail_to_bind();
+    return options_.port;
+  }
+
+  void run(std::uint16_t port, const sigset_t& ends) {
+    const connection_watch watch(port);
+    std::thread serving([this] { http_.listen_after_bind(); });
+    while (!http_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const bool is_6 = options_.address.find(':') != std::string::npos;
+    fmt::print("ashlar agent: http://{}{}{}:{}/\n", is_6 ? "[" : "", options_.address,
+               is_6 ? "]" : "", port);
+    std::fflush(stdout);
+    const timespec step{fleet::step.count(), 0};
+    do fleet_.remember();
+    while (::sigtimedwait(&ends, nullptr, &step) < 0);
+    http_.stop();
+    serving.join();
+  }
+
+ private:
+  // The library does not say why: a socket of our own does.
+  [[noreturn]] void fail_to_bind() const {
+    const bool is_6 = options_.address.find(':') != std::string::npos;
+    const files::open_file probe(
+        ::socket(is_6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int error = 0;
+    sockaddr_in to4{};
+    sockaddr_in6 to6{};
+    if (is_6) {
+      to6.sin6_family = AF_INET6;
+      to6.sin6_port = htons(options_.port);
+      ::inet_pton(AF_INET6, options_.address.c_str(), &to6.sin6_addr);
+      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to6), sizeof to6);
+    } else {
+      to4.sin_family = AF_INET;
+      to4.sin_port = htons(options_.port);
+      ::inet_pton(AF_INET, options_.address.c_str(), &to4.sin_addr);
+      error = ::bind(probe.descriptor(), reinterpret_cast<const sockaddr*>(&to4), sizeof to4);
+    }
+    const std::string why = error != 0 && errno != EADDRINUSE
+                                ? std::strerror(errno)
+                                : "another process has that port (--port names one)";
+    throw command_error(status_failed, fmt::format("cannot listen at {}, port {}: {}",
+                                                   options_.address, options_.port, why));
+  }
+
+  bool may_ask(const Request& request, Response& to) const {
+    if (request.path == "/healthz") return true;
+    if (!options_.token.empty()) {
+      const std::string given = request.get_header_value("Authorization");
+      const std::string basic =
+          httplib::make_basic_authentication_header("ashlar", options_.token).second;
+      if (are_equal(given, "Bearer " + options_.token) || are_equal(given, basic)) return true;
+      to.set_header("WWW-Authenticate", "Basic realm=\"ashlar\"");
+      refuse(to, no_token,
+             "the token is needed: 'Authorization: Bearer TOKEN', or user ashlar and the token");
+      return false;
+    }
+    // A page of another site whose name leads here must not read the answer.
+    std::string host = request.get_header_value("Host");
+    if (const std::size_t port = host.rfind(':'); port != std::string::npos && !host.ends_with(']'))
+      host.resize(port);
+    if (host.empty() || host == "localhost" || host == "127.0.0.1" || host == "[::1]") return true;
+    refuse(to, not_allowed, "ask it by 127.0.0.1 or localhost");
+    return false;
+  }
+
+  // Returns: the process that the request names, or the only one; null: the response says why.
+  const process_figures* process_in(const Request& request, const fleet_look& now,
+                                    Response& to) const {
+    if (!request.has_param("pid")) {
+      if (now.processes.size() == 1) return &now.processes.front();
+      refuse(to, not_asked_rightly,
+             fmt::format("there are {} processes: ?pid=N names one of them", now.processes.size()));
+      return nullptr;
+    }
+    const auto pid = number_in(request.get_param_value("pid"));
+    const process_figures* const found =
+        pid && *pid <= INT32_MAX ? now.find(static_cast<pid_t>(*pid)) : nullptr;
+    if (found == nullptr) refuse(to, not_there, "no such process has a control socket");
+    return found;
+  }
+
+  std::optional<std::string> ask(const process_figures& of, const std::string& request,
+                                 Response& to) {
+    const control::answer got =
+        control::ask_all({of.socket}, request, {.each = profile_time, .all = profile_time}).front();
+    if (got.how == control::outcome::done) return got.text;
+    if (got.how == control::outcome::refused)
+      refuse(to, not_possible, label_value(got.text));
+    else
+      refuse(to, process_fails, fmt::format("process {} gave no whole answer", of.socket.pid));
+    return std::nullopt;
+  }
+
+  // Returns: a profile with names; none: the response says why.
+  std::optional<std::string> profile_of(const Request& request, const char* first, Response& to) {
+    const auto now = fleet_.look();
+    const process_figures* const of = process_in(request, *now, to);
+    if (of == nullptr) return std::nullopt;
+    // One at a time: names take memory.
+    const std::unique_lock guard(profiling_, profile_time);
+    if (!guard.owns_lock()) {
+      refuse(to, too_busy, "other profiles are being made: ask again");
+      return std::nullopt;
+    }
+    const auto bytes = ask(*of, "profile", to);
+    if (!bytes) return std::nullopt;
+    const std::set<std::string> files = mapped_files(of->socket.pid);
+    auto named = trace::with_names(
+        *bytes, {.may_read = [&](const std::string& path) { return files.contains(path); },
+                 .shown_first = first});
+    if (!named) {
+      refuse(to, process_fails,
+             fmt::format("process {} answered what is no profile", of->socket.pid));
+      return std::nullopt;
+    }
+    return std::move(named->bytes);
+  }
+
+  void send_profile(const Request& request, const char* first, Response& to) {
+    const auto profile = profile_of(request, first, to);
+    if (!profile) return;
+    to.set_header("Content-Disposition", "attachment; filename=\"heap.pb\"");
+    to.set_content(*profile, "application/octet-stream");
+  }
+
+  void begin_sampling(const Request& request, Response& to) {
+    if (!request.has_header(own_header))
+      return refuse(to, not_allowed, fmt::format("the header {}: 1 is needed", own_header));
+    const auto every = number_in(request.get_param_value("every"));
+    if (!every)
+      return refuse(to, not_asked_rightly, "?every=N: one of N bytes is to be sampled; 0: none");
+    const auto now = fleet_.look();
+    const process_figures* const of = process_in(request, *now, to);
+    if (of != nullptr && ask(*of, fmt::format("sample {}", *every), to))
+      to.set_content("done\n", "text/plain; charset=utf-8");
+  }
+
+  const server_options& options_;
+  fleet fleet_;
+  std::timed_mutex profiling_;
+  httplib::Server http_;
+};
+
+bool is_address(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+}  // namespace
+
+void serve(const server_options& options) {
+  if (!is_address(options.address))
+    throw command_error(status_usage,
+                        fmt::format("--listen: '{}' is no address, such as 10.0.0.7 or ::1",
+                                    label_value(options.address)));
+  const bool is_local = options.address == "127.0.0.1" || options.address == "::1";
+  if (!is_local && options.token.empty())
+    throw command_error(status_usage,
+                        fmt::format("--listen {}: others may reach it, so --token-file is needed",
+                                    options.address));
+  // A server of debug files is asked over the network, for as long as that takes.
+  ::unsetenv("DEBUGINFOD_URLS");
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  ::sigaddset(&ends, SIGINT);
+  ::sigaddset(&ends, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  web_server server(options);
+  const std::uint16_t port = server.bind();
+  server.run(port, ends);
+}
+
+}  // namespace ashlar::agent

@@ -1,0 +1,82 @@
+// tools/cli/commands/agent.cpp: `ashlar agent`: the heaps of all processes of this host, over HTTP.
+// Layer: cli.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tools/agent/web_server.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/error.hpp"
+#include "tools/files/files.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+struct agent_options {
+  std::uint32_t port = 9480;
+  std::string address = "127.0.0.1";
+  std::string token_file;
+};
+
+constexpr const char* agent_footer =
+    R"(It finds every process of this user that has a control socket, or of all users where it runs as root, and
+asks them each time that it is asked. It ends by Ctrl-C or SIGTERM. Nothing is written.
+
+  /                       a page: processes, the last hour, what holds memory
+  /metrics                all figures, for Prometheus
+  /debug/pprof/heap?pid=N what lives in a process that samples, for go tool pprof
+  /debug/pprof/allocs?pid=N  the same, what was allocated first
+  /healthz                says ok
+
+Nobody but this host reaches it, unless --listen names another address. Then whoever asks needs the token
+that is in --token-file: as a Bearer token, or as the password of the user ashlar. It is not encrypted.
+
+Examples:
+  ashlar agent
+  ashlar agent --port 9000
+  ashlar agent --listen 10.0.0.7 --token-file /etc/ashlar/token
+  curl http://127.0.0.1:9480/metrics
+  go tool pprof 'http://127.0.0.1:9480/debug/pprof/heap?pid=4711'
+
+Exit status: 0 after Ctrl-C or SIGTERM; 1 where it cannot listen; 2 a wrong command line.)";
+
+constexpr std::size_t token_bytes_min = 16, token_bytes_max = 512;
+
+// Returns: the first line of the file. Throws: command_error.
+std::string token_in(const std::string& path) {
+  std::string token = files::read_input(path);
+  token.resize(std::min(token.size(), token.find('\n')));
+  if (token.ends_with('\r')) token.pop_back();
+  const bool is_plain =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  if (token.size() < token_bytes_min || token.size() > token_bytes_max || !is_plain)
+    throw input_error(fmt::format(
+        "--token-file {}: its first line is no token: {} to {} letters, digits and signs "
+        "without blanks ('openssl rand -hex 32 > FILE' makes one)",
+        path, token_bytes_min, token_bytes_max));
+  return token;
+}
+
+}  // namespace
+
+void add_agent(command_parser& to) {
+  command& agent =
+      to.add({"agent", "Serve the heaps of all running processes: a page, Prometheus, pprof",
+              "[OPTIONS]", agent_footer});
+  const auto with = std::make_shared<agent_options>();
+  agent.value("--port", "N", with->port, "The port; 0: any that is free").within(0, UINT16_MAX);
+  agent.value("--listen", "ADDRESS", with->address, "The address at which it listens, a number");
+  agent.file("--token-file", with->token_file, "Whoever asks needs the token in this file");
+  agent.does([with] {
+    agent::server_options options{
+        .address = with->address, .port = static_cast<std::uint16_t>(with->port), .token = {}};
+    if (!with->token_file.empty()) options.token = token_in(with->token_file);
+    agent::serve(options);
+    return 0;
+  });
+}
+
+}  // namespace ashlar::cli
