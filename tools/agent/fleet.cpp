@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include <ashlar/core/stats_fields.hpp>
 
@@ -60,7 +61,7 @@ std::shared_ptr<const fleet_look> fleet::look_anew() {
   auto now = std::make_shared<fleet_look>();
   // Twice the bound: those that are left out are counted up to there.
   std::vector<control::process_socket> sockets = control::sockets_of_all(2 * processes_max);
-  std::stable_partition(sockets.begin(), sockets.end(), [&](const control::process_socket& each) {
+  std::partition(sockets.begin(), sockets.end(), [&](const control::process_socket& each) {
     return !was_silent_.contains(each.path);
   });
   if (sockets.size() > processes_max) {
@@ -89,8 +90,9 @@ std::shared_ptr<const fleet_look> fleet::look_anew() {
     }
   }
   auto& found = now->processes;
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.socket.pid < b.socket.pid; });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.socket.pid, a.socket.path) < std::tie(b.socket.pid, b.socket.path);
+  });
   found.erase(
       std::unique(found.begin(), found.end(),
                   [](const auto& a, const auto& b) { return a.socket.pid == b.socket.pid; }),
