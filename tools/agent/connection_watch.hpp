@@ -1,9 +1,9 @@
 // tools/agent/connection_watch.hpp: no connection lasts long, sends much, or is one of too many.
 // Layer: agent.
 //
-// The HTTP library bounds each wait for bytes, and not their sum: a client that sends a byte a second
-// would keep a thread for hours. So a thread looks at the connections themselves, and cuts those that
-// are beyond a bound.
+// The HTTP library bounds each wait for bytes, and not their sum: a client that sends a byte a
+// second would keep a thread for hours. So a thread looks at the connections themselves, and cuts
+// those that are beyond a bound.
 #pragma once
 
 #include <atomic>

@@ -137,7 +137,7 @@ process_facts facts_of(pid_t pid) {
   facts.service = label_value(service.empty() ? comm : service);
   facts.version = label_value(version);
   facts.cgroup = label_value(cgroup);
-  // Behind the name, which may have blanks and brackets: state, then numbers. proc(5) counts from 1.
+  // Behind the name, which may have blanks and brackets: state, then numbers, as proc(5) counts.
   const std::string stat = contents(pid, "stat");
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return facts;

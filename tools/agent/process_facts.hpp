@@ -34,7 +34,7 @@ inline constexpr std::size_t label_bytes_max = 200;
 // comma. Empty: there is none.
 [[nodiscard]] std::string attribute(std::string_view list, std::string_view name);
 
-// Returns: the service whose unit a control group is: web of /system.slice/web.service. Empty: none.
+// Returns: the service whose unit a control group is: web of /system.slice/web.service, or nothing.
 [[nodiscard]] std::string unit_of(std::string_view cgroup);
 
 }  // namespace ashlar::agent

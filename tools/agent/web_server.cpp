@@ -74,8 +74,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return value;
 }
 
-// Returns: the files that the process has mapped. Of no other file are names looked for: the process
-// says which ones it has, and might say anything.
+// Returns: the files that the process has mapped. Names are looked for in no other file: the
+// process says which ones it has, and might say anything.
 std::set<std::string> mapped_files(pid_t pid) {
   std::set<std::string> files;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));

@@ -22,8 +22,8 @@ struct agent_options {
 };
 
 constexpr const char* agent_footer =
-    R"(It finds every process of this user that has a control socket, or of all users where it runs as root, and
-asks them each time that it is asked. It ends by Ctrl-C or SIGTERM. Nothing is written.
+    R"(It finds every process of this user that has a control socket, or of all users where it runs
+as root, and asks them each time that it is asked. It ends by Ctrl-C or SIGTERM. Nothing is written.
 
   /                       a page: processes, the last hour, what holds memory
   /metrics                all figures, for Prometheus
@@ -31,8 +31,9 @@ asks them each time that it is asked. It ends by Ctrl-C or SIGTERM. Nothing is w
   /debug/pprof/allocs?pid=N  the same, what was allocated first
   /healthz                says ok
 
-Nobody but this host reaches it, unless --listen names another address. Then whoever asks needs the token
-that is in --token-file: as a Bearer token, or as the password of the user ashlar. It is not encrypted.
+Nobody but this host reaches it, unless --listen names another address. Then whoever asks needs
+the token in --token-file: as a Bearer token, or as the password of the user ashlar. Nothing is
+encrypted.
 
 Examples:
   ashlar agent
