@@ -88,6 +88,26 @@ std::size_t together_in_arena() {
   return copy->name.size();
 }
 
+std::size_t kept_together() {
+  // snippet pins standard
+  // What lives long has memory of its own, so it keeps no page of what dies around it. One thread.
+  std::pmr::unsynchronized_pool_resource kept;
+  std::pmr::vector<std::pmr::string> names(&kept);
+  names.emplace_back(rows[0].table);
+  // end
+  return names.size();
+}
+
+std::size_t kept_in_heap() {
+  // snippet pins ashlar
+  static ashlar::heap<> kept({.name = "names"});  // pages of its own, for any thread
+  ashlar::pmr::resource memory(kept);
+  std::pmr::vector<std::pmr::string> names(&memory);
+  names.emplace_back(rows[0].table);
+  // end
+  return names.size();
+}
+
 std::size_t nodes() {
   // snippet nodes standard
   std::pmr::unsynchronized_pool_resource memory;  // one thread; the nodes lie side by side
@@ -177,6 +197,7 @@ int main() {
               in_scratch_memory(known));
   std::printf("%zu, %zu\n", together(), together_in_arena());
   std::printf("%zu and %zu\n", nodes(), nodes_in_pool());
+  std::printf("%zu kept, %zu kept\n", kept_together(), kept_in_heap());
   const auto one = std::make_unique<task>();
   std::printf("%d and %zu in use\n", pooled_by_standard(), tasks.stats().blocks_in_use);
   free_list list;

@@ -13,6 +13,7 @@
 
 #include "tools/cli/text.hpp"
 #include "tools/findings/call_owner.hpp"
+#include "tools/findings/page_table.hpp"
 #include "tools/findings/remedies.hpp"
 
 namespace ashlar::cli {
@@ -77,6 +78,18 @@ std::string evidence_of(const finding& f) {
           "touched: {} at least, of blocks of up to {}.",
           format_count(f.looked_at), blocks(f.allocations), f.looked_at == 1 ? "was" : "were",
           format_count(f.fitting), format_bytes(f.untouched_bytes), format_bytes(f.largest_bytes));
+    case finding_kind::pins:
+      return fmt::format(
+          "{} {} with {} lay in pages of which less than a quarter lived. {} pages ({}) had no "
+          "other block. In the replay, {} of {} went. With each block by its size class, as "
+          "ashlar's "
+          "heap has them, all would be {}.",
+          f.pinned_at == 1 ? "At the end,"
+                           : fmt::format("At {:.0f} % of the run,", 100 * f.pinned_at),
+          blocks(f.fitting), format_bytes(f.pinned_live_bytes), format_count(f.pages_alone),
+          format_bytes(f.pages_alone * findings::page_bytes),
+          format_bytes(f.bytes_saved_after_peak), format_bytes(f.held_bytes),
+          format_bytes(f.bytes_by_class));
   }
   return {};
 }
@@ -96,6 +109,8 @@ std::string time_text(double ms) {
 std::string savings_of(const finding& f, const std::optional<call_times>& times) {
   std::string text;
   if (f.bytes_saved_at_peak != 0) text = format_bytes(f.bytes_saved_at_peak) + " at the peak";
+  if (f.bytes_saved_after_peak != 0)
+    text = format_bytes(f.bytes_saved_after_peak) + " after the peak";
   if (f.allocations_saved != 0)
     text += fmt::format("{}{} allocation{}", text.empty() ? "" : ", ",
                         format_count(f.allocations_saved), f.allocations_saved == 1 ? "" : "s");
@@ -141,7 +156,7 @@ void add_code(std::string& to, std::string_view heading, std::string_view code) 
 
 std::string render_finding(const finding& f, const std::optional<call_times>& times,
                            std::size_t number, bool with_code) {
-  const findings::remedy what = findings::remedy_for(f.kind);
+  const findings::remedy what = findings::remedy_for(f);
   std::string text =
       fmt::format("\n{}. {}: saves up to {}\n", number, what.title, savings_of(f, times));
   text += fmt::format("     {}{}{}\n", text_of(f.calls[f.owner]),
@@ -161,12 +176,6 @@ std::string render_finding(const finding& f, const std::optional<call_times>& ti
   return text;
 }
 
-nlohmann::json place_json(const trace::named_call& call) {
-  return {{"name", call.name},
-          {"function", trace::short_name(findings::function_of(call))},
-          {"source", call.place()}};
-}
-
 nlohmann::json places_json(const std::vector<trace::named_call>& calls) {
   nlohmann::json list = nlohmann::json::array();
   for (const trace::named_call& call : calls) list.push_back(place_json(call));
@@ -174,6 +183,12 @@ nlohmann::json places_json(const std::vector<trace::named_call>& calls) {
 }
 
 }  // namespace
+
+nlohmann::json place_json(const trace::named_call& call) {
+  return {{"name", call.name},
+          {"function", trace::short_name(findings::function_of(call))},
+          {"source", call.place()}};
+}
 
 std::string render_findings(const std::string& path, const findings::findings_of_run& found,
                             const std::optional<call_times>& times, std::size_t rows) {
@@ -205,7 +220,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
                              const std::optional<call_times>& times) {
   nlohmann::json list = nlohmann::json::array();
   for (const finding& f : found.list) {
-    const findings::remedy what = findings::remedy_for(f.kind);
+    const findings::remedy what = findings::remedy_for(f);
     list.push_back({{"kind", what.name},
                     {"title", what.title},
                     {"sure", word_of(f.how_sure)},
@@ -214,6 +229,7 @@ nlohmann::json findings_json(const findings::findings_of_run& found,
                     {"also", places_json(f.also)},
                     {"called_by", places_json(callers_of(f))},
                     {"bytes_saved_at_peak", f.bytes_saved_at_peak},
+                    {"bytes_saved_after_peak", f.bytes_saved_after_peak},
                     {"allocations_saved", f.allocations_saved},
                     {"address_space_saved_at_peak", f.address_space_saved_at_peak},
                     {"milliseconds_saved",

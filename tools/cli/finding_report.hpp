@@ -19,6 +19,9 @@ std::string render_findings(const std::string& path, const findings::findings_of
 nlohmann::json findings_json(const findings::findings_of_run& found,
                              const std::optional<call_times>& times);
 
+// Name, function and source of a call.
+nlohmann::json place_json(const trace::named_call& call);
+
 // Returns: whether a finding saves allocations, so that it takes time.
 bool take_time(const findings::findings_of_run& found);
 

@@ -36,6 +36,7 @@ class finder {
     caller_histories_.count(s);
   }
   [[nodiscard]] findings_of_run findings() const;
+  [[nodiscard]] const site_table& sites() const { return sites_; }
 
  private:
   const std::vector<trace::stack_definition>& stacks_;

@@ -2,6 +2,7 @@
 // Layer: findings.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ enum class finding_kind : std::uint8_t {
   hot_loop,   ///< very many blocks, of which hardly one lives at a time
   slack,      ///< a little more than a block size of the heap holds
   untouched,  ///< large blocks, most of which nobody ever touches
+  pins,       ///< few blocks that keep many pages
 };
-inline constexpr std::size_t finding_kinds = 9;
+inline constexpr std::size_t finding_kinds = 10;
 
 /// How a finding is known.
 enum class sureness : std::uint8_t {
@@ -59,6 +61,18 @@ struct finding {
   std::uint64_t looked_at = 0;
   std::uint64_t largest_bytes = 0;    ///< of those that fit
   std::uint64_t untouched_bytes = 0;  ///< in all of those that fit, at least
+  // Of pins, at a moment: `fitting` blocks lie in hollow pages.
+  std::uint64_t bytes_saved_after_peak = 0;  ///< as a replay has shown
+  std::uint64_t pinned_live_bytes = 0;       ///< of these blocks
+  std::uint64_t pages_alone = 0;             ///< hollow pages without another site's block
+  std::uint64_t held_bytes = 0;              ///< of all pages
+  std::uint64_t bytes_by_class = 0;          ///< the same if each block lay by its size class
+  double pinned_at = 0;                      ///< of the run's time, 0 to 1; 1: at its end
+
+  /// Returns: the bytes by which findings are ranked.
+  [[nodiscard]] std::uint64_t bytes_saved() const {
+    return std::max(bytes_saved_at_peak, bytes_saved_after_peak);
+  }
 };
 
 }  // namespace ashlar::findings

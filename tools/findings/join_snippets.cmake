@@ -1,10 +1,14 @@
 # Takes the lines that `ashlar report --text` advises out of an example, so that what it says compiles.
-# Run by the build: cmake -DSOURCE=<example> -DOUTPUT=<file> -P join_snippets.cmake
+# Run by the build: cmake -DSOURCE=<example.cpp> -DOUTPUT=<file> -P join_snippets.cmake
 # A snippet is what stands between `// snippet KIND PART` and `// end`. Snippets of one name are joined.
 cmake_minimum_required(VERSION 3.25)
 set(quote ")ashlar_code")
 
+# What differs in C stands in the example of the same name that ends with _in_c.c.
+string(REGEX REPLACE "\\.cpp$" "_in_c.c" source_in_c "${SOURCE}")
 file(READ "${SOURCE}" rest)
+file(READ "${source_in_c}" rest_in_c)
+string(APPEND rest "${rest_in_c}")
 if(rest MATCHES "\\)ashlar_code")
   message(FATAL_ERROR "${SOURCE} holds '${quote}', which ends the C++ string that it is put into")
 endif()

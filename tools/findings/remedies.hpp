@@ -16,6 +16,7 @@ struct remedy {
   std::string_view ashlar;    ///< code with ashlar; empty: none
 };
 
-[[nodiscard]] remedy remedy_for(finding_kind kind);
+/// The code is in the language of the finding's line, where there is any.
+[[nodiscard]] remedy remedy_for(const finding& f);
 
 }  // namespace ashlar::findings

@@ -297,6 +297,14 @@ void join_bursts(std::vector<judgement>& all) {
 
 }  // namespace
 
+void rank(std::vector<finding>& findings) {
+  std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
+    return std::tuple(b.bytes_saved(), b.allocations_saved, b.address_space_saved_at_peak,
+                      a.main_stack) < std::tuple(a.bytes_saved(), a.allocations_saved,
+                                                 a.address_space_saved_at_peak, b.main_stack);
+  });
+}
+
 std::vector<finding> judged(const judged_sites& own, const judged_sites& callers,
                             const std::vector<std::uint32_t>& inner, const run_totals& run) {
   std::vector<judgement> all;
@@ -330,11 +338,7 @@ std::vector<finding> judged(const judged_sites& own, const judged_sites& callers
     if (!saves_bytes(each.found, run)) each.found.bytes_saved_at_peak = 0;
     findings.push_back(std::move(each.found));
   }
-  std::sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
-    return std::tuple(b.bytes_saved_at_peak, b.allocations_saved, b.address_space_saved_at_peak,
-                      a.main_stack) < std::tuple(a.bytes_saved_at_peak, a.allocations_saved,
-                                                 a.address_space_saved_at_peak, b.main_stack);
-  });
+  rank(findings);
   return findings;
 }
 

@@ -41,6 +41,10 @@ struct judged_sites {
   const std::vector<site_history>& histories;
 };
 
+/// Effects: the best first: by the bytes that a change saves, then by allocations, then by address
+/// space.
+void rank(std::vector<finding>& findings);
+
 /// Returns: the findings, the best first: by the bytes at the peak that a change saves, then by the
 /// allocations that it saves, then by address space. Bytes below 64 KiB, or below a hundredth of the peak, count as none.
 /// Findings of one kind with one owner are one. A site has one finding, and slack and untouched

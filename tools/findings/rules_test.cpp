@@ -19,7 +19,7 @@ using test::run;
 std::string kinds_of(const findings_of_run& found) {
   std::string kinds;
   for (const finding& f : found.list)
-    kinds += std::string(remedy_for(f.kind).name) + ':' + f.calls[f.owner].name + ' ';
+    kinds += std::string(remedy_for(f).name) + ':' + f.calls[f.owner].name + ' ';
   return kinds;
 }
 std::string kinds_of(const run& r) {
@@ -432,9 +432,23 @@ TEST(FindingRules, AnEmptyRunHasNone) {
 
 TEST(Remedies, EachKindHasWordsAndCode) {
   for (std::size_t k = 0; k < finding_kinds; ++k) {
-    const remedy what = remedy_for(static_cast<finding_kind>(k));
+    finding f;
+    f.kind = static_cast<finding_kind>(k);
+    const remedy what = remedy_for(f);
     EXPECT_FALSE(what.title.empty() || what.words.empty() || what.standard.empty()) << what.name;
   }
+}
+
+TEST(Remedies, AreInTheLanguageOfTheLine) {
+  finding f;
+  f.kind = finding_kind::pins;
+  f.calls = {{"f in program", "/home/you/a.cpp", 1, "/bin/program"}};
+  EXPECT_NE(remedy_for(f).ashlar.find("ashlar::heap"), std::string_view::npos);
+  f.calls[0].file = "/home/you/a.c";
+  EXPECT_NE(remedy_for(f).standard.find("malloc("), std::string_view::npos);
+  EXPECT_TRUE(remedy_for(f).ashlar.empty());
+  f.kind = finding_kind::growth;  // has no code in C of its own
+  EXPECT_FALSE(remedy_for(f).standard.empty());
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
 #include "tools/cli/finding_report.hpp"
+#include "tools/cli/pin_report.hpp"
 #include "tools/cli/profile_report.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_input.hpp"
@@ -27,6 +28,8 @@
 #include "tools/files/json.hpp"
 #include "tools/files/replaced_files.hpp"
 #include "tools/findings/finder.hpp"
+#include "tools/findings/pins.hpp"
+#include "tools/findings/rules.hpp"
 #include "tools/profile/profile_file.hpp"
 #include "tools/report/attachments.hpp"
 #include "tools/report/html_page.hpp"
@@ -71,23 +74,41 @@ Exit status: 0; 2 for a file that is no trace, is damaged, or is of a newer vers
 class finding_pass {
  public:
   finding_pass(const trace::trace_reader& reader, const report::names_of_stack& names_of)
-      : has_stacks_(!reader.stacks().empty()), finder_(reader.stacks(), names_of) {}
+      : has_stacks_(!reader.stacks().empty()),
+        stacks_(reader.stacks()),
+        names_of_(names_of),
+        times_of_trace_{reader.times().first, reader.ticks_per_second()},
+        finder_(stacks_, names_of_),
+        pins_(stacks_, names_of_, finder_.sites(), findings::run_course(reader)) {}
   void count(const trace::step& s) {
     if (!has_stacks_) return;
     finder_.count(s);
+    pins_.count(s);
     timer_.count(s);
   }
-  // Requires: called once, behind all steps. Throws: command_error.
-  void finish() {
+  // Effects: reads the trace again where a replay is to verify a finding. Requires: called once,
+  // behind all steps. Throws: command_error, trace_error.
+  void finish(const std::string& path) {
     if (!has_stacks_) return;
     found_ = finder_.findings();
+    const auto again = [&](const findings::pin_finder::each_step& each) {
+      trace::trace_reader reader(trace::open_file_source(path));
+      trace::lifetimes steps(reader);
+      for (trace::step s; steps.next(s);) each(s);
+    };
+    for (findings::finding& pin : pins_.findings(again)) found_.list.push_back(std::move(pin));
+    findings::rank(found_.list);
     if (take_time(found_)) times_ = timer_.measure();
   }
   [[nodiscard]] nlohmann::json json() const {
     return has_stacks_ ? findings_json(found_, times_) : nlohmann::json();
   }
+  [[nodiscard]] nlohmann::json pins() const {
+    return has_stacks_ ? pins_json(pins_, times_of_trace_, stacks_, names_of_) : nlohmann::json();
+  }
   [[nodiscard]] std::string text(const std::string& path, std::size_t rows) const {
-    return has_stacks_ ? render_findings(path, found_, times_, rows)
+    return has_stacks_ ? render_pins(pins_, times_of_trace_, rows) +
+                             render_findings(path, found_, times_, rows)
                        : "no call stacks, so no line can be named: record with 'ashlar record "
                          "--stacks'\n";
   }
@@ -97,7 +118,11 @@ class finding_pass {
 
  private:
   bool has_stacks_;
+  const std::vector<trace::stack_definition>& stacks_;
+  report::names_of_stack names_of_;
+  trace_times times_of_trace_;
   findings::finder finder_;
+  findings::pin_finder pins_;
   call_timer timer_;
   findings::findings_of_run found_;
   std::optional<call_times> times_;
@@ -121,11 +146,12 @@ int text_report(const report_options& options) {
   trace_report report =
       make_trace_report(*reader, names, chosen.path, options.rows, options.moments,
                         [&](const trace::step& s) { pass.count(s); });
-  pass.finish();
+  pass.finish(chosen.path);
   const auto json = [&] {
     nlohmann::json figures = trace_report_json(report);
     if (chosen.tree) figures["tree"] = index_json(*chosen.tree);
     figures["findings"] = pass.json();
+    figures["pins"] = pass.pins();
     return files::json_text(figures, 2);
   };
   const auto text = [&] {
@@ -165,8 +191,9 @@ nlohmann::json report_data(const report_options& options, const std::string& tra
   finding_pass pass(*reader, request.names_of);
   request.also = [&](const trace::step& s) { pass.count(s); };
   nlohmann::json data = report::trace_data(*reader, request);
-  pass.finish();
+  pass.finish(trace);
   data["findings"] = pass.json();
+  data["pins"] = pass.pins();
   tell_missing_names(calls.lost(), {});
   data["ashlar"] = ASHLAR_CLI_VERSION;
   data["report"] = "trace";
