@@ -1,7 +1,7 @@
 // Call sites as a flame graph: callers above, callees below, as wide as what they allocated.
 // Nodes: {name, brief: the name without types, source: "file:line" or "", parent: index, ...counts}; node 0 is the program;
 // parents come before children.
-function flame(host, nodes, measures) {
+function flame(host, nodes, measures, name = "flame-measure") {
   const children = nodes.map(() => []);
   nodes.forEach((node, i) => {
     if (i > 0) children[node.parent].push(i);
@@ -112,7 +112,7 @@ function flame(host, nodes, measures) {
   host.append(
     choice(
       "Wide as",
-      "flame-measure",
+      name,
       measures.map(([key, label]) => [key, label]),
       (value) => {
         measure = value;

@@ -50,6 +50,7 @@ function tracePage(written) {
     sections: {
       processes: tree && ((section) => processesSection(section, written, trace.pid)),
       findings: ran && data.findings && findingsSection,
+      pins: ran && data.pins && pinsSection,
       sites: ran && data.sites && sitesSection,
       calls: ran && data.call_sites && callsSection,
       held: ran && data.timeline.held && heldSection,
