@@ -57,8 +57,8 @@ constexpr const char* report_footer =
 of all processes, and the figures of the 12 that allocated most, to choose from.
 
 --text prints the figures of a trace or a profile, then the findings: each is a line of the program, what
-it costs, and what would be better. The first is worth the most: bytes at the peak, then allocations, then
-address space. docs/findings.md has the kinds and their thresholds.
+it costs, and what would be better. The first is worth the most: bytes at the peak or
+after it, then allocations, then address space. docs/findings.md has the kinds and their thresholds.
 
 Examples:
   ashlar report run.atrace -o run.html
