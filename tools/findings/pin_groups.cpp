@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace ashlar::findings {
@@ -61,8 +62,9 @@ std::vector<pin_group> pin_groups(const hollow_pages& of, std::uint64_t least_pa
   std::vector<holders> all;
   for (const auto& [who, held] : of.by_holders)
     if (!who.sites.empty()) all.emplace_back(who.sites, held.pages);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const holders& a, const holders& b) { return a.second > b.second; });
+  std::sort(all.begin(), all.end(), [](const holders& a, const holders& b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
   std::vector<pin_group> groups;
   while (groups.size() < most_pin_groups && !all.empty()) {
     pin_group group{all.front().first, 0};
@@ -72,8 +74,8 @@ std::vector<pin_group> pin_groups(const hollow_pages& of, std::uint64_t least_pa
     std::erase_if(all, [&](const holders& each) { return has_common(each.first, group.sites); });
     if (group.pages_alone >= least_pages) groups.push_back(std::move(group));
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const pin_group& a, const pin_group& b) {
-    return a.pages_alone > b.pages_alone;
+  std::sort(groups.begin(), groups.end(), [](const pin_group& a, const pin_group& b) {
+    return std::tie(b.pages_alone, a.sites) < std::tie(a.pages_alone, b.sites);
   });
   return groups;
 }
