@@ -63,8 +63,9 @@ inline constexpr std::string_view magic{
     "\x89"
     "ATR\r\n\x1a\n",
     8};
-/// 4 had no notes, 3 no brief_events, 2 no names, and 1 no identified_modules; all are read as well.
-inline constexpr std::uint32_t version = 5;
+/// 5 had no looks at memory, 4 no notes, 3 no brief_events, 2 no names, 1 no identified_modules;
+/// all are read as well.
+inline constexpr std::uint32_t version = 6;
 inline constexpr std::size_t preamble_bytes = 16;  // magic, version, header length
 inline constexpr std::uint32_t header_bytes_max = 16u << 20;
 inline constexpr std::size_t header_names_max = 1024;
@@ -97,6 +98,17 @@ enum class frame_kind : std::uint32_t {
   identified_modules = 5,  // definitions: as modules, with build ids; from version 2 on
   names = 6,               // definitions: what calls are called; from version 3 on
   brief_events = 7,  // as events, with coarse times and births of dead blocks; from version 4 on
+  memory = 8,        // definitions: what was resident, and where; from version 6 on
+};
+
+/// Of what a stretch of a process's memory is.
+enum class memory_kind : std::uint8_t {
+  file = 1,   ///< name: the file's, without its folder; with its data that has no file behind it
+  heap = 2,   ///< what the system calls [heap]
+  stack = 3,  ///< of any thread
+  anonymous = 4,  ///< name: what the process has given it; empty: none
+  shared = 5,     ///< memory that processes can share; name: its file's
+  recorder = 6,   ///< without the recorder, it would not be there
 };
 /// Stands in a stack behind the outermost frame that was kept, where the stack goes on.
 inline constexpr std::uint64_t cut_frame = 0;

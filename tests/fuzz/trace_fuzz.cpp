@@ -20,7 +20,7 @@ std::string framed(fuzz::input& in) {
   std::string file = encode(header);
   for (std::size_t frames = 1 + in.below(3); frames > 0; --frames) {
     frame_header frame;
-    frame.kind = static_cast<frame_kind>(in.chance(90) ? 1 : in.below(7));
+    frame.kind = static_cast<frame_kind>(in.chance(90) ? 1 : in.below(9));
     frame.thread = static_cast<std::uint32_t>(in.below(3));
     frame.count = static_cast<std::uint32_t>(in.below(256));
     frame.first_time = in.below(256);

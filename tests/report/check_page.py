@@ -64,6 +64,26 @@ def same(cell: str, expected) -> bool:
     return cell == expected
 
 
+def memory_course(data: dict) -> list[list]:
+    """Beside what was in memory, what lived: the last point of the timeline before it."""
+    t, course = data["timeline"], data["memory"]["over_time"]
+    return [[float(s), resident, [live for at, live in zip(t["seconds"], t["live_bytes"]) if at <= s][-1]]
+            for s, resident in zip(course["seconds"], course["resident_bytes"])]
+
+
+def memory_faults(shown: dict, data: dict) -> list[str]:
+    """What was in memory at the peak: the rows add up to it, and each is on the page."""
+    memory = data["memory"]
+    rows = shown.get("What was in memory at the peak", [])
+    names = [[row["name"]] + [part["name"] for part in row["parts"]] for row in memory["rows"]]
+    if sum(row["bytes"] for row in memory["rows"]) != memory["peak_bytes"]:
+        return [f"memory: the rows do not add up to {memory['peak_bytes']}"]
+    if len(names) < 4 or len(rows) != len(names) or not all(
+            part in cells[0] for cells, parts in zip(rows, names) for part in parts):
+        return [f"memory: {rows}, not {memory['rows']}"]
+    return []
+
+
 def expected_tables(data: dict) -> dict[str, list[list]]:
     t, sizes, life = data["timeline"], data["sizes"], data["lifetimes"]
     tables = {
@@ -76,6 +96,7 @@ def expected_tables(data: dict) -> dict[str, list[list]]:
             list(zip(map(float, life["from_seconds"]), map(float, life["below_seconds"]),
                      life["blocks"], life["bytes"])),
         "Slack over time": list(zip(map(float, t["seconds"]), *t["slack_bytes"])),
+        "What was in memory over time": memory_course(data),
     }
     for s in data["class_sets"]:
         bounded = any("capacity" in c for c in s["classes"])
@@ -191,6 +212,7 @@ def tile_faults(shown: dict, data: dict) -> list[str]:
     """The counts among the figures above all sections."""
     trace, peak = data["trace"], data["peak"]
     expected = {
+        "Peak RSS": ["MiB", "of it malloc's"],
         "Peak": [f"{whole(peak['live_bytes'])} bytes in {whole(peak['live_blocks'])} blocks"],
         "Run time": [f"{trace['threads']} threads"],
         "Allocations": [whole(trace["births"]), f"{whole(trace['refused_requests'])} more that pools refused"],
@@ -261,8 +283,8 @@ def held_faults(b: browser.Browser, data: dict) -> list[str]:
 def chart_faults(b: browser.Browser, where: str) -> list[str]:
     charts = b.evaluate(DRAWN)
     faults = [f"{where}: chart '{name}' is blank" for name, drawn in charts if drawn < 0.002]
-    if len(charts) != 12:
-        faults.append(f"{where}: {len(charts)} charts, not 12")
+    if len(charts) != 13:
+        faults.append(f"{where}: {len(charts)} charts, not 13")
     return faults
 
 
@@ -401,7 +423,8 @@ def faults_of(b: browser.Browser, page: Path, data: dict, folder: Path, widths: 
         faults.append("the switch does not make it light")
     faults += chart_faults(b, "switched to light")
     b.evaluate("document.querySelector('input[name=theme][value=system]').click()")
-    faults += table_faults(b.evaluate(TABLES), data) + tile_faults(b.evaluate(TILES), data)
+    tables = b.evaluate(TABLES)
+    faults += table_faults(tables, data) + memory_faults(tables, data) + tile_faults(b.evaluate(TILES), data)
     faults += finding_faults(b.evaluate(FINDINGS), data)
     faults += keyboard_faults(b)
     faults += site_faults(b, data)

@@ -135,6 +135,41 @@ TEST_F(HostileTrace, OfMillionsOfNamesIsRefused) {
   }
 }
 
+TEST_F(HostileTrace, OfMillionsOfLooksAtMemoryIsRefused) {
+  compressor with;
+  for (const std::size_t mappings : {0u, 64u}) {
+    const std::vector<memory_look> looks(
+        1u << 14, {1, 2, 3, std::vector<mapped_memory>(mappings, {memory_kind::anonymous})});
+    const std::size_t each = sizeof(memory_look) + mappings * sizeof(mapped_memory);
+    std::string frames;
+    for (std::size_t bytes = 0; bytes < 120u << 20; bytes += looks.size() * each)
+      frames += encode(looks, with);
+    write(frames, 0);
+    expect_refused();
+  }
+}
+
+// All bytes of a process, again and again, each said to have blocks everywhere.
+TEST_F(HostileTrace, OfLooksAtMappingsThatCannotBeIsReadInTime) {
+  compressor with;
+  memory_look look{later, 1, UINT64_MAX};
+  for (std::uint64_t i = 0; i < 20'000; ++i)
+    look.mappings.push_back({memory_kind::anonymous, i, UINT64_MAX, UINT64_MAX / 3});
+  std::array<std::string, column_count> columns;
+  constexpr std::uint32_t count = 500;
+  columns[column_kinds] = std::string(count, static_cast<char>(event_kind::by_malloc));
+  columns[column_times] = std::string(count, '\0');
+  for (std::uint32_t i = 0; i < count; ++i) {
+    put_varint(columns[column_sizes], UINT64_MAX);
+    put_varint(columns[column_addresses], 2);
+  }
+  write(test::framed({.thread = 1, .count = count}, columns) +
+            encode(std::vector<memory_look>{look}, with),
+        count);
+  const support::ended result = stat();
+  EXPECT_EQ(result.status, 0) << result.said;
+}
+
 /// Births of 16 bytes each, side by side from this address on.
 std::string births(std::uint32_t thread, std::uint32_t count, std::uint64_t address,
                    std::uint64_t apart) {

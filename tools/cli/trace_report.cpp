@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/memory_report.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/measure/rounds.hpp"
 #include "tools/trace/text.hpp"
@@ -267,6 +268,9 @@ std::string render_trace_report(const trace_report& report, std::size_t rows, gl
   std::string text = fmt::format("{}{}{}\n", report.path, words.empty() ? "" : ": ", words);
   text += fmt::format("  {}{}{}\n\n", printable(report.header.get(program)),
                       process.empty() ? "" : ", process ", process);
+  const trace::trace_summary& s = report.summary;
+  text += render_memory(s.memory, report.header,
+                        seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)));
   text += render_totals(report);
   const bool is_of_pools = report.header.get(options) == trace::options_of_pools;
   if (!report.lines.empty() && !is_of_pools)
@@ -316,39 +320,43 @@ nlohmann::json trace_report_json(const trace_report& report) {
   nlohmann::json alignments = nlohmann::json::object();
   for (const auto& [alignment, births] : s.alignments)
     alignments[std::to_string(alignment)] = births;
-  return {{"ashlar", ASHLAR_CLI_VERSION},
-          {"schema", 1},
-          {"report", "stat"},
-          {"trace", report.path},
-          {"warning", report.warning},
-          {"header", header},
-          {"events", events},
-          {"all_events", all_events(s)},
-          {"first_time", s.first_time},
-          {"last_time", s.last_time},
-          {"threads", s.threads},
-          {"births", s.births},
-          {"birth_bytes", s.birth_bytes},
-          {"deaths", s.deaths},
-          {"cross_thread_deaths", s.cross_thread_deaths},
-          {"unknown_deaths", s.unknown_deaths},
-          {"missing_deaths", s.missing_deaths},
-          {"temporaries", s.temporaries},
-          {"lost", s.lost},
-          {"peak",
-           {{"bytes", s.peak_bytes},
-            {"bytes_time", s.peak_bytes_time},
-            {"blocks", s.peak_blocks},
-            {"blocks_time", s.peak_blocks_time}}},
-          {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
-          {"sizes", sizes},
-          {"alignments", alignments},
-          {"lifetimes", lives},
-          {"over_time", moments},
-          {"lines", site_lines_json(report.lines)},
-          {"call_sites", call_sites_json(report.sites)},
-          {"held_at_end", call_sites_json(report.held)},
-          {"growing", growth_json(report.growing)}};
+  return {
+      {"ashlar", ASHLAR_CLI_VERSION},
+      {"schema", 1},
+      {"report", "stat"},
+      {"trace", report.path},
+      {"warning", report.warning},
+      {"header", header},
+      {"events", events},
+      {"all_events", all_events(s)},
+      {"first_time", s.first_time},
+      {"last_time", s.last_time},
+      {"threads", s.threads},
+      {"births", s.births},
+      {"birth_bytes", s.birth_bytes},
+      {"deaths", s.deaths},
+      {"cross_thread_deaths", s.cross_thread_deaths},
+      {"unknown_deaths", s.unknown_deaths},
+      {"missing_deaths", s.missing_deaths},
+      {"temporaries", s.temporaries},
+      {"lost", s.lost},
+      {"peak",
+       {{"bytes", s.peak_bytes},
+        {"bytes_time", s.peak_bytes_time},
+        {"blocks", s.peak_blocks},
+        {"blocks_time", s.peak_blocks_time}}},
+      {"memory", report::memory_json(
+                     s.memory, report::memory_rows_of(s.memory, report.header),
+                     seconds_of(report, s.memory.time - std::min(s.memory.time, s.first_time)))},
+      {"live_at_end", {{"bytes", s.live_bytes}, {"blocks", s.live_blocks}}},
+      {"sizes", sizes},
+      {"alignments", alignments},
+      {"lifetimes", lives},
+      {"over_time", moments},
+      {"lines", site_lines_json(report.lines)},
+      {"call_sites", call_sites_json(report.sites)},
+      {"held_at_end", call_sites_json(report.held)},
+      {"growing", growth_json(report.growing)}};
 }
 
 }  // namespace ashlar::cli

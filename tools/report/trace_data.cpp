@@ -11,9 +11,11 @@
 
 #include "tools/report/bins.hpp"
 #include "tools/report/call_counter.hpp"
+#include "tools/report/memory_rows.hpp"
 #include "tools/report/timeline.hpp"
 #include "tools/trace/lifetimes.hpp"
 #include "tools/trace/marked_counts.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::report {
@@ -113,6 +115,7 @@ class trace_account {
       : reader_(reader),
         request_(request),
         seconds_per_tick_(1.0 / static_cast<double>(reader.ticks_per_second())),
+        resident_(reader),
         heap_(class_set::process_heap()),
         size_births_(size_bins::count),
         size_blocks_(size_bins::count),
@@ -127,6 +130,7 @@ class trace_account {
     while (life.next(s)) {
       pass_time(s.time);
       if (request_.also) request_.also(s);
+      resident_.count(s);
       calls_.count(s);
       const bool is_peak = counts_.count(s);
       if (s.happened == trace::step::what::birth) birth(s);
@@ -134,16 +138,15 @@ class trace_account {
       if (is_peak) mark_peak();
     }
     over_time_.close();
+    memory_ = resident_.finish();
     missing_deaths_ = life.missing_deaths();
     unknown_deaths_ = life.unknown_deaths();
   }
 
   [[nodiscard]] json data() const {
-    json all{{"trace", about()},
-             {"peak", peak()},
-             {"timeline", time_figures()},
-             {"sizes", size_figures()},
-             {"lifetimes", lifetime_figures()}};
+    json all{{"trace", about()},        {"peak", peak()},
+             {"memory", memory()},      {"timeline", time_figures()},
+             {"sizes", size_figures()}, {"lifetimes", lifetime_figures()}};
     all["class_sets"] = json::array({heap_.figures(seconds())});
     if (chosen_) all["class_sets"].push_back(chosen_->figures(seconds()));
     put_call_figures(all);
@@ -252,6 +255,16 @@ class trace_account {
             {"live_bytes", counts_.peak_bytes},
             {"live_blocks", blocks_at_peak_},
             {"most_blocks", counts_.peak_blocks}};
+  }
+
+  // With it, the course of what was in memory, as far as it was seen.
+  [[nodiscard]] json memory() const {
+    const std::uint64_t time = memory_.time - std::min(memory_.time, begin_.value_or(0));
+    json all = memory_json(memory_, memory_rows_of(memory_, reader_.header()),
+                           static_cast<double>(time) * seconds_per_tick_);
+    if (all.is_null()) return all;
+    all["over_time"] = resident_over_time(reader_.looks(), begin_.value_or(0), seconds_per_tick_);
+    return all;
   }
 
   [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
@@ -437,6 +450,8 @@ class trace_account {
   trace::trace_reader& reader_;
   const trace_request& request_;
   double seconds_per_tick_;
+  trace::resident_counter resident_;
+  trace::resident_memory memory_;
   set_account heap_;
   std::optional<set_account> chosen_;
   call_counter calls_;

@@ -400,11 +400,8 @@ bool refill(std::uint32_t records, std::uint64_t ticks) {
   return done;
 }
 
-namespace {
-
-/// Effects: the records, all of them or none.
 void put_records(std::uint64_t ticks, const spool_record* records, std::uint32_t count,
-                 const void* bytes = nullptr, std::size_t byte_count = 0) {
+                 const void* bytes, std::size_t byte_count) {
   thread_log& l = own_log;
   const std::uint32_t whole = count + trace::records_for(static_cast<std::uint32_t>(byte_count));
   if (!refill(whole, ticks)) return;
@@ -414,6 +411,8 @@ void put_records(std::uint64_t ticks, const spool_record* records, std::uint32_t
   l.now->header.used.store(static_cast<std::uint32_t>(l.next - l.now->records),
                            std::memory_order_release);
 }
+
+namespace {
 
 spool_record prefix(spool_kind kind, std::uint64_t value, std::uint32_t number) {
   return {static_cast<std::uint64_t>(kind) << 56 | (value & (~std::uint64_t{0} >> 8)), 0, number};

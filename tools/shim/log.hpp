@@ -74,6 +74,10 @@ void wait_at_exit();
 /// Effects: records what has a text, or another number of 32 bits.
 void put_other(trace::event_kind kind, std::uint32_t number, const char* text, std::uint32_t bytes);
 
+/// Effects: the records and the bytes behind them, all or nothing.
+void put_records(std::uint64_t ticks, const trace::spool_record* records, std::uint32_t count,
+                 const void* bytes = nullptr, std::size_t byte_count = 0);
+
 /// While it lives, none of this library's threads holds a lock that a child would find locked for ever.
 class fork_guard {
  public:

@@ -12,6 +12,7 @@
 #include <ashlar/os/call_filter.hpp>
 
 #include "tools/shim/log.hpp"
+#include "tools/shim/memory_at_end.hpp"
 
 namespace ashlar::shim {
 
@@ -21,7 +22,11 @@ static void note_exit(int status) {
   // A child by vfork() has its parent's memory.
   if (!os::has_new_call_filter() && own.pid != static_cast<std::uint32_t>(::getpid())) return;
   // A signal handler's _exit() in the middle of an event leaves no room for another one.
-  if (!own_log.inside) put_untouched_of_living();
+  if (!own_log.inside) {
+    put_untouched_of_living();
+    // Not where the recorder searches the process's memory then: it looks by itself.
+    if (is_on() && the_spool->looks_at_ends == 0 && !os::has_new_call_filter()) put_memory_at_end();
+  }
   own.exit_status.store(status & 0xff, std::memory_order_relaxed);
   own.exit_ticks.store(now(), std::memory_order_release);
 }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "tools/trace/memory_map.hpp"
+
 namespace ashlar::trace {
 namespace {
 
@@ -77,6 +79,23 @@ void chunk_events::read_prefix(const spool_record& r) {
       std::memcpy(&module.bias, bytes.data() + 16, 8);
       module.build_id.assign(bytes.substr(fixed, id_bytes));
       module.path.assign(bytes.substr(fixed + id_bytes));
+      break;
+    }
+    case spool_kind::memory: {
+      const std::string_view bytes = bytes_behind();
+      if (definitions_ == nullptr || bytes.size() < 16) break;
+      const std::uint64_t ticks = value_of(r);
+      memory_look& look = definitions_->looks.emplace_back();
+      look.time = ticks - std::min(ticks, start_);
+      std::memcpy(&look.resident, bytes.data(), 8);
+      std::memcpy(&look.peak, bytes.data() + 8, 8);
+      for (std::size_t at = 16; at + sizeof(map_entry) <= bytes.size(); at += sizeof(map_entry)) {
+        map_entry each;
+        std::memcpy(&each, bytes.data() + at, sizeof each);
+        each.name_length = std::min<std::uint8_t>(each.name_length, sizeof each.name);
+        look.mappings.push_back(
+            {each.kind, each.begin, each.end, each.resident, 0, std::string(each.name_view())});
+      }
       break;
     }
   }

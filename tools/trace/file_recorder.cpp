@@ -94,6 +94,32 @@ void file_recorder::flush_definitions(trace& of, bool all) {
   of_chunks.modules.clear();
 }
 
+/// Effects: writes what was seen of processes whose traces have begun.
+void file_recorder::flush_memory(bool is_end) {
+  for (std::size_t i = 0; i < progress_.size(); ++i)
+    if (progress_[i].begun)
+      if (const auto to = traces_.find(processes()[i]->pid); to != traces_.end())
+        to->second->writer->add(progress_[i].memory.take(is_end));
+}
+
+/// Effects: looks at the processes that run, each now and then. The more they are, the more seldom.
+void file_recorder::look_at_memory() {
+  constexpr std::chrono::milliseconds each{5};
+  constexpr std::size_t most = 4;  // in that time
+  const auto time = std::chrono::steady_clock::now();
+  if (time < look_due_) return;
+  if (progress_.size() < processes().size()) progress_.resize(processes().size());
+  std::size_t looked_at = 0;
+  for (const auto& p : processes()) {
+    progress& so_far = progress_[p->index];
+    if (p->ended || was_replaced(*p) || so_far.is_over || !is_described(*p) || is_skipped(*p))
+      continue;
+    so_far.memory.look(p->pid, now(), memory_seen(*p));
+    ++looked_at;
+  }
+  look_due_ = time + each * (looked_at / most + 1);
+}
+
 void file_recorder::read_records(const process& of, const chunk& c, thread_progress& so_far) {
   trace& to = *traces_[of.pid];
   const std::uint32_t thread = c.header.thread;
@@ -108,6 +134,8 @@ void file_recorder::read_records(const process& of, const chunk& c, thread_progr
   to.has_threads = to.has_threads || !has_one_thread(of);
   to.writer->keep_times_within(to.has_threads ? 0 : time_bits_);
   for (event e; so_far.events->next(e, records);) to.writer->add(e);
+  for (memory_look& look : std::exchange(to.definitions.looks, {}))
+    progress_[of.index].memory.add(std::move(look));
   last_time = so_far.events->time();
   to.writer->flush(thread);
   flush_definitions(to, false);
@@ -151,6 +179,7 @@ void file_recorder::take_unsealed() {
   sort(unsealed);
   for (const std::uint32_t index : unsealed) take(index, chunk_is::written);
   for (const auto& [pid, t] : traces_) flush_definitions(*t, true);
+  flush_memory(false);
 }
 
 std::size_t file_recorder::take_sealed() {
@@ -200,6 +229,7 @@ void file_recorder::take_all_of(const process& of) {
   for (const std::uint32_t index : its) take(index);
   begin(of);
   flush_definitions(*traces_[of.pid], true);
+  progress_[of.index].memory.look(of.pid, now(), memory_seen(of));
   progress_[of.index].is_over = true;
 }
 
@@ -217,6 +247,7 @@ std::size_t file_recorder::drain() {
   beat();
   learn_processes();
   const std::size_t taken = take_sealed();
+  if (!finished_) look_at_memory();
   look_at_exits();
   if (is_time_to_look_for_the_dead() || finished_) take_abandoned(UINT32_MAX);
   const auto time = std::chrono::steady_clock::now();
@@ -249,6 +280,7 @@ void file_recorder::finish() {
   for (const auto& p : processes())
     if (p->pid == program() || traces_.contains(p->pid)) begin(*p);
   for (const auto& p : processes()) add_lost(*p);
+  flush_memory(true);
   for (const auto& [pid, t] : traces_) {
     flush_definitions(*t, true);
     t->writer->close();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/trace/chunk_events.hpp"
+#include "tools/trace/memory_looks.hpp"
 #include "tools/trace/recorder.hpp"
 #include "tools/trace/writer.hpp"
 
@@ -73,6 +74,7 @@ class file_recorder final : public recorder {
     bool begun = false;    // its trace knows of it
     bool is_over = false;  // nothing more is taken
     std::unordered_map<std::uint32_t, thread_progress> threads;
+    memory_looks memory;
   };
   /// Whether a chunk will get more records.
   enum class chunk_is { whole, written };
@@ -86,6 +88,8 @@ class file_recorder final : public recorder {
   void take_all_of(const process& of);
   void read_records(const process& of, const chunk& c, thread_progress& so_far);
   static void flush_definitions(trace& of, bool all);
+  void flush_memory(bool is_end);
+  void look_at_memory();
   void add_lost(const process& of);
 
   recording_options options_;
@@ -95,6 +99,7 @@ class file_recorder final : public recorder {
   std::vector<progress> progress_;                                    // by process
   std::unordered_map<std::uint32_t, std::unique_ptr<trace>> traces_;  // by pid
   std::chrono::steady_clock::time_point unsealed_due_;                // when take_unsealed() is
+  std::chrono::steady_clock::time_point look_due_;                    // when look_at_memory() is
   bool finished_ = false;
 };
 

@@ -77,5 +77,23 @@ struct name_definition {
   std::vector<source_place> places;  // first what is inlined innermost, last the whole function
   friend bool operator==(const name_definition&, const name_definition&) = default;
 };
+/// A stretch of a process's memory, or several of one kind and name: then begin and end are 0.
+struct mapped_memory {
+  memory_kind kind{};
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t resident = 0;  // bytes
+  std::uint32_t stack = 0;     // that mapped it: a number in the table of stacks; 0: not known
+  std::string name{};          // NOLINT(readability-redundant-member-init)
+  friend bool operator==(const mapped_memory&, const mapped_memory&) = default;
+};
+/// What a process had in memory at one time.
+struct memory_look {
+  std::uint64_t time = 0;      // ticks, as an event's
+  std::uint64_t resident = 0;  // bytes; where there are mappings, their sum
+  std::uint64_t peak = 0;      // the most until then, as the system says; 0: it was not asked
+  std::vector<mapped_memory> mappings{};  // NOLINT(readability-redundant-member-init)
+  friend bool operator==(const memory_look&, const memory_look&) = default;
+};
 
 }  // namespace ashlar::trace

@@ -14,52 +14,12 @@
 #include <bit>
 
 #include "tools/trace/checksum.hpp"
+#include "tools/trace/frame_parts.hpp"
 
 namespace ashlar::trace {
 namespace {
 
 constexpr std::size_t number_bytes_max = 10;
-constexpr const char* no_room = "more than a trace of this size may unpack to";
-
-std::string whole_frame(frame_header header, const std::string& payload) {
-  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  header.payload_checksum = checksum(view_of(payload));
-  return encode(header) + payload;
-}
-
-std::string definitions_frame(frame_kind kind, std::size_t count, const std::string& bytes,
-                              compressor& with) {
-  frame_header header;
-  header.kind = kind;
-  header.count = static_cast<std::uint32_t>(count);
-  std::string payload;
-  with.put_column(payload, view_of(bytes));
-  return whole_frame(header, payload);
-}
-
-/// Returns: false where there is less room.
-bool take(std::uint64_t& room, std::uint64_t bytes) {
-  if (bytes > room) return false;
-  room -= bytes;
-  return true;
-}
-
-/// Effects: unpacks the next column, if there is room for it. Returns: what is wrong, or null.
-const char* unpack(byte_reader& from, std::size_t length_max, decompressor& with,
-                   std::uint64_t room, std::string& bytes) {
-  // Its length comes first, so nothing is unpacked that is too much.
-  const auto length = byte_reader(from).varint();
-  if (length && *length > room) return no_room;
-  return with.get_column(from, length_max, bytes) ? nullptr
-                                                  : "a column that cannot be decompressed";
-}
-
-/// The same of a payload that is one column.
-const char* unpack(byte_view payload, decompressor& with, std::uint64_t room, std::string& bytes) {
-  byte_reader from(payload);
-  const char* const fault = unpack(from, frame_payload_max, with, room, bytes);
-  return fault == nullptr && !from.empty() ? "bytes behind the column" : fault;
-}
 
 /// Returns: false where there is no difference.
 bool get_difference(byte_reader& from, std::uint64_t& difference) {
@@ -353,140 +313,6 @@ const char* frame_decoder::next(event& e) {
   }
   if (fault != nullptr) return fault;
   return --left_ == 0 ? check_end() : nullptr;
-}
-
-// ---- definitions ----------------------------------------------------------------------------------
-
-std::string encode(std::span<const stack_definition> stacks, compressor& with) {
-  std::string bytes;
-  std::uint64_t last = 0;
-  for (const stack_definition& stack : stacks) {
-    put_varint(bytes, stack.number);
-    put_varint(bytes, stack.frames.size());
-    for (const std::uint64_t frame : stack.frames) {
-      put_varint(bytes, zigzag(frame - last));
-      last = frame;
-    }
-  }
-  return definitions_frame(frame_kind::stacks, stacks.size(), bytes, with);
-}
-
-std::string encode(std::span<const module_definition> modules, compressor& with) {
-  std::string bytes;
-  const bool identified = std::any_of(modules.begin(), modules.end(),
-                                      [](const auto& m) { return !m.build_id.empty(); });
-  for (const module_definition& module : modules) {
-    put_varint(bytes, module.begin);
-    put_varint(bytes, module.end);
-    put_varint(bytes, module.bias);
-    put_string(bytes, module.path);
-    if (identified) put_string(bytes, module.build_id);
-  }
-  return definitions_frame(identified ? frame_kind::identified_modules : frame_kind::modules,
-                           modules.size(), bytes, with);
-}
-
-std::string encode(std::span<const name_definition> names, compressor& with) {
-  std::string bytes;
-  std::uint64_t last = 0;
-  for (const name_definition& name : names) {
-    put_varint(bytes, zigzag(name.address - last));
-    last = name.address;
-    put_varint(bytes, name.places.size());
-    for (const source_place& place : name.places) {
-      put_string(bytes, place.function);
-      put_string(bytes, place.file);
-      put_varint(bytes, place.line);
-    }
-  }
-  return definitions_frame(frame_kind::names, names.size(), bytes, with);
-}
-
-const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::uint64_t& room, std::vector<stack_definition>& stacks) {
-  std::string bytes;
-  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
-  byte_reader from(view_of(bytes));
-  std::uint64_t last = 0;
-  for (std::uint32_t i = 0; i < header.count; ++i) {
-    const auto number = from.varint();
-    const auto depth = from.varint();
-    if (!number || *number == 0 || *number > UINT32_MAX || !depth || *depth > from.left())
-      return "a stack without number or depth";
-    if (!take(room, sizeof(stack_definition) + *depth * sizeof(std::uint64_t))) return no_room;
-    stack_definition& stack = stacks.emplace_back();
-    stack.number = static_cast<std::uint32_t>(*number);
-    stack.frames.reserve(static_cast<std::size_t>(*depth));
-    for (std::uint64_t frame = 0; frame < *depth; ++frame) {
-      const auto difference = from.varint();
-      if (!difference) return "a stack without all its frames";
-      stack.frames.push_back(last += unzigzag(*difference));
-    }
-  }
-  return from.empty() ? nullptr : "bytes behind the last stack";
-}
-
-const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::uint64_t& room, std::vector<module_definition>& modules) {
-  std::string bytes;
-  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
-  byte_reader from(view_of(bytes));
-  for (std::uint32_t i = 0; i < header.count; ++i) {
-    const auto begin = from.varint();
-    const auto end = from.varint();
-    const auto bias = from.varint();
-    const auto path = from.string();
-    if (!begin || !end || !bias || !path) return "a module without addresses or path";
-    const auto id =
-        header.kind == frame_kind::identified_modules ? from.string() : std::string_view();
-    if (!id) return "a module without its build id";
-    if (!take(room, sizeof(module_definition) + path->size() + id->size())) return no_room;
-    modules.push_back({*begin, *end, *bias, std::string(*path), std::string(*id)});
-  }
-  return from.empty() ? nullptr : "bytes behind the last module";
-}
-
-const char* decode(const frame_header& header, byte_view payload, decompressor& with,
-                   std::uint64_t& room, std::vector<name_definition>& names) {
-  std::string bytes;
-  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
-  byte_reader from(view_of(bytes));
-  std::uint64_t last = 0;
-  for (std::uint32_t i = 0; i < header.count; ++i) {
-    const auto difference = from.varint();
-    const auto count = from.varint();
-    if (!difference || !count || *count > from.left())
-      return "a name without its address or places";
-    if (!take(room, sizeof(name_definition))) return no_room;
-    name_definition& name = names.emplace_back();
-    name.address = last += unzigzag(*difference);
-    for (std::uint64_t place = 0; place < *count; ++place) {
-      const auto function = from.string();
-      const auto file = from.string();
-      const auto line = from.varint();
-      if (!function || !file || !line || *line > UINT32_MAX)
-        return "a name without its function, file or line";
-      if (!take(room, sizeof(source_place) + function->size() + file->size())) return no_room;
-      name.places.push_back(
-          {std::string(*function), std::string(*file), static_cast<std::uint32_t>(*line)});
-    }
-  }
-  return from.empty() ? nullptr : "bytes behind the last name";
-}
-
-std::string encode_end(std::uint64_t events) {
-  frame_header header;
-  header.kind = frame_kind::end;
-  std::string payload;
-  put_varint(payload, events);
-  return whole_frame(header, payload);
-}
-
-bool decode_end(byte_view payload, std::uint64_t& events) {
-  byte_reader from(payload);
-  const auto number = from.varint();
-  events = number.value_or(0);
-  return number && from.empty();
 }
 
 }  // namespace ashlar::trace

@@ -348,5 +348,76 @@ TEST(Definitions, AnotherNumberOfThemOrLessRoomIsAFault) {
   EXPECT_EQ(fault_of(1, 1000), "bytes behind the last stack");
 }
 
+// As a payload that lies about them would have it.
+const char* fault_of_looks(const std::string& column, std::uint32_t count,
+                           std::uint64_t room = 1u << 20) {
+  compressor pack;
+  decompressor unpack;
+  std::string payload;
+  pack.put_column(payload, view_of(column));
+  frame_header header;
+  header.count = count;
+  std::vector<memory_look> read;
+  return decode(header, view_of(payload), unpack, room, read);
+}
+
+TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
+  const std::vector<memory_look> looks{
+      {7, 4096, 0},
+      {5,
+       UINT64_MAX,
+       UINT64_MAX,
+       {{memory_kind::heap, 0x1000, UINT64_MAX, 8192, UINT32_MAX, "a"},
+        {memory_kind::file, 0, 0, 1, 0, ""}}}};
+  compressor pack;
+  decompressor unpack;
+  const std::string bytes = encode(looks, pack);
+  const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  EXPECT_EQ(header.kind, frame_kind::memory);
+  const std::uint64_t needed = 2 * sizeof(memory_look) + 2 * sizeof(mapped_memory) + 1;
+  std::uint64_t room = needed;
+  std::vector<memory_look> read;
+  EXPECT_EQ(decode(header, payload, unpack, room, read), nullptr);
+  EXPECT_EQ(read, looks);
+  EXPECT_EQ(room, 0u);
+  for (std::uint64_t less = 1; less <= needed; less += 13) {
+    room = needed - less;
+    read.clear();
+    EXPECT_STREQ(decode(header, payload, unpack, room, read),
+                 "more than a trace of this size may unpack to");
+  }
+
+  std::string column;  // what both looks are
+  byte_reader from(payload);
+  ASSERT_TRUE(unpack.get_column(from, 1000, column));
+  EXPECT_EQ(fault_of_looks(column, 2), nullptr);
+  EXPECT_STREQ(fault_of_looks(column, 3), "a look at memory without its figures");
+  EXPECT_STREQ(fault_of_looks(column, 1), "bytes behind the last look at memory");
+  for (std::size_t some = 0; some < column.size(); ++some)
+    EXPECT_NE(fault_of_looks(column.substr(0, some), 2), nullptr) << some;
+  // No byte of it, changed to any other, is read beyond the end.
+  for (std::size_t i = 0; i < column.size(); ++i)
+    for (int value = 0; value < 256; ++value) {
+      std::string changed = column;
+      changed[i] = static_cast<char>(value);
+      static_cast<void>(fault_of_looks(changed, 2));
+    }
+  // More mappings than there are bytes; a kind 0; an end before the begin.
+  const auto look = [](std::initializer_list<std::uint64_t> numbers) {
+    std::string text;
+    for (const std::uint64_t each : numbers) put_varint(text, each);
+    return text;
+  };
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1u << 30}), 1),
+               "a look at memory without its figures");
+  const char* const no_mapping = "a look at memory without all its mappings";
+  EXPECT_EQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, 0, 0}), 1), nullptr);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 0, 0, 5, 1, 0, 0}), 1), no_mapping);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0, 0}), 1), no_mapping);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX, 0}), 1), no_mapping);
+}
+
 }  // namespace
 }  // namespace ashlar::trace

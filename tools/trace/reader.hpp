@@ -46,6 +46,8 @@ class trace_reader final : public merged_events {
   [[nodiscard]] const std::vector<module_definition>& modules() const { return modules_; }
   /// What `ashlar export --symbols` put into the trace.
   [[nodiscard]] const std::vector<name_definition>& names() const { return names_; }
+  /// What was in memory, in the order of the file; empty: nobody looked.
+  [[nodiscard]] const std::vector<memory_look>& looks() const { return looks_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {
     return header_.ticks_per_second();
@@ -84,6 +86,7 @@ class trace_reader final : public merged_events {
   std::vector<stack_definition> stacks_;
   std::vector<module_definition> modules_;
   std::vector<name_definition> names_;
+  std::vector<memory_look> looks_;
   decompressor decompressor_;
   event_preview* preview_ = nullptr;
   std::function<void(double share)> progress_;

@@ -168,15 +168,24 @@ TEST(Reader, ATraceOfVersion4IsReadAsItWas) {
       "f7ee01010006020001010a000974776f20776f7264734146524d04000000000000000000000000000000"
       "00000000000000000000000001000000ba37b78639673e0807");
 }
+TEST(Reader, ATraceOfVersion5IsReadAsItWas) {
+  expect_old_trace(
+      "894154520d0a1a0a05000000110000000770726f6772616d082f62696e2f6f6c6443dc4f104146524d02"
+      "000000000000000100000000000000000000000000000000000000080000006d782b29bc69e160060001"
+      "02c2d702424146524d07000000010000000700000001000000000000000b000000000000003900000095"
+      "bd6e168c0af90900070020814450891024070000040101020101050000186418000a00801080200100b8"
+      "f7ee01010006020001010a000974776f20776f7264734146524d04000000000000000000000000000000"
+      "00000000000000000000000001000000ba37b78639673e0807");
+}
 
 TEST(Reader, EmptyForeignAndNewerFilesAreRefusedByName) {
   EXPECT_EQ(fault_of(""), "a.atrace: at byte 0: the file is empty");
   EXPECT_TRUE(
       contains(fault_of("#!/bin/sh\necho no trace\n"), "a.atrace: at byte 0: this is no trace"));
   std::string newer = small_trace();
-  newer[8] = 6;
+  newer[8] = 7;
   EXPECT_TRUE(contains(fault_of(newer),
-                       "at byte 8: the trace has version 6, and this ashlar reads up to 5"));
+                       "at byte 8: the trace has version 7, and this ashlar reads up to 6"));
 }
 
 std::string fault_of_file(const std::string& path) {

@@ -111,6 +111,10 @@ class recorder {
   [[nodiscard]] bool has_one_thread(const process& p) const {
     return spool_->processes[p.index].threads.load(std::memory_order_acquire) <= 1;
   }
+  /// What the process knows of the looks at its memory: at its end it does not look again for nothing.
+  [[nodiscard]] std::atomic<std::uint64_t>& memory_seen(const process& p) {
+    return spool_->processes[p.index].memory_seen;
+  }
   [[nodiscard]] std::uint32_t lost_by(const process& p) const {
     return spool_->processes[p.index].lost.load();
   }

@@ -50,6 +50,7 @@ enum class spool_kind : std::uint8_t {
   define_stack = 69,  // 56 bits: the stack's number; number: bytes, of its frames
   define_module =
       70,  // number: bytes: begin, end, bias (8 bytes each), length of the build id (1), that, path
+  memory = 71,  // 56 bits: the time; number: bytes: resident and peak (8 bytes each), map_entry ...
 };
 
 inline constexpr std::uint32_t chunk_bytes = 256u << 10;
@@ -102,10 +103,11 @@ struct spool_process {
       lost;  // events for which there was no chunk, and no later place to say so
   std::atomic<std::uint64_t> stack_at_end;  // of the thread that waits: where it is in use
   std::atomic<process_end> end;
+  std::atomic<std::uint64_t> memory_seen;  // bytes in memory when the recorder looked at all of it
 };
 
 struct spool {
-  static constexpr std::uint64_t magic_value = 0x3730'6c6f'6f70'7341;
+  static constexpr std::uint64_t magic_value = 0x3830'6c6f'6f70'7341;
   std::uint64_t magic;
   std::uint64_t start_ticks;
   spool_clock clock;

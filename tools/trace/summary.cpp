@@ -199,6 +199,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   figures_by_stack stacks(all, peak);
   temporary_finder temporaries;
   stretch_clock stretches(from);
+  resident_counter resident(from);
   all.held.stretch_ticks = stretches.stretch_ticks();
   bool first = true;
   const double ticks_per_microsecond = static_cast<double>(from.header().ticks_per_second()) / 1e6;
@@ -208,6 +209,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   };
   for (step s; steps.next(s);) {
     if (also) also(s);
+    resident.count(s);
     if (first) all.first_time = s.time;
     first = false;
     all.last_time = std::max(all.last_time, s.time);
@@ -242,6 +244,7 @@ trace_summary summarise(trace_reader& from, std::size_t moments,
   all.unknown_deaths = steps.unknown_deaths();
   all.missing_deaths = steps.missing_deaths();
   all.over_time = series.all();
+  all.memory = resident.finish();
   return all;
 }
 

@@ -10,6 +10,7 @@
 
 #include "tools/trace/held_over_time.hpp"
 #include "tools/trace/reader.hpp"
+#include "tools/trace/resident_memory.hpp"
 #include "tools/trace/step_counts.hpp"
 
 namespace ashlar::trace {
@@ -59,6 +60,7 @@ struct trace_summary : step_counts {
   std::vector<moment_figures> over_time;
   std::unordered_map<std::uint32_t, stack_figures> stacks;  ///< by number
   held_over_time held;
+  resident_memory memory;
 };
 
 /// Effects: reads the trace to its end. `moments`: how many stretches of time there are to be, at most.

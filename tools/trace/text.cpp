@@ -118,6 +118,21 @@ std::string line_of(const name_definition& name) {
   return line + '\n';
 }
 
+std::string line_of(const memory_look& look) {
+  std::string line = "memory";
+  for (const std::uint64_t number : {look.time, look.resident, look.peak})
+    put_field(line, "", number);
+  for (const mapped_memory& each : look.mappings) {
+    put_field(line, "", static_cast<std::uint64_t>(each.kind));
+    put_field(line, "", each.begin, 16);
+    put_field(line, "", each.end, 16);
+    put_field(line, "", each.resident);
+    put_field(line, "", each.stack);
+    line += ' ' + escape(each.name);
+  }
+  return line + '\n';
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {
@@ -143,6 +158,7 @@ class text_reader {
     std::vector<stack_definition> stacks;
     std::vector<module_definition> modules;
     std::vector<name_definition> names;
+    std::vector<memory_look> looks;
     for (; more; more = next()) {
       const auto words = words_of(line_);
       if (words.empty()) continue;
@@ -152,6 +168,8 @@ class text_reader {
         modules.push_back(module(words));
       } else if (words[0] == "name") {
         names.push_back(name(words));
+      } else if (words[0] == "memory") {
+        looks.push_back(look(words));
       } else {
         read_event(words, out);
       }
@@ -159,6 +177,7 @@ class text_reader {
     out.add(stacks);
     out.add(modules);
     out.add(names);
+    out.add(looks);
     out.close();
   }
 
@@ -229,6 +248,24 @@ class text_reader {
     for (std::size_t i = 2; i < words.size(); i += 3) {
       found.places.push_back({text(words[i]), text(words[i + 1]),
                               static_cast<std::uint32_t>(number(words[i + 2], UINT32_MAX))});
+    }
+    return found;
+  }
+
+  memory_look look(const std::vector<std::string_view>& words) const {
+    constexpr std::size_t fixed = 4;
+    constexpr std::size_t each = 6;
+    if (words.size() < fixed || (words.size() - fixed) % each != 0)
+      fail("a line 'memory TIME RESIDENT PEAK ...' has six words for each mapping");
+    memory_look found{number(words[1]), number(words[2]), number(words[3])};
+    for (std::size_t i = fixed; i < words.size(); i += each) {
+      found.mappings.push_back({static_cast<memory_kind>(number(words[i], UINT8_MAX)),
+                                number(words[i + 1]), number(words[i + 2]), number(words[i + 3]),
+                                static_cast<std::uint32_t>(number(words[i + 4], UINT32_MAX)),
+                                text(words[i + 5])});
+      const mapped_memory& mapping = found.mappings.back();
+      if (mapping.kind == memory_kind{} || mapping.end < mapping.begin)
+        fail("a mapping has a kind from 1 on, and ends behind its begin");
     }
     return found;
   }
@@ -333,6 +370,7 @@ void write_text(trace_reader& from, const byte_sink& to) {
   for (const module_definition& module : from.modules()) lines += line_of(module);
   for (const stack_definition& stack : from.stacks()) lines += line_of(stack);
   for (const name_definition& name : from.names()) lines += line_of(name);
+  for (const memory_look& look : from.looks()) lines += line_of(look);
   while (const event* e = from.peek()) {
     lines += line_of(*e);
     if (lines.size() >= 1u << 16) {

@@ -76,6 +76,12 @@ std::string rich_trace() {
   out.add(std::vector<name_definition>{{2, {{"inlined<a, b>", "/a path/b.h", 7}, {"outer", "", 0}}},
                                        {1, {{"", "c.c", 1}}},
                                        {9, {}}});
+  out.add(std::vector<memory_look>{{7, 4096, 0},
+                                   {9,
+                                    12288,
+                                    20480,
+                                    {{memory_kind::anonymous, 0x1000, 0x4000, 8192, 3, "V8"},
+                                     {memory_kind::file, 0, 0, 4096, 0, "a lib.so"}}}});
   out.close();
   return bytes;
 }
@@ -93,6 +99,8 @@ TEST(Text, ATraceComesBackFromItsTextAndATextFromItsTrace) {
   EXPECT_EQ(a.modules(), b.modules());
   EXPECT_EQ(a.names().size(), 3u);
   EXPECT_EQ(a.names(), b.names());
+  EXPECT_EQ(a.looks().size(), 2u);
+  EXPECT_EQ(a.looks(), b.looks());
   while (const event* e = a.peek()) {
     ASSERT_NE(b.peek(), nullptr);
     ASSERT_EQ(*b.peek(), *e);
@@ -153,6 +161,11 @@ TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
                             "name 1 f a.c",
                             "name 1 f a.c x",
                             "name 1 f a.c 4294967296",
+                            "memory 1 2",
+                            "memory 1 2 3 4",
+                            "memory 1 2 3 4 0x2 0x1 0 0 \\e",
+                            "memory 1 2 3 0 0x1 0x2 0 0 \\e",
+                            "memory 1 2 3 256 0x1 0x2 0 0 \\e",
                             "2 1 malloc 0x10 99999999999999999999",
                             "2 1 free 0x10 stack=2"}) {
     const std::string fault = fault_of(head + "1 1 fork 7 \n" + wrong + "\n");

@@ -61,6 +61,9 @@ void trace_writer::add(const std::vector<module_definition>& modules) {
 void trace_writer::add(const std::vector<name_definition>& names) {
   write_definitions(std::span(names));
 }
+void trace_writer::add(const std::vector<memory_look>& looks) {
+  write_definitions(std::span(looks));
+}
 
 void trace_writer::close() {
   std::vector<std::uint32_t> threads;

@@ -20,6 +20,7 @@
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/debug_hints.hpp"
 #include "tools/cli/error.hpp"
+#include "tools/cli/memory_report.hpp"
 #include "tools/cli/recorded_program.hpp"
 #include "tools/cli/text.hpp"
 #include "tools/cli/trace_files.hpp"
@@ -149,8 +150,15 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
       held.json["call_sites"][i]["unreachable_blocks"] = sites[i].figures.unreachable_blocks;
     }
   }
-  held.text = fmt::format("ashlar: {}{}{}: ", shell_quoted(words),
-                          process.empty() ? "" : ", process ", process);
+  const report::memory_rows rows = report::memory_rows_of(summary.memory, reader->header());
+  held.json["memory"] = memory_json(
+      summary.memory, rows,
+      static_cast<double>(summary.memory.time - std::min(summary.memory.time, summary.first_time)) /
+          static_cast<double>(reader->ticks_per_second()));
+  if (const std::string line = memory_line(summary.memory, reader->header()); !line.empty())
+    held.text = "ashlar: " + line;
+  held.text += fmt::format("ashlar: {}{}{}: ", shell_quoted(words),
+                           process.empty() ? "" : ", process ", process);
   if (summary.live_blocks == 0) {
     held.text += "nothing is held at the end\n";
     return held;

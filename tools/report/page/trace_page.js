@@ -4,7 +4,7 @@ function tracePage(written) {
   const { tree } = written; // of a folder; of one trace there is none
   const chosenPid = Number(new URLSearchParams(location.search).get("process"));
   const data = tree ? written.pages.find((page) => page.trace.pid === chosenPid) || written.pages[0] : written;
-  const { trace, peak } = data;
+  const { trace, peak, memory } = data;
   const chosenProcess = tree && tree.processes.find((process) => process.pid === trace.pid);
 
   const about = [];
@@ -36,6 +36,15 @@ function tracePage(written) {
         `${count(trace.unknown_deaths)} deaths are of blocks from before the recording; they are in no figure.`,
     ],
     tiles: [
+      ...(memory
+        ? [
+            [
+              "Peak RSS",
+              bytes(memory.peak_bytes),
+              memory.rows.length > 0 ? `${bytes(memory.malloc_bytes)} of it malloc's` : "what it is was not recorded",
+            ],
+          ]
+        : []),
       [
         "Peak",
         bytes(peak.live_bytes),
@@ -49,6 +58,7 @@ function tracePage(written) {
     ],
     sections: {
       processes: tree && ((section) => processesSection(section, written, trace.pid)),
+      memory: memory && memory.rows.length > 0 && memorySection,
       findings: ran && data.findings && findingsSection,
       pins: ran && data.pins && pinsSection,
       sites: ran && data.sites && sitesSection,

@@ -1,0 +1,55 @@
+// Memory that malloc does not have, or that nobody touches: what is resident is known by its word.
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { mib = 1 << 20 };
+
+static char* map(size_t bytes) {
+  char* const memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) exit(3);
+  return memory;
+}
+
+int main(int count, char** words) {
+  const char* const what = count > 1 ? words[1] : "";
+  char* const block = malloc(mib);
+  if (block == NULL) return 3;
+  memset(block, 1, mib);
+  if (strcmp(what, "mapped") == 0) {
+    memset(map(200 * mib), 1, 200 * mib);
+    usleep(100000);
+  } else if (strcmp(what, "untouched") == 0) {
+    if (malloc((size_t)800 * mib) == NULL) return 3;
+    usleep(100000);
+  } else if (strcmp(what, "freed") == 0) {
+    // The last one keeps the others in memory that are free.
+    char* blocks[1000];
+    for (int i = 0; i < 1000; ++i) memset(blocks[i] = malloc(64 << 10), 1, 64 << 10);
+    for (int i = 0; i < 999; ++i) free(blocks[i]);
+    usleep(100000);
+  } else if (strcmp(what, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      memset(map(60 * mib), 1, 60 * mib);
+      free(malloc(100));
+      exit(0);
+    }
+    memset(map(20 * mib), 1, 20 * mib);
+    waitpid(child, NULL, 0);
+  } else if (strcmp(what, "killed") == 0) {
+    memset(map(50 * mib), 1, 50 * mib);
+    usleep(300000);
+    kill(getpid(), 9);
+  } else if (strcmp(what, "shown") == 0) {
+    puts("plain");
+  }
+  free(block);
+  return 0;
+}

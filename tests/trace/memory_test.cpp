@@ -1,0 +1,152 @@
+// What a program has in memory, as a user meets it: the first screen adds up to it, and says what is
+// not malloc's.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tests/support/command_in_folder.hpp>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tools/trace/trace_test_files.hpp"
+
+namespace {
+
+using nlohmann::json;
+using support::words;
+
+constexpr std::uint64_t mib = 1 << 20;
+const std::string program = ASHLAR_TEST_HELD_OTHERWISE;
+
+class Memory : public support::CommandInFolder {
+ protected:
+  [[nodiscard]] json report_of(const std::string& trace) const {
+    const auto result = finish(start({"report", "--text", "--json", trace}));
+    EXPECT_EQ(result.exit_status(), 0) << result.err;
+    return json::parse(result.out);
+  }
+  [[nodiscard]] std::string text_of(const std::string& trace) const {
+    return finish(start({"report", "--text", trace})).out;
+  }
+  [[nodiscard]] json memory_of(const std::string& what, int status = 0) const {
+    EXPECT_EQ(finish(start({"record", "--", program, what})).exit_status(), status);
+    const json memory = report_of("run.atrace")["memory"];
+    expect_sum(memory);
+    return memory;
+  }
+  /// The rows add up to the peak.
+  static void expect_sum(const json& memory) {
+    ASSERT_TRUE(memory.is_object());
+    std::uint64_t sum = 0;
+    for (const json& row : memory["rows"]) sum += row["bytes"].get<std::uint64_t>();
+    EXPECT_EQ(sum, memory["peak_bytes"].get<std::uint64_t>());
+  }
+  static std::uint64_t row(const json& memory, const std::string& begin) {
+    for (const json& each : memory["rows"])
+      if (each["name"].get<std::string>().starts_with(begin)) return each["bytes"];
+    return 0;
+  }
+  static void expect_near(std::uint64_t found, std::uint64_t wanted, std::uint64_t by) {
+    EXPECT_GE(found + by, wanted);
+    EXPECT_LE(found, wanted + by);
+  }
+};
+
+TEST_F(Memory, ThatTheProgramMapsByItselfIsNotMallocs) {
+  const json memory = memory_of("mapped");
+  expect_near(memory["peak_bytes"], 204 * mib, 8 * mib);
+  expect_near(row(memory, "blocks of malloc"), mib, mib / 4);
+  expect_near(row(memory, "anonymous memory"), 200 * mib, mib);
+  expect_near(memory["live_bytes"], mib, mib / 4);
+  EXPECT_NE(memory["remedy"].get<std::string>().find("mmap"), std::string::npos);
+  const std::string text = text_of("run.atrace");
+  EXPECT_NE(text.find("\n  peak RSS 20"), std::string::npos) << text;
+  EXPECT_NE(text.find("200.0 MiB"), std::string::npos) << text;
+  EXPECT_LT(text.find("peak RSS"), text.find("  events "));
+}
+
+TEST_F(Memory, ThatNobodyTouchesIsNotInMemory) {
+  const json memory = memory_of("untouched");
+  EXPECT_LT(memory["peak_bytes"].get<std::uint64_t>(), 16 * mib);
+  expect_near(memory["live_bytes"], 801 * mib, mib);
+  expect_near(row(memory, "blocks of malloc"), mib, mib);
+  EXPECT_NE(text_of("run.atrace").find("never touched, or are in swap"), std::string::npos);
+}
+
+TEST_F(Memory, ThatIsFreedAndResidentIsMallocsBeyondItsBlocks) {
+  const json memory = memory_of("freed");
+  const std::uint64_t all = row(memory, "blocks of malloc") + row(memory, "malloc beyond");
+  expect_near(all, 64 * mib, 3 * mib);
+  EXPECT_LT(row(memory, "anonymous memory"), mib);
+  EXPECT_EQ(memory["remedy"], "");
+}
+
+TEST_F(Memory, OfAPlainProgramIsItsFiles) {
+  const json memory = memory_of("shown");
+  EXPECT_LT(memory["peak_bytes"].get<std::uint64_t>(), 16 * mib);
+  EXPECT_GT(row(memory, "files"), mib / 2);
+  EXPECT_GT(row(memory, "stacks"), 0u);
+  EXPECT_GT(row(memory, "the recorder"), 0u);
+  EXPECT_EQ(memory["remedy"], "");
+}
+
+TEST_F(Memory, OfAForkedProcessIsItsOwn) {
+  EXPECT_EQ(finish(start({"record", "-o", "run.atree", "--", program, "fork"})).exit_status(), 0);
+  std::vector<std::uint64_t> mapped;
+  for (const auto& entry : std::filesystem::directory_iterator(path("run.atree"))) {
+    if (entry.path().extension() != ".atrace") continue;
+    const json memory = report_of(entry.path().string())["memory"];
+    expect_sum(memory);
+    mapped.push_back(row(memory, "anonymous memory"));
+  }
+  std::sort(mapped.begin(), mapped.end());
+  ASSERT_EQ(mapped.size(), 2u);
+  expect_near(mapped[0], 20 * mib, mib);
+  expect_near(mapped[1], 61 * mib, 2 * mib);  // a block of its parent's is not known to be malloc's
+}
+
+TEST_F(Memory, OfAProgramThatIsKilledWasSeenBefore) {
+  const auto result = finish(start({"record", "--", program, "killed"}));
+  EXPECT_EQ(result.signal(), 9);
+  const json memory = report_of("run.atrace")["memory"];
+  expect_sum(memory);
+  expect_near(row(memory, "anonymous memory"), 50 * mib, mib);
+}
+
+TEST_F(Memory, IsTheFirstLineOfLeaksToo) {
+  const auto result = finish(start({"leaks", "--", program, "mapped"}));
+  EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
+  EXPECT_NE(result.err.find("anonymous memory that malloc does not have"), std::string::npos);
+}
+
+TEST_F(Memory, AtTheEndOfAnUnreachableLookIsKnown) {
+  const auto result = finish(start({"leaks", "--unreachable", "--", program, "mapped"}));
+  EXPECT_TRUE(result.err.starts_with("ashlar: peak RSS 20")) << result.err;
+}
+
+TEST_F(Memory, OfATraceFromBeforeIsSaidToBeUnknown) {
+  ashlar::trace::trace_header header = ashlar::trace::test::header();
+  header.set(ashlar::trace::header_name::pid, 17);
+  std::string bytes =
+      ashlar::trace::test::written({ashlar::trace::test::birth(1, 1, 64)}, 1, header);
+  // Version 5: the same, but for the number and the checksum of the header.
+  const std::size_t head = encode(header).size();
+  bytes[8] = 5;
+  std::string before = bytes.substr(0, head - 4);
+  ashlar::trace::put_fixed(before, ashlar::trace::checksum(ashlar::trace::view_of(before)));
+  support::write_file(path("old.atrace"), before + bytes.substr(head));
+  const json report = report_of("old.atrace");
+  EXPECT_TRUE(report["memory"].is_null());
+  EXPECT_EQ(report["births"], 1);
+  EXPECT_NE(text_of("old.atrace").find("resident memory was not recorded"), std::string::npos);
+}
+
+TEST_F(Memory, OfAPageIsInItsData) {
+  EXPECT_EQ(finish(start({"record", "--", program, "mapped"})).exit_status(), 0);
+  EXPECT_EQ(finish(start({"report", "--json=page.json", "run.atrace"})).exit_status(), 0);
+  const json memory = json::parse(said("page.json"))["memory"];
+  expect_sum(memory);
+  EXPECT_FALSE(memory["over_time"]["seconds"].empty());
+}
+
+}  // namespace

@@ -1,0 +1,69 @@
+// tools/cli/memory_report.cpp. Layer: cli.
+#include "tools/cli/memory_report.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "tools/cli/table.hpp"
+#include "tools/cli/text.hpp"
+
+namespace ashlar::cli {
+namespace {
+
+constexpr std::size_t parts_shown = 3;
+constexpr const char* not_recorded =
+    "resident memory was not recorded: the trace is older than that, or the system did not show it";
+
+// ": libc.so.6 1.4 MiB, program 24.0 KiB and 3 more"
+std::string parts_of(const report::memory_row& row) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts_shown, row.parts.size()); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", printable(row.parts[i].name),
+                        format_bytes(row.parts[i].bytes));
+  if (row.parts.size() > parts_shown)
+    text += fmt::format(" and {} more", row.parts.size() - parts_shown);
+  return text;
+}
+
+}  // namespace
+
+std::string render_memory(const trace::resident_memory& memory, const trace::trace_header& of,
+                          double seconds) {
+  if (of.get(trace::header_name::pid).empty()) return {};  // firmware, or what another tool wrote
+  const report::memory_rows all = report::memory_rows_of(memory, of);
+  if (all.peak == 0) return fmt::format("  {}\n\n", not_recorded);
+  if (all.rows.empty())
+    return fmt::format("  peak RSS {}; what it is was not recorded\n\n", format_bytes(all.peak));
+  std::string text = fmt::format("  peak RSS {} at {} s, which is\n\n", format_bytes(all.peak),
+                                 format_seconds(seconds));
+  table rows({{"bytes"}, {"share"}, {"", align::left}});
+  for (const report::memory_row& row : all.rows)
+    rows.add_row({format_bytes(row.bytes),
+                  fmt::format("{:.1f} %",
+                              100 * static_cast<double>(row.bytes) / static_cast<double>(all.peak)),
+                  row.name + parts_of(row)});
+  text += rows.render(2) + '\n';
+  if (memory.not_in_memory() != 0)
+    text +=
+        fmt::format("  blocks of {} lived then: {} of them were never touched, or are in swap\n\n",
+                    format_bytes(memory.live), format_bytes(memory.not_in_memory()));
+  if (!all.remedy.empty()) text += fmt::format("  {}\n\n", all.remedy);
+  return text;
+}
+
+std::string memory_line(const trace::resident_memory& memory, const trace::trace_header& of) {
+  if (of.get(trace::header_name::pid).empty()) return {};
+  const report::memory_rows all = report::memory_rows_of(memory, of);
+  if (all.peak == 0) return fmt::format("{}\n", not_recorded);
+  std::string text = fmt::format("peak RSS {}", format_bytes(all.peak));
+  for (std::size_t i = 0; i < all.rows.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", format_bytes(all.rows[i].bytes),
+                        all.rows[i].name.substr(0, all.rows[i].name.find_first_of(":,")));
+  text += '\n';
+  if (!all.remedy.empty()) text += fmt::format("{}\n", all.remedy);
+  return text;
+}
+
+}  // namespace ashlar::cli

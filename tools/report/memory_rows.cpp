@@ -1,0 +1,141 @@
+// tools/report/memory_rows.cpp. Layer: report.
+#include "tools/report/memory_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+namespace ashlar::report {
+namespace {
+
+using trace::memory_kind;
+using trace::resident_part;
+
+/// What a program has beside malloc, and what makes it less, or lets it use malloc.
+struct runtime {
+  std::string_view program;  // how its file's name begins
+  std::string_view remedy;
+};
+constexpr std::array runtimes{
+    runtime{"php", "USE_ZEND_ALLOC=0 in the environment makes php ask malloc for each block"},
+    runtime{"python",
+            "PYTHONMALLOC=malloc in the environment makes python ask malloc for each object"},
+    runtime{"node",
+            "V8 has its own heap: node --heap-prof names its holders, --max-old-space-size=MIB "
+            "limits it"},
+    runtime{"deno", "V8 has its own heap: --v8-flags=--max-old-space-size=MIB limits it"},
+    runtime{"java",
+            "the JVM has its own heap: -Xmx limits it, -XX:NativeMemoryTracking=summary tells "
+            "the rest"},
+    runtime{"ruby", "ruby has its own heap: ObjectSpace.dump_all names its objects"},
+    runtime{"dotnet", "the CLR has its own heap: DOTNET_GCHeapHardLimit limits it"},
+    runtime{"beam", "erl +Mea min makes the BEAM ask malloc for each block"},
+    runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
+    runtime{"lto1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
+};
+constexpr std::string_view unknown_runtime =
+    "the program maps this memory itself: strace -k -e trace=mmap,mremap names the calls";
+
+std::string_view remedy_of(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);
+  const auto found = std::find_if(runtimes.begin(), runtimes.end(), [&](const runtime& each) {
+    return program.substr(0, each.program.size()) == each.program;
+  });
+  return found == runtimes.end() ? unknown_runtime : found->remedy;
+}
+
+std::string_view name_of(memory_kind kind) {
+  switch (kind) {
+    case memory_kind::file:
+      return "files";
+    case memory_kind::stack:
+      return "stacks";
+    case memory_kind::shared:
+      return "shared memory";
+    case memory_kind::recorder:
+      return "the recorder's own";
+    case memory_kind::heap:
+    case memory_kind::anonymous:
+      return "anonymous memory that malloc does not have";
+  }
+  return "other memory";
+}
+
+}  // namespace
+
+memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of) {
+  memory_rows all;
+  all.peak = memory.peak;
+  if (memory.resident == 0) return all;
+  const auto add = [&](std::uint64_t bytes, std::string name) -> memory_row& {
+    return all.rows.emplace_back(memory_row{bytes, std::move(name), {}});
+  };
+  add(memory.malloc - memory.beyond_live(),
+      memory.not_in_memory() == 0 ? "blocks of malloc" : "blocks of malloc, as far as in memory");
+  add(memory.beyond_live(), "malloc beyond its blocks: free memory, rounding, its own data");
+  const std::size_t first = all.rows.size();
+  std::uint64_t anonymous = 0;
+  std::uint64_t recorder = 0;
+  for (const resident_part& part : memory.parts) {
+    const std::string_view name = name_of(part.kind);
+    auto row = std::find_if(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(),
+                            [&](const memory_row& each) { return each.name == name; });
+    memory_row& to = row != all.rows.end() ? *row : add(0, std::string(name));
+    to.bytes += part.bytes;
+    if (!part.name.empty()) to.parts.push_back(part);
+    if (part.kind == memory_kind::anonymous) anonymous += part.bytes;
+    if (part.kind == memory_kind::recorder) recorder += part.bytes;
+  }
+  std::stable_sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(),
+                   [](const memory_row& a, const memory_row& b) { return a.bytes > b.bytes; });
+  add(memory.peak - memory.resident, "at the peak itself, between two looks");
+  std::erase_if(all.rows, [](const memory_row& row) { return row.bytes == 0; });
+  const double own = static_cast<double>(memory.resident - recorder);
+  constexpr double most = 0.7;
+  constexpr double notable = 0.1;
+  if (static_cast<double>(memory.malloc) < most * own &&
+      static_cast<double>(anonymous) > notable * own)
+    all.remedy = remedy_of(of.get(trace::header_name::program));
+  return all;
+}
+
+nlohmann::json memory_json(const trace::resident_memory& memory, const memory_rows& rows,
+                           double seconds) {
+  if (rows.peak == 0) return nullptr;
+  nlohmann::json list = nlohmann::json::array();
+  for (const memory_row& row : rows.rows) {
+    nlohmann::json parts = nlohmann::json::array();
+    for (const resident_part& part : row.parts)
+      parts.push_back({{"name", part.name}, {"bytes", part.bytes}});
+    list.push_back({{"name", row.name}, {"bytes", row.bytes}, {"parts", std::move(parts)}});
+  }
+  return {{"peak_bytes", rows.peak},   {"looked_at_bytes", memory.resident},
+          {"seconds", seconds},        {"malloc_bytes", memory.malloc},
+          {"live_bytes", memory.live}, {"rows", std::move(list)},
+          {"remedy", rows.remedy}};
+}
+
+nlohmann::json resident_over_time(const std::vector<trace::memory_look>& looks, std::uint64_t first,
+                                  double seconds_per_tick) {
+  constexpr std::size_t points = 400;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  seen.reserve(looks.size());
+  for (const trace::memory_look& look : looks) seen.emplace_back(look.time, look.resident);
+  std::sort(seen.begin(), seen.end());
+  const std::size_t each = seen.size() / points + 1;
+  nlohmann::json seconds = nlohmann::json::array();
+  nlohmann::json bytes = nlohmann::json::array();
+  for (std::size_t i = 0; i < seen.size(); i += each) {
+    std::uint64_t most = 0;
+    for (std::size_t k = i; k < std::min(i + each, seen.size()); ++k)
+      most = std::max(most, seen[k].second);
+    seconds.push_back(static_cast<double>(seen[i].first - std::min(seen[i].first, first)) *
+                      seconds_per_tick);
+    bytes.push_back(most);
+  }
+  return {{"seconds", std::move(seconds)}, {"resident_bytes", std::move(bytes)}};
+}
+
+}  // namespace ashlar::report

@@ -1,0 +1,37 @@
+// tools/report/memory_rows.hpp: whose the memory was that a process had at its peak. Layer: report.
+//
+// Law: the rows add up to the peak.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/trace/format.hpp"
+#include "tools/trace/resident_memory.hpp"
+
+namespace ashlar::report {
+
+struct memory_row {
+  std::uint64_t bytes = 0;
+  std::string name;                         // for people
+  std::vector<trace::resident_part> parts;  // with names: the largest of what it has
+};
+
+struct memory_rows {
+  std::uint64_t peak = 0;        // bytes in memory; 0: not recorded
+  std::vector<memory_row> rows;  // none is 0; empty: only the peak is known
+  std::string remedy;            // where malloc has little of it; empty: it has most
+};
+
+// `of`: the trace's header, which names the program.
+memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of);
+
+nlohmann::json memory_json(const trace::resident_memory& memory, const memory_rows& rows,
+                           double seconds);
+// The most that was in memory in stretches of the looks, in seconds since `first` ticks.
+nlohmann::json resident_over_time(const std::vector<trace::memory_look>& looks, std::uint64_t first,
+                                  double seconds_per_tick);
+
+}  // namespace ashlar::report

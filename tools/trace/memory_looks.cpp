@@ -1,0 +1,150 @@
+// tools/trace/memory_looks.cpp. Layer: trace.
+#include "tools/trace/memory_looks.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tools/trace/memory_map.hpp"
+
+namespace ashlar::trace {
+namespace {
+
+/// A file of /proc.
+class process_file {
+ public:
+  process_file(std::uint32_t pid, std::string_view name)
+      : file_(::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~process_file() {
+    if (file_ >= 0) ::close(file_);
+  }
+  process_file(const process_file&) = delete;
+  process_file& operator=(const process_file&) = delete;
+
+  /// Effects: calls `use(bytes, count)` until the end.
+  template <class Use>
+  void read(Use use) const {
+    char bytes[16 << 10];
+    if (file_ < 0) return;
+    for (ssize_t got = 0; (got = ::read(file_, bytes, sizeof bytes)) > 0;)
+      use(bytes, static_cast<std::size_t>(got));
+  }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    read([&](const char* bytes, std::size_t count) { all.append(bytes, count); });
+    return all;
+  }
+
+ private:
+  int file_;
+};
+
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t peak) {
+  memory_look look{time, map.resident(), peak};
+  // What is small is added up, of each kind: names take room.
+  const std::uint64_t small = map.resident() / 256;
+  const auto rest_of = [&](memory_kind kind) -> mapped_memory& {
+    for (mapped_memory& each : look.mappings)
+      if (each.kind == kind && each.end == 0 && each.name.empty()) return each;
+    return look.mappings.emplace_back(mapped_memory{kind});
+  };
+  for (const map_entry& each : map) {
+    if (each.resident < small)
+      rest_of(each.kind).resident += each.resident;
+    else
+      look.mappings.push_back(
+          {each.kind, each.begin, each.end, each.resident, 0, std::string(each.name_view())});
+  }
+  return look;
+}
+
+// Growth by a quarter is always worth a look: a process that grows to a gigabyte has some thirty.
+// Less is while looks take little of a processor: a fiftieth of the time as it grows, and a tenth
+// when it has come to rest above all that was seen.
+bool memory_looks::is_due(std::uint64_t resident, clock::duration passed) const {
+  constexpr std::uint64_t little = 64u << 10;
+  if (!is_known_) return true;
+  if (resident > sampled_ + sampled_ / 4 + little) return true;
+  if (resident <= sampled_ + little) return false;
+  const bool rests = resident == before_;
+  return (rests && spent_ * 10 < passed) ||
+         (resident > sampled_ + sampled_ / 128 && spent_ * 50 < passed);
+}
+
+void memory_looks::add_sample(std::uint64_t time, std::uint64_t resident, std::uint64_t peak) {
+  constexpr std::uint64_t least = 64u << 10;
+  const std::uint64_t differs = std::max(resident, last_sample_) - std::min(resident, last_sample_);
+  if (peak == 0 && differs < std::max(last_sample_ / 64, least)) return;
+  last_sample_ = resident;
+  samples_.push_back({time, resident, peak});
+}
+
+bool memory_looks::look_at_mappings(std::uint32_t pid, std::uint64_t time) {
+  const auto map = std::make_unique<memory_map>();
+  process_file(pid, "smaps").read([&](const char* bytes, std::size_t count) {
+    map->add(bytes, count);
+  });
+  // Without the recorder's memory, it is another process: the number is one of another namespace.
+  if (!map->has_spool()) return false;
+  add(look_of(*map, time, kib_behind(process_file(pid, "status").text(), "VmHWM:") << 10));
+  return true;
+}
+
+void memory_looks::look(std::uint32_t pid, std::uint64_t time, std::atomic<std::uint64_t>& seen) {
+  if (tries_ == tries_max) return;
+  const std::string text = process_file(pid, "statm").text();
+  const std::uint64_t resident =
+      number_at(std::string_view(text).substr(std::min(text.find(' '), text.size()))) *
+      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (resident == 0) return;  // it has ended
+  const auto now = clock::now();
+  if (begun_ == clock::time_point{}) begun_ = now;
+  if (is_due(resident, now - begun_)) {
+    const clock::duration before = processor_time();
+    if (look_at_mappings(pid, time)) {
+      is_known_ = true;
+      sampled_ = resident;
+      seen.store(resident, std::memory_order_relaxed);
+    } else {
+      tries_ += is_known_ ? 0 : 1;
+    }
+    spent_ += processor_time() - before;
+  }
+  before_ = resident;
+  if (is_known_) add_sample(time, resident, 0);
+}
+
+void memory_looks::add(memory_look look) {
+  if (look.mappings.empty()) return add_sample(look.time, look.resident, look.peak);
+  // Of looks that saw as much, the first is of the time when it was needed.
+  const std::uint64_t most = std::max(written_most_, most_ ? most_->resident : 0);
+  if (look.resident <= most + most / 64)
+    add_sample(look.time, look.resident, look.peak);
+  else
+    most_ = std::move(look);
+}
+
+std::vector<memory_look> memory_looks::take(bool is_end) {
+  std::vector<memory_look> all = std::exchange(samples_, {});
+  if (most_ && (is_end || most_->resident > written_most_ + written_most_ / 4)) {
+    written_most_ = most_->resident;
+    all.push_back(*std::exchange(most_, std::nullopt));
+  }
+  return all;
+}
+
+}  // namespace ashlar::trace

@@ -1,0 +1,100 @@
+// tools/trace/resident_memory.hpp: what a process had in memory when it had most, and whose it was.
+// Layer: trace.
+//
+//   peak      |######################################|??|   ??: between two looks
+//   resident  |## malloc ##|# files #|#|## other ##|##|
+//             | live |beyond|         stacks         the recorder's own
+//
+// Laws: resident = malloc + the sum of all parts. peak >= resident.
+//
+// A mapping is malloc's where its blocks lie, or lay before: in stretches of 64 KiB. What is
+// resident beyond these stretches is another part's, also where the system has joined both to one mapping.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/trace/lifetimes.hpp"
+#include "tools/trace/reader.hpp"
+
+namespace ashlar::trace {
+
+struct resident_part {
+  memory_kind kind{};
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+struct resident_memory {
+  std::uint64_t peak = 0;            ///< bytes, as the system says it; 0: nobody looked
+  std::uint64_t resident = 0;        ///< in the look that saw most; 0: none saw the mappings
+  std::uint64_t time = 0;            ///< of that look
+  std::uint64_t malloc = 0;          ///< in memory, of what malloc has
+  std::uint64_t live = 0;            ///< bytes of blocks at that time, also without memory
+  std::vector<resident_part> parts;  ///< what else is: the largest first, each kind and name once
+
+  [[nodiscard]] std::uint64_t beyond_live() const {
+    return malloc - (live < malloc ? live : malloc);
+  }
+  [[nodiscard]] std::uint64_t not_in_memory() const {
+    return live - (live < malloc ? live : malloc);
+  }
+};
+
+/// Finds it in a pass over the trace.
+class resident_counter {
+ public:
+  explicit resident_counter(const trace_reader& from);
+  /// Effects: counts the step. Requires: all steps come, in their order.
+  void count(const step& s) {
+    if (is_over_) return;
+    if (s.time > look_time_) {
+      is_over_ = true;
+    } else if (s.happened == step::what::birth) {
+      live_ += s.size;
+      cover(s.address, s.size);
+    } else if (s.happened == step::what::death) {
+      live_ -= s.size;
+    } else if (s.kind == event_kind::image) {
+      forget();
+    }
+  }
+  /// Requires: it is called once, behind all steps.
+  [[nodiscard]] resident_memory finish();
+
+ private:
+  /// An anonymous mapping.
+  struct place {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t stretch = 0;  // bytes
+    std::uint64_t covered = 0;  // stretches
+    std::vector<bool> has_blocks;
+    const mapped_memory* of = nullptr;
+  };
+  void cover(std::uint64_t address, std::uint64_t size) {
+    if (now_ == nullptr || address - now_->begin >= now_->end - now_->begin) {
+      now_ = place_of(address);
+      if (now_ == nullptr) return;
+    }
+    place& p = *now_;
+    const std::uint64_t first = (address - p.begin) / p.stretch;
+    if (size <= p.stretch / 2 && p.has_blocks[static_cast<std::size_t>(first)]) return;
+    cover_all(p, address, size);
+  }
+  place* place_of(std::uint64_t address);
+  static void cover_all(place& p, std::uint64_t address, std::uint64_t size);
+  void forget();
+
+  resident_memory found_;
+  const memory_look* look_ = nullptr;
+  std::uint64_t look_time_ = 0;
+  bool is_over_ = true;
+  std::uint64_t live_ = 0;
+  std::vector<place> places_;  // by address
+  place* now_ = nullptr;
+};
+
+}  // namespace ashlar::trace
