@@ -99,6 +99,7 @@ enum class frame_kind : std::uint32_t {
   names = 6,               // definitions: what calls are called; from version 3 on
   brief_events = 7,  // as events, with coarse times and births of dead blocks; from version 4 on
   memory = 8,        // definitions: what was resident, and where; from version 6 on
+  mappings = 9,      // definitions: what the program mapped by itself; from version 6 on
 };
 
 /// Of what a stretch of a process's memory is.

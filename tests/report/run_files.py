@@ -41,8 +41,8 @@ def trace_text() -> str:
         if i % 200 == 0:
             lines.append(f"memory {time} {(i + 1) * 1000} 0")
         if i == 8000:  # malloc's, a library, and what the program maps itself: malloc has little
-            lines.append(f"memory {time} 100000000 110000000 4 0x100000 {address + 0x100000:#x} 40000000 0 \\e "
-                         "1 0x0 0x0 10000000 0 </script><b>lib.so 4 0x0 0x0 50000000 0 V8")
+            lines.append(f"memory {time} 100000000 110000000 4 0x100000 {address + 0x100000:#x} 40000000 \\e "
+                         "1 0x0 0x0 10000000 </script><b>lib.so 4 0x0 0x0 50000000 V8")
     return "\n".join(lines) + "\n"
 
 

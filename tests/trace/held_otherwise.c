@@ -10,9 +10,15 @@
 
 enum { mib = 1 << 20 };
 
-static char* map(size_t bytes) {
+__attribute__((noinline)) static char* map(size_t bytes) {
   char* const memory =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) exit(3);
+  return memory;
+}
+
+__attribute__((noinline)) static char* grow(char* memory, size_t bytes, size_t to) {
+  memory = mremap(memory, bytes, to, MREMAP_MAYMOVE);
   if (memory == MAP_FAILED) exit(3);
   return memory;
 }
@@ -24,6 +30,13 @@ int main(int count, char** words) {
   memset(block, 1, mib);
   if (strcmp(what, "mapped") == 0) {
     memset(map(200 * mib), 1, 200 * mib);
+    usleep(100000);
+  } else if (strcmp(what, "moved") == 0) {
+    char* const gone = map(32 * mib);
+    char* const grown = grow(map(mib), mib, 64 * mib);
+    munmap(gone, 32 * mib);
+    memset(grown, 1, 64 * mib);
+    memset(map(16 * mib), 1, 16 * mib);
     usleep(100000);
   } else if (strcmp(what, "untouched") == 0) {
     if (malloc((size_t)800 * mib) == NULL) return 3;

@@ -58,11 +58,28 @@ TEST_F(Memory, ThatTheProgramMapsByItselfIsNotMallocs) {
   expect_near(row(memory, "blocks of malloc"), mib, mib / 4);
   expect_near(row(memory, "anonymous memory"), 200 * mib, mib);
   expect_near(memory["live_bytes"], mib, mib / 4);
-  EXPECT_NE(memory["remedy"].get<std::string>().find("mmap"), std::string::npos);
+  EXPECT_NE(memory["remedy"].get<std::string>().find("--stacks"), std::string::npos);
   const std::string text = text_of("run.atrace");
   EXPECT_NE(text.find("\n  peak RSS 20"), std::string::npos) << text;
   EXPECT_NE(text.find("200.0 MiB"), std::string::npos) << text;
   EXPECT_LT(text.find("peak RSS"), text.find("  events "));
+}
+
+// With stacks, the lines that mapped it are named. What was given back is not there.
+TEST_F(Memory, ThatTheProgramMapsByItselfIsByLine) {
+  EXPECT_EQ(finish(start({"record", "--stacks", "--", program, "moved"})).exit_status(), 0);
+  const json memory = report_of("run.atrace")["memory"];
+  expect_sum(memory);
+  for (const json& row : memory["rows"]) {
+    if (!row["name"].get<std::string>().starts_with("anonymous")) continue;
+    ASSERT_EQ(row["parts"].size(), 2u) << row;
+    EXPECT_TRUE(row["parts"][0]["name"].get<std::string>().starts_with("grow")) << row;
+    expect_near(row["parts"][0]["bytes"], 64 * mib, mib);
+    EXPECT_TRUE(row["parts"][1]["name"].get<std::string>().starts_with("map")) << row;
+    expect_near(row["parts"][1]["bytes"], 16 * mib, mib);
+  }
+  EXPECT_NE(memory["remedy"].get<std::string>().find("in the lines"), std::string::npos);
+  EXPECT_NE(text_of("run.atrace").find(": grow"), std::string::npos);
 }
 
 TEST_F(Memory, ThatNobodyTouchesIsNotInMemory) {

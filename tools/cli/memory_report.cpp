@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/cli/call_sites.hpp"
 #include "tools/cli/table.hpp"
 #include "tools/cli/text.hpp"
 
@@ -28,6 +29,13 @@ std::string parts_of(const report::memory_row& row) {
 }
 
 }  // namespace
+
+void name_mappings(trace::resident_memory& of, const trace::trace_reader& from,
+                   trace::call_names& names) {
+  report::name_parts(of, from.stacks(), [&](const trace::stack_definition& stack) {
+    return place_of(site_for(names.of(stack)));
+  });
+}
 
 std::string render_memory(const trace::resident_memory& memory, const trace::trace_header& of,
                           double seconds) {

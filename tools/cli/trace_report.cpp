@@ -251,6 +251,7 @@ trace_report make_trace_report(trace::trace_reader& reader, trace::call_names& n
   report.header = reader.header();
   report.warning = reader.warning();
   report.summary = trace::summarise(reader, moments, also);
+  name_mappings(report.summary.memory, reader, names);
   const auto& stacks = report.summary.stacks;
   report.lines = site_lines(reader, stacks, names, sites);
   report.sites = call_sites(reader, stacks, names, &figures::at_peak_bytes, sites);

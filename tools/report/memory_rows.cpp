@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace ashlar::report {
@@ -35,15 +37,17 @@ constexpr std::array runtimes{
     runtime{"cc1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
     runtime{"lto1", "gcc has its own collector: --param ggc-min-heapsize=KIB makes it run sooner"},
 };
-constexpr std::string_view unknown_runtime =
-    "the program maps this memory itself: strace -k -e trace=mmap,mremap names the calls";
+constexpr std::string_view no_runtime =
+    "the program maps this memory itself: ashlar record --stacks names the lines";
+constexpr std::string_view no_runtime_but_lines =
+    "the program maps this memory itself, in the lines that are named";
 
-std::string_view remedy_of(std::string_view program) {
+std::string_view remedy_of(std::string_view program, bool knows_lines) {
   program.remove_prefix(program.rfind('/') + 1);
   const auto found = std::find_if(runtimes.begin(), runtimes.end(), [&](const runtime& each) {
     return program.substr(0, each.program.size()) == each.program;
   });
-  return found == runtimes.end() ? unknown_runtime : found->remedy;
+  return found != runtimes.end() ? found->remedy : knows_lines ? no_runtime_but_lines : no_runtime;
 }
 
 std::string_view name_of(memory_kind kind) {
@@ -65,6 +69,16 @@ std::string_view name_of(memory_kind kind) {
 
 }  // namespace
 
+void name_parts(trace::resident_memory& of, const std::vector<trace::stack_definition>& stacks,
+                const std::function<std::string(const trace::stack_definition&)>& name_of) {
+  std::unordered_map<std::uint32_t, const trace::stack_definition*> by_number;
+  for (const trace::stack_definition& stack : stacks) by_number[stack.number] = &stack;
+  for (resident_part& part : of.parts) {
+    const auto found = by_number.find(part.stack);
+    if (part.name.empty() && found != by_number.end()) part.name = name_of(*found->second);
+  }
+}
+
 memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of) {
   memory_rows all;
   all.peak = memory.peak;
@@ -78,18 +92,32 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   const std::size_t first = all.rows.size();
   std::uint64_t anonymous = 0;
   std::uint64_t recorder = 0;
+  bool knows_lines = false;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;  // of parts of rows
   for (const resident_part& part : memory.parts) {
     const std::string_view name = name_of(part.kind);
     auto row = std::find_if(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(),
                             [&](const memory_row& each) { return each.name == name; });
     memory_row& to = row != all.rows.end() ? *row : add(0, std::string(name));
     to.bytes += part.bytes;
-    if (!part.name.empty()) to.parts.push_back(part);
+    if (!part.name.empty()) {
+      const auto [at, is_new] =
+          places.try_emplace(std::pair(name, std::string_view(part.name)), to.parts.size());
+      if (is_new)
+        to.parts.push_back(part);
+      else
+        to.parts[at->second].bytes += part.bytes;
+    }
+    knows_lines = knows_lines || part.stack != 0;
     if (part.kind == memory_kind::anonymous) anonymous += part.bytes;
     if (part.kind == memory_kind::recorder) recorder += part.bytes;
   }
   std::stable_sort(all.rows.begin() + static_cast<std::ptrdiff_t>(first), all.rows.end(),
                    [](const memory_row& a, const memory_row& b) { return a.bytes > b.bytes; });
+  for (memory_row& row : all.rows)  // names may have joined what was apart
+    std::stable_sort(
+        row.parts.begin(), row.parts.end(),
+        [](const resident_part& a, const resident_part& b) { return a.bytes > b.bytes; });
   add(memory.peak - memory.resident, "at the peak itself, between two looks");
   std::erase_if(all.rows, [](const memory_row& row) { return row.bytes == 0; });
   const double own = static_cast<double>(memory.resident - recorder);
@@ -97,7 +125,7 @@ memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::tr
   constexpr double notable = 0.1;
   if (static_cast<double>(memory.malloc) < most * own &&
       static_cast<double>(anonymous) > notable * own)
-    all.remedy = remedy_of(of.get(trace::header_name::program));
+    all.remedy = remedy_of(of.get(trace::header_name::program), knows_lines);
   return all;
 }
 

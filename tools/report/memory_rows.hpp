@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ struct memory_rows {
   std::vector<memory_row> rows;  // none is 0; empty: only the peak is known
   std::string remedy;            // where malloc has little of it; empty: it has most
 };
+
+// Effects: what a known stack mapped gets the name that `name_of` gives the stack.
+void name_parts(trace::resident_memory& of, const std::vector<trace::stack_definition>& stacks,
+                const std::function<std::string(const trace::stack_definition&)>& name_of);
 
 // `of`: the trace's header, which names the program.
 memory_rows memory_rows_of(const trace::resident_memory& memory, const trace::trace_header& of);

@@ -39,6 +39,11 @@ nlohmann::json site_json(const call_site& site) {
           {"module", site.module}};
 }
 
+std::string place_of(const call_site& site) {
+  if (site.function.empty() || site.source.empty()) return site.name;
+  return site.function + " at " + site.source.substr(site.source.rfind('/') + 1);
+}
+
 call_site innermost_site(const std::vector<trace::named_call>& calls) {
   if (calls.empty()) return {};
   const trace::named_call& call = calls.front();

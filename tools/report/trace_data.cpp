@@ -222,8 +222,7 @@ class trace_account {
   [[nodiscard]] json about() const {
     const trace::trace_header& header = reader_.header();
     json arguments = json::array();
-    std::string_view rest = header.get(trace::header_name::arguments);
-    while (!rest.empty()) {
+    for (std::string_view rest = header.get(trace::header_name::arguments); !rest.empty();) {
       const std::size_t end = std::min(rest.find('\0'), rest.size());
       arguments.push_back(std::string(rest.substr(0, end)));
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -259,12 +258,21 @@ class trace_account {
 
   // With it, the course of what was in memory, as far as it was seen.
   [[nodiscard]] json memory() const {
-    const std::uint64_t time = memory_.time - std::min(memory_.time, begin_.value_or(0));
-    json all = memory_json(memory_, memory_rows_of(memory_, reader_.header()),
-                           static_cast<double>(time) * seconds_per_tick_);
-    if (all.is_null()) return all;
-    all["over_time"] = resident_over_time(reader_.looks(), begin_.value_or(0), seconds_per_tick_);
+    trace::call_names files(reader_);
+    trace::resident_memory named = memory_;
+    name_parts(named, reader_.stacks(), [&](const trace::stack_definition& stack) {
+      return place_of(site_of(request_.names_of ? request_.names_of(stack) : files.of(stack)));
+    });
+    const std::uint64_t first = begin_.value_or(0);
+    const auto time = static_cast<double>(named.time - std::min(named.time, first));
+    json all =
+        memory_json(named, memory_rows_of(named, reader_.header()), time * seconds_per_tick_);
+    if (!all.is_null())
+      all["over_time"] = resident_over_time(reader_.looks(), first, seconds_per_tick_);
     return all;
+  }
+  [[nodiscard]] call_site site_of(const std::vector<trace::named_call>& calls) const {
+    return request_.site_of ? request_.site_of(calls) : innermost_site(calls);
   }
 
   [[nodiscard]] static std::int64_t highest(const std::vector<std::int64_t>& course) {
@@ -421,8 +429,7 @@ class trace_account {
     const auto names_of = [&](const trace::stack_definition& stack) {
       std::vector<trace::named_call> calls =
           request_.names_of ? request_.names_of(stack) : files.of(stack);
-      sites_of_stacks[stack.number] =
-          request_.site_of ? request_.site_of(calls) : innermost_site(calls);
+      sites_of_stacks[stack.number] = site_of(calls);
       return calls;
     };
     json& tree = all["call_sites"] = json::array();

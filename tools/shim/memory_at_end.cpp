@@ -15,17 +15,17 @@ namespace ashlar::shim {
 namespace {
 
 // Not on the stack, which may be a signal handler's. One thread is here, once.
-constinit char bytes[4096]{};
-constinit trace::memory_map map{};
+constinit char read_bytes[4096]{};
+constinit trace::memory_map the_map{};
 constinit std::atomic<bool> is_done{false};
 
-/// Effects: calls `use(count)` for each part of the file in `bytes`, until that returns false.
+/// Effects: calls `use(count)` for each part of the file in `read_bytes`, until that returns false.
 /// The C library's functions are places where a thread may be cancelled.
 template <class Use>
 void read_file(const char* path, Use use) {
   const long file = ::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
-  for (long got = 0; (got = ::syscall(SYS_read, file, bytes, sizeof bytes)) > 0;)
+  for (long got = 0; (got = ::syscall(SYS_read, file, read_bytes, sizeof read_bytes)) > 0;)
     if (!use(static_cast<std::size_t>(got))) break;
   ::syscall(SYS_close, file);
 }
@@ -33,32 +33,34 @@ void read_file(const char* path, Use use) {
 }  // namespace
 
 void put_memory_at_end() {
+  // A thread that told nothing would begin with this: then there is no trace, or another thread's.
+  if (own_log.now == nullptr || own_log.generation != the_process->generation) return;
   if (is_done.exchange(true)) return;
   const int error = errno;
   std::uint64_t resident = 0;
   std::uint64_t peak = 0;
   read_file("/proc/self/status", [&](std::size_t count) {
-    resident = trace::kib_behind({bytes, count}, "VmRSS:") << 10;
-    peak = trace::kib_behind({bytes, count}, "VmHWM:") << 10;
+    resident = trace::kib_behind({read_bytes, count}, "VmRSS:") << 10;
+    peak = trace::kib_behind({read_bytes, count}, "VmHWM:") << 10;
     return false;
   });
   const std::uint64_t seen =
       the_spool->processes[the_process->index].memory_seen.load(std::memory_order_relaxed);
   if (resident > seen + seen / 64) {
     read_file("/proc/self/smaps", [](std::size_t count) {
-      map.add(bytes, count);
+      the_map.add(read_bytes, count);
       return true;
     });
-    if (map.size() != 0) resident = map.resident();
+    if (the_map.size() != 0) resident = the_map.resident();
   }
   if (resident != 0) {
     const std::uint64_t ticks = now();
-    const std::size_t entries = map.size() * sizeof(trace::map_entry);
+    const std::size_t entries = the_map.size() * sizeof(trace::map_entry);
     const trace::spool_record head[2] = {
         {static_cast<std::uint64_t>(trace::spool_kind::memory) << 56 | ticks, 0,
          static_cast<std::uint32_t>(sizeof(trace::spool_record) + entries)},
         {resident, static_cast<std::uint32_t>(peak), static_cast<std::uint32_t>(peak >> 32)}};
-    put_records(ticks, head, 2, map.begin(), entries);
+    put_records(ticks, head, 2, the_map.begin(), entries);
   }
   errno = error;
 }

@@ -81,6 +81,17 @@ void chunk_events::read_prefix(const spool_record& r) {
       module.path.assign(bytes.substr(fixed + id_bytes));
       break;
     }
+    case spool_kind::mapping: {
+      const std::string_view bytes = bytes_behind();
+      std::uint64_t numbers[3] = {};  // size, time, stack
+      if (definitions_ == nullptr || bytes.size() < sizeof numbers) break;
+      std::memcpy(numbers, bytes.data(), sizeof numbers);
+      const auto stack = static_cast<std::uint32_t>(numbers[2]);
+      definitions_->mappings.push_back({numbers[1] - std::min(numbers[1], start_), value_of(r),
+                                        numbers[0],
+                                        stack != 0 ? definitions_->stack_base + stack : 0});
+      break;
+    }
     case spool_kind::memory: {
       const std::string_view bytes = bytes_behind();
       if (definitions_ == nullptr || bytes.size() < 16) break;
@@ -94,7 +105,7 @@ void chunk_events::read_prefix(const spool_record& r) {
         std::memcpy(&each, bytes.data() + at, sizeof each);
         each.name_length = std::min<std::uint8_t>(each.name_length, sizeof each.name);
         look.mappings.push_back(
-            {each.kind, each.begin, each.end, each.resident, 0, std::string(each.name_view())});
+            {each.kind, each.begin, each.end, each.resident, std::string(each.name_view())});
       }
       break;
     }

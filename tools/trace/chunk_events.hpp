@@ -16,6 +16,7 @@ struct chunk_definitions {
   std::vector<stack_definition> stacks;
   std::vector<module_definition> modules;
   std::vector<memory_look> looks;
+  std::vector<own_mapping> mappings;
   std::uint32_t stack_base = 0;  // stacks of this image are numbered from there
   std::uint32_t stack_most = 0;
 };

@@ -69,7 +69,6 @@ std::string encode(std::span<const memory_look> looks, compressor& with) {
       put_varint(bytes, each.end - each.begin);
       last = each.end;
       put_varint(bytes, each.resident);
-      put_varint(bytes, each.stack);
       put_string(bytes, each.name);
     }
   }
@@ -156,20 +155,13 @@ bool read_mapping(byte_reader& from, std::uint64_t& last, mapped_memory& mapping
   const auto gap = from.varint();
   const auto bytes = from.varint();
   const auto resident = from.varint();
-  const auto stack = from.varint();
   const auto name = from.string();
-  if (!kind || *kind == 0 || *kind > UINT8_MAX || !gap || !bytes || !resident || !stack ||
-      *stack > UINT32_MAX || !name)
+  if (!kind || *kind == 0 || *kind > UINT8_MAX || !gap || !bytes || !resident || !name)
     return false;
   const std::uint64_t begin = last + unzigzag(*gap);
   if (begin + *bytes < begin) return false;
   last = begin + *bytes;
-  mapping = {static_cast<memory_kind>(*kind),
-             begin,
-             last,
-             *resident,
-             static_cast<std::uint32_t>(*stack),
-             std::string(*name)};
+  mapping = {static_cast<memory_kind>(*kind), begin, last, *resident, std::string(*name)};
   return true;
 }
 
@@ -201,6 +193,41 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
     }
   }
   return from.empty() ? nullptr : "bytes behind the last look at memory";
+}
+
+std::string encode(std::span<const own_mapping> mappings, compressor& with) {
+  std::string bytes;
+  own_mapping last;
+  for (const own_mapping& each : mappings) {
+    put_varint(bytes, zigzag(each.time - last.time));
+    put_varint(bytes, zigzag(each.begin - last.begin));
+    put_varint(bytes, each.bytes);
+    put_varint(bytes, each.stack);
+    last = each;
+  }
+  return definitions_frame(frame_kind::mappings, mappings.size(), bytes, with);
+}
+
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::uint64_t& room, std::vector<own_mapping>& mappings) {
+  std::string bytes;
+  if (const char* const fault = unpack(payload, with, room, bytes); fault != nullptr) return fault;
+  byte_reader from(view_of(bytes));
+  own_mapping last;
+  for (std::uint32_t i = 0; i < header.count; ++i) {
+    const auto later = from.varint();
+    const auto apart = from.varint();
+    const auto size = from.varint();
+    const auto stack = from.varint();
+    if (!later || !apart || !size || !stack || *stack > UINT32_MAX)
+      return "a mapping without its figures";
+    if (!take(room, sizeof(own_mapping))) return no_room;
+    last = {last.time + unzigzag(*later), last.begin + unzigzag(*apart), *size,
+            static_cast<std::uint32_t>(*stack)};
+    if (last.begin + last.bytes < last.begin) return "a mapping that ends before it begins";
+    mappings.push_back(last);
+  }
+  return from.empty() ? nullptr : "bytes behind the last mapping";
 }
 
 std::string encode_end(std::uint64_t events) {

@@ -87,11 +87,15 @@ void file_recorder::begin(const process& of) {
 
 void file_recorder::flush_definitions(trace& of, bool all) {
   chunk_definitions& of_chunks = of.definitions;
-  if (!all && of_chunks.stacks.size() < trace_writer::definitions_each) return;
+  if (!all &&
+      std::max(of_chunks.stacks.size(), of_chunks.mappings.size()) < trace_writer::definitions_each)
+    return;
   of.writer->add(of_chunks.stacks);
   of.writer->add(of_chunks.modules);
+  of.writer->add(of_chunks.mappings);
   of_chunks.stacks.clear();
   of_chunks.modules.clear();
+  of_chunks.mappings.clear();
 }
 
 /// Effects: writes what was seen of processes whose traces have begun.

@@ -83,9 +83,16 @@ struct mapped_memory {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t resident = 0;  // bytes
-  std::uint32_t stack = 0;     // that mapped it: a number in the table of stacks; 0: not known
   std::string name{};          // NOLINT(readability-redundant-member-init)
   friend bool operator==(const mapped_memory&, const mapped_memory&) = default;
+};
+/// A large anonymous mapping that the program made by itself, or took away.
+struct own_mapping {
+  std::uint64_t time = 0;  // ticks, as an event's
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t stack = 0;  // that mapped it; 0: it is gone
+  friend bool operator==(const own_mapping&, const own_mapping&) = default;
 };
 /// What a process had in memory at one time.
 struct memory_look {

@@ -110,6 +110,7 @@ std::string encode(std::span<const stack_definition> stacks, compressor& with);
 std::string encode(std::span<const module_definition> modules, compressor& with);
 std::string encode(std::span<const name_definition> names, compressor& with);
 std::string encode(std::span<const memory_look> looks, compressor& with);
+std::string encode(std::span<const own_mapping> mappings, compressor& with);
 /// Effects: appends the definitions, and takes the bytes that they have in memory from `room`. Returns: what is wrong, or
 /// null; also where there is less room.
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
@@ -120,6 +121,8 @@ const char* decode(const frame_header& header, byte_view payload, decompressor& 
                    std::uint64_t& room, std::vector<name_definition>& names);
 const char* decode(const frame_header& header, byte_view payload, decompressor& with,
                    std::uint64_t& room, std::vector<memory_look>& looks);
+const char* decode(const frame_header& header, byte_view payload, decompressor& with,
+                   std::uint64_t& room, std::vector<own_mapping>& mappings);
 /// The last frame.
 std::string encode_end(std::uint64_t events);
 bool decode_end(byte_view payload, std::uint64_t& events);

@@ -361,14 +361,44 @@ const char* fault_of_looks(const std::string& column, std::uint32_t count,
   return decode(header, view_of(payload), unpack, room, read);
 }
 
+TEST(Definitions, MappingsComeBackAndBrokenOnesAreFaults) {
+  const std::vector<own_mapping> mappings{{7, 0x1000, 0x2000, UINT32_MAX}, {5, 0, UINT64_MAX, 0}};
+  compressor pack;
+  decompressor unpack;
+  const std::string bytes = encode(mappings, pack);
+  const byte_view payload = view_of(bytes).subspan(frame_header_bytes);
+  frame_header header;
+  ASSERT_TRUE(decode(view_of(bytes).first(frame_header_bytes), header));
+  EXPECT_EQ(header.kind, frame_kind::mappings);
+  const auto fault_in = [&](std::uint32_t count, std::uint64_t room, byte_view of) {
+    header.count = count;
+    std::vector<own_mapping> read;
+    const char* const fault = decode(header, of, unpack, room, read);
+    if (fault == nullptr) EXPECT_EQ(read, mappings);
+    return std::string(fault == nullptr ? "" : fault);
+  };
+  const std::uint64_t needed = 2 * sizeof(own_mapping);
+  EXPECT_EQ(fault_in(2, needed, payload), "");
+  EXPECT_EQ(fault_in(2, needed - 1, payload), "more than a trace of this size may unpack to");
+  EXPECT_EQ(fault_in(3, 1000, payload), "a mapping without its figures");
+  EXPECT_EQ(fault_in(1, 1000, payload), "bytes behind the last mapping");
+  std::string column;
+  for (const std::uint64_t each : {0, 4, 0, 1}) put_varint(column, each);
+  for (const std::uint64_t each :
+       {std::uint64_t{0}, std::uint64_t{2}, UINT64_MAX, std::uint64_t{1}})
+    put_varint(column, each);
+  std::string lying;
+  pack.put_column(lying, view_of(column));
+  EXPECT_EQ(fault_in(2, 1000, view_of(lying)), "a mapping that ends before it begins");
+}
+
 TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
   const std::vector<memory_look> looks{
       {7, 4096, 0},
       {5,
        UINT64_MAX,
        UINT64_MAX,
-       {{memory_kind::heap, 0x1000, UINT64_MAX, 8192, UINT32_MAX, "a"},
-        {memory_kind::file, 0, 0, 1, 0, ""}}}};
+       {{memory_kind::heap, 0x1000, UINT64_MAX, 8192, "a"}, {memory_kind::file, 0, 0, 1, ""}}}};
   compressor pack;
   decompressor unpack;
   const std::string bytes = encode(looks, pack);
@@ -413,10 +443,10 @@ TEST(Definitions, LooksAtMemoryComeBackAndBrokenOnesAreFaults) {
   EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1u << 30}), 1),
                "a look at memory without its figures");
   const char* const no_mapping = "a look at memory without all its mappings";
-  EXPECT_EQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, 0, 0}), 1), nullptr);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 0, 0, 5, 1, 0, 0}), 1), no_mapping);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0, 0}), 1), no_mapping);
-  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX, 0}), 1), no_mapping);
+  EXPECT_EQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, 0}), 1), nullptr);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 0, 0, 5, 1, 0}), 1), no_mapping);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 2, UINT64_MAX, 1, 0}), 1), no_mapping);
+  EXPECT_STREQ(fault_of_looks(look({0, 1, 1, 1, 1, 0, 5, 1, UINT64_MAX}), 1), no_mapping);
 }
 
 }  // namespace

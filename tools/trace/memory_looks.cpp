@@ -67,7 +67,7 @@ memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t pea
       rest_of(each.kind).resident += each.resident;
     else
       look.mappings.push_back(
-          {each.kind, each.begin, each.end, each.resident, 0, std::string(each.name_view())});
+          {each.kind, each.begin, each.end, each.resident, std::string(each.name_view())});
   }
   return look;
 }

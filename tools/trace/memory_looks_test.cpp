@@ -64,7 +64,7 @@ TEST(MemoryLooks, AddUpWhatIsSmallByKind) {
   EXPECT_EQ(look.resident, 100012u << 10);
   ASSERT_EQ(look.mappings.size(), 2u);
   EXPECT_EQ(look.mappings[0],
-            (mapped_memory{memory_kind::anonymous, 0x1000, 0x2000, 100000u << 10, 0, "V8"}));
+            (mapped_memory{memory_kind::anonymous, 0x1000, 0x2000, 100000u << 10, "V8"}));
   EXPECT_EQ(look.mappings[1], (mapped_memory{memory_kind::file, 0, 0, 12u << 10}));
 }
 

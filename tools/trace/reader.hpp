@@ -48,6 +48,8 @@ class trace_reader final : public merged_events {
   [[nodiscard]] const std::vector<name_definition>& names() const { return names_; }
   /// What was in memory, in the order of the file; empty: nobody looked.
   [[nodiscard]] const std::vector<memory_look>& looks() const { return looks_; }
+  /// What the program mapped by itself, as far as it was recorded.
+  [[nodiscard]] const std::vector<own_mapping>& mappings() const { return mappings_; }
 
   [[nodiscard]] std::uint64_t ticks_per_second() const override {
     return header_.ticks_per_second();
@@ -87,6 +89,7 @@ class trace_reader final : public merged_events {
   std::vector<module_definition> modules_;
   std::vector<name_definition> names_;
   std::vector<memory_look> looks_;
+  std::vector<own_mapping> mappings_;
   decompressor decompressor_;
   event_preview* preview_ = nullptr;
   std::function<void(double share)> progress_;

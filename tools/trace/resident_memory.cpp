@@ -20,7 +20,7 @@ bool may_have_blocks(memory_kind kind) {
 
 }  // namespace
 
-resident_counter::resident_counter(const trace_reader& from) {
+resident_counter::resident_counter(const trace_reader& from) : from_(from) {
   std::uint64_t most = 0;
   for (const memory_look& look : from.looks()) {
     found_.peak = std::max({found_.peak, look.peak, look.resident});
@@ -67,18 +67,73 @@ void resident_counter::cover_all(place& p, std::uint64_t address, std::uint64_t 
   }
 }
 
-void resident_counter::forget() {
+void resident_counter::forget(std::uint64_t time) {
+  image_time_ = time;
   for (place& p : places_) {
     std::fill(p.has_blocks.begin(), p.has_blocks.end(), false);
     p.covered = 0;
   }
 }
 
+/// Returns: what the program had mapped by itself when the look was taken, by address. None overlap.
+std::map<std::uint64_t, own_mapping> resident_counter::mapped_then() const {
+  std::vector<own_mapping> all = from_.mappings();
+  std::stable_sort(all.begin(), all.end(),
+                   [](const own_mapping& a, const own_mapping& b) { return a.time < b.time; });
+  std::map<std::uint64_t, own_mapping> now;
+  for (const own_mapping& each : all) {
+    if (each.time <= image_time_ || each.time > look_time_) continue;
+    const std::uint64_t end = each.begin + each.bytes;
+    // What lay there before keeps what is on both sides.
+    auto at = now.upper_bound(each.begin);
+    if (at != now.begin()) --at;
+    while (at != now.end() && at->first < end) {
+      const own_mapping before = at->second;
+      const std::uint64_t before_end = before.begin + before.bytes;
+      if (before_end <= each.begin) {
+        ++at;
+        continue;
+      }
+      at = now.erase(at);
+      if (before.begin < each.begin)
+        now[before.begin] = {before.time, before.begin, each.begin - before.begin, before.stack};
+      if (before_end > end) now[end] = {before.time, end, before_end - end, before.stack};
+    }
+    if (each.stack != 0 && each.bytes != 0) now[each.begin] = each;
+  }
+  return now;
+}
+
 resident_memory resident_counter::finish() {
   if (look_ == nullptr) return found_;
   found_.time = look_->time;
   found_.live = live_;
-  std::map<std::pair<memory_kind, std::string>, std::uint64_t> parts;
+  const std::map<std::uint64_t, own_mapping> own = mapped_then();
+  std::map<std::tuple<memory_kind, std::string, std::uint32_t>, std::uint64_t> parts;
+  // What is not malloc's of a mapping, by the stacks that mapped parts of it. Where not all of these
+  // parts is in memory, each has its share.
+  const auto divide = [&](const mapped_memory& of, std::uint64_t bytes) {
+    std::uint64_t mapped = 0;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> shares;
+    auto at = own.upper_bound(of.begin);
+    if (at != own.begin()) --at;
+    for (; at != own.end() && at->first < of.end; ++at) {
+      const std::uint64_t begin = std::max(at->first, of.begin);
+      const std::uint64_t end = std::min(at->first + at->second.bytes, of.end);
+      if (end <= begin) continue;
+      shares.emplace_back(end - begin, at->second.stack);
+      mapped += end - begin;
+    }
+    std::uint64_t rest = bytes;
+    for (const auto& [size, stack] : shares) {
+      const double share = static_cast<double>(size) / static_cast<double>(mapped);
+      const std::uint64_t part = std::min(
+          {rest, size, static_cast<std::uint64_t>(share * static_cast<double>(bytes) + 0.5)});
+      parts[{of.kind, of.name, stack}] += part;
+      rest -= part;
+    }
+    parts[{of.kind, of.name, 0}] += rest;
+  };
   for (const mapped_memory& each : look_->mappings) {
     const auto at =
         std::find_if(places_.begin(), places_.end(), [&](const place& p) { return p.of == &each; });
@@ -91,17 +146,22 @@ resident_memory resident_counter::finish() {
       if (of_malloc >= each.resident / 8 * 7) of_malloc = each.resident;
     }
     found_.malloc += of_malloc;
-    parts[{each.kind, each.name}] += each.resident - of_malloc;
+    if (at != places_.end())
+      divide(each, each.resident - of_malloc);
+    else
+      parts[{each.kind, each.name, 0}] += each.resident - of_malloc;
   }
   found_.resident = found_.malloc;
   for (const auto& [of, bytes] : parts) {
     found_.resident += bytes;
-    if (bytes != 0) found_.parts.push_back({of.first, of.second, bytes});
+    if (bytes != 0)
+      found_.parts.push_back({std::get<0>(of), std::get<1>(of), bytes, std::get<2>(of)});
   }
   found_.peak = std::max(found_.peak, found_.resident);
   std::sort(found_.parts.begin(), found_.parts.end(),
             [](const resident_part& a, const resident_part& b) {
-              return std::tie(b.bytes, a.name, a.kind) < std::tie(a.bytes, b.name, b.kind);
+              return std::tie(b.bytes, a.name, a.kind, a.stack) <
+                     std::tie(a.bytes, b.name, b.kind, b.stack);
             });
   return found_;
 }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,17 @@ struct resident_part {
   memory_kind kind{};
   std::string name;
   std::uint64_t bytes = 0;
+  std::uint32_t stack = 0;  ///< that mapped it; 0: not known
 };
 
 struct resident_memory {
-  std::uint64_t peak = 0;            ///< bytes, as the system says it; 0: nobody looked
-  std::uint64_t resident = 0;        ///< in the look that saw most; 0: none saw the mappings
-  std::uint64_t time = 0;            ///< of that look
-  std::uint64_t malloc = 0;          ///< in memory, of what malloc has
-  std::uint64_t live = 0;            ///< bytes of blocks at that time, also without memory
-  std::vector<resident_part> parts;  ///< what else is: the largest first, each kind and name once
+  std::uint64_t peak = 0;      ///< bytes, as the system says it; 0: nobody looked
+  std::uint64_t resident = 0;  ///< in the look that saw most; 0: none saw the mappings
+  std::uint64_t time = 0;      ///< of that look
+  std::uint64_t malloc = 0;    ///< in memory, of what malloc has
+  std::uint64_t live = 0;      ///< bytes of blocks at that time, also without memory
+  std::vector<resident_part>
+      parts;  ///< what else is: the largest first, each kind, name and stack once
 
   [[nodiscard]] std::uint64_t beyond_live() const {
     return malloc - (live < malloc ? live : malloc);
@@ -58,7 +61,7 @@ class resident_counter {
     } else if (s.happened == step::what::death) {
       live_ -= s.size;
     } else if (s.kind == event_kind::image) {
-      forget();
+      forget(s.time);
     }
   }
   /// Requires: it is called once, behind all steps.
@@ -86,7 +89,11 @@ class resident_counter {
   }
   place* place_of(std::uint64_t address);
   static void cover_all(place& p, std::uint64_t address, std::uint64_t size);
-  void forget();
+  void forget(std::uint64_t time);
+  [[nodiscard]] std::map<std::uint64_t, own_mapping> mapped_then() const;
+
+  const trace_reader& from_;
+  std::uint64_t image_time_ = 0;  // what was mapped before is gone
 
   resident_memory found_;
   const memory_look* look_ = nullptr;

@@ -18,11 +18,13 @@ using test::other;
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint64_t at = 0x7f0000000000;
 
-resident_memory found_in(const std::vector<event>& events, const std::vector<memory_look>& looks) {
+resident_memory found_in(const std::vector<event>& events, const std::vector<memory_look>& looks,
+                         const std::vector<own_mapping>& mappings = {}) {
   std::string bytes;
   trace_writer out([&](std::string_view more) { bytes += more; }, test::header());
   for (const event& e : events) out.add(e);
   out.add(looks);
+  out.add(mappings);
   out.close();
   trace_reader reader = test::read(bytes, unfinished::refuse);
   resident_counter counter(reader);
@@ -61,7 +63,7 @@ TEST(ResidentMemory, OfAMappingThatIsMostlyNotMallocsIsAnothersBeyondItsBlocks) 
       {{50,
         203 * mib,
         203 * mib,
-        {anonymous(at, 201 * mib, 201 * mib), {memory_kind::file, 0, 0, 2 * mib, 0, "libc.so"}}}});
+        {anonymous(at, 201 * mib, 201 * mib), {memory_kind::file, 0, 0, 2 * mib, "libc.so"}}}});
   EXPECT_EQ(found.resident, 203 * mib);
   EXPECT_EQ(found.malloc, mib);
   EXPECT_EQ(found.live, mib);
@@ -123,17 +125,55 @@ TEST(ResidentMemory, WhatIsCalledHeapIsMallocsThoughNoBlockIsKnown) {
   EXPECT_TRUE(found.parts.empty());
 }
 
+// What is mapped by stack 3 was twice as much before, and stack 4 took its middle.
+TEST(ResidentMemory, OfTheProgramsOwnMappingsIsByTheirStacks) {
+  const std::vector<own_mapping> mapped{{1, at, 100 * mib, 3},
+                                        {2, at + 40 * mib, 20 * mib, 4},
+                                        {3, at + 60 * mib, 40 * mib, 0},
+                                        {60, at + 30 * mib, mib, 9},  // behind the look
+                                        {4, at + 200 * mib, 10 * mib, 5}};
+  const resident_memory found = found_in({birth(1, 1, at + 70 * mib, mib)},
+                                         {{50,
+                                           72 * mib,
+                                           0,
+                                           {anonymous(at, 71 * mib, 61 * mib + mib / 2),
+                                            anonymous(at + 200 * mib, 10 * mib, 10 * mib)}}},
+                                         mapped);
+  EXPECT_EQ(found.malloc, mib);
+  ASSERT_EQ(found.parts.size(), 4u);
+  const auto of = [&](std::uint32_t stack) {
+    for (const resident_part& part : found.parts)
+      if (part.stack == stack) return part.bytes;
+    return std::uint64_t{0};
+  };
+  EXPECT_EQ(of(3), 40 * mib);
+  EXPECT_EQ(of(4), 20 * mib);
+  EXPECT_EQ(of(5), 10 * mib);
+  EXPECT_EQ(of(0), mib / 2);
+}
+
+TEST(ResidentMemory, OfMappingsBeforeAnImageIsNobodys) {
+  const resident_memory found =
+      found_in({other(event_kind::image, 1, 10, 0, "next")},
+               {{50, 2 * mib, 0, {anonymous(at, 2 * mib, 2 * mib)}}}, {{5, at, 2 * mib, 3}});
+  ASSERT_EQ(found.parts.size(), 1u);
+  EXPECT_EQ(found.parts[0].stack, 0u);
+}
+
 // Ranges without end, over each other, and more of them than any process has.
 TEST(ResidentMemory, OfMappingsThatCannotBeIsCountedInTime) {
   memory_look look{50, 0, UINT64_MAX};
   for (std::uint64_t i = 0; i < 100'000; ++i) {
     look.mappings.push_back({memory_kind::anonymous, i, UINT64_MAX, UINT64_MAX});
-    look.mappings.push_back({static_cast<memory_kind>(77), 0, 0, 1, 0, std::to_string(i)});
+    look.mappings.push_back({static_cast<memory_kind>(77), 0, 0, 1, std::to_string(i)});
   }
   std::vector<event> events;
   for (std::uint64_t i = 0; i < 1000; ++i)
     events.push_back(birth(1, 1 + i, i << 44, UINT64_MAX - i));
-  static_cast<void>(found_in(events, {look}));
+  std::vector<own_mapping> mappings;
+  for (std::uint64_t i = 0; i < 10'000; ++i)
+    mappings.push_back({i, i * 16, UINT64_MAX - i * 16, static_cast<std::uint32_t>(i)});
+  static_cast<void>(found_in(events, {look}, mappings));
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ enum class spool_kind : std::uint8_t {
   define_module =
       70,  // number: bytes: begin, end, bias (8 bytes each), length of the build id (1), that, path
   memory = 71,  // 56 bits: the time; number: bytes: resident and peak (8 bytes each), map_entry ...
+  mapping = 72,  // 56 bits: the address; number: bytes: size, time, stack or 0 (8 bytes each)
 };
 
 inline constexpr std::uint32_t chunk_bytes = 256u << 10;

@@ -127,9 +127,17 @@ std::string line_of(const memory_look& look) {
     put_field(line, "", each.begin, 16);
     put_field(line, "", each.end, 16);
     put_field(line, "", each.resident);
-    put_field(line, "", each.stack);
     line += ' ' + escape(each.name);
   }
+  return line + '\n';
+}
+
+std::string line_of(const own_mapping& mapping) {
+  std::string line = "mapping";
+  put_field(line, "", mapping.time);
+  put_field(line, "", mapping.begin, 16);
+  put_field(line, "", mapping.bytes);
+  put_field(line, "", mapping.stack);
   return line + '\n';
 }
 
@@ -159,6 +167,7 @@ class text_reader {
     std::vector<module_definition> modules;
     std::vector<name_definition> names;
     std::vector<memory_look> looks;
+    std::vector<own_mapping> mappings;
     for (; more; more = next()) {
       const auto words = words_of(line_);
       if (words.empty()) continue;
@@ -170,6 +179,8 @@ class text_reader {
         names.push_back(name(words));
       } else if (words[0] == "memory") {
         looks.push_back(look(words));
+      } else if (words[0] == "mapping") {
+        mappings.push_back(mapping(words));
       } else {
         read_event(words, out);
       }
@@ -178,6 +189,7 @@ class text_reader {
     out.add(modules);
     out.add(names);
     out.add(looks);
+    out.add(mappings);
     out.close();
   }
 
@@ -252,17 +264,23 @@ class text_reader {
     return found;
   }
 
+  own_mapping mapping(const std::vector<std::string_view>& words) const {
+    if (words.size() != 5) fail("a line 'mapping TIME BEGIN BYTES STACK' has five words");
+    const own_mapping found{number(words[1]), number(words[2]), number(words[3]),
+                            static_cast<std::uint32_t>(number(words[4], UINT32_MAX))};
+    if (found.begin + found.bytes < found.begin) fail("a mapping ends behind its begin");
+    return found;
+  }
   memory_look look(const std::vector<std::string_view>& words) const {
     constexpr std::size_t fixed = 4;
-    constexpr std::size_t each = 6;
+    constexpr std::size_t each = 5;
     if (words.size() < fixed || (words.size() - fixed) % each != 0)
-      fail("a line 'memory TIME RESIDENT PEAK ...' has six words for each mapping");
+      fail("a line 'memory TIME RESIDENT PEAK ...' has five words for each mapping");
     memory_look found{number(words[1]), number(words[2]), number(words[3])};
     for (std::size_t i = fixed; i < words.size(); i += each) {
       found.mappings.push_back({static_cast<memory_kind>(number(words[i], UINT8_MAX)),
                                 number(words[i + 1]), number(words[i + 2]), number(words[i + 3]),
-                                static_cast<std::uint32_t>(number(words[i + 4], UINT32_MAX)),
-                                text(words[i + 5])});
+                                text(words[i + 4])});
       const mapped_memory& mapping = found.mappings.back();
       if (mapping.kind == memory_kind{} || mapping.end < mapping.begin)
         fail("a mapping has a kind from 1 on, and ends behind its begin");
@@ -371,6 +389,7 @@ void write_text(trace_reader& from, const byte_sink& to) {
   for (const stack_definition& stack : from.stacks()) lines += line_of(stack);
   for (const name_definition& name : from.names()) lines += line_of(name);
   for (const memory_look& look : from.looks()) lines += line_of(look);
+  for (const own_mapping& mapping : from.mappings()) lines += line_of(mapping);
   while (const event* e = from.peek()) {
     lines += line_of(*e);
     if (lines.size() >= 1u << 16) {

@@ -80,8 +80,9 @@ std::string rich_trace() {
                                    {9,
                                     12288,
                                     20480,
-                                    {{memory_kind::anonymous, 0x1000, 0x4000, 8192, 3, "V8"},
-                                     {memory_kind::file, 0, 0, 4096, 0, "a lib.so"}}}});
+                                    {{memory_kind::anonymous, 0x1000, 0x4000, 8192, "V8"},
+                                     {memory_kind::file, 0, 0, 4096, "a lib.so"}}}});
+  out.add(std::vector<own_mapping>{{8, 0x1000, 0x2000, 3}, {5, 0x1000, 0x1000, 0}});
   out.close();
   return bytes;
 }
@@ -101,6 +102,8 @@ TEST(Text, ATraceComesBackFromItsTextAndATextFromItsTrace) {
   EXPECT_EQ(a.names(), b.names());
   EXPECT_EQ(a.looks().size(), 2u);
   EXPECT_EQ(a.looks(), b.looks());
+  EXPECT_EQ(a.mappings().size(), 2u);
+  EXPECT_EQ(a.mappings(), b.mappings());
   while (const event* e = a.peek()) {
     ASSERT_NE(b.peek(), nullptr);
     ASSERT_EQ(*b.peek(), *e);
@@ -161,11 +164,13 @@ TEST(Text, WhatIsWrongIsNamedWithItsOffset) {
                             "name 1 f a.c",
                             "name 1 f a.c x",
                             "name 1 f a.c 4294967296",
+                            "mapping 1 2 3",
+                            "mapping 1 0xffffffffffffffff 3 0",
                             "memory 1 2",
                             "memory 1 2 3 4",
-                            "memory 1 2 3 4 0x2 0x1 0 0 \\e",
-                            "memory 1 2 3 0 0x1 0x2 0 0 \\e",
-                            "memory 1 2 3 256 0x1 0x2 0 0 \\e",
+                            "memory 1 2 3 4 0x2 0x1 0 \\e",
+                            "memory 1 2 3 0 0x1 0x2 0 \\e",
+                            "memory 1 2 3 256 0x1 0x2 0 \\e",
                             "2 1 malloc 0x10 99999999999999999999",
                             "2 1 free 0x10 stack=2"}) {
     const std::string fault = fault_of(head + "1 1 fork 7 \n" + wrong + "\n");

@@ -64,6 +64,9 @@ void trace_writer::add(const std::vector<name_definition>& names) {
 void trace_writer::add(const std::vector<memory_look>& looks) {
   write_definitions(std::span(looks));
 }
+void trace_writer::add(const std::vector<own_mapping>& mappings) {
+  write_definitions(std::span(mappings));
+}
 
 void trace_writer::close() {
   std::vector<std::uint32_t> threads;

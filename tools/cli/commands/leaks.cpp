@@ -150,6 +150,7 @@ held_memory held_in(const std::string& path, const leak_options& options, const 
       held.json["call_sites"][i]["unreachable_blocks"] = sites[i].figures.unreachable_blocks;
     }
   }
+  name_mappings(summary.memory, *reader, names);
   const report::memory_rows rows = report::memory_rows_of(summary.memory, reader->header());
   held.json["memory"] = memory_json(
       summary.memory, rows,

@@ -1,0 +1,86 @@
+// tools/shim/own_mappings.cpp: large anonymous mappings that the program makes by itself. Layer: shim.
+//
+// malloc's own are not seen: the C library calls the system directly, and another allocator is inside
+// of an outer call then. A wrapper makes the system call itself, so it works before the recorder is
+// ready, and in a sandbox it makes no other call than the program's.
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/shim/log.hpp"
+
+namespace ashlar::shim {
+namespace {
+
+constexpr std::size_t least_bytes = 64u << 10;
+
+bool is_one_to_tell(std::size_t bytes) {
+  return bytes >= least_bytes && is_on() && !own_log.inside && the_spool->stack_depth != 0;
+}
+
+/// Effects: from now on these bytes are of this stack; 0: of nobody.
+void put_mapping(std::uintptr_t address, std::uint64_t bytes, bool is_gone) {
+  const int error = errno;
+  const std::uint64_t ticks = now();
+  const std::uint64_t numbers[3] = {bytes, ticks, is_gone ? 0 : stack_here(ticks)};
+  const trace::spool_record head{
+      static_cast<std::uint64_t>(trace::spool_kind::mapping) << 56 | address, 0, sizeof numbers};
+  const bool was_inside = own_log.inside;
+  own_log.inside = true;
+  put_records(ticks, &head, 1, numbers, sizeof numbers);
+  own_log.inside = was_inside;
+  errno = error;
+}
+
+void* told(void* mapped, std::size_t bytes) {
+  if (mapped != MAP_FAILED && is_one_to_tell(bytes))
+    put_mapping(reinterpret_cast<std::uintptr_t>(mapped), bytes, false);
+  return mapped;
+}
+
+void* map_for_program(void* address, std::size_t bytes, int rights, int flags, int file,
+                      long offset) {
+  auto* const mapped =
+      reinterpret_cast<void*>(::syscall(SYS_mmap, address, bytes, rights, flags, file, offset));
+  const bool is_own = (flags & MAP_ANONYMOUS) != 0 && (flags & MAP_PRIVATE) != 0;
+  return is_own ? told(mapped, bytes) : mapped;
+}
+
+}  // namespace
+}  // namespace ashlar::shim
+
+extern "C" {
+
+[[gnu::visibility("default")]] void* mmap(void* address, std::size_t bytes, int rights, int flags,
+                                          int file, off_t offset) noexcept {
+  return ashlar::shim::map_for_program(address, bytes, rights, flags, file, offset);
+}
+[[gnu::visibility("default")]] void* mmap64(void* address, std::size_t bytes, int rights, int flags,
+                                            int file, off64_t offset) noexcept {
+  return ashlar::shim::map_for_program(address, bytes, rights, flags, file, offset);
+}
+[[gnu::visibility("default")]] int munmap(void* address, std::size_t bytes) noexcept {
+  // Before the call: behind it the addresses may be another thread's.
+  if (ashlar::shim::is_one_to_tell(bytes))
+    ashlar::shim::put_mapping(reinterpret_cast<std::uintptr_t>(address), bytes, true);
+  return static_cast<int>(::syscall(SYS_munmap, address, bytes));
+}
+[[gnu::visibility("default")]] void* mremap(void* old, std::size_t old_bytes, std::size_t bytes,
+                                            int flags, ...) noexcept {
+  va_list more;
+  va_start(more, flags);
+  void* const wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
+  va_end(more);
+  auto* const mapped =
+      reinterpret_cast<void*>(::syscall(SYS_mremap, old, old_bytes, bytes, flags, wanted));
+  if (mapped != MAP_FAILED && ashlar::shim::is_one_to_tell(old_bytes))
+    ashlar::shim::put_mapping(reinterpret_cast<std::uintptr_t>(old), old_bytes, true);
+  return ashlar::shim::told(mapped, bytes);
+}
+
+}  // extern "C"
