@@ -65,9 +65,9 @@ def same(cell: str, expected) -> bool:
 
 
 def memory_course(data: dict) -> list[list]:
-    """Beside what was in memory, what lived: the last point of the timeline before it."""
+    """Beside what was in memory, what lived: the last point of the timeline before it, or the first of all."""
     t, course = data["timeline"], data["memory"]["over_time"]
-    return [[float(s), resident, [live for at, live in zip(t["seconds"], t["live_bytes"]) if at <= s][-1]]
+    return [[float(s), resident, t["live_bytes"][max(sum(at <= s for at in t["seconds"]) - 1, 0)]]
             for s, resident in zip(course["seconds"], course["resident_bytes"])]
 
 
@@ -289,8 +289,8 @@ def chart_faults(b: browser.Browser, where: str) -> list[str]:
 
 
 def keyboard_faults(b: browser.Browser) -> list[str]:
-    """From the top: the skip link, the theme, the contents, the findings' code, the search and the headings of the call
-    sites, then each chart and its figures;
+    """From the top: the skip link, the theme, the contents, the first chart and its figures, the findings' code, the search
+    and the headings of the call sites, then each other chart and its figures;
     arrow keys move a chart's readout."""
     faults = []
     b.evaluate("scrollTo(0, 0), document.activeElement.blur()")
@@ -298,7 +298,7 @@ def keyboard_faults(b: browser.Browser) -> list[str]:
     for _ in range(60):
         b.press("Tab")
         stops.append(b.evaluate("(e => e.className || e.name || (e.type === 'search' ? e.type : e.tagName))(document.activeElement)"))
-    wanted = ("skip", "theme", "A", "SUMMARY", "search", "sites-by", "BUTTON", "chart")
+    wanted = ("skip", "theme", "A", "chart", "SUMMARY", "search", "sites-by", "BUTTON")
     order = [stops.index(s) for s in wanted if s in stops]
     if order != sorted(order) or len(order) != len(wanted) or "SUMMARY" not in stops[stops.index("chart"):]:
         faults.append(f"keyboard: the order of focus is {stops}")
@@ -382,7 +382,7 @@ def bare_page_faults(b: browser.Browser, ashlar: str, folder: Path) -> list[str]
     (folder / "cut.atrace").write_bytes(cut[:len(cut) - 40])
     faults = []
     none = plain[:1] + [f"header started {2**64 - 1}"]
-    for name, lines, charts in (("plain", plain, 4), ("none", none, 0), ("cut", None, 1)):
+    for name, lines, charts in (("plain", plain, 5), ("none", none, 0), ("cut", None, 2)):
         if lines is not None:
             (folder / "bare.txt").write_text("\n".join(lines) + "\n")
             subprocess.run([ashlar, "export", "--from-text", "bare.txt", "-o", f"{name}.atrace"], cwd=folder, check=True)

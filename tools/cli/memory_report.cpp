@@ -44,7 +44,7 @@ std::string render_memory(const trace::resident_memory& memory, const trace::tra
   if (all.peak == 0) return fmt::format("  {}\n\n", not_recorded);
   if (all.rows.empty())
     return fmt::format("  peak RSS {}; what it is was not recorded\n\n", format_bytes(all.peak));
-  std::string text = fmt::format("  peak RSS {} at {} s, which is\n\n", format_bytes(all.peak),
+  std::string text = fmt::format("  peak RSS {}; what it was, at {} s\n\n", format_bytes(all.peak),
                                  format_seconds(seconds));
   table rows({{"bytes"}, {"share"}, {"", align::left}});
   for (const report::memory_row& row : all.rows)

@@ -40,8 +40,10 @@ nlohmann::json site_json(const call_site& site) {
 }
 
 std::string place_of(const call_site& site) {
-  if (site.function.empty() || site.source.empty()) return site.name;
-  return site.function + " at " + site.source.substr(site.source.rfind('/') + 1);
+  const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  if (site.function.empty()) return site.name;
+  if (!site.source.empty()) return site.function + " at " + last_part(site.source);
+  return site.module.empty() ? site.function : site.function + " in " + last_part(site.module);
 }
 
 call_site innermost_site(const std::vector<trace::named_call>& calls) {

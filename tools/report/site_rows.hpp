@@ -30,7 +30,7 @@ struct call_site {
 using site_of_calls = std::function<call_site(const std::vector<trace::named_call>&)>;
 /// The innermost call; without a name where there is none.
 [[nodiscard]] call_site innermost_site(const std::vector<trace::named_call>& calls);
-/// Returns: "function at file:line", as far as that is known.
+/// Returns: "function at file:line", or "function in file", as far as that is known.
 [[nodiscard]] std::string place_of(const call_site& site);
 
 using sites_by_stack = std::unordered_map<std::uint32_t, call_site>;  // by the stack's number

@@ -55,15 +55,16 @@ std::chrono::nanoseconds processor_time() {
 
 memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t peak) {
   memory_look look{time, map.resident(), peak};
-  // What is small is added up, of each kind: names take room.
+  // What is small is added up, of each kind: names take room. What has a place needs it more.
   const std::uint64_t small = map.resident() / 256;
+  constexpr std::uint64_t small_with_place = 64u << 10;
   const auto rest_of = [&](memory_kind kind) -> mapped_memory& {
     for (mapped_memory& each : look.mappings)
       if (each.kind == kind && each.end == 0 && each.name.empty()) return each;
     return look.mappings.emplace_back(mapped_memory{kind});
   };
   for (const map_entry& each : map) {
-    if (each.resident < small)
+    if (each.resident < (each.end == 0 ? small : std::min(small, small_with_place)))
       rest_of(each.kind).resident += each.resident;
     else
       look.mappings.push_back(
@@ -73,16 +74,15 @@ memory_look look_of(const memory_map& map, std::uint64_t time, std::uint64_t pea
 }
 
 // Growth by a quarter is always worth a look: a process that grows to a gigabyte has some thirty.
-// Less is while looks take little of a processor: a fiftieth of the time as it grows, and a tenth
-// when it has come to rest above all that was seen.
+// Growth by a sixteenth is, and any where it has come to rest, while looks take a twentieth of a
+// processor at most; less is while they take a hundredth.
 bool memory_looks::is_due(std::uint64_t resident, clock::duration passed) const {
   constexpr std::uint64_t little = 64u << 10;
   if (!is_known_) return true;
   if (resident > sampled_ + sampled_ / 4 + little) return true;
   if (resident <= sampled_ + little) return false;
-  const bool rests = resident == before_;
-  return (rests && spent_ * 10 < passed) ||
-         (resident > sampled_ + sampled_ / 128 && spent_ * 50 < passed);
+  const bool is_much = resident > sampled_ + sampled_ / 16 || resident == before_;
+  return spent_ * (is_much ? 20 : 100) < passed;
 }
 
 void memory_looks::add_sample(std::uint64_t time, std::uint64_t resident, std::uint64_t peak) {

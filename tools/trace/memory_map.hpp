@@ -56,7 +56,7 @@ struct map_entry {
 /// Law: `resident` is the sum of all entries'.
 class memory_map {
  public:
-  static constexpr std::size_t entries_max = 256;
+  static constexpr std::size_t entries_max = 1024;
 
   /// Effects: takes the next bytes of the file, wherever they end.
   void add(const char* bytes, std::size_t count) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t least_stretch = 64u << 10;
 // What the recorder writes is below these. A trace that says more is not to fill the memory here.
 constexpr std::uint64_t most_stretches = 1u << 17;  // of a mapping
-constexpr std::size_t most_places = 256;
+constexpr std::size_t most_places = 1024;
 
 bool may_have_blocks(memory_kind kind) {
   return kind == memory_kind::heap || kind == memory_kind::anonymous;

@@ -11,7 +11,7 @@ function memorySection(section, data) {
   const { memory, timeline: t } = data;
   say(
     section,
-    `At ${seconds(memory.seconds)} the process had the most in memory (RSS): ${bytes(memory.peak_bytes)}. ` +
+    `The process had up to ${bytes(memory.peak_bytes)} in memory (RSS). The table says what that was, at ${seconds(memory.seconds)}. ` +
       (memory.live_bytes > memory.malloc_bytes
         ? `Blocks of ${bytes(memory.live_bytes)} lived then; what of them is not here was never touched, or is in swap. `
         : ""),
